@@ -1,0 +1,126 @@
+/* Errors: one domain, one table of meanings (see err.h). */
+#include "base/err.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const ErrRow err_rows[ERR_CODES] = {
+        [ERR_FAILED] = { "failed", 500, 1, EIO, 13 },
+        [ERR_INVALID] = { "invalid", 400, 2, EINVAL, 3 },
+        [ERR_UNAUTHENTICATED] = { "unauthenticated", 401, 3, EACCES, 16 },
+        [ERR_DENIED] = { "denied", 403, 3, EPERM, 7 },
+        [ERR_NOT_FOUND] = { "not_found", 404, 1, ENOENT, 5 },
+        [ERR_EXISTS] = { "exists", 409, 3, EEXIST, 6 },
+        [ERR_CONFLICT] = { "conflict", 409, 1, EBUSY, 9 },
+        [ERR_GONE] = { "gone", 410, 1, ESTALE, 11 },
+        [ERR_TOO_LARGE] = { "too_large", 413, 1, EFBIG, 8 },
+        [ERR_QUOTA] = { "quota", 429, 3, EDQUOT, 8 },
+        [ERR_UNAVAILABLE] = { "unavailable", 503, 1, EAGAIN, 14 },
+        [ERR_UNREACHABLE] = { "unreachable", 502, 4, EHOSTUNREACH, 14 },
+        [ERR_NO_SPACE] = { "no_space", 507, 1, ENOSPC, 8 },
+        [ERR_TIMEOUT] = { "timeout", 504, 1, ETIMEDOUT, 4 },
+        [ERR_USAGE] = { "usage", 400, 2, EINVAL, 3 },
+        [ERR_METHOD] = { "method", 405, 2, ENOSYS, 12 },
+};
+
+GQuark err_quark(void)
+{
+        return g_quark_from_static_string("paddle");
+}
+
+const ErrRow *err_row(const GError *error)
+{
+        if (!error || error->domain != ERR_DOMAIN || error->code < 0 || error->code >= ERR_CODES)
+                return &err_rows[ERR_FAILED];
+        return &err_rows[error->code];
+}
+
+ErrCode err_from_word(const char *word)
+{
+        for (int code = 0; word && code < ERR_CODES; code++)
+                if (strcmp(err_rows[code].word, word) == 0)
+                        return code;
+        return ERR_FAILED;
+}
+
+ErrCode err_from_errno(int err)
+{
+        switch (err) {
+        case ENOENT:
+        case ENOTDIR: return ERR_NOT_FOUND;
+        case EEXIST: return ERR_EXISTS;
+        case EACCES:
+        case EPERM:
+        case EROFS: return ERR_DENIED;
+        case ENOSPC:
+        case EDQUOT: return ERR_NO_SPACE;
+        case EINVAL:
+        case ENAMETOOLONG:
+        case ELOOP: return ERR_INVALID;
+        case EFBIG: return ERR_TOO_LARGE;
+        case EAGAIN:
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM: return ERR_UNAVAILABLE;
+        case ECONNREFUSED:
+        case EHOSTUNREACH:
+        case ENETUNREACH: return ERR_UNREACHABLE;
+        case ETIMEDOUT: return ERR_TIMEOUT;
+        default: return ERR_FAILED;
+        }
+}
+
+bool err_set(GError **error, ErrCode code, const char *format, ...)
+{
+        va_list args;
+
+        if (!error)
+                return false;
+        va_start(args, format);
+        *error = g_error_new_valist(ERR_DOMAIN, code, format, args);
+        va_end(args);
+        return false;
+}
+
+bool err_set_errno(GError **error, int err, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list args;
+
+        if (!error)
+                return false;
+        va_start(args, format);
+        text = g_strdup_vprintf(format, args);
+        va_end(args);
+        return err_set(error, err_from_errno(err), "%s: %s", text, g_strerror(err));
+}
+
+bool err_prefix(GError **error, const char *format, ...)
+{
+        va_list args;
+
+        if (!error || !*error)
+                return false;
+        va_start(args, format);
+        g_autofree char *prefix = g_strdup_vprintf(format, args);
+        va_end(args);
+        g_prefix_error(error, "%s", prefix);
+        return false;
+}
+
+bool err_is(const GError *error, ErrCode code)
+{
+        return error && error->domain == ERR_DOMAIN && error->code == (int)code;
+}
+
+const char *err_hint(const GError *error)
+{
+        const char *newline = error ? strchr(error->message, '\n') : NULL;
+
+        return newline && newline[1] ? newline + 1 : NULL;
+}
+
+char *err_text(const GError *error)
+{
+        return error ? g_strndup(error->message, strcspn(error->message, "\n")) : NULL;
+}

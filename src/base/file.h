@@ -1,0 +1,38 @@
+/* Files: descriptors that close themselves, whole reads, atomic replaces. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* `fd_auto int fd = open(...)`: closed at the end of the scope unless taken with fd_steal. (g_autofd needs GLib 2.76.) */
+static inline void fd_close_p(const int *fd)
+{
+        if (*fd >= 0)
+                close(*fd);
+}
+#define fd_auto __attribute__((cleanup(fd_close_p)))
+static inline int fd_steal(int *fd)
+{
+        int taken = *fd;
+
+        *fd = -1;
+        return taken;
+}
+
+/* Reads a whole file of at most `max` bytes; *ret is NUL-terminated and the caller's. ERR_TOO_LARGE above `max`. */
+bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error);
+
+/* Writes all of `data`, going on after short writes and EINTR. */
+bool file_write_all(int fd, const void *data, gsize len, GError **error);
+
+/* Replaces `path` atomically (temporary file beside it, fsync when `durable`, rename). */
+bool file_replace(const char *path, const void *data, gsize len, mode_t mode, bool durable, GError **error);
+
+/* mkdir -p; an existing directory is fine. */
+bool file_mkdirs(const char *path, mode_t mode, GError **error);
+
+/* rm -rf, never following links and never leaving the tree; a missing path is fine. Returns false on the first
+ * failure, having gone on with the rest. */
+bool file_remove_tree(const char *path, GError **error);

@@ -1,0 +1,103 @@
+/* Numbers from outside and back (see number.h). */
+#include "base/number.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+static bool digits_parse(const char *text, size_t len, gint64 *ret)
+{
+        gint64 value = 0;
+
+        if (len == 0)
+                return false;
+        for (size_t i = 0; i < len; i++) {
+                if (!g_ascii_isdigit(text[i]) || __builtin_mul_overflow(value, 10, &value) ||
+                    __builtin_add_overflow(value, text[i] - '0', &value))
+                        return false;
+        }
+        *ret = value;
+        return true;
+}
+
+bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret, GError **error)
+{
+        gint64 value = 0;
+
+        if (!text || !digits_parse(text, strlen(text), &value) || value < min || value > max)
+                return err_set(error, ERR_INVALID,
+                               "%s: '%s' is not a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, what,
+                               text ? text : "", min, max);
+        *ret = value;
+        return true;
+}
+
+bool duration_parse(const char *what, const char *text, gint64 *ret_ms, GError **error)
+{
+        static const struct {
+                const char *unit;
+                gint64 ms;
+        } units[] = {
+                { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
+        };
+        size_t digits = text ? strspn(text, "0123456789") : 0;
+        gint64 value = 0;
+
+        for (size_t i = 0; text && i < G_N_ELEMENTS(units); i++) {
+                if (strcmp(text + digits, units[i].unit) != 0)
+                        continue;
+                if (!digits_parse(text, digits, &value) || __builtin_mul_overflow(value, units[i].ms, &value))
+                        break;
+                *ret_ms = value;
+                return true;
+        }
+        return err_set(error, ERR_INVALID, "%s: '%s' is not a duration such as 90s, 15m, 2h or 1d", what,
+                       text ? text : "");
+}
+
+bool boolean_parse(const char *what, const char *text, bool *ret, GError **error)
+{
+        static const struct {
+                const char *word;
+                bool value;
+        } words[] = {
+                { "true", true },   { "yes", true }, { "on", true },   { "1", true },
+                { "false", false }, { "no", false }, { "off", false }, { "0", false },
+        };
+
+        for (size_t i = 0; text && i < G_N_ELEMENTS(words); i++) {
+                if (g_ascii_strcasecmp(text, words[i].word) != 0)
+                        continue;
+                *ret = words[i].value;
+                return true;
+        }
+        return err_set(error, ERR_INVALID, "%s: '%s' is not true or false", what, text ? text : "");
+}
+
+char *bytes_format(guint64 bytes)
+{
+        static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+        double value = (double)bytes;
+        int unit = -1;
+
+        if (bytes < 1024)
+                return g_strdup_printf("%" G_GUINT64_FORMAT " B", bytes);
+        while (value >= 1024 && unit < (int)G_N_ELEMENTS(units) - 1) {
+                value /= 1024;
+                unit++;
+        }
+        return g_strdup_printf("%.1f %s", value, units[unit]);
+}
+
+char *duration_format(gint64 ms)
+{
+        gint64 s = ms / 1000;
+
+        if (ms < 1000)
+                return g_strdup_printf("%" G_GINT64_FORMAT " ms", ms < 0 ? 0 : ms);
+        if (s < 60)
+                return g_strdup_printf("%.1f s", (double)ms / 1000);
+        if (s < 3600)
+                return g_strdup_printf("%dm %02ds", (int)(s / 60), (int)(s % 60));
+        return g_strdup_printf("%" G_GINT64_FORMAT "h %02dm", s / 3600, (int)(s % 3600 / 60));
+}

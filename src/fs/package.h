@@ -1,0 +1,79 @@
+/* Packages: a directory of a user's program, named by its content. A manifest lists files, links and directories in byte order of their
+ * paths; the package's hash is BLAKE2b-256 (hex) of the manifest's canonical text, a file's of its bytes. The client sends the
+ * manifest, the server answers which contents it lacks, the client sends only those (resumable, chunked), and the server makes the
+ * read-only tree `packages/<hash>/` once.
+ *
+ * Canonical text: a first line "paddle-package 1", then one line an entry: `f <mode 644|755> <size> <hash> <path>`, `l - - - <path>\0<target>` as
+ * `l <target length> <target> <path>`, `d <path>` (only empty directories), each ended by a newline; newlines and backslashes in names
+ * are escaped as \n and \\. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/json.h"
+
+enum {
+        PACKAGE_FILES_MAX = 100000,
+        PACKAGE_PATH_MAX = 4096,
+};
+#define PACKAGE_BYTES_MAX (G_GUINT64_CONSTANT(16) << 30) /* unpacked */
+#define HASH_LEN 64 /* hex of 32 bytes */
+
+typedef enum { ENTRY_FILE, ENTRY_LINK, ENTRY_DIR } EntryKind;
+typedef struct {
+        EntryKind kind;
+        bool executable;
+        guint64 size;
+        char hash[HASH_LEN + 1]; /* of a file's content */
+        char *path;              /* relative, no "." or "..", no leading or trailing slash, valid UTF-8, no control bytes */
+        char *target;            /* of a link: relative, stays inside the package */
+} Entry;
+
+typedef struct {
+        GPtrArray *entries; /* Entry *, sorted by path */
+        guint64 bytes;      /* of all files */
+        char hash[HASH_LEN + 1];
+} Manifest;
+void manifest_free(Manifest *manifest);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
+
+/* Client: walks `dir` by its ignore rules, hashes (with several threads when there is much). Refuses devices, sockets, links that leave the
+ * directory, names that are not UTF-8, more than the limits. `progress` may be NULL. */
+typedef void (*PackProgress)(guint64 files, guint64 bytes, void *arg);
+Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error);
+
+char *manifest_format(const Manifest *manifest);                                /* the canonical text */
+Manifest *manifest_parse(const char *text, gsize len, GError **error);          /* checks every rule; for outside bytes */
+
+/* Server: a store of packages under `dir` (made if missing): blobs/<xx>/<hash>, <hash>/ (trees), upload/<hash>... Any thread. */
+typedef struct PackageStore PackageStore;
+PackageStore *package_store_open(const char *dir, GError **error);
+void package_store_close(PackageStore *store);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PackageStore, package_store_close)
+
+bool package_store_has(PackageStore *store, const char *hash);
+/* Takes a manifest: remembers it, and lists what is missing (char * hashes, in order, each once). Empty: the tree can be made. */
+bool package_store_offer(PackageStore *store, const Manifest *manifest, GPtrArray **ret_missing, GError **error);
+/* How many bytes of a content have arrived, so that an upload goes on after a break. */
+guint64 package_store_blob_size(PackageStore *store, const char *hash);
+/* Appends bytes at `offset` (which must be what has arrived, else ERR_CONFLICT); `last` checks the hash (ERR_INVALID drops it) and keeps it. */
+bool package_store_blob_write(PackageStore *store, const char *hash, guint64 offset, const char *file, bool last, GError **error);
+/* Takes many small contents in one file: a sequence of <64 hex hash> <decimal size> newline, then that many bytes; each is checked and kept. */
+bool package_store_blobs_write(PackageStore *store, const char *file, GError **error);
+/* Makes the tree of a remembered manifest when all contents are there: once, read-only, atomically. */
+bool package_store_commit(PackageStore *store, const char *hash, GError **error);
+/* Unpacks an archive (tar, tar.gz, tar.xz, zip; libarchive) into a package and commits it: refuses absolute paths, "..", links that leave the
+ * root, devices, hard links outside, more than the limits in files, bytes or ratio (bombs). `ret_hash` gets HASH_LEN + 1 bytes. */
+bool package_store_unpack(PackageStore *store, const char *archive, char *ret_hash, GError **error);
+char *package_store_path(PackageStore *store, const char *hash); /* of the tree; the caller's */
+/* The text of requirements.txt or else requirments.txt in the root; NULL when neither is there. The caller's. */
+char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
+bool package_store_remove(PackageStore *store, const char *hash, GError **error);
+
+/* A writable copy of a tree in `dest` (which must not exist): reflinks where the file system can, else copies. */
+bool package_copy(const char *tree, const char *dest, GError **error);
+
+/* BLAKE2b-256 of bytes or of a file, in hex. */
+void hash_bytes(const void *data, gsize len, char ret[HASH_LEN + 1]);
+bool hash_file(const char *path, char ret[HASH_LEN + 1], guint64 *ret_size, GError **error);

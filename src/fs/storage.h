@@ -1,0 +1,46 @@
+/* The storage root: /pfs/<dc>/home/<user>/... and /pfs/<dc>/public/... over `storage/<dc>/{home/<user>,public}` of the state directory.
+ * Paths never leave their root: "..", NUL and links that point outside are refused. A user sees only their own home; public is
+ * readable by all, writable by administrators. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "fs/package.h"
+
+typedef struct Storage Storage;
+enum { STORAGE_CHUNK = 4 * 1024 * 1024 };
+
+Storage *storage_open(const char *dir, const char *dc, GError **error);
+void storage_close(Storage *storage);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Storage, storage_close)
+
+typedef struct {
+        const char *user;
+        bool admin;
+        bool write;
+} StorageAccess;
+
+/* The real path of a /pfs path, checked for `access`. With `make_dirs` its directory is made. The message names the rule that was broken. */
+char *storage_resolve(Storage *storage, const char *pfs_path, const StorageAccess *access, bool make_dirs, GError **error);
+
+typedef struct {
+        char *path;   /* the /pfs path */
+        bool is_dir;
+        guint64 size;
+        gint64 mtime; /* ms */
+} StorageEntry;
+void storage_entry_free(StorageEntry *entry);
+/* A file, or the children of a directory (all descendants when `recursive`), sorted by path; at most `limit`. */
+GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive, int limit, GError **error);
+bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error);
+bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive, GError **error);
+/* {"size","chunk_size","chunks":[hash,...]} of a file, or of the unfinished upload of it. */
+json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload, GError **error);
+/* One chunk (a file of bytes whose hash is given) of an upload; then storage_finish makes it the file, atomically, after checking size and the hash of
+ * every chunk. What exists stays in place until then. */
+bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 index, const char *hash,
+                       const char *file, GError **error);
+bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 size, const json_t *chunks,
+                    GError **error);
