@@ -1,0 +1,403 @@
+/* Options from a table (see option.h). A row is found by name, letter or alias; one function turns text into
+ * the field, whether it came from the command line, a configuration file or the row's own default.
+ *
+ * What always holds: a field changes only when its new value was accepted, and the strings of a target are
+ * its own. */
+#include "base/option.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/number.h"
+
+enum {
+        HELP_COLUMN_MAX = 32,   /* a longer left part gets a line of its own */
+        NAME_MAX_COMPARED = 40, /* longer words are compared by their beginning */
+};
+
+/* ---- values ---- */
+
+static bool set_string(char **field, const char *value)
+{
+        g_free(*field);
+        *field = g_strdup(value);
+        return true;
+}
+
+static bool add_to_list(GPtrArray **field, const char *value)
+{
+        if (!*field)
+                *field = g_ptr_array_new_with_free_func(g_free);
+        g_ptr_array_add(*field, g_strdup(value));
+        return true;
+}
+
+/* `what` is how the person wrote the name: "--trainers", "-n", or the key of a configuration file. */
+static bool set_value(const Option *option, void *target, const char *what, const char *value, GError **error)
+{
+        void *field = (char *)target + option->offset;
+
+        switch (option->type) {
+        case OPTION_STRING: return set_string(field, value);
+        case OPTION_LIST: return add_to_list(field, value);
+        case OPTION_BOOL: return boolean_parse(what, value, field, error);
+        case OPTION_DURATION: return duration_parse(what, value, field, error);
+        case OPTION_INT:
+                return number_parse(what, value, option->min, option->max ? option->max : G_MAXINT64, field,
+                                    error);
+        }
+        g_assert_not_reached();
+}
+
+static void clear_value(const Option *option, void *target)
+{
+        void *field = (char *)target + option->offset;
+
+        switch (option->type) {
+        case OPTION_STRING: g_clear_pointer((char **)field, g_free); break;
+        case OPTION_LIST: g_clear_pointer((GPtrArray **)field, g_ptr_array_unref); break;
+        case OPTION_BOOL: *(bool *)field = false; break;
+        case OPTION_INT:
+        case OPTION_DURATION: *(gint64 *)field = 0; break;
+        }
+}
+
+void options_set_defaults(const Option *options, void *target)
+{
+        for (const Option *option = options; option->name; option++) {
+                g_autoptr(GError) error = NULL;
+
+                if (!option->fallback)
+                        continue;
+                clear_value(option, target);
+                if (!set_value(option, target, option->name, option->fallback, &error))
+                        g_error("default of --%s: %s", option->name, error->message);
+        }
+}
+
+void options_clear(const Option *options, void *target)
+{
+        for (const Option *option = options; option->name; option++)
+                clear_value(option, target);
+}
+
+/* ---- finding a row ---- */
+
+static const Option *find_name(const Option *options, const char *name, size_t len)
+{
+        for (const Option *option = options; option->name; option++)
+                if ((strncmp(option->name, name, len) == 0 && !option->name[len]) ||
+                    (option->alias && strncmp(option->alias, name, len) == 0 && !option->alias[len]))
+                        return option;
+        return NULL;
+}
+
+static const Option *find_letter(const Option *options, char letter)
+{
+        for (const Option *option = options; option->name; option++)
+                if (option->letter && option->letter == letter)
+                        return option;
+        return NULL;
+}
+
+/* Levenshtein's distance: insertions, deletions and replacements between two words. */
+static int distance(const char *a, const char *b)
+{
+        int row[NAME_MAX_COMPARED + 1];
+        int a_len = (int)strnlen(a, NAME_MAX_COMPARED), b_len = (int)strnlen(b, NAME_MAX_COMPARED);
+
+        for (int j = 0; j <= b_len; j++)
+                row[j] = j;
+        for (int i = 1; i <= a_len; i++) {
+                int diagonal = row[0];
+
+                row[0] = i;
+                for (int j = 1; j <= b_len; j++) {
+                        int above = row[j];
+
+                        row[j] = MIN(MIN(row[j - 1], above) + 1, diagonal + (a[i - 1] != b[j - 1]));
+                        diagonal = above;
+                }
+        }
+        return row[b_len];
+}
+
+/* The known name nearest to `name`, or NULL when none is near enough to be meant. */
+static const char *nearest_name(const Option *options, const char *name)
+{
+        const char *nearest = NULL;
+        int best = (int)MIN(strlen(name), 12) / 3 + 2; /* a third of the letters wrong, and one more */
+
+        for (const Option *option = options; option->name; option++) {
+                const char *names[] = { option->name, option->alias };
+
+                for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                        int far = names[i] ? distance(name, names[i]) : best;
+
+                        if (far < best) {
+                                best = far;
+                                nearest = names[i];
+                        }
+                }
+        }
+        return nearest;
+}
+
+static bool unknown_name(const Option *options, ErrCode code, const char *dashes, const char *name,
+                         GError **error)
+{
+        const char *nearest = nearest_name(options, name);
+
+        if (!nearest)
+                return err_set(error, code, "there is no option '%s%s'", dashes, name);
+        return err_set(error, code, "there is no option '%s%s'\nDid you mean %s%s?", dashes, name, dashes,
+                       nearest);
+}
+
+bool options_set(const Option *options, void *target, const char *name, const char *value, GError **error)
+{
+        const Option *option = find_name(options, name, strlen(name));
+
+        if (!option)
+                return unknown_name(options, ERR_INVALID, "", name, error);
+        return set_value(option, target, name, value, error);
+}
+
+/* ---- the command line ---- */
+
+typedef struct {
+        const Option *options;
+        void *target;
+        int argc;
+        char *const *argv;
+        int at;          /* the word in hand */
+        GPtrArray *rest; /* of char *, owned */
+} Line;
+
+/* The word after the one in hand, as the value of `option`; NULL with an error at the end of the line. */
+static const char *next_word(Line *line, const Option *option, const char *what, GError **error)
+{
+        if (line->at + 1 < line->argc)
+                return line->argv[++line->at];
+        err_set(error, ERR_USAGE, "%s needs a value: %s %s", what, what, option->arg ? option->arg : "VALUE");
+        return NULL;
+}
+
+static bool take_long(Line *line, GError **error)
+{
+        const char *name = line->argv[line->at] + 2;
+        size_t len = strcspn(name, "=:");
+        const Option *option = find_name(line->options, name, len);
+        g_autofree char *what = g_strdup_printf("--%.*s", (int)MIN(len, 200), name);
+        const char *value = name[len] ? name + len + 1 : NULL;
+
+        if (!option)
+                return unknown_name(line->options, ERR_USAGE, "--", what + 2, error);
+        if (!value && option->type == OPTION_BOOL)
+                value = "true";
+        if (!value && !(value = next_word(line, option, what, error)))
+                return false;
+        return set_value(option, line->target, what, value, error);
+}
+
+/* "-x VALUE", "-xVALUE", "-x=VALUE"; letters of bools may share a dash: "-fv". */
+static bool take_short(Line *line, GError **error)
+{
+        for (const char *letter = line->argv[line->at] + 1; *letter; letter++) {
+                const Option *option = find_letter(line->options, *letter);
+                char what[] = { '-', *letter, '\0' };
+                const char *value = letter + 1;
+
+                if (!option)
+                        return err_set(error, ERR_USAGE, "there is no option '-%.*s'",
+                                       (int)(g_utf8_next_char(letter) - letter), letter);
+                if (option->type == OPTION_BOOL && *value != '=') {
+                        if (!set_value(option, line->target, what, "true", error))
+                                return false;
+                        continue;
+                }
+                if (*value == '=')
+                        value++;
+                else if (!*value && !(value = next_word(line, option, what, error)))
+                        return false;
+                return set_value(option, line->target, what, value, error);
+        }
+        return true;
+}
+
+static void take_rest(Line *line)
+{
+        for (; line->at < line->argc; line->at++)
+                g_ptr_array_add(line->rest, g_strdup(line->argv[line->at]));
+}
+
+static bool take_word(Line *line, bool stop_at_word, GError **error)
+{
+        const char *word = line->argv[line->at];
+
+        if (word[0] != '-' || !word[1]) { /* a lone dash means standard input, a positional word */
+                if (stop_at_word)
+                        take_rest(line);
+                else
+                        g_ptr_array_add(line->rest, g_strdup(word));
+                return true;
+        }
+        if (strcmp(word, "--") == 0) {
+                line->at++;
+                take_rest(line);
+                return true;
+        }
+        return word[1] == '-' ? take_long(line, error) : take_short(line, error);
+}
+
+bool options_parse(const Option *options, void *target, int argc, char *const *argv, bool stop_at_word,
+                   char ***ret_rest, GError **error)
+{
+        g_autoptr(GPtrArray) rest = g_ptr_array_new_with_free_func(g_free);
+        Line line = { .options = options, .target = target, .argc = argc, .argv = argv, .rest = rest };
+
+        for (; line.at < argc; line.at++) {
+                g_autoptr(GError) cause = NULL;
+
+                if (!take_word(&line, stop_at_word, &cause))
+                        return err_set(error, ERR_USAGE, "%s", cause->message);
+        }
+        g_ptr_array_add(rest, NULL);
+        *ret_rest = (char **)g_ptr_array_steal(rest, NULL);
+        return true;
+}
+
+/* ---- help ---- */
+
+static char *left_part(const Option *option)
+{
+        g_autoptr(GString) text = g_string_new("  ");
+
+        if (option->letter)
+                g_string_append_printf(text, "-%c, ", option->letter);
+        else
+                g_string_append(text, "    ");
+        g_string_append_printf(text, "--%s", option->name);
+        if (option->arg)
+                g_string_append_printf(text, option->type == OPTION_BOOL ? "[=%s]" : " %s", option->arg);
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* The sentence with what else is worth knowing: the default, and that it may be repeated. A default of
+ * "false" says nothing new about a switch. */
+static char *right_part(const Option *option)
+{
+        GString *text = g_string_new(option->help);
+        bool shown = option->fallback && option->fallback[0] &&
+                     !(option->type == OPTION_BOOL && strcmp(option->fallback, "false") == 0);
+
+        if (option->type == OPTION_LIST)
+                g_string_append(text, " (repeatable)");
+        if (shown)
+                g_string_append_printf(text, " (default %s)", option->fallback);
+        return g_string_free(text, FALSE);
+}
+
+static int help_column(const Option *options)
+{
+        int column = 0;
+
+        for (const Option *option = options; option->name; option++) {
+                g_autofree char *left = left_part(option);
+                int width = (int)g_utf8_strlen(left, -1) + 2;
+
+                if (option->help && width <= HELP_COLUMN_MAX)
+                        column = MAX(column, width);
+        }
+        return column ? column : HELP_COLUMN_MAX;
+}
+
+/* Appends `text` word by word from `column` on, breaking lines before `width`. The cursor stands at `column`.
+ */
+static void append_wrapped(GString *out, const char *text, int column, int width)
+{
+        g_auto(GStrv) words = g_strsplit(text, " ", -1);
+        int at = column;
+
+        for (char **word = words; *word; word++) {
+                int len = (int)g_utf8_strlen(*word, -1);
+
+                if (at > column && at + 1 + len > width) {
+                        g_string_append_printf(out, "\n%*s", column, "");
+                        at = column;
+                }
+                g_string_append_printf(out, "%s%s", at > column ? " " : "", *word);
+                at += len + (at > column);
+        }
+        g_string_append_c(out, '\n');
+}
+
+char *options_help(const Option *options, int width)
+{
+        GString *out = g_string_new(NULL);
+        int column = help_column(options);
+
+        for (const Option *option = options; option->name; option++) {
+                g_autofree char *left = left_part(option), *right = NULL;
+                int at = (int)g_utf8_strlen(left, -1);
+
+                if (!option->help)
+                        continue;
+                right = right_part(option);
+                g_string_append(out, left);
+                if (at + 2 > column)
+                        g_string_append_printf(out, "\n%*s", column, "");
+                else
+                        g_string_append_printf(out, "%*s", column - at, "");
+                append_wrapped(out, right, column, width);
+        }
+        return g_string_free(out, FALSE);
+}
+
+/* Text for man(7): what troff would read as a command or as a typographic hyphen is made plain. */
+static void append_man(GString *out, const char *text)
+{
+        if (*text == '.' || *text == '\'')
+                g_string_append(out, "\\&");
+        for (; *text; text++) {
+                if (*text == '\\')
+                        g_string_append(out, "\\e");
+                else if (*text == '-')
+                        g_string_append(out, "\\-");
+                else
+                        g_string_append_c(out, *text);
+        }
+}
+
+static void append_man_name(GString *out, const Option *option)
+{
+        g_string_append(out, ".TP\n");
+        if (option->letter)
+                g_string_append_printf(out, "\\fB\\-%c\\fR, ", option->letter);
+        g_string_append(out, "\\fB\\-\\-");
+        append_man(out, option->name);
+        g_string_append(out, "\\fR");
+        if (option->arg) {
+                g_string_append(out, option->type == OPTION_BOOL ? "[=\\fI" : " \\fI");
+                append_man(out, option->arg);
+                g_string_append(out, option->type == OPTION_BOOL ? "\\fR]" : "\\fR");
+        }
+        g_string_append_c(out, '\n');
+}
+
+char *options_man(const Option *options)
+{
+        GString *out = g_string_new(NULL);
+
+        for (const Option *option = options; option->name; option++) {
+                g_autofree char *right = NULL;
+
+                if (!option->help)
+                        continue;
+                right = right_part(option);
+                append_man_name(out, option);
+                append_man(out, right);
+                g_string_append(out, ".\n");
+        }
+        return g_string_free(out, FALSE);
+}
