@@ -24,8 +24,8 @@ char *clock_format(gint64 ms)
         struct tm tm;
 
         gmtime_r(&seconds, &tm);
-        return g_strdup_printf("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-                               tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
+        return g_strdup_printf("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                               tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
 }
 
 bool clock_boot_id(char ret_id[37], GError **error)

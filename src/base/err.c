@@ -70,7 +70,7 @@ ErrCode err_from_errno(int err)
         }
 }
 
-bool err_set(GError **error, ErrCode code, const char *format, ...)
+bool(err_set)(GError **error, ErrCode code, const char *format, ...)
 {
         va_list args;
 
@@ -82,7 +82,7 @@ bool err_set(GError **error, ErrCode code, const char *format, ...)
         return false;
 }
 
-bool err_set_errno(GError **error, int err, const char *format, ...)
+bool(err_set_errno)(GError **error, int err, const char *format, ...)
 {
         g_autofree char *text = NULL;
         va_list args;
@@ -95,7 +95,7 @@ bool err_set_errno(GError **error, int err, const char *format, ...)
         return err_set(error, err_from_errno(err), "%s: %s", text, g_strerror(err));
 }
 
-bool err_prefix(GError **error, const char *format, ...)
+bool(err_prefix)(GError **error, const char *format, ...)
 {
         va_list args;
 

@@ -1,18 +1,18 @@
 /* The one error domain of every program, and the one table that says what each code means outside:
  * an HTTP status, an exit status, an errno, a gRPC code, a word for the JSON error body.
  *
- * A call that can fail returns bool (or a pointer) and takes `GError **error` last. Libraries fill it once, where
- * the facts are known; callers may prefix it; only the edge prints. */
+ * A call that can fail returns bool (or a pointer) and takes `GError **error` last. Libraries fill it once,
+ * where the facts are known; callers may prefix it; only the edge prints. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
 typedef enum {
-        ERR_FAILED,      /* something went wrong that no other code names */
-        ERR_INVALID,     /* input that breaks a rule */
+        ERR_FAILED,          /* something went wrong that no other code names */
+        ERR_INVALID,         /* input that breaks a rule */
         ERR_UNAUTHENTICATED, /* no or wrong credentials */
-        ERR_DENIED,      /* known caller, not allowed */
+        ERR_DENIED,          /* known caller, not allowed */
         ERR_NOT_FOUND,
         ERR_EXISTS,      /* a name is taken */
         ERR_CONFLICT,    /* not possible in the present state */
@@ -23,17 +23,17 @@ typedef enum {
         ERR_UNREACHABLE, /* the server could not be reached at all */
         ERR_NO_SPACE,    /* the disk is full */
         ERR_TIMEOUT,
-        ERR_USAGE,       /* wrong command line */
-        ERR_METHOD,      /* a route exists, not with this method */
+        ERR_USAGE,  /* wrong command line */
+        ERR_METHOD, /* a route exists, not with this method */
         ERR_CODES,
 } ErrCode;
 
 typedef struct {
-        const char *word;  /* `code` of the JSON error body, "not_found" */
-        int http;          /* HTTP status */
-        int exit;          /* exit status of `paddle`: 1 failed, 2 usage, 3 refused, 4 not reached */
-        int sys;           /* errno */
-        int grpc;          /* gRPC status code */
+        const char *word; /* `code` of the JSON error body, "not_found" */
+        int http;         /* HTTP status */
+        int exit;         /* exit status of `paddle`: 1 failed, 2 usage, 3 refused, 4 not reached */
+        int sys;          /* errno */
+        int grpc;         /* gRPC status code */
 } ErrRow;
 
 GQuark err_quark(void);
@@ -48,8 +48,8 @@ ErrCode err_from_word(const char *word);
 /* The code for an errno: ENOSPC -> ERR_NO_SPACE, ENOENT -> ERR_NOT_FOUND, ... else ERR_FAILED. */
 ErrCode err_from_errno(int err);
 
-/* Sets *error (NULL is ignored) and returns false, so that failing is one line. A message may end in a hint: what to do
- * next, after a newline ("job 'a' is taken\nCancel it, or choose another --job-name."). */
+/* Sets *error (NULL is ignored) and returns false, so that failing is one line. A message may end in a hint:
+ * what to do next, after a newline ("job 'a' is taken\nCancel it, or choose another --job-name."). */
 bool err_set(GError **error, ErrCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* As err_set, with the code and text of `err` (an errno) appended: "cannot open '/x': Permission denied". */
@@ -65,3 +65,8 @@ const char *err_hint(const GError *error);
 
 /* The message without its hint; the caller's. */
 char *err_text(const GError *error);
+
+/* They always return false; said so that the compiler knows it, too, and does not warn of results that stay unset. */
+#define err_set(...) ({ (void)err_set(__VA_ARGS__); false; })
+#define err_set_errno(...) ({ (void)err_set_errno(__VA_ARGS__); false; })
+#define err_prefix(...) ({ (void)err_prefix(__VA_ARGS__); false; })

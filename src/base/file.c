@@ -28,7 +28,8 @@ bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError *
                 if (got == 0)
                         break;
                 if (text->len + (gsize)got > max)
-                        return err_set(error, ERR_TOO_LARGE, "'%s' is larger than %" G_GSIZE_FORMAT " bytes", path, max);
+                        return err_set(error, ERR_TOO_LARGE, "'%s' is larger than %" G_GSIZE_FORMAT " bytes",
+                                       path, max);
                 g_string_append_len(text, chunk, got);
         }
         if (ret_len)
@@ -115,7 +116,8 @@ static bool remove_at(int parent, const char *name, const char *shown, GError **
                 fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot open '%s' in '%s'", name, shown);
-        (void)fchmod(fd, 0700); /* a read-only tree of ours; the unlink below reports what this could not help */
+        (void)fchmod(fd,
+                     0700); /* a read-only tree of ours; the unlink below reports what this could not help */
         if (!remove_entries(fd, name, error))
                 return false;
         if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)

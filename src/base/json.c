@@ -46,7 +46,8 @@ json_t *json_parse(const char *text, gsize len, GError **error)
         }
         value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &at);
         if (!value)
-                err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column, at.text);
+                err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column,
+                        at.text);
         return value;
 }
 
@@ -63,7 +64,8 @@ json_t *json_from_error(const GError *error, const char *request_id)
         json_t *object = json_pack("{s:s, s:s+}", "code", err_row(error)->word, "message", text, "");
 
         if (!object) /* a message that is not UTF-8 */
-                object = json_pack("{s:s, s:s}", "code", err_row(error)->word, "message", "not shown: not UTF-8");
+                object = json_pack("{s:s, s:s}", "code", err_row(error)->word, "message",
+                                   "not shown: not UTF-8");
         json_object_set_new(object, "hint", json_string(err_hint(error) ? err_hint(error) : ""));
         if (request_id)
                 json_object_set_new(object, "request_id", json_string(request_id));
@@ -77,7 +79,8 @@ static const json_t *member(const json_t *object, const char *name)
         return json_is_null(value) ? NULL : value;
 }
 
-bool json_get_string(const json_t *object, const char *where, const char *name, gsize max, const char **ret, GError **error)
+bool json_get_string(const json_t *object, const char *where, const char *name, gsize max, const char **ret,
+                     GError **error)
 {
         const json_t *value = member(object, name);
 
@@ -86,13 +89,14 @@ bool json_get_string(const json_t *object, const char *where, const char *name, 
         if (!json_is_string(value))
                 return err_set(error, ERR_INVALID, "%s%s must be a string", where, name);
         if (json_string_length(value) > max)
-                return err_set(error, ERR_INVALID, "%s%s is longer than %" G_GSIZE_FORMAT " bytes", where, name, max);
+                return err_set(error, ERR_INVALID, "%s%s is longer than %" G_GSIZE_FORMAT " bytes", where,
+                               name, max);
         *ret = json_string_value(value);
         return true;
 }
 
-bool json_get_int(const json_t *object, const char *where, const char *name, gint64 min, gint64 max, gint64 *ret,
-                  GError **error)
+bool json_get_int(const json_t *object, const char *where, const char *name, gint64 min, gint64 max,
+                  gint64 *ret, GError **error)
 {
         const json_t *value = member(object, name);
         g_autofree char *shown = NULL;
@@ -105,8 +109,8 @@ bool json_get_int(const json_t *object, const char *where, const char *name, gin
         }
         shown = json_format(value);
         return err_set(error, ERR_INVALID,
-                       "%s%s: '%.40s' is not a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, where, name,
-                       shown, min, max);
+                       "%s%s: '%.40s' is not a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                       where, name, shown, min, max);
 }
 
 bool json_get_bool(const json_t *object, const char *where, const char *name, bool *ret, GError **error)
@@ -121,7 +125,8 @@ bool json_get_bool(const json_t *object, const char *where, const char *name, bo
         return true;
 }
 
-bool json_get_array(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret, GError **error)
+bool json_get_array(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret,
+                    GError **error)
 {
         json_t *value = (json_t *)member(object, name);
 
@@ -130,12 +135,14 @@ bool json_get_array(const json_t *object, const char *where, const char *name, g
         if (!json_is_array(value))
                 return err_set(error, ERR_INVALID, "%s%s must be a list", where, name);
         if (json_array_size(value) > max_items)
-                return err_set(error, ERR_INVALID, "%s%s has more than %" G_GSIZE_FORMAT " items", where, name, max_items);
+                return err_set(error, ERR_INVALID, "%s%s has more than %" G_GSIZE_FORMAT " items", where,
+                               name, max_items);
         *ret = value;
         return true;
 }
 
-bool json_get_object(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret, GError **error)
+bool json_get_object(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret,
+                     GError **error)
 {
         json_t *value = (json_t *)member(object, name);
 
@@ -144,7 +151,8 @@ bool json_get_object(const json_t *object, const char *where, const char *name, 
         if (!json_is_object(value))
                 return err_set(error, ERR_INVALID, "%s%s must be an object", where, name);
         if (json_object_size(value) > max_items)
-                return err_set(error, ERR_INVALID, "%s%s has more than %" G_GSIZE_FORMAT " members", where, name, max_items);
+                return err_set(error, ERR_INVALID, "%s%s has more than %" G_GSIZE_FORMAT " members", where,
+                               name, max_items);
         *ret = value;
         return true;
 }
@@ -154,13 +162,15 @@ bool json_only(const json_t *object, const char *where, const char *const *known
         const char *name;
         json_t *value;
 
-        json_object_foreach ((json_t *)object, name, value) {
+        json_object_foreach((json_t *)object, name, value)
+        {
                 g_autofree char *words = NULL;
 
                 if (g_strv_contains(known, name))
                         continue;
                 words = json_words(known);
-                return err_set(error, ERR_INVALID, "%s'%.64s' is not a known field\nThe fields are %s.", where, name, words);
+                return err_set(error, ERR_INVALID, "%s'%.64s' is not a known field\nThe fields are %s.",
+                               where, name, words);
         }
         return true;
 }

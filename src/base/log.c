@@ -68,7 +68,8 @@ void log_event(LogLevel level, const char *sentence, ...)
         now = clock_format(clock_now_ms());
         line = g_string_sized_new(256);
         if (log_as_json) {
-                g_string_append_printf(line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", now, level_names[level]);
+                g_string_append_printf(line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", now,
+                                       level_names[level]);
                 quote(line, sentence);
         } else {
                 g_string_append_printf(line, "%s %s %s", now, level_names[level], sentence);

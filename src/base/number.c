@@ -26,8 +26,9 @@ bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gi
 
         if (!text || !digits_parse(text, strlen(text), &value) || value < min || value > max)
                 return err_set(error, ERR_INVALID,
-                               "%s: '%s' is not a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, what,
-                               text ? text : "", min, max);
+                               "%s: '%s' is not a whole number from %" G_GINT64_FORMAT
+                               " to %" G_GINT64_FORMAT,
+                               what, text ? text : "", min, max);
         *ret = value;
         return true;
 }

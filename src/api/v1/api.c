@@ -1,0 +1,84 @@
+/* The object behind the routes, and what the handlers share (see api.h, internal.h). */
+#include "api/v1/internal.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+
+const HttpRoute *const *api_routes(void)
+{
+        static const HttpRoute *const all[] = { system_routes,  job_routes,  event_routes, log_routes,
+                                                package_routes, file_routes, token_routes, NULL };
+
+        return all;
+}
+
+Api *api_new(const ApiConfig *config)
+{
+        Api *api = g_new0(Api, 1);
+
+        api->engine = config->engine;
+        api->store = config->store;
+        api->runtime = config->runtime;
+        api->storage = config->storage;
+        api->packages = config->packages;
+        api->dc = g_strdup(config->dc);
+        api->state_dir = g_strdup(config->state_dir);
+        api->owner = config->owner;
+        api->started = clock_now_ms();
+        api->notifier = notifier_new(config->engine);
+        api->tokens = token_cache_new();
+        return api;
+}
+
+void api_free(Api *api)
+{
+        if (!api)
+                return;
+        notifier_free(api->notifier);
+        token_cache_free(api->tokens);
+        g_free(api->dc);
+        g_free(api->state_dir);
+        g_free(api);
+}
+
+void api_set_server(Api *api, HttpServer *server)
+{
+        api->server = server;
+}
+
+void api_fail(HttpRequest *request, GError *error)
+{
+        http_fail(request, error);
+        g_error_free(error);
+}
+
+json_t *api_format_job(Api *api, const Job *job)
+{
+        g_autofree char *waiting = engine_explain(api->engine, job);
+
+        return job_format(job, waiting);
+}
+
+static bool may_see(const HttpCaller *caller, const Job *job)
+{
+        return caller->admin || g_strcmp0(caller->user, job->user) == 0;
+}
+
+Job *api_job(Api *api, HttpRequest *request)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const char *name = http_request_param(request, "job");
+        const char *user = http_request_query(request, "user");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
+
+        if (!user || !caller->admin)
+                user = caller->user;
+        job = engine_find(api->engine, user, name, &error);
+        if (job && may_see(caller, job))
+                return g_steal_pointer(&job);
+        if (job) /* another user's: not told apart from one that is not there */
+                err_set(&error, ERR_NOT_FOUND, "no job '%s' of user '%s'\nSee `paddle list`.", name, user);
+        http_fail(request, error);
+        return NULL;
+}

@@ -1,0 +1,154 @@
+/* Events over HTTP: pages, and a resumable stream of server-sent events. */
+#include "api/v1/live.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+
+enum { PAGE = 256, LIST_MAX = 10000 };
+
+json_t *api_format_event(const Event *event)
+{
+        g_autofree char *time = clock_format(event->time);
+        json_t *data = event->data ? json_loads(event->data, 0, NULL) : NULL;
+
+        return json_pack("{s:I, s:s, s:s, s:s*, s:s, s:o}", "revision", (json_int_t)event->revision, "time",
+                         time, "job", event->job_id, "user", event->user, "kind", event->kind, "data",
+                         data ? data : json_object());
+}
+
+typedef struct {
+        Api *api;
+        char *user; /* NULL: sees all */
+        gint64 job_seq, since;
+} Follow;
+
+static StreamState follow_pull(GString *out, void *arg)
+{
+        Follow *follow = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) events = NULL;
+
+        if (engine_revision(follow->api->engine) <= follow->since)
+                return STREAM_WAIT;
+        events = store_events(follow->api->store, follow->since, follow->job_seq, follow->user, PAGE, &error);
+        if (!events) {
+                g_autoptr(json_t) body = json_from_error(error, NULL);
+                g_autofree char *text = json_format(body);
+
+                sse_append(out, NULL, "error", text);
+                return STREAM_END;
+        }
+        for (guint i = 0; i < events->len; i++) {
+                const Event *event = events->pdata[i];
+                g_autoptr(json_t) body = api_format_event(event);
+                g_autofree char *text = json_format(body);
+                g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, event->revision);
+
+                sse_append(out, id, event->kind, text);
+                follow->since = event->revision;
+        }
+        return events->len == PAGE ? STREAM_MORE : STREAM_WAIT;
+}
+
+static void follow_close(void *arg)
+{
+        Follow *follow = arg;
+
+        g_free(follow->user);
+        g_free(follow);
+}
+
+/* Where to begin: ?since, else Last-Event-ID, else now. */
+static bool first_revision(Api *api, HttpRequest *request, gint64 *ret)
+{
+        const char *last = http_request_header(request, "Last-Event-ID");
+        gint64 fallback = engine_revision(api->engine);
+
+        if (last && !number_parse("Last-Event-ID", last, 0, G_MAXINT64, &fallback, NULL))
+                fallback = 0;
+        return http_request_query_int(request, "since", 0, G_MAXINT64, fallback, ret);
+}
+
+/* 410 with the revision from which a snapshot taken now goes on. */
+static void reply_gone(Api *api, HttpRequest *request, const GError *error)
+{
+        g_autoptr(json_t) body = json_from_error(error, http_request_id(request));
+
+        json_object_set_new(body, "revision", json_integer(engine_revision(api->engine)));
+        http_reply_json(request, err_row(error)->http, body);
+}
+
+static bool within_horizon(Api *api, HttpRequest *request, gint64 since)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) probe = store_events(api->store, since, 0, NULL, 1, &error);
+
+        if (!probe)
+                reply_gone(api, request, error);
+        return probe != NULL;
+}
+
+static void follow_events(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const HttpCaller *caller = http_request_caller(request);
+        const char *name = http_request_query(request, "job");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
+        gint64 since;
+        Follow *follow;
+
+        if (!first_revision(api, request, &since) || !within_horizon(api, request, since))
+                return;
+        if (name && !(job = engine_find(api->engine, caller->user, name, &error))) {
+                http_fail(request, error);
+                return;
+        }
+        follow = g_new0(Follow, 1);
+        *follow = (Follow){ .api = api,
+                            .user = caller->admin ? NULL : g_strdup(caller->user),
+                            .job_seq = job ? job->seq : 0,
+                            .since = since };
+        live_stream_start(live_stream_new(api, follow_pull, follow_close, follow), request);
+}
+
+static void list_events(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        gint64 since, limit;
+        g_autoptr(Job) job = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) events = NULL;
+        g_autoptr(json_t) items = json_array();
+        g_autoptr(json_t) reply = NULL;
+
+        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &since) ||
+            !http_request_query_int(request, "limit", 1, LIST_MAX, 1000, &limit) ||
+            !(job = api_job(api, request)))
+                return;
+        events = store_events(api->store, since, job->seq, NULL, (int)limit, &error);
+        if (!events) {
+                reply_gone(api, request, error);
+                return;
+        }
+        for (guint i = 0; i < events->len; i++)
+                json_array_append_new(items, api_format_event(events->pdata[i]));
+        reply = json_pack("{s:O, s:I}", "items", items, "revision", (json_int_t)engine_revision(api->engine));
+        http_reply_json(request, 200, reply);
+}
+
+const HttpRoute event_routes[] = {
+        { "GET", "/v1/events", HTTP_USER, HTTP_BODY_NONE, 0, follow_events,
+          "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
+          "since:integer:Only events with a larger revision; the present one when absent.;job:string:Only "
+          "events of this job.",
+          NULL, "Event", 0, "text/event-stream" },
+        { "GET", "/v1/jobs/{job}/events", HTTP_USER, HTTP_BODY_NONE, 0, list_events,
+          "List the events of a job.",
+          "user:string:Whose job a name means (administrators).;since:integer:Only events with a larger "
+          "revision.;"
+          "limit:integer:At most so many, 1 to 10000.",
+          NULL, "EventList", 0, NULL },
+        { 0 },
+};

@@ -1,0 +1,220 @@
+/* The storage over HTTP: /v1/files/pfs/<dc>/home/<user>/... */
+#include "api/v1/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+
+enum { LIST_MAX = 100000, FINISH_MAX = 64 * 1024 * 1024 };
+
+typedef struct {
+        char *path;
+        StorageAccess access;
+} Target;
+
+static Target target_of(HttpRequest *request, bool write)
+{
+        const HttpCaller *caller = http_request_caller(request);
+
+        return (Target){ g_strconcat("/", http_request_param(request, "path"), NULL),
+                         { caller->user, caller->admin, write } };
+}
+
+static bool query_flag(HttpRequest *request, const char *name, bool *ret, GError **error)
+{
+        const char *text = http_request_query(request, name);
+
+        *ret = false;
+        return !text || boolean_parse(name, text, ret, error);
+}
+
+/* Answers with `reply` or, when it is NULL, with `error`. */
+static void reply_or_fail(HttpRequest *request, json_t *reply, const GError *error)
+{
+        if (reply)
+                http_reply_json(request, 200, reply);
+        else
+                http_fail(request, error);
+}
+
+static json_t *list_directory(Api *api, const Target *target, bool recursive, GError **error)
+{
+        g_autoptr(GPtrArray) entries =
+                storage_list(api->storage, target->path, &target->access, recursive, LIST_MAX, error);
+        json_t *items;
+
+        if (!entries)
+                return NULL;
+        items = json_array();
+        for (guint i = 0; i < entries->len; i++) {
+                const StorageEntry *entry = entries->pdata[i];
+                g_autofree char *time = clock_format(entry->mtime);
+
+                json_array_append_new(items, json_pack("{s:s, s:b, s:I, s:s}", "path", entry->path, "dir",
+                                                       entry->is_dir, "size", (json_int_t)entry->size,
+                                                       "mtime", time));
+        }
+        return json_pack("{s:o}", "items", items);
+}
+
+static void send_file(Api *api, HttpRequest *request, const Target *target)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *real = storage_resolve(api->storage, target->path, &target->access, false, &error);
+        fd_auto int fd = real ? open(real, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+        struct stat st;
+
+        if (real && (fd < 0 || fstat(fd, &st) < 0)) {
+                err_set_errno(&error, errno, "cannot open '%s'", target->path);
+        } else if (real && S_ISDIR(st.st_mode)) {
+                g_autoptr(json_t) reply = list_directory(api, target, false, &error);
+
+                reply_or_fail(request, reply, error);
+                return;
+        } else if (real && !S_ISREG(st.st_mode)) {
+                err_set(&error, ERR_INVALID, "'%s' is not a regular file", target->path);
+        }
+        if (error)
+                http_fail(request, error);
+        else
+                http_reply_file(request, real, fd_steal(&fd), 0, (guint64)st.st_size,
+                                "application/octet-stream");
+}
+
+static void get_file(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        Target target = target_of(request, false);
+        g_autofree char *path = target.path;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = NULL;
+        bool list, recursive, chunks, upload;
+
+        if (!query_flag(request, "list", &list, &error) ||
+            !query_flag(request, "recursive", &recursive, &error) ||
+            !query_flag(request, "chunks", &chunks, &error) ||
+            !query_flag(request, "upload", &upload, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        if (list || recursive) {
+                reply = list_directory(api, &target, recursive, &error);
+                reply_or_fail(request, reply, error);
+        } else if (chunks || upload) {
+                target.access.write = upload;
+                reply = storage_chunks(api->storage, path, &target.access, upload, &error);
+                reply_or_fail(request, reply, error);
+        } else {
+                send_file(api, request, &target);
+        }
+}
+
+static void put_chunk(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        Target target = target_of(request, true);
+        g_autofree char *path = target.path;
+        const char *hash = http_request_query(request, "hash");
+        g_autoptr(GError) error = NULL;
+        gint64 index;
+
+        if (!http_request_query_int(request, "chunk", 0, G_MAXINT32, 0, &index))
+                return;
+        if (!hash)
+                err_set(&error, ERR_INVALID, "hash: the chunk's BLAKE2b-256 in hexadecimal is needed");
+        if (hash && storage_put_chunk(api->storage, path, &target.access, (guint64)index, hash,
+                                      http_request_body_file(request), &error))
+                http_reply(request, 204, NULL, NULL, 0);
+        else
+                http_fail(request, error);
+}
+
+static bool do_finish(Api *api, const Target *target, const json_t *body, GError **error)
+{
+        json_t *chunks = NULL;
+        gint64 size = -1;
+
+        if (!json_get_int(body, "", "size", 0, G_MAXINT64, &size, error) ||
+            !json_get_array(body, "", "chunks", G_MAXINT32, &chunks, error))
+                return false;
+        if (size < 0 || !chunks)
+                return err_set(error, ERR_INVALID, "finish needs 'size' and 'chunks'");
+        return storage_finish(api->storage, target->path, &target->access, (guint64)size, chunks, error);
+}
+
+static bool do_mkdir(Api *api, const Target *target, const json_t *body, GError **error)
+{
+        return storage_make_dir(api->storage, target->path, &target->access, error);
+}
+
+static const struct {
+        const char *op;
+        bool (*run)(Api *api, const Target *target, const json_t *body, GError **error);
+} file_ops[] = {
+        { "finish", do_finish },
+        { "mkdir", do_mkdir },
+};
+
+static bool run_op(Api *api, const Target *target, const json_t *body, GError **error)
+{
+        const char *op = "";
+
+        if (!json_get_string(body, "", "op", 32, &op, error))
+                return false;
+        for (gsize i = 0; i < G_N_ELEMENTS(file_ops); i++)
+                if (strcmp(op, file_ops[i].op) == 0)
+                        return file_ops[i].run(api, target, body, error);
+        return err_set(error, ERR_INVALID, "op: '%s' is neither 'finish' nor 'mkdir'", op);
+}
+
+static void post_file(HttpRequest *request, void *arg)
+{
+        Target target = target_of(request, true);
+        g_autofree char *path = target.path;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = http_request_json(request, &error);
+        g_autoptr(json_t) reply = NULL;
+
+        if (body && run_op(arg, &target, body, &error))
+                reply = json_pack("{s:s}", "path", path);
+        reply_or_fail(request, reply, error);
+}
+
+static void delete_file(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        Target target = target_of(request, true);
+        g_autofree char *path = target.path;
+        g_autoptr(GError) error = NULL;
+        bool recursive;
+
+        if (query_flag(request, "recursive", &recursive, &error) &&
+            storage_remove(api->storage, path, &target.access, recursive, &error))
+                http_reply(request, 204, NULL, NULL, 0);
+        else
+                http_fail(request, error);
+}
+
+const HttpRoute file_routes[] = {
+        { "GET", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_NONE, 0, get_file,
+          "A file's bytes (takes Range), a directory's entries, or a file's chunks.",
+          "list:boolean:List instead of sending bytes.;recursive:boolean:List all that is "
+          "below.;chunks:boolean:The hashes of its "
+          "chunks.;upload:boolean:The hashes of what an unfinished upload has sent.",
+          NULL, NULL, 0, "application/octet-stream" },
+        { "PUT", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
+          "Send one chunk of an upload.",
+          "chunk:integer:Its number, from 0.;hash:string:Its BLAKE2b-256 in hexadecimal.", "Bytes", NULL, 204,
+          NULL },
+        { "POST", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_MEMORY, FINISH_MAX, post_file,
+          "Finish an upload, or make a directory.", NULL, "FileOp", "FilePath", 0, NULL },
+        { "DELETE", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_NONE, 0, delete_file,
+          "Remove a file or directory.", "recursive:boolean:With all that is below.", NULL, NULL, 204, NULL },
+        { 0 },
+};

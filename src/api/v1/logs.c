@@ -1,0 +1,472 @@
+/* Logs over HTTP: one member's file, and all members as one resumable stream (doc/rest.md, "The log stream").
+ *
+ * Bytes come from the members' files, which the members write themselves; the stream keeps an offset for each
+ * and sends whole lines. Its cursor, the offsets as text, is the id of every event, so that a client that
+ * comes back misses and repeats nothing. */
+#include "api/v1/live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "model/framework.h"
+
+enum {
+        PIECE = 32 * 1024, /* bytes of one event's text at most */
+        TAIL_MAX = 1000000,
+        TAIL_BACK = 64 * 1024, /* bytes read at a time while looking for the start of the tail */
+};
+
+static const char environment_member[] = "environment";
+
+/* ---- a member's file ---- */
+
+typedef struct {
+        char *name; /* "trainer-0" */
+        int attempt;
+        char *path;
+        guint64 offset; /* of the next byte to send */
+        int fd;         /* -1 until it exists */
+} LogFile;
+
+static void log_file_free(LogFile *file)
+{
+        if (file->fd >= 0)
+                close(file->fd);
+        g_free(file->name);
+        g_free(file->path);
+        g_free(file);
+}
+
+/* The role and index of "trainer-0" in this job; false when it has no such member. */
+static bool member_find(const Job *job, const char *member, const char **ret_role, int *ret_index)
+{
+        const char *dash = strrchr(member, '-');
+        gint64 index;
+
+        if (strcmp(member, environment_member) == 0) {
+                *ret_role = environment_member;
+                *ret_index = 0;
+                return true;
+        }
+        if (!dash || !number_parse("member", dash + 1, 0, SPEC_REPLICAS_MAX, &index, NULL))
+                return false;
+        for (int i = 0; i < job->spec->n_roles; i++) {
+                const Role *role = &job->spec->roles[i];
+
+                if (strlen(role->name) != (size_t)(dash - member) ||
+                    strncmp(role->name, member, (size_t)(dash - member)) != 0)
+                        continue;
+                if (index >= role->replicas)
+                        return false;
+                *ret_role = role->name;
+                *ret_index = (int)index;
+                return true;
+        }
+        return false;
+}
+
+static bool unknown_member(const Job *job, const char *member, GError **error)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (int i = 0; i < job->spec->n_roles; i++)
+                if (job->spec->roles[i].replicas > 0)
+                        g_string_append_printf(names, "%s-0 to %s-%d, ", job->spec->roles[i].name,
+                                               job->spec->roles[i].name, job->spec->roles[i].replicas - 1);
+        return err_set(error, ERR_NOT_FOUND, "job '%s' has no member '%.80s'\nIts members are %senvironment.",
+                       job->name, member, names->str);
+}
+
+static char *path_of(Api *api, const Job *job, int attempt, const char *role, int index)
+{
+        Runtime *runtime = api->runtime;
+
+        return runtime->ops->log_path(runtime, job->id, attempt, role, index);
+}
+
+/* The offset at which the last `lines` lines begin. */
+static guint64 tail_offset(int fd, guint64 size, gint64 lines)
+{
+        g_autofree char *buffer = g_malloc(TAIL_BACK);
+        guint64 end = size;
+        bool last_byte = true;
+
+        if (lines == 0)
+                return size;
+        while (end > 0) {
+                guint64 start = end > TAIL_BACK ? end - TAIL_BACK : 0;
+                ssize_t got = pread(fd, buffer, end - start, (off_t)start);
+
+                if (got <= 0)
+                        return start;
+                for (ssize_t i = got - 1; i >= 0; i--) {
+                        if (buffer[i] == '\n' && !last_byte && --lines == 0)
+                                return start + (guint64)i + 1;
+                        last_byte = false;
+                }
+                end = start;
+        }
+        return 0;
+}
+
+/* ---- one file ---- */
+
+static bool query_attempt(HttpRequest *request, const Job *job, gint64 *ret)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (!http_request_query_int(request, "attempt", 0, G_MAXINT, 0, ret))
+                return false;
+        if (*ret == 0)
+                *ret = job->attempt;
+        if (*ret <= job->attempt)
+                return true;
+        err_set(&error, ERR_NOT_FOUND, "job '%s' has had %d attempts, not %" G_GINT64_FORMAT, job->name,
+                job->attempt, *ret);
+        http_fail(request, error);
+        return false;
+}
+
+static void get_log(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(Job) job = api_job(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = NULL;
+        fd_auto int fd = -1;
+        const char *role;
+        struct stat st;
+        gint64 attempt, tail;
+        guint64 offset = 0;
+        int index;
+
+        if (!job || !query_attempt(request, job, &attempt) ||
+            !http_request_query_int(request, "tail", 0, TAIL_MAX, -1, &tail))
+                return;
+        if (!member_find(job, http_request_param(request, "member"), &role, &index)) {
+                unknown_member(job, http_request_param(request, "member"), &error);
+                http_fail(request, error);
+                return;
+        }
+        path = path_of(api, job, (int)attempt, role, index);
+        fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                http_reply(request, 200, "text/plain; charset=utf-8", "",
+                           0); /* it has not said anything yet */
+                return;
+        }
+        if (tail >= 0)
+                offset = tail_offset(fd, (guint64)st.st_size, tail);
+        http_reply_file(request, path, fd_steal(&fd), offset, (guint64)st.st_size - offset,
+                        "text/plain; charset=utf-8");
+}
+
+/* ---- the stream ---- */
+
+typedef struct {
+        Api *api;
+        LiveStream *live;
+        char *job_id, *user;
+        char **members;   /* only these, or NULL */
+        char *cursor;     /* given by the client, or NULL */
+        GPtrArray *files; /* LogFile *: of the attempts that have begun */
+        int attempt;      /* the newest in `files`; 0: none */
+        gint64 tail;      /* -1: from the start */
+        gint64 revision;  /* of the job when its state was last sent; -1: never */
+        char *state_sent;
+        bool follow, with_environment;
+} LogStream;
+
+static void log_stream_close(void *arg)
+{
+        LogStream *stream = arg;
+
+        g_ptr_array_unref(stream->files);
+        g_strfreev(stream->members);
+        g_free(stream->cursor);
+        g_free(stream->state_sent);
+        g_free(stream->job_id);
+        g_free(stream->user);
+        g_free(stream);
+}
+
+/* The offset that the client's cursor has for this file; false when it has none. */
+static bool cursor_offset(const char *cursor, int attempt, const char *member, guint64 *ret)
+{
+        g_autofree char *key = g_strdup_printf("%d.%s:", attempt, member);
+        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", SPEC_REPLICAS_MAX);
+        gint64 offset;
+
+        for (char **part = parts; *part; part++) {
+                if (!g_str_has_prefix(*part, key) ||
+                    !number_parse("cursor", *part + strlen(key), 0, G_MAXINT64, &offset, NULL))
+                        continue;
+                *ret = (guint64)offset;
+                return true;
+        }
+        return false;
+}
+
+static char *cursor_format(const LogStream *stream)
+{
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < stream->files->len; i++) {
+                const LogFile *file = stream->files->pdata[i];
+
+                g_string_append_printf(text, "%s%d.%s:%" G_GUINT64_FORMAT, i ? "," : "", file->attempt,
+                                       file->name, file->offset);
+        }
+        return g_string_free(text, FALSE);
+}
+
+static void add_file(LogStream *stream, const Job *job, int attempt, const char *role, int index)
+{
+        bool environment = role == environment_member;
+        g_autofree char *name = environment ? g_strdup(role) : g_strdup_printf("%s-%d", role, index);
+        g_autofree char *path = NULL;
+        g_autofree char *dir = NULL;
+        LogFile *file;
+
+        if (stream->members && !g_strv_contains((const char *const *)stream->members, name))
+                return;
+        path = path_of(stream->api, job, attempt, role, index);
+        if (!path)
+                return;
+        dir = g_path_get_dirname(path);
+        live_stream_watch(stream->live, dir);
+        file = g_new0(LogFile, 1);
+        file->name = g_steal_pointer(&name);
+        file->path = g_steal_pointer(&path);
+        file->attempt = attempt;
+        file->fd = -1;
+        g_ptr_array_add(stream->files, file);
+        if (cursor_offset(stream->cursor, attempt, file->name, &file->offset) || stream->tail < 0)
+                return;
+        file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+        if (file->fd >= 0) {
+                struct stat st;
+
+                if (fstat(file->fd, &st) == 0)
+                        file->offset = tail_offset(file->fd, (guint64)st.st_size, stream->tail);
+        }
+}
+
+/* Adds the files of attempts that have begun since the last look. */
+static void add_attempts(LogStream *stream, const Job *job)
+{
+        if (!stream->with_environment && job->env_state != ENV_NONE) {
+                add_file(stream, job, 0, environment_member, 0);
+                stream->with_environment = true;
+        }
+        while (stream->attempt < job->attempt) {
+                stream->attempt++;
+                for (int i = 0; i < job->spec->n_roles; i++)
+                        for (int index = 0; index < job->spec->roles[i].replicas; index++)
+                                add_file(stream, job, stream->attempt, job->spec->roles[i].name, index);
+        }
+}
+
+/* How much of `text` to send: whole lines, or all of it when a line is longer than a piece or the member has
+ * ended. */
+static gsize whole_lines(const char *text, gsize len, bool flush)
+{
+        const char *newline = memrchr(text, '\n', len);
+
+        if (newline)
+                return (gsize)(newline - text) + 1;
+        return flush || len == PIECE ? len : 0;
+}
+
+static void send_event(const LogStream *stream, GString *out, const char *event, json_t *data)
+{
+        g_autofree char *text = json_format(data);
+        g_autofree char *cursor = cursor_format(stream);
+
+        sse_append(out, cursor, event, text);
+        json_decref(data);
+}
+
+/* Sends what one file has; true when there may be more. */
+static bool send_piece(const LogStream *stream, LogFile *file, GString *out, bool flush)
+{
+        g_autofree char *buffer = NULL;
+        g_autofree char *valid = NULL;
+        ssize_t got;
+        gsize len;
+
+        if (file->fd < 0)
+                file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+        if (file->fd < 0)
+                return false;
+        buffer = g_malloc(PIECE);
+        got = pread(file->fd, buffer, PIECE, (off_t)file->offset);
+        len = got > 0 ? whole_lines(buffer, (gsize)got, flush) : 0;
+        if (len == 0)
+                return false;
+        file->offset += len;
+        valid = g_utf8_make_valid(buffer, (gssize)len);
+        send_event(stream, out, "log",
+                   json_pack("{s:i, s:s, s:I, s:s}", "attempt", file->attempt, "member", file->name, "offset",
+                             (json_int_t)file->offset, "text", valid));
+        return true;
+}
+
+static void send_state(LogStream *stream, const Job *job, GString *out)
+{
+        static const char *const environments[] = { "none", "building", "ready", "failed" };
+        g_autofree char *waiting = engine_explain(stream->api->engine, job);
+        const char *reason = waiting ? waiting : job->reason ? job->reason : "";
+        json_t *data =
+                json_pack("{s:s, s:s, s:i, s:s}", "state", job_state_name(job->state), "reason", reason,
+                          "attempt", job->attempt, "environment", environments[job->env_state]);
+        g_autofree char *text = json_format(data);
+
+        stream->revision = job->revision;
+        if (g_strcmp0(text, stream->state_sent) == 0) {
+                json_decref(data);
+                return;
+        }
+        g_free(stream->state_sent);
+        stream->state_sent = g_steal_pointer(&text);
+        send_event(stream, out, "state", data);
+}
+
+static StreamState log_stream_pull(GString *out, void *arg)
+{
+        LogStream *stream = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = engine_find(stream->api->engine, stream->user, stream->job_id, &error);
+        bool over, more = false;
+
+        if (!job) {
+                g_autoptr(json_t) body = json_from_error(error, NULL);
+                g_autofree char *text = json_format(body);
+
+                sse_append(out, NULL, "error", text);
+                return STREAM_END;
+        }
+        over = !stream->follow || job_state_is_final(job->state);
+        add_attempts(stream, job);
+        if (job->revision != stream->revision || job->state == JOB_QUEUED)
+                send_state(stream, job, out);
+        for (guint i = 0; i < stream->files->len; i++) {
+                LogFile *file = stream->files->pdata[i];
+
+                more |= send_piece(stream, file, out, over || file->attempt < stream->attempt);
+        }
+        if (more)
+                return STREAM_MORE;
+        if (!over)
+                return STREAM_WAIT;
+        send_event(stream, out, "end",
+                   json_pack("{s:s, s:s}", "state", job_state_name(job->state), "reason",
+                             job->reason ? job->reason : ""));
+        return STREAM_END;
+}
+
+static bool query_members(HttpRequest *request, const Job *job, char ***ret)
+{
+        const char *text = http_request_query(request, "member");
+        g_auto(GStrv) members = text ? g_strsplit(text, ",", SPEC_REPLICAS_MAX) : NULL;
+        g_autoptr(GError) error = NULL;
+        const char *role;
+        int index;
+
+        for (char **member = members; member && *member; member++) {
+                if (member_find(job, *member, &role, &index))
+                        continue;
+                unknown_member(job, *member, &error);
+                http_fail(request, error);
+                return false;
+        }
+        *ret = g_steal_pointer(&members);
+        return true;
+}
+
+static bool query_follow(HttpRequest *request, bool *ret)
+{
+        const char *text = http_request_query(request, "follow");
+        g_autoptr(GError) error = NULL;
+
+        *ret = true;
+        if (!text || boolean_parse("follow", text, ret, &error))
+                return true;
+        http_fail(request, error);
+        return false;
+}
+
+/* The attempt before the first to be sent: the newest but one, or what the cursor begins with. */
+static int first_attempt(const Job *job, const char *cursor, gint64 asked)
+{
+        gint64 first = asked ? asked : job->attempt;
+        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", SPEC_REPLICAS_MAX);
+
+        for (char **part = parts; *part; part++) {
+                g_autofree char *number = g_strndup(*part, strcspn(*part, "."));
+                gint64 attempt;
+
+                if (number_parse("cursor", number, 1, job->attempt, &attempt, NULL))
+                        first = MIN(first, attempt);
+        }
+        return (int)MAX(first - 1, 0);
+}
+
+static void stream_logs(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(Job) job = api_job(api, request);
+        const char *cursor = http_request_query(request, "cursor");
+        char **members = NULL;
+        gint64 attempt, tail;
+        LogStream *stream;
+        bool follow;
+
+        if (!job || !query_attempt(request, job, &attempt) || !query_follow(request, &follow) ||
+            !http_request_query_int(request, "tail", 0, TAIL_MAX, -1, &tail) ||
+            !query_members(request, job, &members))
+                return;
+        if (!cursor)
+                cursor = http_request_header(request, "Last-Event-ID");
+        stream = g_new0(LogStream, 1);
+        *stream = (LogStream){
+                .api = api,
+                .job_id = g_strdup(job->id),
+                .user = g_strdup(job->user),
+                .members = members,
+                .cursor = g_strdup(cursor),
+                .files = g_ptr_array_new_with_free_func((GDestroyNotify)log_file_free),
+                .attempt = first_attempt(job, cursor, attempt),
+                .tail = tail,
+                .revision = -1,
+                .follow = follow,
+        };
+        stream->live = live_stream_new(api, log_stream_pull, log_stream_close, stream);
+        live_stream_start(stream->live, request);
+}
+
+#define QUERY_USER "user:string:Whose job a name means (administrators)."
+
+const HttpRoute log_routes[] = {
+        { "GET", "/v1/jobs/{job}/logs", HTTP_USER, HTTP_BODY_NONE, 0, stream_logs,
+          "Follow the logs of all members as server-sent events until the job ends; resumes with cursor or "
+          "Last-Event-ID.",
+          QUERY_USER ";follow:boolean:Wait for more until the job ends; true when absent.;tail:integer:Begin "
+                     "with so many last lines of "
+                     "each member.;member:string:Only these members, separated by "
+                     "commas.;attempt:integer:Begin with this attempt.;"
+                     "cursor:string:Where an earlier stream ended.",
+          NULL, "LogEvent", 0, "text/event-stream" },
+        { "GET", "/v1/jobs/{job}/logs/{member}", HTTP_USER, HTTP_BODY_NONE, 0, get_log,
+          "The log of one member; takes Range.",
+          QUERY_USER
+          ";attempt:integer:Which attempt; the newest when absent.;tail:integer:Only so many last lines.",
+          NULL, NULL, 0, "text/plain; charset=utf-8" },
+        { 0 },
+};

@@ -1,0 +1,139 @@
+/* The OpenAPI 3.1 document, drawn from the route tables (net/server.h) and the schemas beside this file. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+extern const char openapi_schemas[];
+extern const unsigned openapi_schemas_len;
+
+static json_t *schema_ref(const char *name)
+{
+        return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", name));
+}
+
+static json_t *content(const char *type, const char *schema)
+{
+        json_t *media = schema ? json_pack("{s:o}", "schema", schema_ref(schema)) : json_object();
+        json_t *by_type = json_object();
+
+        json_object_set_new(by_type, type, media);
+        return by_type;
+}
+
+/* "/v1/files/{path...}" is "/v1/files/{path}" in the document. */
+static char *document_path(const char *path)
+{
+        GString *text = g_string_new(path);
+
+        g_string_replace(text, "...}", "}", 0);
+        return g_string_free(text, FALSE);
+}
+
+static void add_path_parameters(json_t *parameters, const char *path)
+{
+        for (const char *at = strchr(path, '{'); at; at = strchr(at + 1, '{')) {
+                g_autofree char *name = g_strndup(at + 1, strcspn(at + 1, ".}"));
+
+                json_array_append_new(parameters,
+                                      json_pack("{s:s, s:s, s:b, s:{s:s}}", "name", name, "in", "path",
+                                                "required", 1, "schema", "type", "string"));
+        }
+}
+
+/* `query` is "name:type:sentence;..." (net/server.h). */
+static void add_query_parameters(json_t *parameters, const char *query)
+{
+        g_auto(GStrv) rows = g_strsplit(query ? query : "", ";", -1);
+
+        for (char **row = rows; *row && **row; row++) {
+                g_auto(GStrv) parts = g_strsplit(*row, ":", 3);
+
+                json_array_append_new(parameters,
+                                      json_pack("{s:s, s:s, s:s, s:{s:s}}", "name", parts[0], "in", "query",
+                                                "description", parts[2], "schema", "type", parts[1]));
+        }
+}
+
+static json_t *responses(const HttpRoute *route)
+{
+        g_autofree char *status = g_strdup_printf("%d", route->reply_status ? route->reply_status : 200);
+        const char *type = route->reply_type ? route->reply_type : "application/json";
+        json_t *done = json_pack("{s:s}", "description", "Done.");
+        json_t *all = json_object();
+
+        if (route->reply_status != 204)
+                json_object_set_new(done, "content", content(type, route->reply_schema));
+        json_object_set_new(all, status, done);
+        json_object_set_new(all, "default",
+                            json_pack("{s:s, s:o}", "description", "An error.", "content",
+                                      content("application/json", "Error")));
+        return all;
+}
+
+static json_t *operation(const HttpRoute *route)
+{
+        json_t *parameters = json_array();
+        json_t *object = json_pack("{s:s}", "summary", route->summary);
+
+        add_path_parameters(parameters, route->path);
+        add_query_parameters(parameters, route->query);
+        if (json_array_size(parameters) > 0)
+                json_object_set(object, "parameters", parameters);
+        json_decref(parameters);
+        if (route->body != HTTP_BODY_NONE)
+                json_object_set_new(object, "requestBody",
+                                    json_pack("{s:b, s:o}", "required", 1, "content",
+                                              content(route->body == HTTP_BODY_FILE
+                                                              ? "application/octet-stream"
+                                                              : "application/json",
+                                                      route->request_schema)));
+        if (route->access == HTTP_PUBLIC)
+                json_object_set_new(object, "security", json_array());
+        json_object_set_new(object, "responses", responses(route));
+        return object;
+}
+
+static json_t *paths(void)
+{
+        json_t *all = json_object();
+
+        for (const HttpRoute *const *table = api_routes(); *table; table++) {
+                for (const HttpRoute *route = *table; route->method; route++) {
+                        g_autofree char *path = document_path(route->path);
+                        g_autofree char *method = g_ascii_strdown(route->method, -1);
+                        json_t *item = json_object_get(all, path);
+
+                        if (!item) {
+                                item = json_object();
+                                json_object_set_new(all, path, item);
+                        }
+                        json_object_set_new(item, method, operation(route));
+                }
+        }
+        return all;
+}
+
+static char *build(void)
+{
+        g_autoptr(json_t) schemas = json_loadb(openapi_schemas, openapi_schemas_len, 0, NULL);
+        g_autoptr(json_t) document = NULL;
+
+        g_assert(schemas);
+        document = json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:[]}], s:o, s:{s:O, s:{s:{s:s, s:s}}}}",
+                             "openapi", "3.1.0", "info", "title", "Paddle job platform", "version",
+                             PADDLE_VERSION, "description", "Jobs, logs, events, packages and files.",
+                             "security", "token", "paths", paths(), "components", "schemas", schemas,
+                             "securitySchemes", "token", "type", "http", "scheme", "bearer");
+        g_assert(document);
+        return json_format(document);
+}
+
+const char *openapi_text(gsize *ret_len)
+{
+        static char *text;
+
+        if (g_once_init_enter(&text))
+                g_once_init_leave(&text, build());
+        *ret_len = strlen(text);
+        return text;
+}

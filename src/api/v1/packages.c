@@ -1,0 +1,227 @@
+/* Packages over HTTP: the client's manifest and contents, or a whole archive as the seed's clients send it.
+ */
+#include "api/v1/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+
+#define MANIFEST_MAX (64ull << 20)
+#define BLOBS_MAX (16ull << 20)
+#define ARCHIVE_MAX (8ull << 30)
+
+enum { PART_HEAD_MAX = 64 * 1024 };
+
+static bool check_hash(const char *hash, GError **error)
+{
+        if (strlen(hash) == HASH_LEN && strspn(hash, "0123456789abcdef") == HASH_LEN)
+                return true;
+        return err_set(error, ERR_INVALID, "'%.80s' is not a content hash of %d hexadecimal digits", hash,
+                       HASH_LEN);
+}
+
+static void offer(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        gsize len;
+        const char *text = http_request_body(request, &len);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Manifest) manifest = manifest_parse(text, len, &error);
+        g_autoptr(GPtrArray) missing = NULL;
+        g_autoptr(json_t) items = json_array();
+        g_autoptr(json_t) reply = NULL;
+        bool ready = manifest && package_store_has(api->packages, manifest->hash);
+
+        if (!manifest || (!ready && !package_store_offer(api->packages, manifest, &missing, &error))) {
+                http_fail(request, error);
+                return;
+        }
+        for (guint i = 0; missing && i < missing->len; i++)
+                json_array_append_new(items,
+                                      json_pack("{s:s, s:I}", "hash", missing->pdata[i], "have",
+                                                (json_int_t)package_store_blob_size(api->packages,
+                                                                                    missing->pdata[i])));
+        reply = json_pack("{s:s, s:O, s:b}", "package", manifest->hash, "missing", items, "ready", ready);
+        http_reply_json(request, 200, reply);
+}
+
+static void put_blobs(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (package_store_blobs_write(api->packages, http_request_body_file(request), &error))
+                http_reply(request, 204, NULL, NULL, 0);
+        else
+                http_fail(request, error);
+}
+
+/* A wrong offset is answered with the right one, so that the client goes on from there. */
+static void reply_offset(Api *api, HttpRequest *request, const char *hash, const GError *error)
+{
+        g_autoptr(json_t) body = json_from_error(error, http_request_id(request));
+
+        json_object_set_new(body, "have",
+                            json_integer((json_int_t)package_store_blob_size(api->packages, hash)));
+        http_reply_json(request, err_row(error)->http, body);
+}
+
+static void put_blob(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *hash = http_request_param(request, "hash"),
+                   *last_text = http_request_query(request, "last");
+        g_autoptr(GError) error = NULL;
+        gint64 offset;
+        bool last = false;
+
+        if (!http_request_query_int(request, "offset", 0, (gint64)PACKAGE_BYTES_MAX, 0, &offset))
+                return;
+        if (!check_hash(hash, &error) || (last_text && !boolean_parse("last", last_text, &last, &error)))
+                http_fail(request, error);
+        else if (package_store_blob_write(api->packages, hash, (guint64)offset,
+                                          http_request_body_file(request), last, &error))
+                http_reply(request, 204, NULL, NULL, 0);
+        else if (err_is(error, ERR_CONFLICT))
+                reply_offset(api, request, hash, error);
+        else
+                http_fail(request, error);
+}
+
+static void commit(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *hash = http_request_param(request, "hash");
+        g_autoptr(GError) error = NULL;
+        g_autofree char *requirements = NULL;
+        g_autoptr(json_t) reply = NULL;
+
+        if (!check_hash(hash, &error) || !package_store_commit(api->packages, hash, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        requirements = package_store_requirements(api->packages, hash,
+                                                  NULL); /* an unreadable one is told at submit */
+        reply = json_pack("{s:s, s:b}", "package", hash, "requirements", requirements != NULL);
+        http_reply_json(request, 200, reply);
+}
+
+/* ---- archives ---- */
+
+/* The boundary of a multipart body, with its leading dashes; NULL when the type is another. */
+static char *multipart_boundary(const char *type)
+{
+        const char *at;
+        g_autofree char *value = NULL;
+
+        if (!type || g_ascii_strncasecmp(type, "multipart/form-data", 19) != 0 ||
+            !(at = strstr(type, "boundary=")))
+                return NULL;
+        at += strlen("boundary=");
+        value = *at == '"' ? g_strndup(at + 1, strcspn(at + 1, "\"")) : g_strndup(at, strcspn(at, "; "));
+        return *value && strlen(value) <= 70 ? g_strconcat("--", value, NULL) : NULL; /* 70: RFC 2046 */
+}
+
+/* Finds the part named "package" in a mapped multipart body; its bytes are borrowed from the map. */
+static bool find_part(const char *body, gsize len, const char *boundary, const char **ret, gsize *ret_len,
+                      GError **error)
+{
+        gsize mark = strlen(boundary);
+        const char *end = body + len, *at = memmem(body, len, boundary, mark);
+
+        while (at && (at += mark) + 2 < end && memcmp(at, "--", 2) != 0) {
+                const char *head = at + 2;
+                gsize window = MIN((gsize)(end - head), PART_HEAD_MAX);
+                const char *blank = memmem(head, window, "\r\n\r\n", 4);
+                const char *next = blank ? memmem(blank + 4, (gsize)(end - blank - 4), boundary, mark) : NULL;
+
+                if (!blank || !next || next - 2 < blank + 4)
+                        break;
+                if (memmem(head, (gsize)(blank - head), "name=\"package\"", 14)) {
+                        *ret = blank + 4;
+                        *ret_len = (gsize)(next - 2 - *ret);
+                        return true;
+                }
+                at = next;
+        }
+        return err_set(
+                error, ERR_INVALID,
+                "the multipart body has no whole part named 'package'\nSend the archive as field 'package'.");
+}
+
+/* The archive of a multipart body as a file of its own beside it; the caller's to unlink and free. */
+static char *extract_part(const char *path, const char *boundary, GError **error)
+{
+        g_autofree char *archive = g_strconcat(path, ".archive", NULL);
+        g_autoptr(GError) unmapped = NULL;
+        g_autoptr(GMappedFile) map = g_mapped_file_new(path, FALSE, &unmapped);
+        const char *part;
+        gsize len;
+
+        if (!map) {
+                err_set(error, ERR_FAILED, "the body cannot be read: %s", unmapped->message);
+                return NULL;
+        }
+        if (!find_part(g_mapped_file_get_contents(map), g_mapped_file_get_length(map), boundary, &part, &len,
+                       error) ||
+            !file_replace(archive, part, len, 0600, false, error))
+                return NULL;
+        return g_steal_pointer(&archive);
+}
+
+static void post_archive(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autofree char *boundary = multipart_boundary(http_request_header(request, "Content-Type"));
+        const char *file = http_request_body_file(request);
+        g_autofree char *part = NULL, *tree = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = NULL;
+        char hash[HASH_LEN + 1];
+        bool ok;
+
+        if (boundary && !(part = extract_part(file, boundary, &error))) {
+                http_fail(request, error);
+                return;
+        }
+        ok = package_store_unpack(api->packages, part ? part : file, hash, &error);
+        if (part)
+                (void)unlink(part); /* a temporary file: the directory is swept at the next start */
+        if (!ok) {
+                http_fail(request, error);
+                return;
+        }
+        tree = package_store_path(api->packages, hash);
+        reply = json_pack("{s:i, s:s, s:s, s:s, s:s}", "code", 200, "msg", "", "job_id", hash, "path", tree,
+                          "package", hash);
+        http_reply_json(request, 200, reply);
+}
+
+#define ARCHIVE_SUMMARY                                                                                      \
+        "Receive a package as an archive (tar, tar.gz, tar.xz, zip), plain or as field 'package' of a form."
+
+const HttpRoute package_routes[] = {
+        { "POST", "/v1/packages", HTTP_USER, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive, ARCHIVE_SUMMARY, NULL,
+          "Archive", "Package", 0, NULL },
+        { "POST", "/v1/package", HTTP_USER, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive, ARCHIVE_SUMMARY, NULL,
+          "Archive", "Package", 0, NULL },
+        { "POST", "/v1/packages/offer", HTTP_USER, HTTP_BODY_MEMORY, MANIFEST_MAX, offer,
+          "Offer a manifest; the reply lists the contents that are not here yet.", NULL, "Manifest", "Offer",
+          0, NULL },
+        { "POST", "/v1/packages/blobs", HTTP_USER, HTTP_BODY_FILE, BLOBS_MAX, put_blobs,
+          "Send many small contents in one body.", NULL, "Bytes", NULL, 204, NULL },
+        { "PUT", "/v1/packages/blobs/{hash}", HTTP_USER, HTTP_BODY_FILE, BLOBS_MAX, put_blob,
+          "Send a piece of one content.",
+          "offset:integer:Where the piece begins; what has arrived already.;last:boolean:It is the last "
+          "piece.",
+          "Bytes", NULL, 204, NULL },
+        { "POST", "/v1/packages/{hash}/commit", HTTP_USER, HTTP_BODY_NONE, 0, commit,
+          "Make the package whose contents are all here.", NULL, NULL, "PackageReady", 0, NULL },
+        { 0 },
+};
