@@ -30,6 +30,11 @@ Api *api_new(const ApiConfig *config)
         return api;
 }
 
+void api_stop(Api *api)
+{
+        notifier_stop(api->notifier);
+}
+
 void api_free(Api *api)
 {
         if (!api)

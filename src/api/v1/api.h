@@ -24,6 +24,8 @@ typedef struct {
 } ApiConfig;
 
 Api *api_new(const ApiConfig *config); /* borrows what it points to; copies the strings */
+/* Answers the requests that wait for news; before the HTTP server is freed. */
+void api_stop(Api *api);
 /* After the HTTP server is gone. */
 void api_free(Api *api);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Api, api_free)

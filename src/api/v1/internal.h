@@ -45,7 +45,9 @@ const char *openapi_text(gsize *ret_len);
 typedef struct Waiter Waiter;
 typedef bool (*WaiterFunc)(bool expired, void *arg); /* on the notifier's thread; true: keep waiting */
 Notifier *notifier_new(Engine *engine);
-void notifier_free(Notifier *notifier); /* every waiter gets a last call with expired = true */
+/* Ends the thread; every waiter gets a last call with expired = true, and later ones get none. */
+void notifier_stop(Notifier *notifier);
+void notifier_free(Notifier *notifier);
 /* Calls `func` after each publication, after a change in the directory `dir` (may be NULL), and once at
  * `deadline` (monotonic ms, 0: none) with expired = true, until it returns false. */
 Waiter *notifier_add(Notifier *notifier, const char *dir, gint64 deadline, WaiterFunc func, void *arg);

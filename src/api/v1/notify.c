@@ -166,17 +166,26 @@ Notifier *notifier_new(Engine *engine)
         return notifier;
 }
 
-void notifier_free(Notifier *notifier)
+void notifier_stop(Notifier *notifier)
 {
         g_autoptr(GHashTable) none = g_hash_table_new(NULL, NULL);
 
-        if (!notifier)
+        if (!notifier->thread)
                 return;
         engine_unwatch(notifier->engine, on_publication, notifier);
         g_atomic_int_set(&notifier->stopping, 1);
         ring(notifier);
-        g_thread_join(notifier->thread);
+        g_thread_join(g_steal_pointer(&notifier->thread));
+        g_mutex_lock(&notifier->lock);
         (void)call_waiters(notifier, none, false, true);
+        g_mutex_unlock(&notifier->lock);
+}
+
+void notifier_free(Notifier *notifier)
+{
+        if (!notifier)
+                return;
+        notifier_stop(notifier);
         g_hash_table_unref(notifier->waiters);
         g_hash_table_unref(notifier->watched);
         close(notifier->event_fd);

@@ -1,0 +1,308 @@
+/* paddled: reads its options, builds the objects from the store upwards, runs until SIGTERM or SIGINT, and
+ * takes them down in the opposite order. Jobs run on without it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/v1/api.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "engine/engine.h"
+#include "runtime/local/local.h"
+#include "server/options.h"
+
+typedef struct {
+        ServerOptions options;
+        GMainLoop *loop;
+        char boot_id[37];
+        Store *store;
+        Runtime *runtime;
+        Storage *storage;
+        PackageStore *packages;
+        Engine *engine;
+        Api *api;
+        HttpServer *http;
+} Server;
+
+static char *state_path(const Server *server, const char *name)
+{
+        return g_build_filename(server->options.state, name, NULL);
+}
+
+static bool make_state_dir(Server *server, GError **error)
+{
+        static const char *const private_dirs[] = { "agent", "envs", "jobs", "packages", "storage", "tmp" };
+        g_autofree char *absolute = g_canonicalize_filename(server->options.state, NULL);
+        g_autofree char *temp = NULL;
+
+        g_free(server->options.state);
+        server->options.state = g_steal_pointer(&absolute);
+        temp = state_path(server, "tmp");
+        if (!file_mkdirs(server->options.state, 0711, error) || !file_remove_tree(temp, error))
+                return false;
+        for (gsize i = 0; i < G_N_ELEMENTS(private_dirs); i++) {
+                g_autofree char *path = state_path(server, private_dirs[i]);
+
+                if (!file_mkdirs(path, 0700, error))
+                        return false;
+        }
+        return true;
+}
+
+/* One more than at the last start, so that the agent knows the newer of two servers. */
+static bool next_epoch(const Server *server, gint64 *ret, GError **error)
+{
+        g_autofree char *path = state_path(server, "epoch");
+        g_autofree char *text = NULL;
+        g_autofree char *line = NULL;
+        gint64 last = 0;
+
+        if (file_read(path, 64, &text, NULL, NULL) &&
+            !number_parse("epoch", g_strchomp(text), 0, G_MAXINT64 - 1, &last, error))
+                return err_prefix(error, "'%s': ", path);
+        line = g_strdup_printf("%" G_GINT64_FORMAT "\n", last + 1);
+        if (!file_replace(path, line, strlen(line), 0600, true, error))
+                return false;
+        *ret = last + 1;
+        return true;
+}
+
+static char *beside_this_program(const char *name)
+{
+        char self[PATH_MAX];
+        ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+        g_autofree char *dir = NULL;
+
+        if (len < 0)
+                return g_strdup(name);
+        self[len] = '\0';
+        dir = g_path_get_dirname(self);
+        return g_build_filename(dir, name, NULL);
+}
+
+static bool open_runtime(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        g_autofree char *agent =
+                options->agent ? g_strdup(options->agent) : beside_this_program("paddle-agent");
+        LocalConfig config = {
+                .state_dir = options->state,
+                .agent_program = agent,
+                .dc = options->datacenter,
+                .uv = options->uv,
+                .python = options->python,
+                .inventory.gpus = options->gpus,
+                .max_processes = options->max_processes,
+        };
+
+        if ((options->cpus && !cpu_parse("--cpus", options->cpus, &config.inventory.cpu_milli, error)) ||
+            (options->memory &&
+             !memory_parse("--memory", options->memory, &config.inventory.memory, error)) ||
+            !memory_parse("--log-limit", options->log_limit, &config.log_limit, error) ||
+            !next_epoch(server, &config.epoch, error))
+                return false;
+        server->runtime = local_runtime_new(&config, error);
+        return server->runtime != NULL;
+}
+
+/* The outcome of a commit is not known: what is in memory may differ from what is on disk, so the next start
+ * reads it anew. */
+static void on_fatal(const GError *error, void *arg)
+{
+        log_error("the store failed and its state is unknown; exiting so that the next start reads it again",
+                  "error", error->message, NULL);
+        _exit(1);
+}
+
+static bool open_engine(Server *server, GError **error)
+{
+        EngineConfig config = {
+                .store = server->store,
+                .runtime = server->runtime,
+                .dc = server->options.datacenter,
+                .boot_id = server->boot_id,
+                .keep_events = server->options.keep_events,
+                .keep_finished_ms = server->options.keep_finished_ms,
+                .max_open_jobs = (int)server->options.max_open_jobs,
+                .fatal = on_fatal,
+        };
+
+        server->engine = engine_new(&config, error);
+        return server->engine != NULL;
+}
+
+static bool open_http(Server *server, GError **error)
+{
+        g_autofree char *socket = state_path(server, "paddled.sock");
+        g_autofree char *temp = state_path(server, "tmp");
+        bool tcp = strcmp(server->options.listen, "none") != 0;
+        HttpServerConfig config = {
+                .listen = tcp ? server->options.listen : NULL,
+                .socket_path = socket,
+                .temp_dir = temp,
+                .workers = (int)server->options.workers,
+                .max_connections = (int)server->options.max_connections,
+                .authenticate = api_authenticate,
+                .arg = server->api,
+        };
+
+        server->http = http_server_new(&config, api_routes(), server->api, error);
+        if (!server->http)
+                return false;
+        api_set_server(server->api, server->http);
+        return true;
+}
+
+static bool write_pid(const Server *server, GError **error)
+{
+        g_autofree char *path = state_path(server, "paddled.pid");
+        g_autofree char *line = g_strdup_printf("%d\n", (int)getpid());
+
+        return file_replace(path, line, strlen(line), 0644, false, error);
+}
+
+static bool server_open(Server *server, GError **error)
+{
+        g_autofree char *packages = NULL;
+        g_autofree char *storage = NULL;
+
+        if (!make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
+                return false;
+        packages = state_path(server, "packages");
+        storage = state_path(server, "storage");
+        if (!(server->store = store_open(server->options.state, error)) ||
+            !(server->packages = package_store_open(packages, error)) ||
+            !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
+            !open_runtime(server, error) || !open_engine(server, error))
+                return false;
+        server->api = api_new(&(ApiConfig){ .engine = server->engine,
+                                            .store = server->store,
+                                            .runtime = server->runtime,
+                                            .storage = server->storage,
+                                            .packages = server->packages,
+                                            .dc = server->options.datacenter,
+                                            .state_dir = server->options.state,
+                                            .owner = geteuid() });
+        return open_http(server, error) && write_pid(server, error);
+}
+
+/* Newest first; takes what was only half opened, too. */
+static void server_close(Server *server)
+{
+        g_autofree char *pid = state_path(server, "paddled.pid");
+
+        if (server->api)
+                api_stop(server->api);
+        if (server->http)
+                (void)unlink(pid); /* only a running server has written it */
+        http_server_free(server->http);
+        api_free(server->api);
+        engine_free(server->engine);
+        if (server->runtime)
+                local_runtime_free(server->runtime);
+        storage_close(server->storage);
+        package_store_close(server->packages);
+        store_close(server->store);
+}
+
+static gboolean on_signal(void *arg)
+{
+        Server *server = arg;
+
+        g_main_loop_quit(server->loop);
+        return G_SOURCE_CONTINUE;
+}
+
+static void serve(Server *server)
+{
+        g_autofree char *port = g_strdup_printf("%d", http_server_port(server->http));
+
+        server->loop = g_main_loop_new(NULL, FALSE);
+        g_unix_signal_add(SIGTERM, on_signal, server);
+        g_unix_signal_add(SIGINT, on_signal, server);
+        log_info("serving", "state", server->options.state, "listen", server->options.listen, "port", port,
+                 "version", PADDLE_VERSION, NULL);
+        g_main_loop_run(server->loop);
+        log_info("stopping; jobs run on", NULL);
+        g_main_loop_unref(server->loop);
+}
+
+/* One connection, one follower, one upload each take a descriptor: the usual soft limit of 1024 is soon met.
+ */
+static void raise_limits(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+                log_warning("cannot raise the limit of open files; going on with the present one", "error",
+                            g_strerror(errno), NULL);
+}
+
+static bool open_log(const ServerOptions *options, GError **error)
+{
+        bool json = strcmp(options->log_format, "json") == 0;
+        LogLevel level;
+
+        if (!log_level_parse(options->log_level, &level, error))
+                return err_prefix(error, "--log-level: ");
+        if (!json && strcmp(options->log_format, "text") != 0)
+                return err_set(error, ERR_USAGE, "--log-format: '%s' is neither text nor json",
+                               options->log_format);
+        log_open(level, json);
+        return true;
+}
+
+/* --help and its like; true when one was asked for. */
+static bool answer_question(const ServerOptions *options)
+{
+        g_autofree char *text = options->help      ? server_help()
+                                : options->man     ? server_man()
+                                : options->version ? g_strdup("paddled " PADDLE_VERSION "\n")
+                                                   : NULL;
+
+        if (text)
+                fputs(text, stdout);
+        return text != NULL;
+}
+
+static int fail(const GError *error)
+{
+        fprintf(stderr, "paddled: %s\n", error->message);
+        return err_row(error)->exit;
+}
+
+int main(int argc, char **argv)
+{
+        g_autoptr(GError) error = NULL;
+        Server server = { 0 };
+        int status = 0;
+
+        json_init();
+        umask(077);
+        signal(SIGPIPE, SIG_IGN);
+        if (!server_options_read(&server.options, argc, argv, &error) || !open_log(&server.options, &error))
+                return fail(error);
+        if (answer_question(&server.options))
+                return 0;
+        raise_limits();
+        if (server_open(&server, &error))
+                serve(&server);
+        else
+                status = fail(error);
+        server_close(&server);
+        options_clear(server_options, &server.options);
+        return status;
+}

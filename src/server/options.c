@@ -1,0 +1,154 @@
+/* Options of paddled (see options.h). */
+#include "server/options.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/yaml.h"
+
+#define FIELD(name) offsetof(ServerOptions, name)
+
+const Option server_options[] = {
+        { "state", 's', OPTION_STRING, FIELD(state), "DIR", NULL,
+          "state directory, made if missing (required)" },
+        { "listen", 'l', OPTION_STRING, FIELD(listen), "ADDR:PORT", "127.0.0.1:8999",
+          "TCP address to listen on, or 'none' for the Unix socket alone" },
+        { "config", 'c', OPTION_STRING, FIELD(config), "FILE", NULL,
+          "YAML file whose keys are these options without dashes" },
+        { "datacenter", 0, OPTION_STRING, FIELD(datacenter), "NAME", "local",
+          "name of the storage in /pfs/NAME/..." },
+        { "cpus", 0, OPTION_STRING, FIELD(cpus), "N", NULL,
+          "cores that jobs may ask for in all; default: those of this machine" },
+        { "memory", 0, OPTION_STRING, FIELD(memory), "SIZE", NULL,
+          "memory that jobs may ask for in all; default: that of this machine" },
+        { "gpus", 0, OPTION_INT, FIELD(gpus), "N", "0",
+          "GPUs that jobs may ask for in all; 0: those of this machine", 0, 1024 },
+        { "agent", 0, OPTION_STRING, FIELD(agent), "PROGRAM", NULL,
+          "the agent; default: paddle-agent beside this program" },
+        { "uv", 0, OPTION_STRING, FIELD(uv), "PROGRAM", NULL,
+          "uv, for Python environments; default: that of PATH, else pip" },
+        { "python", 0, OPTION_STRING, FIELD(python), "PROGRAM", NULL,
+          "interpreter for Python environments; default: python3 of PATH" },
+        { "workers", 0, OPTION_INT, FIELD(workers), "N", "2", "threads that serve requests", 2, 64 },
+        { "max-connections", 0, OPTION_INT, FIELD(max_connections), "N", "4096",
+          "connections at one time; more are answered 503", 16, 100000 },
+        { "max-open-jobs", 0, OPTION_INT, FIELD(max_open_jobs), "N", "1000000",
+          "jobs that are not finished at one time", 1, 100000000 },
+        { "max-processes", 0, OPTION_INT, FIELD(max_processes), "N", "4096",
+          "processes and threads of one member; 0: no limit", 0, 4194304 },
+        { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",
+          "size of one member's log; 0: no limit" },
+        { "keep-events", 0, OPTION_INT, FIELD(keep_events), "N", "1000000", "events that are kept", 1000,
+          G_MAXINT64 },
+        { "keep-finished", 0, OPTION_DURATION, FIELD(keep_finished_ms), "TIME", "0",
+          "finished jobs are forgotten after this time; 0: never" },
+        { "log-level", 0, OPTION_STRING, FIELD(log_level), "LEVEL", "info", "error, warning, info or debug" },
+        { "log-format", 0, OPTION_STRING, FIELD(log_format), "FORM", "text", "text or json" },
+        { "help", 'h', OPTION_BOOL, FIELD(help), NULL, NULL, "show this help" },
+        { "man", 0, OPTION_BOOL, FIELD(man), NULL, NULL, "print the manual page" },
+        { "version", 0, OPTION_BOOL, FIELD(version), NULL, NULL, "print the version" },
+        { 0 },
+};
+
+/* A scalar of the file as the text it would be on the command line. */
+static char *scalar_text(const json_t *value)
+{
+        if (json_is_string(value))
+                return g_strdup(json_string_value(value));
+        if (json_is_integer(value) || json_is_boolean(value) || json_is_real(value))
+                return json_format(value);
+        return NULL;
+}
+
+static bool apply_file(ServerOptions *options, const char *path, GError **error)
+{
+        g_autofree char *text = NULL;
+        g_autoptr(json_t) file = NULL;
+        const char *name;
+        json_t *value;
+        gsize len;
+
+        if (!file_read(path, 1 << 20, &text, &len, error))
+                return false;
+        file = yaml_parse(text, len, path, error);
+        if (!file)
+                return false;
+        if (json_is_null(file))
+                return true;
+        if (!json_is_object(file))
+                return err_set(error, ERR_INVALID, "'%s' is not a list of 'option: value' lines", path);
+        json_object_foreach(file, name, value)
+        {
+                g_autofree char *setting = scalar_text(value);
+
+                if (!setting)
+                        return err_set(error, ERR_INVALID, "'%s': option '%s' needs one value, not a list",
+                                       path, name);
+                if (!options_set(server_options, options, name, setting, error))
+                        return err_prefix(error, "'%s': ", path);
+        }
+        return true;
+}
+
+static bool parse_line(ServerOptions *options, int argc, char *const *argv, GError **error)
+{
+        g_auto(GStrv) rest = NULL;
+
+        if (!options_parse(server_options, options, argc - 1, argv + 1, false, &rest, error))
+                return false;
+        if (rest && rest[0])
+                return err_set(error, ERR_USAGE, "'%s' is not an option of paddled\nSee `paddled --help`.",
+                               rest[0]);
+        return true;
+}
+
+bool server_options_read(ServerOptions *options, int argc, char *const *argv, GError **error)
+{
+        options_set_defaults(server_options, options);
+        if (!parse_line(options, argc, argv, error))
+                return false;
+        if (options->help || options->man || options->version)
+                return true;
+        if (options->config) {
+                g_autofree char *path = g_strdup(options->config);
+
+                options_clear(server_options, options);
+                options_set_defaults(server_options, options);
+                if (!apply_file(options, path, error) || !parse_line(options, argc, argv, error))
+                        return false;
+        }
+        if (!options->state)
+                return err_set(
+                        error, ERR_USAGE,
+                        "--state is missing\nName a directory for the server's state: paddled --state DIR");
+        return true;
+}
+
+char *server_help(void)
+{
+        g_autofree char *options = options_help(server_options, 100);
+
+        return g_strconcat("usage: paddled --state DIR [options]\n\nThe server of the Paddle job platform. "
+                           "SIGTERM stops it and leaves jobs "
+                           "running; a later start finds them again.\n\n",
+                           options, NULL);
+}
+
+char *server_man(void)
+{
+        g_autofree char *options = options_man(server_options);
+
+        return g_strconcat(".TH PADDLED 8 \"\" \"paddle " PADDLE_VERSION "\" \"System administration\"\n"
+                           ".SH NAME\npaddled \\- server of the Paddle job platform\n"
+                           ".SH SYNOPSIS\n.B paddled\n--state DIR [options]\n"
+                           ".SH DESCRIPTION\nServes the REST interface, keeps jobs and events in "
+                           "DIR/paddle.db, and runs jobs through paddle-agent. "
+                           "SIGTERM stops it and leaves jobs running; a later start finds them again.\n"
+                           ".SH OPTIONS\n",
+                           options,
+                           ".SH FILES\nDIR/paddle.db, DIR/paddled.sock, DIR/paddled.pid, DIR/jobs, "
+                           "DIR/packages, DIR/envs, DIR/storage\n"
+                           ".SH SEE ALSO\n.BR paddle (1),\n.BR paddle-agent (8)\n",
+                           NULL);
+}
