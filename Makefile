@@ -1,0 +1,45 @@
+# A thin front of Meson: see README.md.  BUILD is the release build; the sanitized ones stand beside it.
+BUILD := build/release
+BIN := build/bin
+VENV := .venv/bin
+export PATH := $(CURDIR)/$(VENV):$(PATH)
+
+.PHONY: build demo test soak bench lint format install clean setup-build setup-test setup-bench
+
+build: setup-build
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
+	@ninja -C $(BUILD) --quiet
+	@t/link-programs $(BUILD) $(BIN)
+
+setup-build:
+	@deploy/setup build
+setup-test:
+	@deploy/setup build test
+setup-bench:
+	@deploy/setup build bench
+
+demo: build
+	@examples/demo
+
+test: setup-test
+	@t/run
+
+soak: setup-test
+	@PADDLE_SOAK=1 t/run
+
+bench: setup-bench build
+	@bench/run
+
+lint: setup-test
+	@t/lint
+
+format: setup-test
+	clang-format -i $$(git ls-files '*.c' '*.h')
+	$(VENV)/ruff format python t examples bench
+	$(VENV)/ruff check --fix python t examples bench
+
+install: build
+	meson install -C $(BUILD)
+
+clean:
+	rm -rf build .venv
