@@ -1,5 +1,6 @@
-/* What must survive: jobs, events, users, tokens. Typed batches and queries; no decision. One writer (the engine) commits
- * batches; readers use connections of their own and see committed data only. Implementations: sqlite/, later postgres/. */
+/* What must survive: jobs, events, users, tokens. Typed batches and queries; no decision. One writer (the
+ * engine) commits batches; readers use connections of their own and see committed data only. Implementations:
+ * sqlite/, later postgres/. doc/store.md has the tables and what is durable when. */
 #pragma once
 
 #include <glib.h>
@@ -10,13 +11,13 @@
 typedef struct Store Store;
 
 typedef struct {
-        gint64 revision;   /* grows by one; the engine counts */
-        gint64 time;       /* ms */
-        gint64 job_seq;    /* 0: not about a job */
+        gint64 revision;         /* grows by one; the engine counts */
+        gint64 time;             /* ms */
+        gint64 job_seq;          /* 0: not about a job */
         char job_id[ID_LEN + 1]; /* "" when not about a job */
-        char *user;        /* whose job; who may see it */
-        char *kind;        /* "job.queued", "member.exited", ... (doc/events.md) */
-        char *data;        /* JSON object */
+        char *user;              /* whose job; who may see it */
+        char *kind;              /* "job.queued", "member.exited", ... (doc/events.md) */
+        char *data;              /* JSON object */
 } Event;
 void event_free(Event *event);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Event, event_free)
@@ -30,9 +31,9 @@ void user_free(User *user);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(User, user_free)
 
 typedef struct {
-        char *id;          /* shown in lists */
+        char *id; /* shown in lists */
         char *user;
-        char *hash;        /* hex of BLAKE2b-256 of the token; the token itself is never kept */
+        char *hash; /* hex of BLAKE2b-256 of the token; the token itself is never kept */
         char *note;
         gint64 created, expires; /* expires 0: never */
 } Token;
@@ -41,65 +42,81 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Token, token_free)
 
 /* One transaction. Every list may be NULL or empty; pointers are borrowed for the call. */
 typedef struct {
-        GPtrArray *new_jobs;     /* Job *: seq is set by the engine; spec is written once */
-        GPtrArray *changed_jobs; /* Job * */
-        GPtrArray *events;       /* Event * */
-        GPtrArray *users;        /* User *: inserted or replaced */
-        GPtrArray *tokens;       /* Token *: inserted */
+        GPtrArray *new_jobs;       /* Job *: seq is set by the engine; spec is written once */
+        GPtrArray *changed_jobs;   /* Job *, none of them in new_jobs; written first, so that one that ends
+                                      frees its name */
+        GPtrArray *events;         /* Event * */
+        GPtrArray *users;          /* User *: inserted or replaced */
+        GPtrArray *tokens;         /* Token *: inserted */
         GPtrArray *dropped_tokens; /* char *: ids */
-        GPtrArray *dropped_jobs; /* gint64 * : seqs of finished jobs to forget, with their events */
-        gint64 events_horizon;   /* > 0: delete events up to this revision (a bounded number), and remember it */
-        const char *boot_id;     /* not NULL: remember it */
+        GPtrArray *dropped_jobs;   /* gint64 * : seqs of finished jobs to forget, with their events */
+        gint64 events_horizon; /* > 0: remember it, and delete events up to this revision, at most 2,000 in
+                                * one batch; they can be read no longer from this commit on, and a later batch
+                                * with it deletes the rest */
+        const char *boot_id;   /* not NULL: remember it */
 } StoreBatch;
 
 /* How a failed commit ended: nothing of the batch is durable in both cases. */
 typedef enum {
         STORE_FAILED_CLEAN, /* rolled back (disk full, constraint): go on */
-        STORE_FAILED_FATAL, /* the sync failed, or it is not known what is on disk: exit and reload, never retry */
+        STORE_FAILED_FATAL, /* the sync failed, or it is not known what is on disk: exit and reload, never
+                               retry */
 } StoreFailure;
 
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
-        char boot_id[37];  /* of the last run, "" at first */
+        char boot_id[37]; /* of the last run, "" at first */
 } StoreState;
 
-/* Opens or makes `dir`/paddle.db, runs the numbered migrations in one transaction each. ERR_CONFLICT when it was written by a newer
- * version (the message names both numbers), or is open in another server. NULL on failure. */
+/* Opens or makes `dir`/paddle.db, runs the numbered migrations in one transaction each. ERR_CONFLICT when it
+ * was written by a newer version (the message names both numbers), or is open in another server. NULL on
+ * failure. */
 Store *store_open(const char *dir, GError **error);
 void store_close(Store *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Store, store_close)
 
 /* Writer's side: one thread. */
-bool store_load(Store *store, StoreState *ret, GPtrArray *ret_open_jobs /* Job * in seq order */, GError **error);
+bool store_load(Store *store, StoreState *ret, GPtrArray *ret_open_jobs /* Job * in seq order */,
+                GError **error);
+/* ERR_NO_SPACE: the disk is full. ERR_EXISTS: a name of an open job, an id, a key is taken. After
+ * STORE_FAILED_FATAL every further commit fails the same way. */
 bool store_commit(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error);
 /* Runs a checkpoint when the log is above 32 MB; call between batches. */
 void store_checkpoint(Store *store);
 
 /* Readers' side: any thread. What is found is the caller's. */
-Job *store_job_by_id(Store *store, const char *id, GError **error);                              /* ERR_NOT_FOUND */
-Job *store_job_by_name(Store *store, const char *user, const char *name, GError **error);        /* the newest; ERR_NOT_FOUND */
-Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key, GError **error); /* ERR_NOT_FOUND */
+Job *store_job_by_id(Store *store, const char *id, GError **error); /* ERR_NOT_FOUND */
+Job *store_job_by_name(Store *store, const char *user, const char *name,
+                       GError **error); /* the newest; ERR_NOT_FOUND */
+Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key,
+                      GError **error); /* ERR_NOT_FOUND */
 
 typedef struct {
-        const char *user;   /* NULL: everyone's */
-        const char *name;   /* exact, or NULL */
-        guint32 states;     /* bit set of 1u << JobState; 0: all */
-        gint64 before_seq;  /* jobs with a smaller seq; 0: from the newest */
-        int limit;          /* 1..1000 */
+        const char *user;  /* NULL: everyone's */
+        const char *name;  /* exact, or NULL */
+        guint32 states;    /* bit set of 1u << JobState; 0: all */
+        gint64 before_seq; /* jobs with a smaller seq; 0: from the newest */
+        int limit;         /* 1..1000 */
 } JobQuery;
-/* Newest first; a page ends with the seq to go on `before`, 0 at the end. */
+/* Newest first; a page ends with the seq to go on `before`, 0 at the end. It may be shorter than `limit` and
+ * yet not the last, when its jobs are very large. */
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error);
 
-/* Events with revision > since, oldest first, at most `limit`, of one job (job_seq > 0) and visible to `user` (NULL: all).
- * ERR_GONE when since lies below the horizon. */
-GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit, GError **error);
+/* Events with revision > since, oldest first, at most `limit`, of one job (job_seq > 0) and visible to `user`
+ * (NULL: all). ERR_GONE when since lies below the horizon; but since 0 of one job means what is kept of it.
+ */
+GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
+                        GError **error);
+gint64 store_events_horizon(Store *store); /* the committed one; any thread */
 
-User *store_user(Store *store, const char *name, GError **error);          /* ERR_NOT_FOUND */
+User *store_user(Store *store, const char *name, GError **error); /* ERR_NOT_FOUND */
 GPtrArray *store_users(Store *store, GError **error);
 Token *store_token_by_hash(Store *store, const char *hash, GError **error); /* ERR_NOT_FOUND */
 GPtrArray *store_tokens(Store *store, const char *user, GError **error);
 
 typedef struct {
-        gint64 commits, committed_jobs, committed_events, wal_bytes, checkpoint_ms_max;
+        gint64 commits, committed_jobs /* new and changed */, committed_events;
+        gint64 wal_bytes;         /* of the log that the next commit is added to */
+        gint64 checkpoint_ms_max; /* the longest that store_checkpoint took */
 } StoreMetrics;
 void store_metrics(Store *store, StoreMetrics *ret);

@@ -1,0 +1,175 @@
+/* Opening and closing (see store.h). Before the first batch: one lock per directory, the newest tables, and
+ * an empty write-ahead log. The log is emptied because a sync that failed in the run before may have left
+ * frames that can be read but are not on the disk; copied into the database and synced there, they are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite.h"
+
+/* Who holds the lock, as text for a message. */
+static char *lock_owner(const char *path)
+{
+        g_autofree char *text = NULL;
+        gint64 pid;
+
+        if (!file_read(path, 32, &text, NULL, NULL) ||
+            !number_parse("pid", g_strchomp(text), 1, G_MAXINT, &pid, NULL))
+                return g_strdup("");
+        return g_strdup_printf(" (process %" G_GINT64_FORMAT ")", pid);
+}
+
+static bool take_lock(Store *store, const char *dir, GError **error)
+{
+        g_autofree char *path = g_build_filename(dir, "paddle.db.lock", NULL);
+        g_autofree char *pid = g_strdup_printf("%d\n", (int)getpid());
+        g_autofree char *owner = NULL;
+
+        store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (store->lock_fd < 0)
+                return err_set_errno(error, errno, "cannot open '%s'", path);
+        if (flock(store->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+                /* Only for the message below; a full disk must not keep a server from starting. */
+                if (ftruncate(store->lock_fd, 0) < 0 || pwrite(store->lock_fd, pid, strlen(pid), 0) < 0)
+                        log_debug("the lock does not say whose it is", "path", path, NULL);
+                return true;
+        }
+        if (errno != EWOULDBLOCK)
+                return err_set_errno(error, errno, "cannot lock '%s'", path);
+        owner = lock_owner(path);
+        return err_set(error, ERR_CONFLICT,
+                       "'%s' is open in another server%s\nStop that one, or give another state directory.",
+                       store->path, owner);
+}
+
+/* The log and its index take their mode from the database, which holds the hashes of tokens. */
+static bool make_file(const char *path, GError **error)
+{
+        fd_auto int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+                return err_set_errno(error, errno, "cannot open database '%s'", path);
+        return true;
+}
+
+static bool sync_dir(const char *dir, GError **error)
+{
+        fd_auto int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0 || fsync(fd) < 0)
+                return err_set_errno(error, errno, "cannot sync directory '%s'", dir);
+        return true;
+}
+
+static int note_commit(void *arg, sqlite3 *db, const char *name, int frames)
+{
+        Store *store = arg;
+
+        wal_grew(&store->wal, frames);
+        return SQLITE_OK;
+}
+
+static bool use_wal(Store *store, GError **error)
+{
+        sqlite3_stmt *stmt = NULL;
+        bool ok;
+
+        if (!conn_exec(&store->writer,
+                       "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096",
+                       error))
+                return false;
+        ok = sqlite3_prepare_v2(store->writer.db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL) ==
+                     SQLITE_OK &&
+             sqlite3_step(stmt) == SQLITE_ROW &&
+             g_strcmp0((const char *)sqlite3_column_text(stmt, 0), "wal") == 0;
+        if (!ok)
+                err_set(error, ERR_FAILED, "database '%s' cannot have a write-ahead log: %s", store->path,
+                        sqlite3_errmsg(store->writer.db));
+        (void)sqlite3_finalize(stmt); /* repeats the error of the step */
+        return ok;
+}
+
+static bool empty_log(Store *store, GError **error)
+{
+        g_autoptr(GError) failure = NULL;
+
+        if (conn_exec(&store->writer, "PRAGMA wal_checkpoint(TRUNCATE)", &failure))
+                return true;
+        if (err_is(failure,
+                   ERR_NO_SPACE)) { /* what is there can be read; commits will say that they cannot */
+                log_warning("the database's log could not be emptied", "reason", failure->message, NULL);
+                return true;
+        }
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
+}
+
+static bool open_writer(Store *store, const char *dir, GError **error)
+{
+        return make_file(store->path, error) &&
+               conn_open(&store->writer, store->path, SQLITE_OPEN_READWRITE, error) &&
+               schema_migrate(&store->writer, schema_migrations, schema_n_migrations, error) &&
+               use_wal(store, error) && sync_dir(dir, error) && empty_log(store, error) &&
+               conn_prepare(&store->writer, writer_sql, writer_n_sql, error);
+}
+
+static bool start(Store *store, GError **error)
+{
+        gint64 horizon;
+
+        if (!conn_get_int(&store->writer, "SELECT events_horizon FROM state", &horizon, error))
+                return false;
+        store->horizon = horizon;
+        (void)sqlite3_wal_hook(store->writer.db, note_commit, store); /* answers the hook before: none */
+        return wal_start(&store->wal, store->path, error);
+}
+
+Store *store_open(const char *dir, GError **error)
+{
+        g_autoptr(Store) store = g_new0(Store, 1);
+
+        store->path = g_build_filename(dir, "paddle.db", NULL);
+        store->lock_fd = -1;
+        pool_init(&store->pool, store->path, reader_sql, reader_n_sql);
+        wal_init(&store->wal, &store->pool);
+        if (!take_lock(store, dir, error) || !open_writer(store, dir, error) || !start(store, error))
+                return NULL;
+        return g_steal_pointer(&store);
+}
+
+void store_close(Store *store)
+{
+        int saved = errno;
+
+        if (!store)
+                return;
+        wal_clear(&store->wal);
+        pool_clear(&store->pool);
+        if (store->in_doubt) /* the last connection would copy the log, and call durable what may not be */
+                (void)sqlite3_db_config(store->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        conn_close(&store->writer); /* copies and removes the log */
+        if (store->lock_fd >= 0)
+                close(store->lock_fd); /* last: the directory is free from here on */
+        g_free(store->path);
+        g_free(store);
+        errno = saved;
+}
+
+void store_checkpoint(Store *store)
+{
+        wal_finish(&store->wal, &store->writer);
+}
+
+void store_metrics(Store *store, StoreMetrics *ret)
+{
+        *ret = (StoreMetrics){ .commits = store->commits,
+                               .committed_jobs = store->committed_jobs,
+                               .committed_events = store->committed_events,
+                               .wal_bytes = wal_bytes(&store->wal),
+                               .checkpoint_ms_max = wal_longest_ms(&store->wal) };
+}

@@ -1,0 +1,40 @@
+/* What the files of this folder share: the store itself, and rows that become jobs. */
+#pragma once
+
+#include "store/sqlite/pool.h"
+#include "store/sqlite/wal.h"
+#include "store/store.h"
+
+struct Store {
+        char *path;  /* of the database */
+        int lock_fd; /* held for as long as the store is open */
+        Conn writer;
+        Pool pool;
+        Wal wal;
+        bool in_doubt; /* a commit ended in a way that is not known: no further one is tried */
+        _Atomic gint64 commits, committed_jobs, committed_events, horizon;
+};
+
+/* The columns that every query for jobs answers, in this order, from `job` and its `job_spec`. */
+#define JOB_COLUMNS "job.seq, id, user, name, state, idempotency, body, spec"
+#define JOB_WITH_SPEC " CROSS JOIN job_spec ON job_spec.seq = job.seq "
+
+/* A row as it was read. Making a job of it takes longer than reading, so it is done after the read
+ * transaction. */
+typedef struct {
+        gint64 seq;
+        int state;
+        char *id, *user, *name, *idempotency, *body, *spec;
+} JobRow;
+
+JobRow *job_row_read(Conn *conn, int stmt);
+void job_row_free(JobRow *row);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobRow, job_row_free)
+gsize job_row_size(const JobRow *row); /* bytes of text, about */
+Job *job_row_make(const JobRow *row, GError **error);
+
+/* The statements of each side; commit.c and query.c name them. */
+extern const char *const writer_sql[];
+extern const int writer_n_sql;
+extern const char *const reader_sql[];
+extern const int reader_n_sql;

@@ -1,0 +1,31 @@
+/* What the store hands out and takes in, whatever keeps it (see store.h). */
+#include "store/store.h"
+
+void event_free(Event *event)
+{
+        if (!event)
+                return;
+        g_free(event->user);
+        g_free(event->kind);
+        g_free(event->data);
+        g_free(event);
+}
+
+void user_free(User *user)
+{
+        if (!user)
+                return;
+        g_free(user->name);
+        g_free(user);
+}
+
+void token_free(Token *token)
+{
+        if (!token)
+                return;
+        g_free(token->id);
+        g_free(token->user);
+        g_free(token->hash);
+        g_free(token->note);
+        g_free(token);
+}
