@@ -3,9 +3,8 @@
 import os
 import sys
 
-import numpy as np
-
 import data
+import numpy as np
 
 
 def main():

@@ -7,11 +7,10 @@ import time
 
 os.environ.setdefault("GLOG_minloglevel", "2")  # before paddle is loaded: its own lines below error are for its authors
 
+import data
 import numpy as np
 import paddle
 from paddle import distributed as dist
-
-import data
 
 BATCH = 16
 RATE = 0.05
@@ -60,7 +59,10 @@ def main():
         start = time.time()
         run_pass(parallel, optimizer, features[mine], prices[mine], seed=number)
         if rank == 0:
-            print(f"pass {number}/{passes}: test error {error(model, *test):.3f} ({time.time() - start:.2f} s)", flush=True)
+            print(
+                f"pass {number}/{passes}: test error {error(model, *test):.3f} ({time.time() - start:.2f} s)",
+                flush=True,
+            )
     if rank == 0:
         save(model, test)
 

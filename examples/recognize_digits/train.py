@@ -12,12 +12,11 @@ import time
 
 os.environ.setdefault("GLOG_minloglevel", "2")  # before paddle is loaded: its own lines below error are for its authors
 
+import data
 import numpy as np
 import paddle
 from paddle import static
 from paddle.distributed import fleet
-
-import data
 
 BATCH = 16
 HIDDEN = 64
