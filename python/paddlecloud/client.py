@@ -205,9 +205,9 @@ class Client:
 
     # -- packages and files
 
-    def send_package(self, directory: str, ignored=(), extra: Optional[Dict[str, str]] = None) -> str:
+    def send_package(self, directory: str, extra: Optional[Dict[str, str]] = None) -> str:
         """Sends a directory as a package, only what the server lacks; returns its hash."""
-        return package.send(self._transport, package.of_directory(directory, ignored, extra))
+        return package.send(self._transport, package.of_directory(directory, extra))
 
     def upload(self, local: str, remote: str) -> None:
         """Sends one file to /pfs/... or a path in the user's home; only chunks that the server lacks travel."""

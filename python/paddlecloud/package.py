@@ -37,8 +37,32 @@ class Manifest:
         self.hash = hashlib.blake2b(self.text, digest_size=32).hexdigest()
 
 
-def of_directory(directory, ignored=(), extra=None):
-    """The manifest of `directory`, without the relative paths in `ignored`; `extra` maps further relative paths to files elsewhere."""
+def _ignore_spec(directory):
+    """The rules of .gitignore and .paddleignore of one directory, or None. The second file's rules win, as they come later."""
+    import pathspec  # only who submits needs it: a member of a job does without
+
+    lines = []
+    for name in (".gitignore", ".paddleignore"):
+        try:
+            with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
+                lines += file.read().splitlines()
+        except FileNotFoundError:
+            continue
+    return pathspec.GitIgnoreSpec.from_lines(lines) if lines else None
+
+
+def _is_ignored(specs, relative, is_dir):
+    """The last directory whose rules say something of the path decides, as in gitignore(5)."""
+    for base, spec in reversed(specs):
+        inside = os.path.relpath(relative, base) if base else relative
+        verdict = spec.check_file(inside + "/" if is_dir else inside).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def of_directory(directory, extra=None):
+    """The manifest of `directory` by its ignore rules; `extra` maps further relative paths to files elsewhere."""
     entries, files = [], {}
 
     def add_file(relative, path, mode):
@@ -47,19 +71,25 @@ def of_directory(directory, ignored=(), extra=None):
         kind = "755" if mode & 0o111 else "644"
         entries.append((os.fsencode(relative), f"f {kind} {os.path.getsize(path)} {content} {_escape(relative)}"))
 
-    def walk(relative):
-        names = sorted(os.listdir(os.path.join(directory, relative)))
-        kept = [n for n in names if n not in ALWAYS_IGNORED and os.path.join(relative, n) not in ignored]
+    def walk(relative, specs):
+        spec = _ignore_spec(os.path.join(directory, relative))
+        specs = [*specs, (relative, spec)] if spec else specs
+        kept = 0
+        for name in sorted(os.listdir(os.path.join(directory, relative))):
+            path = os.path.join(relative, name)
+            is_dir = stat.S_ISDIR(os.lstat(os.path.join(directory, path)).st_mode)
+            if name in ALWAYS_IGNORED or _is_ignored(specs, path, is_dir):
+                continue
+            add(path, specs)
+            kept += 1
         if relative and not kept:
             entries.append((os.fsencode(relative), f"d {_escape(relative)}"))
-        for name in kept:
-            add(os.path.join(relative, name))
 
-    def add(relative):
+    def add(relative, specs):
         path = os.path.join(directory, relative)
         mode = os.lstat(path).st_mode
         if stat.S_ISDIR(mode):
-            walk(relative)
+            walk(relative, specs)
         elif stat.S_ISREG(mode):
             add_file(relative, path, mode)
         elif stat.S_ISLNK(mode):
@@ -73,7 +103,7 @@ def of_directory(directory, ignored=(), extra=None):
         else:
             raise ValueError(f"'{relative}' is neither a file, a directory nor a link; list it in .paddleignore")
 
-    walk("")
+    walk("", [])
     for relative, path in (extra or {}).items():
         if not os.path.exists(os.path.join(directory, relative)):
             add_file(relative, path, 0o644)

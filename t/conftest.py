@@ -1,0 +1,217 @@
+"""A server of one's own for each test that asks for one: real programs, a scratch state directory, the Unix socket."""
+
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin"))
+FINAL = {"succeeded", "failed", "cancelled", "preempted"}
+sys.path.insert(0, str(ROOT / "python"))
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout=60):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Reply:
+    def __init__(self, reply):
+        self.status, self.headers, self.body = reply.status, reply.headers, reply.read()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+def wait_for(check, timeout=30, what="the condition"):
+    """Polls `check` until it returns something true, and returns that."""
+    end = time.monotonic() + timeout
+    while True:
+        value = check()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what} did not come within {timeout} s"
+        time.sleep(0.01)
+
+
+class Server:
+    """One `paddled` with its state directory. `options` go to its command line."""
+
+    def __init__(self, state, *options):
+        self.state, self.options, self.process = pathlib.Path(state), options, None
+        self.socket = str(self.state / "paddled.sock")
+        self.url = "unix:" + self.socket
+
+    def start(self, wait=True):
+        self.state.mkdir(parents=True, exist_ok=True)
+        log = open(self.state / "server.log", "ab")  # noqa: SIM115 - the child's
+        self.process = subprocess.Popen(
+            [BIN / "paddled", "--state", self.state, "--listen", "none", *map(str, self.options)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PATH": f"{ROOT}/.venv/bin:" + os.environ["PATH"]},
+        )
+        log.close()
+        if wait:
+            wait_for(self.is_ready, 30, "the server's readiness")
+        return self
+
+    def is_ready(self):
+        assert self.process.poll() is None, "paddled died:\n" + self.log()
+        try:
+            return self.get("/readyz").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def log(self):
+        return (self.state / "server.log").read_text(errors="replace")
+
+    def stop(self):
+        """SIGTERM; jobs run on."""
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            assert self.process.wait(30) == 0, "paddled did not end well:\n" + self.log()
+        self.process = None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def agent_pid(self):
+        """The agent of this state directory; None when there is none."""
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                line = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if line[0].endswith(b"paddle-agent") and str(self.state).encode() in line:
+                return int(entry.name)
+        return None
+
+    def destroy(self):
+        """Cancels what runs, stops the server and its agent; only processes of this state directory."""
+        if self.process is None:
+            self.start()
+        for job in self.get("/v1/jobs?limit=1000&state=queued,starting,running,stopping").json["items"]:
+            self.request("DELETE", f"/v1/jobs/{job['id']}")
+        wait_for(lambda: self.get("/v1/info").json["jobs"]["open"] == 0, 60, "the end of all jobs")
+        self.stop()
+        pid = self.agent_pid()
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    # -- requests
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        connection = UnixConnection(self.socket, timeout)
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            headers = {"Content-Type": "application/json", **(headers or {})}
+        try:
+            connection.request(method, path, body, headers or {})
+            return Reply(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path, **kwargs):
+        return self.request("GET", path, **kwargs)
+
+    def post(self, path, body=None, **kwargs):
+        return self.request("POST", path, body, **kwargs)
+
+    # -- jobs
+
+    def submit(self, command, **spec):
+        """Submits and returns the job; the reply must be 201."""
+        reply = self.post("/v1/jobs", {"command": command, **spec})
+        assert reply.status == 201, reply.body
+        return reply.json
+
+    def job(self, name):
+        reply = self.get(f"/v1/jobs/{urllib.parse.quote(name)}")
+        assert reply.status == 200, reply.body
+        return reply.json
+
+    def wait(self, name, states=FINAL, timeout=60):
+        """The job once it is in one of `states`."""
+        states = {states} if isinstance(states, str) else set(states)
+        end = time.monotonic() + timeout
+        job = self.job(name)
+        while job["state"] not in states:
+            assert time.monotonic() < end, f"job is {job['state']} ({job['reason']}), not {states}\n{self.log()}"
+            job = self.get(f"/v1/jobs/{job['id']}?wait_ms=1000&revision={job['revision']}").json
+        return job
+
+    def member_log(self, name, member="worker-0", query=""):
+        reply = self.get(f"/v1/jobs/{name}/logs/{member}{query}")
+        assert reply.status == 200, reply.body
+        return reply.body.decode()
+
+    # -- the command line
+
+    def paddle(self, *args, cwd=None, env=None, check=None, input=None, timeout=120):
+        """Runs `paddle` against this server; with `check` the exit status must be that."""
+        done = subprocess.run(
+            [BIN / "paddle", *map(str, args)],
+            cwd=cwd,
+            env={**os.environ, "PADDLE_SERVER": self.url, "HOME": str(self.state / "client"), **(env or {})},
+            stdin=subprocess.DEVNULL if input is None else None,
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if check is not None:
+            assert done.returncode == check, f"status {done.returncode}\nstdout: {done.stdout}\nstderr: {done.stderr}"
+        return done
+
+
+@pytest.fixture
+def make_server(tmp_path_factory):
+    """Makes servers with options; all are taken down after the test."""
+    servers = []
+
+    def make(*options, start=True):
+        server = Server(tmp_path_factory.mktemp("state"), *options)
+        servers.append(server)
+        return server.start() if start else server
+
+    yield make
+    for server in servers:
+        server.destroy()
+
+
+@pytest.fixture
+def server(make_server):
+    return make_server("--cpus", "8")
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory):
+    """One server for a module whose tests do not disturb each other."""
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield server
+    server.destroy()

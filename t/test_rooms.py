@@ -1,0 +1,41 @@
+"""The table of rooms in doc/design.md is the whole list of includes that a room may have."""
+
+import re
+
+from conftest import ROOT
+
+
+def allowed():
+    """{room: rooms it may include} from the table of section 3."""
+    rooms = {}
+    section = (ROOT / "doc/design.md").read_text().split("## 3. The rooms")[1].split("\n## ")[0]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 3 or not cells[0].startswith("`"):
+            continue
+        for name in re.findall(r"([a-z]+)/?", cells[0].replace("`", " ")):
+            rooms[name] = set(cells[2].split()) | {name}
+    return rooms
+
+
+def test_includes_follow_the_table():
+    table = allowed()
+    wrong = []
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        room = path.relative_to(ROOT / "src").parts[0]
+        if room not in table:
+            wrong.append(f"{path.relative_to(ROOT)}: room '{room}' is not in the table of doc/design.md")
+            continue
+        for included in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+            if included.split("/")[0] not in table[room]:
+                wrong.append(f"{path.relative_to(ROOT)} includes {included}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_include_is_spelled_from_src():
+    wrong = []
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        for included in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+            if not (ROOT / "src" / included).exists():
+                wrong.append(f"{path.relative_to(ROOT)} includes {included}")
+    assert not wrong, "\n".join(wrong)
