@@ -59,7 +59,9 @@ typedef struct {
         int max_streams_per_user;  /* 0: 100 */
         gint64 body_bytes_max;     /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
         gint64 header_deadline_ms; /* 0: 10 s */
-        gint64 body_min_rate;      /* bytes/s averaged after 10 s; 0: 1024 */
+        gint64 body_min_rate;      /* bytes/s averaged after body_grace_ms; 0: 1024 */
+        gint64 body_grace_ms;      /* 0: 10 s */
+        gint64 heartbeat_ms;       /* of streams; 0: 15 s */
         gint64 stream_max_age_ms;  /* a follower is ended after this and resumes; 0: 10 min */
         /* Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is the peer's. Fills user
          * (copied by the server: *ret_user is freed with g_free). False with ERR_UNAUTHENTICATED. Any worker thread; short. */

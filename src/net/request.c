@@ -1,0 +1,414 @@
+/* A request as its handler sees it, and the ways to answer it; see server.h for the contract and request.h
+ * for the counts and the lock. */
+#include "net/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/number.h"
+
+static gint64 id_counter; /* makes ids differ; where it starts is random, so that they differ between
+                             processes, too */
+
+/* A short id for people to quote: 60 bits of a mixed counter (splitmix64), which costs no system call. */
+static void make_id(char ret[REQUEST_ID_LEN + 1])
+{
+        static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+        static gsize seeded;
+
+        if (g_once_init_enter(&seeded)) {
+                __atomic_store_n(&id_counter, ((gint64)g_random_int() << 32) ^ g_get_real_time(),
+                                 __ATOMIC_RELAXED);
+                g_once_init_leave(&seeded, 1);
+        }
+        guint64 x = (guint64)__atomic_add_fetch(&id_counter, 1, __ATOMIC_RELAXED) * 0x9e3779b97f4a7c15u;
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        x ^= x >> 31;
+        for (int i = 0; i < REQUEST_ID_LEN; i++, x >>= 5)
+                ret[i] = alphabet[x & 31];
+        ret[REQUEST_ID_LEN] = '\0';
+}
+
+HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *target)
+{
+        HttpRequest *request = g_new0(HttpRequest, 1);
+
+        request->refs = 1;
+        request->server = server;
+        request->ops = ops;
+        request->target = g_strdup(target);
+        request->reply.fd = request->body_fd = -1;
+        request->started_us = g_get_monotonic_time();
+        g_mutex_init(&request->mutex);
+        make_id(request->id);
+        return request;
+}
+
+void reply_clear(Reply *reply)
+{
+        g_free(reply->type);
+        g_free(reply->body);
+        if (reply->fd >= 0)
+                close(reply->fd);
+        if (reply->stream)
+                stream_free(reply->stream);
+        if (reply->headers)
+                g_ptr_array_unref(reply->headers);
+        *reply = (Reply){ .fd = -1 };
+}
+
+static void request_free(HttpRequest *request)
+{
+        reply_clear(&request->reply);
+        g_mutex_clear(&request->mutex);
+        g_free(request->target);
+        url_path_clear(&request->path);
+        if (request->query)
+                g_array_unref(request->query);
+        for (guint i = 0; i < ROUTE_PARAMS_MAX; i++)
+                g_free(request->params[i]);
+        g_free(request->user);
+        if (request->body)
+                g_string_free(request->body, TRUE);
+        g_free(request->body_file);
+        if (request->body_fd >= 0)
+                close(request->body_fd);
+        if (request->kept)
+                g_ptr_array_unref(request->kept);
+        g_free(request);
+}
+
+void request_ref_memory(HttpRequest *request)
+{
+        g_atomic_int_inc(&request->refs);
+}
+
+void request_unref_memory(HttpRequest *request)
+{
+        if (g_atomic_int_dec_and_test(&request->refs))
+                request_free(request);
+}
+
+HttpRequest *http_request_ref(HttpRequest *request)
+{
+        g_atomic_int_inc(&request->users);
+        request_ref_memory(request);
+        return request;
+}
+
+static bool is_answered(HttpRequest *request)
+{
+        g_mutex_lock(&request->mutex);
+        bool answered = request->answered;
+        g_mutex_unlock(&request->mutex);
+        return answered;
+}
+
+void http_request_unref(HttpRequest *request)
+{
+        if (!request)
+                return;
+        if (g_atomic_int_dec_and_test(&request->users) && !is_answered(request)) {
+                g_autoptr(GError) error = NULL;
+
+                err_set(&error, ERR_FAILED, "the request was given up without an answer");
+                http_fail(request, error);
+        }
+        request_unref_memory(request);
+}
+
+const HttpCaller *http_request_caller(const HttpRequest *request)
+{
+        return &request->caller;
+}
+
+const char *http_request_id(const HttpRequest *request)
+{
+        return request->id;
+}
+
+const char *http_request_path(const HttpRequest *request)
+{
+        return request->path.text ? request->path.text->str : "";
+}
+
+const HttpRoute *http_request_route(const HttpRequest *request)
+{
+        return request->entry ? request->entry->route : NULL;
+}
+
+const char *http_request_param(const HttpRequest *request, const char *name)
+{
+        gsize len = strlen(name);
+
+        for (guint i = 0; request->entry && i < request->entry->n_params; i++) {
+                const RouteParam *param = &request->entry->params[i];
+
+                if (param->name_len == len && memcmp(param->name, name, len) == 0)
+                        return request->params[i];
+        }
+        return NULL;
+}
+
+const char *http_request_query(const HttpRequest *request, const char *name)
+{
+        return url_query_get(request->query, name);
+}
+
+const char *http_request_header(const HttpRequest *request, const char *name)
+{
+        HttpRequest *self = (HttpRequest *)request; /* the copy handed out is kept in it */
+        char *copy = NULL;
+
+        g_mutex_lock(&self->mutex);
+        const char *value = self->connection ? self->ops->header(self, name) : NULL;
+        if (value) {
+                copy = g_strdup(value);
+                if (!self->kept)
+                        self->kept = g_ptr_array_new_with_free_func(g_free);
+                g_ptr_array_add(self->kept, copy);
+        }
+        g_mutex_unlock(&self->mutex);
+        return copy;
+}
+
+const char *http_request_body(const HttpRequest *request, gsize *ret_len)
+{
+        if (ret_len)
+                *ret_len = request->body ? request->body->len : 0;
+        return request->body ? request->body->str : "";
+}
+
+const char *http_request_body_file(const HttpRequest *request)
+{
+        return request->body_file;
+}
+
+json_t *http_request_json(const HttpRequest *request, GError **error)
+{
+        gsize len;
+        const char *body = http_request_body(request, &len);
+        g_autoptr(json_t) value = NULL;
+
+        if (len == 0) {
+                err_set(error, ERR_INVALID, "the body is empty: a JSON object is expected");
+                return NULL;
+        }
+        value = json_parse(body, len, error);
+        if (value && !json_is_object(value)) {
+                err_set(error, ERR_INVALID, "the body is not a JSON object");
+                return NULL;
+        }
+        return g_steal_pointer(&value);
+}
+
+bool http_request_query_int(HttpRequest *request, const char *name, gint64 min, gint64 max, gint64 fallback,
+                            gint64 *ret)
+{
+        const char *text = http_request_query(request, name);
+        g_autoptr(GError) error = NULL;
+
+        *ret = fallback;
+        if (!text || number_parse(name, text, min, max, ret, &error))
+                return true;
+        http_fail(request, error);
+        return false;
+}
+
+/* Hands the reply over, headers given before included, unless there was one: the only writer of `answered`.
+ * Called with the mutex held. */
+static bool answer_locked(HttpRequest *request, Reply *reply)
+{
+        if (request->answered)
+                return false;
+        reply->headers = g_steal_pointer(&request->reply.headers);
+        request->reply = *reply;
+        request->answered = true;
+        if (request->suspended) {
+                request->suspended = false;
+                request->ops->resume(request);
+        }
+        return true;
+}
+
+static void answer(HttpRequest *request, Reply *reply)
+{
+        g_mutex_lock(&request->mutex);
+        bool done = answer_locked(request, reply);
+        g_mutex_unlock(&request->mutex);
+        if (!done)
+                reply_clear(reply);
+}
+
+void http_reply_take(HttpRequest *request, int status, const char *type, char *body, gsize len)
+{
+        Reply reply = { .status = status, .type = g_strdup(type), .body = body, .len = len, .fd = -1 };
+
+        answer(request, &reply);
+}
+
+void http_reply(HttpRequest *request, int status, const char *type, const char *body, gsize len)
+{
+        http_reply_take(request, status, type, len ? g_memdup2(body, len) : NULL, len);
+}
+
+void http_reply_json(HttpRequest *request, int status, const json_t *value)
+{
+        char *text = json_format(value);
+
+        http_reply_take(request, status, "application/json", text, strlen(text));
+}
+
+void http_reply_header(HttpRequest *request, const char *name, const char *value)
+{
+        g_mutex_lock(&request->mutex);
+        if (!request->answered) {
+                if (!request->reply.headers)
+                        request->reply.headers = g_ptr_array_new_with_free_func(g_free);
+                g_ptr_array_add(request->reply.headers, g_strdup(name));
+                g_ptr_array_add(request->reply.headers, g_strdelimit(g_strdup(value), "\r\n", ' '));
+        }
+        g_mutex_unlock(&request->mutex);
+}
+
+/* What a client needs beside some statuses. */
+static const struct {
+        int status;
+        const char *name, *value;
+} fail_headers[] = {
+        { 401, "WWW-Authenticate", "Bearer" },
+        { 429, "Retry-After", "1" },
+        { 503, "Retry-After", "1" },
+};
+
+void http_fail(HttpRequest *request, const GError *error)
+{
+        g_autoptr(json_t) body = json_from_error(error, request->id);
+        int status = err_row(error)->http;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(fail_headers); i++)
+                if (fail_headers[i].status == status)
+                        http_reply_header(request, fail_headers[i].name, fail_headers[i].value);
+        http_reply_json(request, status, body);
+}
+
+typedef enum { RANGE_NONE, RANGE_PART, RANGE_OUTSIDE } RangeKind;
+
+static bool parse_position(const char *text, gsize len, guint64 *ret)
+{
+        g_autofree char *copy = g_strndup(text, len);
+
+        return len > 0 && len < 20 && g_ascii_string_to_unsigned(copy, 10, 0, G_MAXINT64, ret, NULL);
+}
+
+/* RFC 9110, section 14: one range of bytes. What is malformed, or asks for several, is as if it were not
+ * there. */
+static RangeKind parse_range(const char *text, guint64 size, guint64 *ret_at, guint64 *ret_len)
+{
+        guint64 first = 0, last = G_MAXINT64;
+
+        if (!text || g_ascii_strncasecmp(text, "bytes=", 6) != 0)
+                return RANGE_NONE;
+        text += 6;
+        gsize left = strcspn(text, "-"), right = text[left] ? strlen(text + left + 1) : 0;
+        if (!text[left] || left + right == 0 || (left && !parse_position(text, left, &first)) ||
+            (right && !parse_position(text + left + 1, right, &last)) || (left && last < first))
+                return RANGE_NONE;
+        if (left == 0) {
+                if (last == 0 || size == 0)
+                        return RANGE_OUTSIDE;
+                first = last < size ? size - last : 0;
+                last = G_MAXINT64;
+        }
+        if (first >= size)
+                return RANGE_OUTSIDE;
+        *ret_at = first;
+        *ret_len = MIN(last, size - 1) - first + 1;
+        return RANGE_PART;
+}
+
+static void set_content_range(HttpRequest *request, const char *part, guint64 size)
+{
+        g_autofree char *value = g_strdup_printf("bytes %s/%" G_GUINT64_FORMAT, part, size);
+
+        http_reply_header(request, "Content-Range", value);
+}
+
+/* Narrows the reply to what a Range header asks for; false when that lies outside of the file (and 416 was
+ * sent). */
+static bool apply_range(HttpRequest *request, Reply *reply)
+{
+        /* If-Range names a version, and we give none out: then the whole file is the answer. */
+        const char *text =
+                http_request_header(request, "If-Range") ? NULL : http_request_header(request, "Range");
+        guint64 size = reply->size, at, len;
+
+        http_reply_header(request, "Accept-Ranges", "bytes");
+        switch (parse_range(text, size, &at, &len)) {
+        case RANGE_NONE: return true;
+        case RANGE_OUTSIDE: {
+                set_content_range(request, "*", size);
+                g_autofree char *says = g_strdup_printf(
+                        "{\"code\":\"invalid\",\"message\":\"the range lies outside of the %" G_GUINT64_FORMAT
+                        " bytes\",\"hint\":\"\",\"request_id\":\"%s\"}",
+                        size, request->id);
+                http_reply(request, 416, "application/json", says, strlen(says));
+                return false;
+        }
+        case RANGE_PART: break;
+        }
+        g_autofree char *part = g_strdup_printf("%" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT, at, at + len - 1);
+        set_content_range(request, part, size);
+        reply->status = 206;
+        reply->offset += at;
+        reply->size = len;
+        return true;
+}
+
+void http_reply_file(HttpRequest *request, const char *path, int fd, guint64 offset, guint64 len,
+                     const char *type)
+{
+        Reply reply = { .kind = REPLY_FILE, .status = 200, .fd = fd, .offset = offset, .size = len };
+
+        if (fd < 0)
+                reply.fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (reply.fd < 0) {
+                g_autoptr(GError) error = NULL;
+
+                err_set_errno(&error, errno, "cannot open '%s'", path);
+                http_fail(request, error);
+                return;
+        }
+        if (!apply_range(request, &reply)) {
+                reply_clear(&reply);
+                return;
+        }
+        reply.type = g_strdup(type ? type : "application/octet-stream");
+        answer(request, &reply);
+}
+
+HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream)
+{
+        HttpStreamHandle *handle = stream_new(stream, request->caller.user);
+        Reply reply = { .kind = REPLY_STREAM,
+                        .status = 200,
+                        .type = g_strdup(stream->type),
+                        .fd = -1,
+                        .stream = handle };
+        g_autoptr(GError) error = NULL;
+
+        g_mutex_lock(&request->mutex);
+        bool done = !request->answered && request->ops->admit(request, handle, &error) &&
+                    answer_locked(request, &reply);
+        g_mutex_unlock(&request->mutex);
+        if (done)
+                return handle;
+        if (error)
+                http_fail(request, error);
+        reply_clear(&reply);
+        return NULL;
+}

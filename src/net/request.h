@@ -1,0 +1,109 @@
+/* Private to the server: a request between the connection's worker and whoever answers it, and the replies
+ * and streams it can end in. Knows nothing of libmicrohttpd: what it needs of a connection it asks through
+ * RequestOps.
+ *
+ * Two counts. `refs` keeps the memory. `users` counts the handler and those who keep the request to answer it
+ * later; when the last of them goes without an answer the request answers 500, so no client waits for ever.
+ * `mutex` guards answered, suspended and connection: a request that is not answered has a live connection,
+ * and one that is suspended is resumed exactly once, by its answer. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "net/route.h"
+#include "net/server.h"
+#include "net/url.h"
+
+enum { REQUEST_ID_LEN = 12 };
+
+typedef enum { REPLY_MEMORY, REPLY_FILE, REPLY_STREAM } ReplyKind;
+
+typedef struct {
+        ReplyKind kind;
+        int status;
+        char *type; /* content type or NULL */
+        char *body; /* REPLY_MEMORY */
+        gsize len;
+        int fd; /* REPLY_FILE: `size` bytes from `offset` */
+        guint64 offset, size;
+        HttpStreamHandle *stream; /* REPLY_STREAM */
+        GPtrArray *headers;       /* name, value, name, value...; or NULL */
+} Reply;
+
+typedef struct {
+        void (*resume)(HttpRequest *request); /* with request->mutex held */
+        const char *(*header)(const HttpRequest *request,
+                              const char *name); /* with request->mutex held; borrowed till unlock */
+        /* Takes a stream under the server's care, or refuses it. */
+        bool (*admit)(HttpRequest *request, HttpStreamHandle *stream, GError **error);
+} RequestOps;
+
+typedef enum {
+        STAGE_HEADER,  /* the request line came, the headers did not yet */
+        STAGE_BODY,    /* the body is being taken */
+        STAGE_DISCARD, /* answered already; the rest of the body is dropped first */
+        STAGE_WAIT,    /* the handler has been called */
+        STAGE_SENT,    /* the reply is in the connection's hands */
+} RequestStage;
+
+struct HttpRequest {
+        gint refs, users;
+        const RequestOps *ops;
+        HttpServer *server; /* valid while the request is not answered */
+        GMutex mutex;
+        void *connection; /* NULL once the connection is done with the request */
+        bool answered, suspended;
+        Reply reply;
+
+        /* Written by the connection's worker before the handler runs, then only read. */
+        char id[REQUEST_ID_LEN + 1];
+        RequestStage stage;
+        gint64 started_us;
+        char *target; /* as sent: path and query */
+        UrlPath path;
+        GArray *query;
+        const RouteEntry *entry;
+        char *params[ROUTE_PARAMS_MAX];
+        char *user;
+        HttpCaller caller;
+        GString *body;
+        char *body_file;
+        int body_fd;
+        guint64 body_len, discarded;
+        gint64 accounted; /* bytes of this body in the server's count of bytes in flight */
+
+        GPtrArray *kept; /* header values handed out; guarded by mutex */
+};
+
+HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *target);
+void request_ref_memory(HttpRequest *request);
+void request_unref_memory(HttpRequest *request);
+void reply_clear(Reply *reply);
+
+/* The stream of a reply. */
+HttpStreamHandle *stream_new(const HttpStream *stream, const char *user);
+/* Calls `close`, once, and frees. */
+void stream_free(HttpStreamHandle *stream);
+const char *stream_user(const HttpStreamHandle *stream);
+const char *stream_type(const HttpStreamHandle *stream);
+
+typedef struct {
+        /* All with the stream's mutex held. */
+        void (*suspend)(void *connection);
+        void (*resume)(void *connection);
+} StreamOps;
+/* The connection that will read it; before the first stream_read. */
+void stream_attach(HttpStreamHandle *stream, void *connection, const StreamOps *ops);
+
+enum { STREAM_READ_END = -1, STREAM_READ_GONE = -2 };
+/* Called by the connection when it has room: bytes written to `buf`, 0 after suspending (or when to be called
+ * again), or one of the above. */
+gssize stream_read(HttpStreamHandle *stream, char *buf, gsize max);
+
+typedef enum { STREAM_BEAT, STREAM_FINISH, STREAM_GONE } StreamNudge;
+/* A heartbeat, the end after what is buffered, or the end at once since nobody listens. */
+void stream_nudge(HttpStreamHandle *stream, StreamNudge nudge);
+/* True if suspended and silent since before `since_ms`. */
+bool stream_is_silent(HttpStreamHandle *stream, gint64 since_ms);
+gint64 stream_born_ms(const HttpStreamHandle *stream);

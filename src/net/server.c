@@ -1,0 +1,1213 @@
+/* The HTTP server on libmicrohttpd, in the one file that includes it. doc/net.md draws the life of a request;
+ * the rules that always hold:
+ *
+ * - A connection is touched by its own worker only, but for resume, which is called once per suspension,
+ * under the lock of the request or stream that suspended it. What is suspended cannot complete, so the
+ * connection is alive then.
+ * - Nothing is suspended once `stopping` is set: the sweep of http_server_free answers what was suspended
+ * before.
+ * - The library counts silence only, has no limit for bodies and divides its connection limit among its
+ * workers, so deadlines, rates and limits are ours: `watch` looks at every connection some times a deadline
+ * and shuts down the sockets that are too slow. */
+#include "net/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "net/request.h"
+#include "net/route.h"
+#include "net/url.h"
+
+enum {
+        BACKLOG = 1024,
+        CONNECTION_MEMORY = 32 << 10, /* of the library, per connection: bounds the request's head, too */
+        STREAM_BLOCK = 16 << 10,
+        SILENCE_S = 60,        /* a connection without any traffic */
+        IDLE_FACTOR = 6,       /* a kept connection may idle this many header deadlines */
+        OVER_LIMIT_MAX = 1024, /* connections above the limit that are held long enough to be told so */
+        DISCARD_MAX = 1 << 20, /* bytes of a refused body read so that the connection can be kept */
+        LINGER_MAX =
+                16 << 20, /* bytes read after a refusal in mid-body, so that the client sees the reply ... */
+        LINGER_MS = 2000, /* ... and for how long */
+        LINGER_STEP_MS = 20,
+        STOP_MS = 5000, /* replies under way may take so long when stopping */
+        LATENCY_BASE_US = 64,
+};
+
+typedef enum { PHASE_IDLE, PHASE_HEADER, PHASE_BODY, PHASE_BUSY, PHASE_CUT } Phase;
+
+typedef struct {
+        GList link; /* in server->connections */
+        HttpServer *server;
+        int fd;
+        uid_t uid;                      /* of the peer on the Unix socket, else -1 */
+        char address[INET6_ADDRSTRLEN]; /* of the peer, "unix" on the Unix socket */
+        bool over;                      /* above the limit: one 503 and the end */
+        bool used;                      /* a request has been answered on it */
+        atomic_int phase;
+        _Atomic gint64 since_ms; /* of the phase */
+        _Atomic gint64 received; /* bytes of the body, in PHASE_BODY */
+        GMutex mutex;            /* guards request */
+        HttpRequest *request;
+} Conn;
+
+/* A socket that a refusal was written to, being emptied so that the refusal is not lost to a reset. */
+typedef struct {
+        int fd;
+        gint64 until_ms;
+        gsize left;
+} Linger;
+
+struct HttpServer {
+        HttpServerConfig config;
+        char *temp_dir, *socket_path;
+        void *arg; /* of the handlers */
+        RouteTable *routes;
+        struct MHD_Daemon *tcp, *local;
+        int port;
+        ino_t socket_inode;
+        GThread *watcher;
+
+        GMutex mutex; /* guards connections, lingering, stop */
+        GCond changed;
+        GQueue connections;
+        GArray *lingering;
+        bool stop;
+
+        GMutex streams_mutex; /* guards streams, users */
+        GPtrArray *streams;   /* HttpStreamHandle */
+        GHashTable *users;    /* user -> number of streams */
+
+        atomic_bool stopping;
+        _Atomic gint64 active; /* requests whose line has come and that are not completed */
+        _Atomic gint64 requests, errors_4xx, errors_5xx, connected, suspended, refused, body_bytes;
+        _Atomic gint64 latency_count, latency_us, latency[16];
+};
+
+/* ---- Suspending and resuming ---- */
+
+static void resume_connection(void *connection)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        Conn *conn = info->socket_context;
+
+        conn->server->suspended--;
+        MHD_resume_connection(connection);
+}
+
+static void suspend_connection(void *connection)
+{
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        Conn *conn = info->socket_context;
+
+        conn->server->suspended++;
+        MHD_suspend_connection(connection);
+}
+
+static const StreamOps stream_ops = { suspend_connection, resume_connection };
+
+static void resume_request(HttpRequest *request)
+{
+        resume_connection(request->connection);
+}
+
+static const char *lookup_header(const HttpRequest *request, const char *name)
+{
+        return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+/* ---- Streams ---- */
+
+static bool admit_stream(HttpRequest *request, HttpStreamHandle *stream, GError **error)
+{
+        HttpServer *server = request->server;
+        const char *user = stream_user(stream);
+        bool ok = false;
+
+        g_mutex_lock(&server->streams_mutex);
+        guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
+        if (server->stopping) {
+                err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        } else if (server->streams->len >= (guint)server->config.max_streams) {
+                err_set(error, ERR_UNAVAILABLE,
+                        "the server has %d followers, as many as it takes\nTry again later.",
+                        server->config.max_streams);
+        } else if (own >= (guint)server->config.max_streams_per_user) {
+                err_set(error, ERR_UNAVAILABLE,
+                        "user '%s' follows %u streams, as many as one may\nEnd another `-f` first.", user,
+                        own);
+        } else {
+                g_ptr_array_add(server->streams, stream);
+                g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own + 1));
+                ok = true;
+        }
+        g_mutex_unlock(&server->streams_mutex);
+        return ok;
+}
+
+/* The end of a stream that was admitted: off the list, so that nobody wakes it, then closed and freed. */
+static void release_stream(HttpServer *server, HttpStreamHandle *stream)
+{
+        const char *user = stream_user(stream);
+
+        g_mutex_lock(&server->streams_mutex);
+        g_ptr_array_remove_fast(server->streams, stream);
+        guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
+        if (own > 1)
+                g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own - 1));
+        else
+                g_hash_table_remove(server->users, user);
+        g_mutex_unlock(&server->streams_mutex);
+        stream_free(stream);
+}
+
+static const RequestOps request_ops = { resume_request, lookup_header, admit_stream };
+
+/* ---- Sending ---- */
+
+typedef struct {
+        HttpServer *server;
+        HttpStreamHandle *stream;
+} StreamReply;
+
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
+{
+        StreamReply *reply = cls;
+        gssize len = stream_read(reply->stream, buf, max);
+
+        return len == STREAM_READ_END    ? MHD_CONTENT_READER_END_OF_STREAM
+               : len == STREAM_READ_GONE ? MHD_CONTENT_READER_END_WITH_ERROR
+                                         : len;
+}
+
+static void free_stream(void *cls)
+{
+        StreamReply *reply = cls;
+
+        release_stream(reply->server, reply->stream);
+        g_free(reply);
+}
+
+static struct MHD_Response *memory_response(HttpRequest *request, Reply *reply)
+{
+        struct MHD_Response *response;
+
+        if (!reply->body)
+                return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+        response = MHD_create_response_from_buffer_with_free_callback(reply->len, reply->body, g_free);
+        if (response)
+                reply->body = NULL;
+        return response;
+}
+
+static struct MHD_Response *file_response(HttpRequest *request, Reply *reply)
+{
+        struct MHD_Response *response;
+
+        if (reply->size == 0)
+                return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+        response = MHD_create_response_from_fd_at_offset64(reply->size, reply->fd, reply->offset);
+        if (response)
+                reply->fd = -1;
+        return response;
+}
+
+static struct MHD_Response *stream_response(HttpRequest *request, Reply *reply)
+{
+        StreamReply *cls = g_new(StreamReply, 1);
+        struct MHD_Response *response;
+
+        *cls = (StreamReply){ request->server, reply->stream };
+        stream_attach(reply->stream, request->connection, &stream_ops);
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, cls,
+                                                     free_stream);
+        if (response)
+                reply->stream = NULL;
+        else
+                g_free(cls);
+        return response;
+}
+
+static struct MHD_Response *(*const make_response[])(HttpRequest *request, Reply *reply) = {
+        [REPLY_MEMORY] = memory_response,
+        [REPLY_FILE] = file_response,
+        [REPLY_STREAM] = stream_response,
+};
+
+static bool must_close(const HttpRequest *request, const Conn *conn)
+{
+        return conn->over || request->server->stopping;
+}
+
+static void add_headers(struct MHD_Response *response, const HttpRequest *request, const Conn *conn)
+{
+        const Reply *reply = &request->reply;
+
+        if (reply->type)
+                (void)MHD_add_response_header(response, "Content-Type", reply->type);
+        if (reply->kind == REPLY_STREAM)
+                (void)MHD_add_response_header(response, "Cache-Control", "no-cache");
+        (void)MHD_add_response_header(response, "X-Request-Id", request->id);
+        for (guint i = 0; reply->headers && i + 1 < reply->headers->len;
+             i += 2) /* a malformed one is left out */
+                (void)MHD_add_response_header(response, reply->headers->pdata[i],
+                                              reply->headers->pdata[i + 1]);
+        if (must_close(request, conn))
+                (void)MHD_add_response_header(response, "Connection", "close");
+}
+
+/* Queues the reply that `answered` announced. On the connection's worker. */
+static enum MHD_Result send_reply(HttpRequest *request, const Conn *conn)
+{
+        struct MHD_Response *response = make_response[request->reply.kind](request, &request->reply);
+        enum MHD_Result result;
+
+        request->stage = STAGE_SENT;
+        if (!response)
+                return MHD_NO;
+        add_headers(response, request, conn);
+        result = MHD_queue_response(request->connection, (unsigned)request->reply.status, response);
+        MHD_destroy_response(response);
+        return result;
+}
+
+static void fail_with(HttpRequest *request, GError *error)
+{
+        http_fail(request, error);
+        g_clear_error(&error);
+}
+
+/* Answers in mid-body, where the library cannot: writes the reply to the socket and keeps a copy of it, to be
+ * emptied by the watcher. The caller returns MHD_NO, which closes the connection. */
+static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
+{
+        HttpServer *server = conn->server;
+        Linger linger = { .until_ms = clock_monotonic_ms() + LINGER_MS, .left = LINGER_MAX };
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        g_string_printf(text,
+                        "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nX-Request-Id: "
+                        "%s\r\nConnection: close\r\n"
+                        "Content-Length: %" G_GSIZE_FORMAT "\r\n\r\n",
+                        request->reply.status, request->id, request->reply.len);
+        g_string_append_len(text, request->reply.body, (gssize)request->reply.len);
+        (void)send(conn->fd, text->str, text->len,
+                   MSG_DONTWAIT | MSG_NOSIGNAL); /* at worst the client sees only the end */
+        linger.fd = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
+        if (linger.fd >= 0) {
+                g_mutex_lock(&server->mutex);
+                g_array_append_val(server->lingering, linger);
+                g_cond_broadcast(&server->changed);
+                g_mutex_unlock(&server->mutex);
+        }
+        request->stage = STAGE_SENT;
+        return MHD_NO;
+}
+
+/* ---- Receiving ---- */
+
+static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
+{
+        const HttpServerConfig *config = &conn->server->config;
+        HttpAccess access = request->entry->route->access;
+        bool admin = false;
+
+        if (access == HTTP_PUBLIC)
+                return true;
+        if (!config->authenticate)
+                return err_set(error, ERR_UNAUTHENTICATED, "this server knows no callers");
+        if (!config->authenticate(lookup_header(request, "Authorization"), conn->uid, conn->address,
+                                  &request->user, &admin, config->arg, error))
+                return false;
+        request->caller = (HttpCaller){ .user = request->user, .admin = admin };
+        if (access == HTTP_ADMIN && !admin)
+                return err_set(error, ERR_DENIED, "'%s %s' is for administrators, and '%s' is none",
+                               request->entry->route->method, http_request_path(request), request->user);
+        return true;
+}
+
+static void take_params(HttpRequest *request)
+{
+        const UrlPath *path = &request->path;
+
+        for (guint i = 0; i < request->entry->n_params; i++) {
+                const RouteParam *param = &request->entry->params[i];
+
+                if (param->segment >= path->count)
+                        request->params[i] = g_strdup("");
+                else if (param->rest)
+                        request->params[i] = g_strdup(path->text->str + path->segments[param->segment].at);
+                else
+                        request->params[i] = g_strndup(path->text->str + path->segments[param->segment].at,
+                                                       path->segments[param->segment].len);
+        }
+}
+
+static bool resolve(HttpRequest *request, const char *method, GError **error)
+{
+        gsize len = strcspn(request->target, "?");
+        const char *allow = NULL;
+
+        if (!url_path_parse(request->target, len, &request->path, error))
+                return false;
+        request->entry = route_find(request->server->routes, method, &request->path, &allow, error);
+        if (allow)
+                http_reply_header(request, "Allow", allow);
+        if (!request->entry)
+                return false;
+        take_params(request);
+        if (!request->target[len])
+                return true;
+        request->query = url_query_parse(request->target + len + 1, error);
+        return request->query != NULL;
+}
+
+/* The announced length of the body; -1 when it is chunked. */
+static bool announced_length(const HttpRequest *request, gint64 *ret, GError **error)
+{
+        const char *length = lookup_header(request, "Content-Length");
+
+        *ret = 0;
+        if (lookup_header(request, "Transfer-Encoding")) {
+                *ret = -1;
+                return true;
+        }
+        return !length || number_parse("Content-Length", length, 0, G_MAXINT64, ret, error);
+}
+
+static bool set_too_large(const HttpRequest *request, GError **error)
+{
+        g_autofree char *max = bytes_format(request->entry->route->body_max);
+
+        return err_set(error, ERR_TOO_LARGE, "the body is larger than the %s that '%s %s' takes", max,
+                       request->entry->route->method, request->entry->route->path);
+}
+
+static bool set_crowded(GError **error)
+{
+        return err_set(error, ERR_UNAVAILABLE,
+                       "the server holds as many bytes of requests as it may\nTry again in a moment.");
+}
+
+static bool open_body(HttpRequest *request, gint64 announced, GError **error)
+{
+        HttpServer *server = request->server;
+        const HttpRoute *route = request->entry->route;
+
+        if (announced == 0 && route->body != HTTP_BODY_FILE)
+                return true;
+        if (route->body == HTTP_BODY_NONE)
+                return err_set(error, ERR_INVALID, "'%s %s' takes no body", route->method, route->path);
+        if (announced > 0 && (guint64)announced > route->body_max)
+                return set_too_large(request, error);
+        if (route->body == HTTP_BODY_MEMORY) {
+                if (announced > 0 && server->body_bytes + announced > server->config.body_bytes_max)
+                        return set_crowded(error);
+                request->body = g_string_new(NULL);
+                return true;
+        }
+        request->body_file = g_strdup_printf("%s/body-%s-XXXXXX", server->temp_dir, request->id);
+        request->body_fd = g_mkstemp_full(request->body_file, O_RDWR | O_CLOEXEC, 0600);
+        if (request->body_fd < 0) {
+                int err = errno;
+                g_autofree char *path = g_steal_pointer(&request->body_file);
+
+                return err_set_errno(error, err, "cannot create '%s'", path);
+        }
+        return true;
+}
+
+/* All that can be said before the body has come. */
+static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gint64 *ret_announced,
+                        GError **error)
+{
+        HttpServer *server = conn->server;
+
+        if (!announced_length(request, ret_announced, error))
+                return false;
+        if (conn->over) {
+                server->refused++;
+                return err_set(error, ERR_UNAVAILABLE,
+                               "the server has %d connections, as many as it takes\nTry again later.",
+                               server->config.max_connections);
+        }
+        if (server->stopping)
+                return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        return resolve(request, method, error) && check_access(request, conn, error) &&
+               open_body(request, *ret_announced, error);
+}
+
+static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *method)
+{
+        const char *expect = lookup_header(request, "Expect");
+        g_autoptr(GError) error = NULL;
+        gint64 announced = 0;
+
+        conn->received = 0;
+        conn->since_ms = clock_monotonic_ms();
+        int header = PHASE_HEADER;
+        if (!atomic_compare_exchange_strong(&conn->phase, &header, PHASE_BODY))
+                return MHD_NO;
+        request->stage = STAGE_BODY;
+        if (accept_head(request, conn, method, &announced, &error))
+                return MHD_YES;
+        http_fail(request, error);
+        request->stage = STAGE_DISCARD;
+        if (announced != 0 && expect && g_ascii_strcasecmp(expect, "100-continue") == 0)
+                return send_reply(
+                        request,
+                        conn); /* the client waits for leave to send; the library closes afterwards */
+        return announced > DISCARD_MAX ? refuse_body(request, conn) : MHD_YES;
+}
+
+static bool take_memory(HttpRequest *request, const char *data, gsize len, GError **error)
+{
+        HttpServer *server = request->server;
+
+        request->accounted += (gint64)len;
+        if (atomic_fetch_add(&server->body_bytes, (gint64)len) + (gint64)len > server->config.body_bytes_max)
+                return set_crowded(error);
+        g_string_append_len(request->body, data, (gssize)len);
+        return true;
+}
+
+static bool take_piece(HttpRequest *request, const char *data, gsize len, GError **error)
+{
+        const HttpRoute *route = request->entry->route;
+
+        if (route->body == HTTP_BODY_NONE)
+                return err_set(error, ERR_INVALID, "'%s %s' takes no body", route->method, route->path);
+        request->body_len += len;
+        if (request->body_len > route->body_max)
+                return set_too_large(request, error);
+        if (route->body == HTTP_BODY_MEMORY)
+                return take_memory(request, data, len, error);
+        return file_write_all(request->body_fd, data, len, error) ||
+               err_prefix(error, "the body could not be kept: ");
+}
+
+/* Gives back what a refused or finished body holds of the server's bytes. */
+static void release_body(HttpRequest *request)
+{
+        request->server->body_bytes -= request->accounted;
+        request->accounted = 0;
+}
+
+static enum MHD_Result take_body(HttpRequest *request, Conn *conn, const char *data, size_t *len)
+{
+        g_autoptr(GError) error = NULL;
+
+        conn->received += (gint64)*len;
+        if (request->stage == STAGE_BODY && !take_piece(request, data, *len, &error)) {
+                http_fail(request, error);
+                request->stage = STAGE_DISCARD;
+                release_body(request);
+                if (request->body)
+                        g_string_free(g_steal_pointer(&request->body), TRUE);
+        }
+        if (request->stage == STAGE_DISCARD) {
+                request->discarded += *len;
+                if (request->discarded > DISCARD_MAX)
+                        return refuse_body(request, conn);
+        }
+        *len = 0;
+        return MHD_YES;
+}
+
+/* ---- Answering ---- */
+
+/* Sends the answer when there is one, else suspends until there is: both under the request's mutex, so none
+ * is missed. */
+static enum MHD_Result send_or_wait(HttpRequest *request, Conn *conn)
+{
+        bool stopping = false;
+
+        g_mutex_lock(&request->mutex);
+        bool answered = request->answered;
+        if (!answered && !(stopping = conn->server->stopping)) {
+                request->suspended = true;
+                suspend_connection(request->connection);
+        }
+        g_mutex_unlock(&request->mutex);
+        if (stopping) {
+                GError *error = NULL;
+
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                fail_with(request, error);
+        }
+        return answered || stopping ? send_reply(request, conn) : MHD_YES;
+}
+
+static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
+{
+        int body = PHASE_BODY;
+
+        if (!atomic_compare_exchange_strong(&conn->phase, &body, PHASE_BUSY))
+                return MHD_NO;
+        if (request->stage == STAGE_DISCARD)
+                return send_reply(request, conn);
+        request->stage = STAGE_WAIT;
+        if (request->body_fd >= 0) {
+                close(request->body_fd);
+                request->body_fd = -1;
+        }
+        http_request_ref(request);
+        request->entry->route->handler(request, conn->server->arg);
+        http_request_unref(request);
+        return send_or_wait(request, conn);
+}
+
+static Conn *conn_of(struct MHD_Connection *connection)
+{
+        return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *len,
+                                  void **context)
+{
+        HttpRequest *request = *context;
+        Conn *conn = conn_of(connection);
+
+        switch (request->stage) {
+        case STAGE_HEADER: return take_head(request, conn, method);
+        case STAGE_BODY:
+        case STAGE_DISCARD: return *len ? take_body(request, conn, data, len) : run_handler(request, conn);
+        case STAGE_WAIT: return send_or_wait(request, conn);
+        case STAGE_SENT: break;
+        }
+        return MHD_YES;
+}
+
+/* ---- The life of requests and connections ---- */
+
+/* The request line has come: the earliest moment the library tells us of. */
+static void *on_request_line(void *cls, const char *target, struct MHD_Connection *connection)
+{
+        HttpServer *server = cls;
+        Conn *conn = conn_of(connection);
+        HttpRequest *request = request_new(server, &request_ops, target);
+
+        request->connection = connection;
+        server->active++;
+        conn->since_ms = request->started_us / 1000;
+        int idle = PHASE_IDLE;
+        (void)atomic_compare_exchange_strong(&conn->phase, &idle, PHASE_HEADER); /* else it is cut already */
+        g_mutex_lock(&conn->mutex);
+        conn->request = request;
+        g_mutex_unlock(&conn->mutex);
+        return request;
+}
+
+static void count_latency(HttpServer *server, gint64 us)
+{
+        int bucket = 0;
+
+        while (bucket < 15 && us > ((gint64)LATENCY_BASE_US << bucket))
+                bucket++;
+        server->latency_count++;
+        server->latency_us += us;
+        server->latency[bucket]++;
+}
+
+static void count_request(HttpServer *server, const HttpRequest *request, gint64 now_us)
+{
+        int status = request->reply.status;
+
+        server->requests++;
+        if (status >= 500)
+                server->errors_5xx++;
+        else if (status >= 400)
+                server->errors_4xx++;
+        if (request->reply.kind != REPLY_STREAM)
+                count_latency(server, now_us - request->started_us);
+}
+
+static void request_detach(HttpRequest *request)
+{
+        HttpServer *server = request->server;
+
+        g_mutex_lock(&request->mutex);
+        request->connection = NULL;
+        request->answered = true; /* nobody is there to answer to */
+        HttpStreamHandle *unread = g_steal_pointer(&request->reply.stream);
+        g_mutex_unlock(&request->mutex);
+        if (unread)
+                release_stream(server, unread);
+        release_body(request);
+        if (request->body_file)
+                (void)unlink(request->body_file); /* it may have been renamed away */
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+        HttpServer *server = cls;
+        HttpRequest *request = *context;
+        Conn *conn = conn_of(connection);
+        gint64 now_us = g_get_monotonic_time();
+
+        if (!request)
+                return;
+        *context = NULL;
+        g_mutex_lock(&conn->mutex);
+        conn->request = NULL;
+        g_mutex_unlock(&conn->mutex);
+        if (request->stage != STAGE_HEADER)
+                count_request(server, request, now_us);
+        request_detach(request);
+        request_unref_memory(request);
+        conn->used = true;
+        conn->since_ms = now_us / 1000;
+        if (conn->phase != PHASE_CUT)
+                conn->phase = PHASE_IDLE;
+        if (--server->active == 0 && server->stopping) {
+                g_mutex_lock(&server->mutex);
+                g_cond_broadcast(&server->changed);
+                g_mutex_unlock(&server->mutex);
+        }
+}
+
+static void describe_peer(Conn *conn)
+{
+        struct sockaddr_storage peer;
+        socklen_t len = sizeof peer;
+        struct ucred ucred;
+        socklen_t ucred_len = sizeof ucred;
+
+        conn->uid = (uid_t)-1;
+        if (getpeername(conn->fd, (struct sockaddr *)&peer, &len) != 0)
+                return;
+        switch (peer.ss_family) {
+        case AF_INET:
+                inet_ntop(AF_INET, &((struct sockaddr_in *)&peer)->sin_addr, conn->address,
+                          sizeof conn->address);
+                break;
+        case AF_INET6:
+                inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&peer)->sin6_addr, conn->address,
+                          sizeof conn->address);
+                break;
+        case AF_UNIX:
+                g_strlcpy(conn->address, "unix", sizeof conn->address);
+                if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &ucred_len) == 0)
+                        conn->uid = ucred.uid;
+                break;
+        }
+}
+
+static void conn_open(HttpServer *server, struct MHD_Connection *connection, void **socket_context)
+{
+        Conn *conn = g_new0(Conn, 1);
+
+        conn->server = server;
+        conn->link.data = conn;
+        conn->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        conn->since_ms = clock_monotonic_ms();
+        g_mutex_init(&conn->mutex);
+        describe_peer(conn);
+        conn->over = server->connected++ >= server->config.max_connections;
+        g_mutex_lock(&server->mutex);
+        g_queue_push_tail_link(&server->connections, &conn->link);
+        g_mutex_unlock(&server->mutex);
+        *socket_context = conn;
+}
+
+/* The library closes the descriptor after this returns, so under the server's mutex a listed connection's
+ * descriptor is its own. */
+static void conn_close(HttpServer *server, void **socket_context)
+{
+        Conn *conn = *socket_context;
+
+        g_mutex_lock(&server->mutex);
+        g_queue_unlink(&server->connections, &conn->link);
+        g_mutex_unlock(&server->mutex);
+        server->connected--;
+        g_mutex_clear(&conn->mutex);
+        g_free(conn);
+        *socket_context = NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+        if (code == MHD_CONNECTION_NOTIFY_STARTED)
+                conn_open(cls, connection, socket_context);
+        else
+                conn_close(cls, socket_context);
+}
+
+/* A few more connections than the limit are let in, to be told 503; above that they are dropped. */
+static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, socklen_t len)
+{
+        HttpServer *server = cls;
+
+        if (server->connected < server->config.max_connections + OVER_LIMIT_MAX)
+                return MHD_YES;
+        server->refused++;
+        return MHD_NO;
+}
+
+/* Paths and queries are decoded by net/url.c. */
+static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *text)
+{
+        return strlen(text);
+}
+
+/* ---- The watcher ---- */
+
+/* How long the phase may last; what is left of a body's time is a matter of its rate. */
+static bool is_overdue(const HttpServer *server, Conn *conn, int phase, gint64 now)
+{
+        const HttpServerConfig *config = &server->config;
+        gint64 passed = now - conn->since_ms;
+
+        switch (phase) {
+        case PHASE_IDLE: return passed > config->header_deadline_ms * (conn->used ? IDLE_FACTOR : 1);
+        case PHASE_HEADER: return passed > config->header_deadline_ms;
+        case PHASE_BODY:
+                return passed > config->body_grace_ms &&
+                       conn->received < config->body_min_rate * passed / 1000;
+        default: return false;
+        }
+}
+
+static void cut(Conn *conn, int phase)
+{
+        static const char body[] =
+                "{\"code\":\"timeout\",\"message\":\"the request came too slowly\",\"hint\":\"\"}";
+        char late[256]; /* the body and 110 bytes of head */
+        int len = g_snprintf(
+                late, sizeof late,
+                "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                "Content-Length: %d\r\n\r\n%s",
+                (int)sizeof body - 1, body);
+
+        if (!atomic_compare_exchange_strong(&conn->phase, &phase, PHASE_CUT))
+                return;
+        if (phase != PHASE_IDLE)
+                (void)send(conn->fd, late, (gsize)len, MSG_DONTWAIT | MSG_NOSIGNAL); /* a courtesy */
+        (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+static void watch_connections(HttpServer *server, gint64 now)
+{
+        for (GList *link = server->connections.head; link; link = link->next) {
+                Conn *conn = link->data;
+                int phase = conn->phase;
+
+                if (is_overdue(server, conn, phase, now))
+                        cut(conn, phase);
+        }
+}
+
+static bool linger_is_over(Linger *linger, gint64 now)
+{
+        char waste[16 << 10];
+
+        while (linger->left > 0) {
+                ssize_t len = recv(linger->fd, waste, MIN(sizeof waste, linger->left), MSG_DONTWAIT);
+
+                if (len < 0 && (errno == EAGAIN || errno == EINTR))
+                        return now > linger->until_ms;
+                if (len <= 0)
+                        return true;
+                linger->left -= (gsize)len;
+        }
+        return true;
+}
+
+static void watch_lingering(HttpServer *server, gint64 now)
+{
+        for (guint i = server->lingering->len; i-- > 0;) {
+                Linger *linger = &g_array_index(server->lingering, Linger, i);
+
+                if (!linger_is_over(linger, now))
+                        continue;
+                close(linger->fd);
+                g_array_remove_index_fast(server->lingering, i);
+        }
+}
+
+static void watch_streams(HttpServer *server, gint64 now)
+{
+        g_mutex_lock(&server->streams_mutex);
+        for (guint i = 0; i < server->streams->len; i++) {
+                HttpStreamHandle *stream = server->streams->pdata[i];
+
+                if (now - stream_born_ms(stream) > server->config.stream_max_age_ms)
+                        stream_nudge(stream, STREAM_FINISH);
+                else if (stream_is_silent(stream, now - server->config.heartbeat_ms))
+                        stream_nudge(stream, STREAM_BEAT);
+        }
+        g_mutex_unlock(&server->streams_mutex);
+}
+
+static gpointer watch(gpointer data)
+{
+        HttpServer *server = data;
+        gint64 step = CLAMP(MIN(MIN(server->config.header_deadline_ms, server->config.body_grace_ms),
+                                server->config.heartbeat_ms) /
+                                    4,
+                            10, 1000);
+
+        g_mutex_lock(&server->mutex);
+        while (!server->stop) {
+                gint64 wait_ms = server->lingering->len ? MIN(step, LINGER_STEP_MS) : step;
+
+                (void)g_cond_wait_until(&server->changed, &server->mutex,
+                                        g_get_monotonic_time() + wait_ms * 1000);
+                gint64 now = clock_monotonic_ms();
+                watch_connections(server, now);
+                watch_lingering(server, now);
+                g_mutex_unlock(&server->mutex);
+                watch_streams(server, now);
+                g_mutex_lock(&server->mutex);
+        }
+        g_mutex_unlock(&server->mutex);
+        return NULL;
+}
+
+/* ---- Starting ---- */
+
+static int open_socket(int family, const struct sockaddr *address, socklen_t len, mode_t mode,
+                       const char *name, GError **error)
+{
+        fd_auto int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int on = 1;
+
+        if (fd < 0) {
+                err_set_errno(error, errno, "cannot make a socket for '%s'", name);
+                return -1;
+        }
+        if (family == AF_UNIX)
+                (void)fchmod(fd, mode); /* the file is made with it, so nobody slips in before */
+        else
+                (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (bind(fd, address, len) != 0 || listen(fd, BACKLOG) != 0) {
+                int err = errno;
+
+                if (err == EADDRINUSE)
+                        err_set(error, ERR_EXISTS,
+                                "cannot listen on '%s': another program does\nStop it, or choose another "
+                                "address.",
+                                name);
+                else
+                        err_set_errno(error, err, "cannot listen on '%s'", name);
+                return -1;
+        }
+        return fd_steal(&fd);
+}
+
+/* "HOST:PORT", "[HOST]:PORT" with a numeric host, or "localhost". */
+static bool split_listen(const char *listen, char **ret_host, char **ret_port, GError **error)
+{
+        const char *colon = strrchr(listen, ':');
+        gint64 port;
+
+        if (!colon || colon == listen || (listen[0] == '[' && (colon - listen < 3 || colon[-1] != ']')))
+                return err_set(error, ERR_INVALID,
+                               "'%s' is not ADDRESS:PORT, such as 127.0.0.1:8999 or [::1]:8999", listen);
+        if (!number_parse("the port", colon + 1, 0, 65535, &port, error))
+                return err_prefix(error, "'%s': ", listen);
+        *ret_host = listen[0] == '[' ? g_strndup(listen + 1, (gsize)(colon - listen) - 2)
+                                     : g_strndup(listen, (gsize)(colon - listen));
+        *ret_port = g_strdup(colon + 1);
+        return true;
+}
+
+static int listen_tcp(const char *listen, int *ret_port, GError **error)
+{
+        g_autofree char *host = NULL, *port = NULL;
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV },
+                        *info = NULL;
+        struct sockaddr_storage bound;
+        socklen_t len = sizeof bound;
+
+        if (!split_listen(listen, &host, &port, error))
+                return -1;
+        int failed = getaddrinfo(host, port, &hints, &info);
+        if (failed) {
+                err_set(error, ERR_INVALID, "cannot listen on '%s': %s", listen, gai_strerror(failed));
+                return -1;
+        }
+        int fd = open_socket(info->ai_family, info->ai_addr, info->ai_addrlen, 0, listen, error);
+        freeaddrinfo(info);
+        if (fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &len) == 0)
+                *ret_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                                              : ((struct sockaddr_in *)&bound)->sin_port);
+        return fd;
+}
+
+/* A socket file nobody listens on is left from a server that was killed. */
+static bool remove_stale(const char *path, const struct sockaddr_un *address, GError **error)
+{
+        fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        struct stat status;
+
+        if (lstat(path, &status) != 0)
+                return true;
+        if (!S_ISSOCK(status.st_mode))
+                return err_set(error, ERR_EXISTS, "'%s' is in the way: it is no socket", path);
+        if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
+            errno != ECONNREFUSED)
+                return err_set(error, ERR_EXISTS,
+                               "cannot listen on '%s': another server does\nStop it, or choose another state "
+                               "directory.",
+                               path);
+        return unlink(path) == 0 || err_set_errno(error, errno, "cannot remove '%s'", path);
+}
+
+static int listen_unix(HttpServer *server, GError **error)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        const char *path = server->socket_path;
+        struct stat status;
+
+        if (g_strlcpy(address.sun_path, path, sizeof address.sun_path) >= sizeof address.sun_path) {
+                err_set(error, ERR_INVALID,
+                        "socket path '%s' is longer than %d bytes\nChoose a shorter state directory.", path,
+                        (int)sizeof address.sun_path - 1);
+                return -1;
+        }
+        if (!remove_stale(path, &address, error))
+                return -1;
+        int fd = open_socket(AF_UNIX, (struct sockaddr *)&address, sizeof address, 0600, path, error);
+        if (fd >= 0 && geteuid() == 0)
+                (void)chmod(path, 0660);
+        if (fd >= 0 && stat(path, &status) == 0)
+                server->socket_inode = status.st_ino;
+        return fd;
+}
+
+static struct MHD_Daemon *start_daemon(HttpServer *server, int fd, const char *name, GError **error)
+{
+        struct MHD_Daemon *daemon = MHD_start_daemon(
+                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, on_accept, server, on_request,
+                server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE,
+                (unsigned)server->config.workers, MHD_OPTION_CONNECTION_LIMIT,
+                (unsigned)(server->config.max_connections + OVER_LIMIT_MAX) *
+                        (unsigned)server->config.workers,
+                MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+                MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+                on_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, server, MHD_OPTION_END);
+
+        if (!daemon) {
+                close(fd);
+                err_set(error, ERR_FAILED, "cannot start the server on '%s'", name);
+        }
+        return daemon;
+}
+
+static bool start(HttpServer *server, const char *listen, GError **error)
+{
+        if (listen) {
+                int fd = listen_tcp(listen, &server->port, error);
+
+                if (fd < 0 || !(server->tcp = start_daemon(server, fd, listen, error)))
+                        return false;
+        }
+        if (server->socket_path) {
+                int fd = listen_unix(server, error);
+
+                if (fd < 0 || !(server->local = start_daemon(server, fd, server->socket_path, error)))
+                        return false;
+        }
+        return true;
+}
+
+static void set_defaults(HttpServerConfig *config)
+{
+        config->workers = config->workers < 2 ? 2 : config->workers;
+        config->max_connections = config->max_connections ? config->max_connections : 4096;
+        config->max_streams = config->max_streams ? config->max_streams : 1000;
+        config->max_streams_per_user = config->max_streams_per_user ? config->max_streams_per_user : 100;
+        config->body_bytes_max = config->body_bytes_max ? config->body_bytes_max : 256 << 20;
+        config->header_deadline_ms = config->header_deadline_ms ? config->header_deadline_ms : 10000;
+        config->body_min_rate = config->body_min_rate ? config->body_min_rate : 1024;
+        config->body_grace_ms = config->body_grace_ms ? config->body_grace_ms : 10000;
+        config->heartbeat_ms = config->heartbeat_ms ? config->heartbeat_ms : 15000;
+        config->stream_max_age_ms = config->stream_max_age_ms ? config->stream_max_age_ms : 600000;
+}
+
+HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg,
+                            GError **error)
+{
+        g_autoptr(HttpServer) server = g_new0(HttpServer, 1);
+
+        server->config = *config;
+        set_defaults(&server->config);
+        server->temp_dir = g_strdup(config->temp_dir ? config->temp_dir : g_get_tmp_dir());
+        server->socket_path = g_strdup(config->socket_path);
+        server->arg = arg;
+        server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
+        server->streams = g_ptr_array_new();
+        server->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_queue_init(&server->connections);
+        g_mutex_init(&server->mutex);
+        g_mutex_init(&server->streams_mutex);
+        g_cond_init(&server->changed);
+        server->routes = route_table_new(routes, error);
+        if (!server->routes || !start(server, config->listen, error))
+                return NULL;
+        server->watcher = g_thread_new("http-watch", watch, server);
+        return g_steal_pointer(&server);
+}
+
+/* ---- Stopping ---- */
+
+static void quiesce(struct MHD_Daemon *daemon)
+{
+        int fd = daemon ? MHD_quiesce_daemon(daemon) : -1;
+
+        if (fd >= 0)
+                close(fd);
+}
+
+/* Answers what waits. `stopping` is set, so nothing new begins to wait. */
+static void answer_waiting(HttpServer *server)
+{
+        g_autoptr(GPtrArray) waiting = g_ptr_array_new();
+
+        g_mutex_lock(&server->mutex);
+        for (GList *link = server->connections.head; link; link = link->next) {
+                Conn *conn = link->data;
+
+                g_mutex_lock(&conn->mutex);
+                if (conn->request) {
+                        request_ref_memory(conn->request);
+                        g_ptr_array_add(waiting, conn->request);
+                }
+                g_mutex_unlock(&conn->mutex);
+        }
+        g_mutex_unlock(&server->mutex);
+        for (guint i = 0; i < waiting->len; i++) {
+                HttpRequest *request = waiting->pdata[i];
+
+                g_mutex_lock(&request->mutex);
+                bool suspended = request->suspended;
+                g_mutex_unlock(&request->mutex);
+                if (suspended) {
+                        GError *error = NULL;
+
+                        err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                        fail_with(request, error);
+                }
+                request_unref_memory(request);
+        }
+}
+
+static void finish_streams(HttpServer *server)
+{
+        g_mutex_lock(&server->streams_mutex);
+        for (guint i = 0; i < server->streams->len; i++)
+                stream_nudge(server->streams->pdata[i], STREAM_FINISH);
+        g_mutex_unlock(&server->streams_mutex);
+}
+
+static void wait_for_requests(HttpServer *server)
+{
+        gint64 until = g_get_monotonic_time() + STOP_MS * 1000;
+
+        g_mutex_lock(&server->mutex);
+        while (server->active > 0 && g_cond_wait_until(&server->changed, &server->mutex, until))
+                ;
+        g_mutex_unlock(&server->mutex);
+}
+
+static void stop_watcher(HttpServer *server)
+{
+        if (!server->watcher)
+                return;
+        g_mutex_lock(&server->mutex);
+        server->stop = true;
+        g_cond_broadcast(&server->changed);
+        g_mutex_unlock(&server->mutex);
+        g_thread_join(server->watcher);
+}
+
+static void remove_socket(const HttpServer *server)
+{
+        struct stat status;
+
+        if (server->socket_inode && stat(server->socket_path, &status) == 0 &&
+            status.st_ino == server->socket_inode)
+                (void)unlink(server->socket_path);
+}
+
+static void free_parts(HttpServer *server)
+{
+        for (guint i = 0; i < server->lingering->len; i++)
+                close(g_array_index(server->lingering, Linger, i).fd);
+        g_array_unref(server->lingering);
+        g_ptr_array_unref(server->streams);
+        g_hash_table_unref(server->users);
+        route_table_free(server->routes);
+        g_mutex_clear(&server->mutex);
+        g_mutex_clear(&server->streams_mutex);
+        g_cond_clear(&server->changed);
+        g_free(server->temp_dir);
+        g_free(server->socket_path);
+        g_free(server);
+}
+
+void http_server_free(HttpServer *server)
+{
+        if (!server)
+                return;
+        server->stopping = true;
+        quiesce(server->tcp);
+        quiesce(server->local);
+        remove_socket(server);
+        answer_waiting(server);
+        finish_streams(server);
+        wait_for_requests(server);
+        stop_watcher(server);
+        if (server->tcp)
+                MHD_stop_daemon(server->tcp);
+        if (server->local)
+                MHD_stop_daemon(server->local);
+        free_parts(server);
+}
+
+int http_server_port(HttpServer *server)
+{
+        return server->port;
+}
+
+void http_server_metrics(HttpServer *server, HttpMetrics *ret)
+{
+        g_mutex_lock(&server->streams_mutex);
+        gint64 streams = server->streams->len;
+        g_mutex_unlock(&server->streams_mutex);
+
+        *ret = (HttpMetrics){ .requests = server->requests,
+                              .errors_4xx = server->errors_4xx,
+                              .errors_5xx = server->errors_5xx,
+                              .connections = server->connected,
+                              .suspended = server->suspended,
+                              .streams = streams,
+                              .refused = server->refused,
+                              .body_bytes = server->body_bytes,
+                              .latency_count = server->latency_count,
+                              .latency_us_sum = server->latency_us };
+        for (gsize i = 0; i < G_N_ELEMENTS(ret->latency_bucket); i++)
+                ret->latency_bucket[i] = server->latency[i];
+}
