@@ -312,6 +312,16 @@ static int count_nodes(const json_t *value)
         return n;
 }
 
+static int depth_of(const json_t *value);
+
+/* A function, as MAX() evaluates its argument twice, at every level again. */
+static int deeper(int deepest, const json_t *item)
+{
+        int depth = depth_of(item);
+
+        return MAX(deepest, depth);
+}
+
 static int depth_of(const json_t *value)
 {
         const char *name;
@@ -319,8 +329,8 @@ static int depth_of(const json_t *value)
         size_t i;
         int deepest = 0;
 
-        json_array_foreach((json_t *)value, i, item) deepest = MAX(deepest, depth_of(item));
-        json_object_foreach((json_t *)value, name, item) deepest = MAX(deepest, depth_of(item));
+        json_array_foreach((json_t *)value, i, item) deepest = deeper(deepest, item);
+        json_object_foreach((json_t *)value, name, item) deepest = deeper(deepest, item);
         return deepest + (json_is_array(value) || json_is_object(value));
 }
 

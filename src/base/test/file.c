@@ -1,0 +1,164 @@
+/* Files: whole reads, atomic replaces, and a removal that never leaves its tree. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+
+typedef struct {
+        char *dir;
+} Scratch;
+
+static char *in(const Scratch *s, const char *name)
+{
+        return g_build_filename(s->dir, name, NULL);
+}
+
+static void set_up(Scratch *s, const void *unused)
+{
+        s->dir = g_dir_make_tmp("file-test-XXXXXX", NULL);
+        g_assert_nonnull(s->dir);
+}
+
+static void tear_down(Scratch *s, const void *unused)
+{
+        g_autoptr(GError) error = NULL;
+
+        g_assert_true(file_remove_tree(s->dir, &error));
+        g_assert_false(g_file_test(s->dir, G_FILE_TEST_EXISTS));
+        g_free(s->dir);
+}
+
+static void test_replace_and_read(Scratch *s, const void *unused)
+{
+        g_autofree char *path = in(s, "a"), *text = NULL;
+        g_autoptr(GError) error = NULL;
+        struct stat at;
+        gsize len = 0;
+
+        g_assert_true(file_replace(path, "old", 3, 0600, false, &error));
+        g_assert_true(file_replace(path, "new\0text", 8, 0600, true, &error));
+        g_assert_true(file_read(path, 8, &text, &len, &error));
+        g_assert_cmpmem(text, len, "new\0text", 8);
+        g_assert_cmpint(stat(path, &at), ==, 0);
+        g_assert_cmpint(at.st_mode & 0777, ==, 0600);
+
+        g_clear_pointer(&text, g_free);
+        g_assert_false(file_read(path, 7, &text, NULL, &error));
+        g_assert_true(err_is(error, ERR_TOO_LARGE));
+        g_assert_null(text);
+}
+
+/* A failed replace keeps the old file and leaves no temporary one behind. */
+static void test_replace_fails(Scratch *s, const void *unused)
+{
+        g_autofree char *dir = in(s, "d"), *full = in(s, "d/x"), *missing = in(s, "none/a");
+        g_autoptr(GError) error = NULL, other = NULL;
+        g_autoptr(GDir) left = NULL;
+
+        g_assert_true(file_mkdirs(full, 0755, &error));
+        g_assert_false(file_replace(dir, "x", 1, 0600, false, &error)); /* a directory is no file */
+        g_assert_nonnull(error);
+        left = g_dir_open(s->dir, 0, NULL);
+        g_assert_cmpstr(g_dir_read_name(left), ==, "d");
+        g_assert_null(g_dir_read_name(left));
+        g_assert_false(file_replace(missing, "x", 1, 0600, false, &other));
+        g_assert_true(err_is(other, ERR_NOT_FOUND));
+}
+
+static void test_read_missing(Scratch *s, const void *unused)
+{
+        g_autofree char *path = in(s, "none"), *text = NULL;
+        g_autoptr(GError) error = NULL;
+
+        g_assert_false(file_read(path, 10, &text, NULL, &error));
+        g_assert_true(err_is(error, ERR_NOT_FOUND));
+        g_assert_nonnull(strstr(error->message, path));
+}
+
+static void test_write_to_closed(Scratch *s, const void *unused)
+{
+        g_autoptr(GError) error = NULL;
+        fd_auto int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_false(file_write_all(fd, "x", 1, &error));
+        g_assert_true(err_is(error, ERR_NO_SPACE));
+}
+
+static void test_remove_tree(Scratch *s, const void *unused)
+{
+        g_autofree char *outside = in(s, "outside"), *kept = in(s, "outside/kept"), *tree = in(s, "tree");
+        g_autofree char *deep = in(s, "tree/a/b/c"), *file = in(s, "tree/a/b/f"), *link = in(s, "tree/a/out");
+        g_autofree char *dangling = in(s, "tree/a/dangling"), *shut = in(s, "tree/a/b");
+        g_autoptr(GError) error = NULL;
+
+        g_assert_true(file_mkdirs(outside, 0755, &error) && file_mkdirs(deep, 0755, &error));
+        g_assert_true(file_replace(kept, "k", 1, 0644, false, &error) &&
+                      file_replace(file, "f", 1, 0444, false, &error));
+        g_assert_cmpint(symlink(outside, link), ==, 0);
+        g_assert_cmpint(symlink("/nowhere", dangling), ==, 0);
+        g_assert_cmpint(chmod(shut, 0555), ==, 0);
+
+        g_assert_true(file_remove_tree(tree, &error));
+        g_assert_no_error(error);
+        g_assert_false(g_file_test(tree, G_FILE_TEST_EXISTS));
+        g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
+        g_assert_true(file_remove_tree(tree, &error)); /* missing is fine */
+}
+
+/* A link given itself is removed, not what it points to. */
+static void test_remove_link(Scratch *s, const void *unused)
+{
+        g_autofree char *dir = in(s, "dir"), *file = in(s, "dir/f"), *link = in(s, "link");
+        g_autoptr(GError) error = NULL;
+
+        g_assert_true(file_mkdirs(dir, 0755, &error) && file_replace(file, "f", 1, 0644, false, &error));
+        g_assert_cmpint(symlink(dir, link), ==, 0);
+        g_assert_true(file_remove_tree(link, &error));
+        g_assert_true(g_file_test(file, G_FILE_TEST_EXISTS));
+        g_assert_false(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
+}
+
+static void test_steal(Scratch *s, const void *unused)
+{
+        int taken = -1;
+
+        {
+                fd_auto int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+                taken = fd_steal(&fd);
+                g_assert_cmpint(fd, ==, -1);
+        }
+        g_assert_cmpint(fcntl(taken, F_GETFD), >=, 0);
+        {
+                fd_auto int fd = taken;
+
+                g_assert_cmpint(fd, >=, 0);
+        }
+        g_assert_cmpint(fcntl(taken, F_GETFD), ==, -1);
+}
+
+int main(int argc, char **argv)
+{
+        static const struct {
+                const char *path;
+                void (*test)(Scratch *, const void *);
+        } tests[] = {
+                { "/file/replace-and-read", test_replace_and_read },
+                { "/file/replace-fails", test_replace_fails },
+                { "/file/read-missing", test_read_missing },
+                { "/file/no-space", test_write_to_closed },
+                { "/file/remove-tree", test_remove_tree },
+                { "/file/remove-link", test_remove_link },
+                { "/file/steal", test_steal },
+        };
+
+        g_test_init(&argc, &argv, NULL);
+        for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
+                g_test_add(tests[i].path, Scratch, NULL, set_up, tests[i].test, tear_down);
+        return g_test_run();
+}

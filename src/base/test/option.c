@@ -1,0 +1,199 @@
+/* Options: every form that is taken, every refusal in its words, and the help that is drawn from the table.
+ */
+#include "base/option.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+typedef struct {
+        char *name;
+        gint64 trainers;
+        bool gpu, follow;
+        gint64 limit;
+        GPtrArray *env;
+} Submit;
+
+static const Option options[] = {
+        { "job-name", 0, OPTION_STRING, offsetof(Submit, name), "NAME", NULL, "name of the job" },
+        { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "number of trainer processes", 0,
+          10000 },
+        { "use-gpu", 0, OPTION_BOOL, offsetof(Submit, gpu), NULL, "false", "train on GPUs" },
+        { "follow", 'f', OPTION_BOOL, offsetof(Submit, follow), NULL, NULL, "show the log as it grows" },
+        { "time-limit", 't', OPTION_DURATION, offsetof(Submit, limit), "TIME", NULL,
+          "stop the job after this time", 0, 0, "timeout" },
+        { "env", 'e', OPTION_LIST, offsetof(Submit, env), "K=V", NULL, "variable for every process" },
+        { 0 },
+};
+
+/* A line and the state after it: name|trainers|gpu|follow|limit|env,..|rest,.. */
+static const struct {
+        const char *line;
+        const char *state;
+        const char *error;
+} cases[] = {
+        { "", "-|1|0|0|0||", NULL },
+        { "--trainers 4", "-|4|0|0|0||", NULL },
+        { "--trainers=4", "-|4|0|0|0||", NULL },
+        { "--trainers:4", "-|4|0|0|0||", NULL },
+        { "-n 4", "-|4|0|0|0||", NULL },
+        { "-n4", "-|4|0|0|0||", NULL },
+        { "-n=4", "-|4|0|0|0||", NULL },
+        { "--use-gpu", "-|1|1|0|0||", NULL },
+        { "--use-gpu=true", "-|1|1|0|0||", NULL },
+        { "--use-gpu:no --use-gpu", "-|1|1|0|0||", NULL },
+        { "--use-gpu --use-gpu=false", "-|1|0|0|0||", NULL },
+        { "--use-gpu false", "-|1|1|0|0||false", NULL },
+        { "-fn2", "-|2|0|1|0||", NULL },
+        { "-f=false", "-|1|0|0|0||", NULL },
+        { "--time-limit 2h", "-|1|0|0|7200000||", NULL },
+        { "--timeout 5", "-|1|0|0|5000||", NULL },
+        { "-e A=1 --env B=x=y --env:C=2", "-|1|0|0|0|A=1,B=x=y,C=2|", NULL },
+        { "--job-name a --job-name=b", "b|1|0|0|0||", NULL },
+        { "--job-name=", "|1|0|0|0||", NULL },
+        { "--job-name=a:b", "a:b|1|0|0|0||", NULL },
+        { "one --trainers 2 two", "-|2|0|0|0||one,two", NULL },
+        { "one -- --trainers 2", "-|1|0|0|0||one,--trainers,2", NULL },
+        { "-", "-|1|0|0|0||-", NULL },
+        { "--trainers", NULL, "--trainers needs a value: --trainers N" },
+        { "-n", NULL, "-n needs a value: -n N" },
+        { "--trainers -1", NULL, "--trainers: '-1' is not a whole number from 0 to 10000" },
+        { "--trainers=10001", NULL, "--trainers: '10001' is not a whole number from 0 to 10000" },
+        { "--trainers=1000000000", NULL, "--trainers: '1000000000' is not a whole number from 0 to 10000" },
+        { "-nx", NULL, "-n: 'x' is not a whole number from 0 to 10000" },
+        { "--use-gpu=maybe", NULL, "--use-gpu: 'maybe' is not true or false" },
+        { "--timeout never", NULL, "--timeout: 'never' is not a duration such as 90s, 15m, 2h or 1d" },
+        { "--trainer 2", NULL, "there is no option '--trainer'\nDid you mean --trainers?" },
+        { "--time-out 2", NULL, "there is no option '--time-out'\nDid you mean --timeout?" },
+        { "--elephants", NULL, "there is no option '--elephants'" },
+        { "-x", NULL, "there is no option '-x'" },
+};
+
+static char *joined(GPtrArray *list)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        for (guint i = 0; list && i < list->len; i++)
+                g_string_append_printf(text, "%s%s", i ? "," : "", (char *)list->pdata[i]);
+        return g_strdup(text->str);
+}
+
+static char *state_of(const Submit *s, char **rest)
+{
+        g_autofree char *env = joined(s->env), *words = g_strjoinv(",", rest);
+
+        return g_strdup_printf("%s|%d|%d|%d|%d|%s|%s", s->name ? s->name : "-", (int)s->trainers, s->gpu,
+                               s->follow, (int)s->limit, env, words);
+}
+
+static void test_lines(void)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(GStrv) argv = g_strsplit(cases[i].line, " ", -1), rest = NULL;
+                g_autofree char *state = NULL;
+                g_autoptr(GError) error = NULL;
+                Submit s = { 0 };
+                bool ok;
+
+                g_test_message("%s", cases[i].line);
+                options_set_defaults(options, &s);
+                ok = options_parse(options, &s, cases[i].line[0] ? (int)g_strv_length(argv) : 0, argv, false,
+                                   &rest, &error);
+                g_assert_cmpint(ok, ==, cases[i].state != NULL);
+                g_assert_cmpstr(error ? error->message : NULL, ==, cases[i].error);
+                if (!ok)
+                        g_assert_true(err_is(error, ERR_USAGE));
+                state = ok ? state_of(&s, rest) : NULL;
+                g_assert_cmpstr(state, ==, cases[i].state);
+                options_clear(options, &s);
+                g_assert_true(!s.name && !s.env && s.trainers == 0);
+        }
+}
+
+/* paddle submit -n 2 python -u x.py: the first word ends the options. */
+static void test_stop_at_word(void)
+{
+        static const struct {
+                const char *line, *rest;
+        } lines[] = {
+                { "-n 2 python -u x.py --trainers 9", "python,-u,x.py,--trainers,9" },
+                { "-n 2 -- -odd name", "-odd,name" },
+                { "-n 2 python -- x", "python,--,x" },
+                { "-n 2", "" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+                g_auto(GStrv) argv = g_strsplit(lines[i].line, " ", -1), rest = NULL;
+                g_autofree char *words = NULL;
+                g_autoptr(GError) error = NULL;
+                Submit s = { 0 };
+
+                g_assert_true(
+                        options_parse(options, &s, (int)g_strv_length(argv), argv, true, &rest, &error));
+                words = g_strjoinv(",", rest);
+                g_assert_cmpstr(words, ==, lines[i].rest);
+                g_assert_cmpint(s.trainers, ==, 2);
+                options_clear(options, &s);
+        }
+}
+
+static void test_set(void)
+{
+        g_autoptr(GError) error = NULL, unknown = NULL;
+        Submit s = { 0 };
+
+        g_assert_true(options_set(options, &s, "time-limit", "90s", &error) && s.limit == 90000);
+        g_assert_true(options_set(options, &s, "job-name", "a", &error) && strcmp(s.name, "a") == 0);
+        g_assert_false(options_set(options, &s, "trainers", "many", &error));
+        g_assert_cmpstr(error->message, ==, "trainers: 'many' is not a whole number from 0 to 10000");
+        g_assert_true(err_is(error, ERR_INVALID));
+        g_assert_false(options_set(options, &s, "treiners", "1", &unknown));
+        g_assert_cmpstr(unknown->message, ==, "there is no option 'treiners'\nDid you mean trainers?");
+        options_clear(options, &s);
+}
+
+/* A default that is set again replaces what was there, lists included. */
+static void test_defaults_again(void)
+{
+        static const Option listed[] = {
+                { "env", 0, OPTION_LIST, offsetof(Submit, env), "K=V", "A=1", "x" },
+                { "job-name", 0, OPTION_STRING, offsetof(Submit, name), "NAME", "n", "x" },
+                { 0 },
+        };
+        Submit s = { 0 };
+
+        options_set_defaults(listed, &s);
+        options_set_defaults(listed, &s);
+        g_assert_cmpint(s.env->len, ==, 1);
+        g_assert_cmpstr(s.name, ==, "n");
+        options_clear(listed, &s);
+}
+
+static void test_help(void)
+{
+        g_autofree char *help = options_help(options, 60), *man = options_man(options);
+
+        g_assert_cmpstr(help, ==,
+                        "      --job-name NAME    name of the job\n"
+                        "  -n, --trainers N       number of trainer processes\n"
+                        "                         (default 1)\n"
+                        "      --use-gpu          train on GPUs\n"
+                        "  -f, --follow           show the log as it grows\n"
+                        "  -t, --time-limit TIME  stop the job after this time\n"
+                        "  -e, --env K=V          variable for every process\n"
+                        "                         (repeatable)\n");
+        g_assert_nonnull(strstr(man, ".TP\n\\fB\\-n\\fR, \\fB\\-\\-trainers\\fR \\fIN\\fR\nnumber of trainer "
+                                     "processes (default 1).\n"));
+        g_assert_nonnull(strstr(man, "\\fB\\-\\-use\\-gpu\\fR\n"));
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/option/lines", test_lines);
+        g_test_add_func("/option/stop-at-word", test_stop_at_word);
+        g_test_add_func("/option/set", test_set);
+        g_test_add_func("/option/defaults-again", test_defaults_again);
+        g_test_add_func("/option/help", test_help);
+        return g_test_run();
+}

@@ -1,0 +1,200 @@
+/* YAML: the core schema, the bounds, positions in errors, and a writer whose text reads back as the same
+ * value. */
+#include "base/yaml.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+static void test_values(void)
+{
+        static const struct {
+                const char *yaml, *json;
+        } cases[] = {
+                { "", "null" },
+                { "# only a remark\n", "null" },
+                { "---\n...\n", "null" },
+                { "a: 1\nb: [x, 'y', \"z\\n\"]\n", "{\"a\":1,\"b\":[\"x\",\"y\",\"z\\n\"]}" },
+                { "n: [~, null, Null, '', ]", "{\"n\":[null,null,null,\"\"]}" },
+                { "empty:\nother: x", "{\"empty\":null,\"other\":\"x\"}" },
+                { "[true, FALSE, yes, on]", "[true,false,\"yes\",\"on\"]" },
+                { "[0, -7, +3, 012, 0o17, 0xFf, -9223372036854775808]",
+                  "[0,-7,3,12,15,255,-9223372036854775808]" },
+                { "[1.5, -.5, 2e3, 1., .e3, e3, 1.2.3, 0x, 0o8, '12']",
+                  "[1.5,-0.5,2000.0,1.0,\".e3\",\"e3\",\"1.2.3\",\"0x\",\"0o8\",\"12\"]" },
+                { "1: x\ntrue: y", "{\"1\":\"x\",\"true\":\"y\"}" },
+                { "a: |\n  two\n  lines\nb: >-\n  fold\n  ed\n",
+                  "{\"a\":\"two\\nlines\\n\",\"b\":\"fold ed\"}" },
+                { "base: &b {x: 1}\ncopy: *b\n", "{\"base\":{\"x\":1},\"copy\":{\"x\":1}}" },
+                { "a: &x 1\nb: &x 2\nc: *x", "{\"a\":1,\"b\":2,\"c\":2}" },
+                { "a: !!str 12\nb: !!int 12\nc: ! 12", "{\"a\":\"12\",\"b\":12,\"c\":\"12\"}" },
+                { "image: docker.io //default is docker.io",
+                  "{\"image\":\"docker.io //default is docker.io\"}" },
+                { "u: grün ☃", "{\"u\":\"grün ☃\"}" },
+                { "{\"json\": [1, {\"too\": null}]}", "{\"json\":[1,{\"too\":null}]}" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) value = yaml_parse(cases[i].yaml, strlen(cases[i].yaml), "f", &error);
+                g_autofree char *text = NULL;
+
+                g_test_message("%s", cases[i].yaml);
+                g_assert_no_error(error);
+                text = json_format(value);
+                g_assert_cmpstr(text, ==, cases[i].json);
+        }
+}
+
+static void test_refused(void)
+{
+        static const struct {
+                const char *yaml, *begins;
+        } cases[] = {
+                { "a: 1\na: 2\n", "j.yaml: line 2, column 1: the key 'a' stands here twice" },
+                { "a: [1\nb: 2\n", "j.yaml: line " },
+                { "a:\n\t- x\n", "j.yaml: line 2, column " },
+                { "a: 'x\n", "j.yaml: line " },
+                { "? [x]\n: 1\n", "j.yaml: line 1, column 3: a key must be text" },
+                { "a: *none", "j.yaml: line 1, column 5: '*none' names no value that is finished before it" },
+                { "a: &x [*x]", "j.yaml: line 1, column 9: '*x' names no value that is finished before it" },
+                { "a: !python/object x", "j.yaml: line 1, column " },
+                { "a: 99999999999999999999",
+                  "j.yaml: line 1, column 4: '99999999999999999999' is not a number that can be held" },
+                { "a: 1e999", "j.yaml: line 1, column 4: '1e999' is not a number that can be held" },
+                { "a: .inf", "j.yaml: line 1, column 4: '.inf' is not a number that can be held" },
+                { "a: .nan", "j.yaml: line 1, column 4: " },
+                { "a: \"x\\0y\"", "j.yaml: line 1, column 5: text with a NUL" },
+                { "a: 1\n---\nb: 2\n", "j.yaml: line 3, column 1: a second document; only one is read" },
+                { "ok: 1\nbad: \xff", "j.yaml: line 2, column 6: not UTF-8 text" },
+                { "a: b: c", "j.yaml: line 1, column " },
+                { "%YAML 9.0\n--- x", "j.yaml: line " },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) value = yaml_parse(cases[i].yaml, strlen(cases[i].yaml), "j.yaml", &error);
+
+                g_test_message("%s: %s", cases[i].yaml, error ? error->message : "taken");
+                g_assert_null(value);
+                g_assert_true(err_is(error, ERR_INVALID));
+                g_assert_true(g_str_has_prefix(error->message, cases[i].begins));
+        }
+}
+
+static void test_depth(void)
+{
+        for (int deep = 64; deep <= 65; deep++) {
+                g_autoptr(GString) text = g_string_new(NULL);
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) value = NULL;
+
+                for (int i = 0; i < deep; i++)
+                        g_string_append_c(text, '[');
+                for (int i = 0; i < deep; i++)
+                        g_string_append_c(text, ']');
+                value = yaml_parse(text->str, text->len, "f", &error);
+                g_assert_cmpint(value != NULL, ==, deep == 64);
+        }
+}
+
+/* An alias under many levels cannot pass the depth that the levels alone keep. */
+static void test_depth_by_alias(void)
+{
+        g_autoptr(GString) text = g_string_new("a: &a ");
+        g_autoptr(GError) error = NULL;
+
+        for (int i = 0; i < 40; i++)
+                g_string_append_c(text, '[');
+        for (int i = 0; i < 40; i++)
+                g_string_append_c(text, ']');
+        g_string_append(text, "\nb: ");
+        for (int i = 0; i < 40; i++)
+                g_string_append_c(text, '[');
+        g_string_append(text, "*a");
+        for (int i = 0; i < 40; i++)
+                g_string_append_c(text, ']');
+        g_assert_null(yaml_parse(text->str, text->len, "f", &error));
+        g_assert_nonnull(strstr(error->message, "nested deeper than 64"));
+}
+
+/* Nine levels of nine aliases each would be 387 million values. */
+static void test_bomb(void)
+{
+        g_autoptr(GString) text = g_string_new("a: &a [x,x,x,x,x,x,x,x,x]\n");
+        g_autoptr(GError) error = NULL;
+
+        for (char c = 'b'; c <= 'i'; c++) {
+                g_string_append_printf(text, "%c: &%c [", c, c);
+                for (int i = 0; i < 9; i++)
+                        g_string_append_printf(text, "%s*%c", i ? "," : "", c - 1);
+                g_string_append(text, "]\n");
+        }
+        g_assert_null(yaml_parse(text->str, text->len, "f", &error));
+        g_assert_nonnull(strstr(error->message, "aliases stand for more than 10000 values"));
+}
+
+static void test_size(void)
+{
+        g_autofree char *large = g_malloc(1024 * 1024 + 1);
+        g_autoptr(GString) keys = g_string_new(NULL);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) value = NULL;
+
+        memset(large, ' ', 1024 * 1024 + 1);
+        g_assert_null(yaml_parse(large, 1024 * 1024 + 1, "f", &error));
+        g_assert_true(err_is(error, ERR_TOO_LARGE));
+        g_clear_error(&error);
+        for (int i = 0; keys->len < 1024 * 1024 - 16; i++)
+                g_string_append_printf(keys, "k%d: 1\n", i);
+        value = yaml_parse(keys->str, keys->len, "f", &error); /* many keys take time in proportion */
+        g_assert_no_error(error);
+        g_assert_cmpint(json_object_size(value), >, 90000);
+}
+
+static void test_format(void)
+{
+        static const struct {
+                const char *json, *yaml;
+        } cases[] = {
+                { "null", "null\n" },
+                { "\"x\"", "x\n" },
+                { "[]", "[]\n" },
+                { "{\"a\":{},\"b\":[],\"c\":null}", "a: {}\nb: []\nc: null\n" },
+                { "{\"a\":{\"b\":[1,true,\"t\"]}}", "a:\n  b:\n    - 1\n    - true\n    - t\n" },
+                { "[{\"a\":1,\"b\":2},[3,[4]]]", "- a: 1\n  b: 2\n- - 3\n  - - 4\n" },
+                { "[\"yes\",\"12\",\"1.5\",\"null\",\"\",\"-x\",\"a: b\",\"a #b\",\" x\",\"x "
+                  "\",\"k:\",\"2026-03-01\",\"12:30\"]",
+                  "- \"yes\"\n- \"12\"\n- \"1.5\"\n- \"null\"\n- \"\"\n- \"-x\"\n- \"a: b\"\n- \"a #b\"\n- "
+                  "\" x\"\n- \"x \"\n- \"k:\"\n"
+                  "- \"2026-03-01\"\n- \"12:30\"\n" },
+                { "[\"a b\",\"/pfs/x\",\"a:b\",\"4k2m\",\"K=V\",\"two\\nlines\",\"500m\"]",
+                  "- a b\n- /pfs/x\n- a:b\n- 4k2m\n- K=V\n- \"two\\nlines\"\n- 500m\n" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) value = json_parse(cases[i].json, strlen(cases[i].json), &error),
+                                  back = NULL;
+                g_autofree char *text = yaml_format(value);
+
+                g_assert_cmpstr(text, ==, cases[i].yaml);
+                back = yaml_parse(text, strlen(text), "f", &error);
+                g_assert_no_error(error);
+                g_assert_true(json_equal(value, back));
+        }
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        g_test_add_func("/yaml/values", test_values);
+        g_test_add_func("/yaml/refused", test_refused);
+        g_test_add_func("/yaml/depth", test_depth);
+        g_test_add_func("/yaml/depth-by-alias", test_depth_by_alias);
+        g_test_add_func("/yaml/bomb", test_bomb);
+        g_test_add_func("/yaml/size", test_size);
+        g_test_add_func("/yaml/format", test_format);
+        return g_test_run();
+}
