@@ -3,9 +3,9 @@
  * manifest, the server answers which contents it lacks, the client sends only those (resumable, chunked), and the server makes the
  * read-only tree `packages/<hash>/` once.
  *
- * Canonical text: a first line "paddle-package 1", then one line an entry: `f <mode 644|755> <size> <hash> <path>`, `l - - - <path>\0<target>` as
- * `l <target length> <target> <path>`, `d <path>` (only empty directories), each ended by a newline; newlines and backslashes in names
- * are escaped as \n and \\. */
+ * Canonical text: a first line "paddle-package 1", then one line an entry: `f <mode 644|755> <size> <hash> <path>`,
+ * `l <target length> <target> <path>` (the length of the target as it stands there), `d <path>` (only empty directories), each ended by a
+ * newline; newlines and backslashes in names are escaped as \n and \\. Nothing stands below a file or a link. */
 #pragma once
 
 #include <glib.h>
@@ -16,6 +16,7 @@
 enum {
         PACKAGE_FILES_MAX = 100000,
         PACKAGE_PATH_MAX = 4096,
+        MANIFEST_TEXT_MAX = 64 * 1024 * 1024,
 };
 #define PACKAGE_BYTES_MAX (G_GUINT64_CONSTANT(16) << 30) /* unpacked */
 #define HASH_LEN 64 /* hex of 32 bytes */
@@ -27,7 +28,7 @@ typedef struct {
         guint64 size;
         char hash[HASH_LEN + 1]; /* of a file's content */
         char *path;              /* relative, no "." or "..", no leading or trailing slash, valid UTF-8, no control bytes */
-        char *target;            /* of a link: relative, stays inside the package */
+        char *target;            /* of a link: relative, ".." only at its front, stays inside the package */
 } Entry;
 
 typedef struct {
@@ -39,18 +40,22 @@ void manifest_free(Manifest *manifest);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
 
 /* Client: walks `dir` by its ignore rules, hashes (with several threads when there is much). Refuses devices, sockets, links that leave the
- * directory, names that are not UTF-8, more than the limits. `progress` may be NULL. */
+ * directory, names that are not UTF-8, more than the limits, files that change meanwhile. `progress` may be NULL; it is called on the
+ * calling thread with what has been hashed so far. */
 typedef void (*PackProgress)(guint64 files, guint64 bytes, void *arg);
 Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error);
 
 char *manifest_format(const Manifest *manifest);                                /* the canonical text */
 Manifest *manifest_parse(const char *text, gsize len, GError **error);          /* checks every rule; for outside bytes */
 
-/* Server: a store of packages under `dir` (made if missing): blobs/<xx>/<hash>, <hash>/ (trees), upload/<hash>... Any thread. */
+/* Server: a store of packages under `dir` (made if missing): blobs/<xx>/<hash>, <hash>/ (trees), manifests/<hash>, upload/<hash>... Any
+ * thread. What has its final name is whole and on disk; a crash leaves only things in upload/, which the next open drops after a day. */
 typedef struct PackageStore PackageStore;
 PackageStore *package_store_open(const char *dir, GError **error);
 void package_store_close(PackageStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PackageStore, package_store_close)
+/* Lower limits for archives than PACKAGE_*_MAX. Before the store is shared. */
+void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max);
 
 bool package_store_has(PackageStore *store, const char *hash);
 /* Takes a manifest: remembers it, and lists what is missing (char * hashes, in order, each once). Empty: the tree can be made. */
@@ -61,7 +66,8 @@ guint64 package_store_blob_size(PackageStore *store, const char *hash);
 bool package_store_blob_write(PackageStore *store, const char *hash, guint64 offset, const char *file, bool last, GError **error);
 /* Takes many small contents in one file: a sequence of <64 hex hash> <decimal size> newline, then that many bytes; each is checked and kept. */
 bool package_store_blobs_write(PackageStore *store, const char *file, GError **error);
-/* Makes the tree of a remembered manifest when all contents are there: once, read-only, atomically. */
+/* Makes the tree of a remembered manifest when all contents are there: once, read-only, atomically. ERR_CONFLICT when some are missing
+ * (offer again), ERR_NOT_FOUND when nothing is known of it. */
 bool package_store_commit(PackageStore *store, const char *hash, GError **error);
 /* Unpacks an archive (tar, tar.gz, tar.xz, zip; libarchive) into a package and commits it: refuses absolute paths, "..", links that leave the
  * root, devices, hard links outside, more than the limits in files, bytes or ratio (bombs). `ret_hash` gets HASH_LEN + 1 bytes. */
@@ -69,6 +75,7 @@ bool package_store_unpack(PackageStore *store, const char *archive, char *ret_ha
 char *package_store_path(PackageStore *store, const char *hash); /* of the tree; the caller's */
 /* The text of requirements.txt or else requirments.txt in the root; NULL when neither is there. The caller's. */
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
+/* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 
 /* A writable copy of a tree in `dest` (which must not exist): reflinks where the file system can, else copies. */

@@ -1,0 +1,44 @@
+/* Inside the package store (package.h): what its parts share. Not for other rooms. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "fs/disk.h"
+#include "fs/package.h"
+
+enum { STORE_STRIPES = 64 };
+
+struct PackageStore {
+        int root; /* the directory */
+        char *dir;
+        guint files_max;
+        guint64 bytes_max;
+        GRWLock removal;               /* removing a package is alone; everything else shares */
+        GMutex stripes[STORE_STRIPES]; /* one content or package at a time, by its hash */
+};
+
+/* New contents, many at once: each is written under a number in a directory of its own, all are made durable
+ * together, and only then do they get their names. Cleared at any moment, it leaves nothing. */
+typedef struct {
+        PackageStore *store;
+        char *name; /* "upload/batch.<id>" */
+        int dir;
+        GPtrArray *hashes; /* of the file numbered by its index */
+        SyncSet sync;
+} Batch;
+bool batch_open(Batch *batch, PackageStore *store, GError **error);
+int batch_next(Batch *batch, GError **error); /* a new empty file; -1 on failure */
+void batch_keep(Batch *batch, int *fd,
+                const char *hash); /* takes the file of the last batch_next, whose content has `hash` */
+bool batch_finish(Batch *batch, GError **error);
+void batch_clear(Batch *batch);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, batch_clear)
+
+/* "blobs/<xx>/<hash>"; the caller's. */
+char *blob_name(const char *hash);
+bool store_check_hash(const char *hash, GError **error);
+GMutex *store_lock(PackageStore *store, const char *hash);
+
+/* package_store_commit for one who shares `removal` already. */
+bool store_commit(PackageStore *store, const char *hash, GError **error);
