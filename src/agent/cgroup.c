@@ -1,0 +1,375 @@
+/* Detection of controllers and the pool of slots (see cgroup.h; layout in doc/agent.md). A number is in
+ * exactly one of: free (an array), discarded (a set), or with a task, which then is the one who knows it. */
+#include "agent/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+
+enum {
+        FREE_MAX = 256, /* idle slots worth their kernel memory */
+        PROC_FILE_MAX = 4 << 20,
+        SLOT_NUMBER_MAX = 1 << 24,
+};
+
+static const char *const controller_names[SLOT_CONTROLLERS] = { "memory", "cpu", "cpuacct", "pids" };
+
+struct CgroupPool {
+        char *base[SLOT_CONTROLLERS];     /* <mount>/paddle/<id>; NULL: not to be had */
+        char *slot_dir[SLOT_CONTROLLERS]; /* as cgroup_pool_slot gave them last */
+        guint32 v2;
+        int next;
+        GArray *free;          /* int */
+        GHashTable *discarded; /* numbers */
+        GHashTable *found;     /* numbers that existed at the beginning and have no owner yet */
+};
+
+/* ── detection ─────────────────────────────────────────────────────────── */
+
+/* mountinfo writes blanks and backslashes as \ooo. */
+static char *unescape(const char *text)
+{
+        return g_strcompress(text);
+}
+
+static bool has_word(const char *list, const char *separators, const char *word)
+{
+        g_auto(GStrv) words = g_strsplit_set(list, separators, -1);
+
+        return g_strv_contains((const char *const *)words, word);
+}
+
+/* A child group that we own; made with its parents' defaults. */
+static char *make_group(const char *parent, const char *name)
+{
+        g_autofree char *path = g_build_filename(parent, name, NULL);
+
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                return NULL;
+        return access(path, W_OK) == 0 ? g_steal_pointer(&path) : NULL;
+}
+
+static bool write_text(const char *dir, const char *file, const char *text)
+{
+        g_autofree char *path = g_build_filename(dir, file, NULL);
+        fd_auto int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* A group competes with each single process beside it, so ours gets the weight of the whole machine. */
+static void weigh(const char *dir, bool v2)
+{
+        guint cpus = g_get_num_processors();
+        g_autofree char *weight = g_strdup_printf("%u", v2 ? MIN(100 * cpus, 10000) : 1024 * cpus);
+
+        (void)write_text(dir, v2 ? "cpu.weight" : "cpu.shares", weight); /* a lighter group still works */
+}
+
+static void use_v1(CgroupPool *pool, SlotController controller, const char *mount, const char *id)
+{
+        g_autofree char *parent = make_group(mount, "paddle");
+        char *base = parent ? make_group(parent, id) : NULL;
+
+        if (!base)
+                return;
+        if (controller == SLOT_CPU) {
+                weigh(parent, false);
+                weigh(base, false);
+        }
+        g_free(pool->base[controller]);
+        pool->base[controller] = base;
+        pool->v2 &= ~(1u << controller);
+}
+
+/* The agent's own group in the v2 hierarchy, "/a/b". */
+static char *own_v2_path(const char *own)
+{
+        g_autofree char *text = NULL;
+        const char *line;
+
+        if (!file_read(own, PROC_FILE_MAX, &text, NULL, NULL))
+                return NULL;
+        line = g_str_has_prefix(text, "0::") ? text : strstr(text, "\n0::");
+        if (!line)
+                return NULL;
+        line = strstr(line, "0::") + 3;
+        return g_strndup(line, strcspn(line, "\n"));
+}
+
+static void enable(const char *dir)
+{
+        static const char *const wanted[] = { "+memory", "+cpu", "+pids" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++)
+                (void)write_text(dir, "cgroup.subtree_control",
+                                 wanted[i]); /* the child's list says what came of it */
+}
+
+/* The first group from the mount down to our own in which we may make one: root's is the top, a user's is
+ * what is delegated. */
+static char *place_v2(const char *mount, const char *own)
+{
+        g_autofree char *path = own_v2_path(own);
+        g_auto(GStrv) steps = g_strsplit(path ? path : "", "/", -1);
+        g_autofree char *at = g_strdup(mount);
+
+        for (gsize i = 0;; i++) {
+                char *group = make_group(at, "paddle"), *below;
+
+                if (group) {
+                        enable(at);
+                        return group;
+                }
+                while (steps[i] && !*steps[i])
+                        i++;
+                if (!steps[i])
+                        return NULL;
+                below = g_build_filename(at, steps[i], NULL);
+                g_free(at);
+                at = below;
+        }
+}
+
+/* What a group has of what is still missing, as a bit per controller. There is no cpuacct in v2: cpu.stat
+ * counts. */
+static guint32 offered_v2(const CgroupPool *pool, const char *group)
+{
+        g_autofree char *list = g_build_filename(group, "cgroup.controllers", NULL), *available = NULL;
+        guint32 offered = 0;
+
+        if (!file_read(list, PROC_FILE_MAX, &available, NULL, NULL))
+                return 0;
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (!pool->base[i] &&
+                    has_word(available, " \n", i == SLOT_CPUACCT ? "cpu" : controller_names[i]))
+                        offered |= 1u << i;
+        return offered;
+}
+
+static void use_v2(CgroupPool *pool, const char *mount, const char *own, const char *id)
+{
+        g_autofree char *parent = NULL, *base = NULL;
+        guint32 offered;
+
+        if (offered_v2(pool, mount) == 0) /* mounted, with all controllers in v1 */
+                return;
+        parent = place_v2(mount, own);
+        if (!parent)
+                return;
+        enable(parent);
+        base = make_group(parent, id);
+        if (!base)
+                return;
+        enable(base);
+        offered = offered_v2(pool, base);
+        for (int i = 0; i < SLOT_CONTROLLERS; i++) {
+                if (!(offered & (1u << i)))
+                        continue;
+                pool->base[i] = g_strdup(base);
+                pool->v2 |= 1u << i;
+        }
+        if (pool->v2 & (1u << SLOT_CPU)) {
+                weigh(parent, true);
+                weigh(base, true);
+        }
+}
+
+/* "36 35 98:0 /root MOUNT options [tags] - TYPE source SUPER" */
+static void use_mount(CgroupPool *pool, const char *line, const char *own, const char *id)
+{
+        g_auto(GStrv) fields = g_strsplit(line, " ", -1);
+        guint n = g_strv_length(fields), dash = 0;
+        g_autofree char *mount = NULL;
+
+        while (dash < n && strcmp(fields[dash], "-") != 0)
+                dash++;
+        if (n < 7 || dash + 3 >= n)
+                return;
+        mount = unescape(fields[4]);
+        if (strcmp(fields[dash + 1], "cgroup2") == 0)
+                use_v2(pool, mount, own, id);
+        if (strcmp(fields[dash + 1], "cgroup") != 0)
+                return;
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (has_word(fields[dash + 3], ",", controller_names[i]))
+                        use_v1(pool, i, mount, id);
+}
+
+static void find_slots(CgroupPool *pool, const char *base)
+{
+        g_autoptr(GDir) dir = g_dir_open(base, 0, NULL);
+
+        for (const char *name; dir && (name = g_dir_read_name(dir));) {
+                gint64 number;
+
+                if (!g_str_has_prefix(name, "slot-") ||
+                    !number_parse("slot", name + 5, 0, SLOT_NUMBER_MAX, &number, NULL))
+                        continue;
+                g_hash_table_add(pool->found, GINT_TO_POINTER((int)number));
+                pool->next = MAX(pool->next, (int)number + 1);
+        }
+}
+
+CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
+{
+        CgroupPool *pool = g_new0(CgroupPool, 1);
+        g_autofree char *text = NULL;
+        g_auto(GStrv) lines = NULL;
+
+        pool->free = g_array_new(FALSE, FALSE, sizeof(int));
+        pool->discarded = g_hash_table_new(NULL, NULL);
+        pool->found = g_hash_table_new(NULL, NULL);
+        if (!file_read(mounts, PROC_FILE_MAX, &text, NULL, NULL))
+                return pool;
+        lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line;
+             line++) /* cgroup2 may come first in the list; it has nothing that v1 has */
+                use_mount(pool, *line, own, id);
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (pool->base[i])
+                        find_slots(pool, pool->base[i]);
+        return pool;
+}
+
+/* ── slots ─────────────────────────────────────────────────────────────── */
+
+bool cgroup_pool_has(const CgroupPool *pool, SlotController controller)
+{
+        return pool->base[controller];
+}
+
+bool cgroup_pool_is_usable(const CgroupPool *pool)
+{
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (pool->base[i])
+                        return true;
+        return false;
+}
+
+void cgroup_pool_slot(CgroupPool *pool, int number, Slot *ret)
+{
+        *ret = (Slot){ .v2 = pool->v2, .peak_fd = -1 };
+        for (int i = 0; i < SLOT_CONTROLLERS && number >= 0; i++) {
+                g_free(pool->slot_dir[i]);
+                pool->slot_dir[i] =
+                        pool->base[i] ? g_strdup_printf("%s/slot-%d", pool->base[i], number) : NULL;
+                ret->dir[i] = pool->slot_dir[i];
+        }
+}
+
+bool cgroup_pool_take(CgroupPool *pool, int *ret, GError **error)
+{
+        Slot slot;
+
+        if (!cgroup_pool_is_usable(pool)) {
+                *ret = -1;
+                return true;
+        }
+        if (pool->free->len > 0) {
+                *ret = g_array_index(pool->free, int, pool->free->len - 1);
+                g_array_set_size(pool->free, pool->free->len - 1);
+                return true;
+        }
+        cgroup_pool_slot(pool, pool->next, &slot);
+        if (!slot_make(&slot)) {
+                int err = errno;
+
+                (void)slot_remove(&slot); /* what was made before the failure */
+                return err_set_errno(error, err, "cannot make a cgroup for it");
+        }
+        *ret = pool->next++;
+        return true;
+}
+
+void cgroup_pool_mark(CgroupPool *pool, int number)
+{
+        if (number < 0)
+                return;
+        (void)g_hash_table_remove(pool->found,
+                                  GINT_TO_POINTER(number)); /* gone when the machine was restarted */
+        pool->next = MAX(pool->next, number + 1);
+}
+
+void cgroup_pool_give(CgroupPool *pool, int number)
+{
+        if (number < 0)
+                return;
+        if (pool->free->len < FREE_MAX)
+                g_array_append_val(pool->free, number);
+        else
+                cgroup_pool_discard(pool, number);
+}
+
+void cgroup_pool_discard(CgroupPool *pool, int number)
+{
+        if (number >= 0)
+                g_hash_table_add(pool->discarded, GINT_TO_POINTER(number));
+}
+
+void cgroup_pool_discard_rest(CgroupPool *pool)
+{
+        GHashTableIter iter;
+        gpointer number;
+
+        g_hash_table_iter_init(&iter, pool->found);
+        while (g_hash_table_iter_next(&iter, &number, NULL)) {
+                g_hash_table_add(pool->discarded, number);
+                g_hash_table_iter_remove(&iter);
+        }
+}
+
+bool cgroup_pool_sweep(CgroupPool *pool)
+{
+        GHashTableIter iter;
+        gpointer number;
+
+        g_hash_table_iter_init(&iter, pool->discarded);
+        while (g_hash_table_iter_next(&iter, &number, NULL)) {
+                Slot slot;
+
+                cgroup_pool_slot(pool, GPOINTER_TO_INT(number), &slot);
+                if (slot_remove(&slot)) {
+                        g_hash_table_iter_remove(&iter);
+                        continue;
+                }
+                slot_kill(&slot);
+        }
+        return g_hash_table_size(pool->discarded) == 0;
+}
+
+bool cgroup_pool_is_discarded(const CgroupPool *pool, int number)
+{
+        return g_hash_table_contains(pool->discarded, GINT_TO_POINTER(number));
+}
+
+void cgroup_pool_free(CgroupPool *pool)
+{
+        if (!pool)
+                return;
+        for (guint i = 0; i < pool->free->len; i++)
+                cgroup_pool_discard(pool, g_array_index(pool->free, int, i));
+        (void)cgroup_pool_sweep(pool); /* what still dies is found by the next agent */
+        for (int i = 0; i < SLOT_CONTROLLERS; i++) {
+                if (pool->base[i]) {
+                        g_autofree char *parent = g_path_get_dirname(pool->base[i]);
+
+                        (void)rmdir(
+                                pool->base[i]); /* refused while slots or other agents' groups are in it */
+                        (void)rmdir(parent);
+                }
+                g_free(pool->base[i]);
+                g_free(pool->slot_dir[i]);
+        }
+        g_array_unref(pool->free);
+        g_hash_table_unref(pool->discarded);
+        g_hash_table_unref(pool->found);
+        g_free(pool);
+}

@@ -1,0 +1,798 @@
+/* The agent's tasks (see keep.h, and the protocol in doc/agent.md).
+ *
+ * What always holds: a task is reported as ended only after its keeper is dead (pidfd) or its end record is
+ * read, and once ended it never changes. A slot number is with one task, or with the pool. A state file is
+ * deleted only when its task is forgotten, or when nobody holds its lock and it has no record, which means
+ * that nothing ever ran. */
+#include "agent/keep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/cgroup.h"
+#include "agent/ready.h"
+#include "agent/record.h"
+#include "agent/spawnlink.h"
+#include "agent/task.h"
+#include "agent/tree.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+
+enum {
+        ORPHAN_POLL_MS = 20,
+        SWEEP_MS = 10,
+        DYING_MAX_MS =
+                10 * 1000, /* then a lost task is reported although something of it hangs in the kernel */
+        READY_POLL_MS = 25,
+        SPAWNER_STARTS_MAX = 5, /* within SPAWNER_WINDOW_MS */
+        SPAWNER_WINDOW_MS = 10 * 1000,
+        EVENTS = 64,
+};
+
+struct Keep {
+        char *tasks_dir, *boot_id;
+        int tasks_fd, epoll_fd;
+        GHashTable *tasks; /* name -> Task, owned */
+        GHashTable *by_id; /* id -> Task */
+        guint64 last_id;
+        CgroupPool *pool;
+        SpawnLink *link;
+        guint epoll_source, orphan_timer, sweep_timer, ready_timer;
+        gint64 starts[SPAWNER_STARTS_MAX]; /* of the spawner, monotonic; a ring */
+        guint n_starts;
+        bool rest_discarded;
+        const char *limits[4];
+        GString *line; /* scratch */
+        KeepConfig config;
+};
+
+static void watch_orphans(Keep *keep);
+static void watch_sweep(Keep *keep);
+static void watch_ready(Keep *keep);
+
+/* ── reports ───────────────────────────────────────────────────────────── */
+
+typedef void (*FormatFunc)(const Task *task, GString *line);
+
+static void report(Keep *keep, const Task *task, FormatFunc format)
+{
+        g_string_truncate(keep->line, 0);
+        format(task, keep->line);
+        keep->config.report(keep->line->str, keep->config.arg);
+}
+
+static void add_reports(const Task *task, GString *lines)
+{
+        if (task->state == TASK_ENDED) {
+                task_format_end(task, lines);
+                return;
+        }
+        if (task->started)
+                task_format_started(task, lines);
+        if (task->started && task->ready)
+                task_format_ready(task, lines);
+}
+
+static Task *add_task(Keep *keep, const char *name)
+{
+        Task *task = task_new(name, ++keep->last_id);
+
+        g_hash_table_insert(keep->tasks, task->name, task);
+        g_hash_table_insert(keep->by_id, &task->id, task);
+        return task;
+}
+
+static void remove_task(Keep *keep, Task *task)
+{
+        g_hash_table_remove(keep->by_id, &task->id);
+        g_hash_table_remove(keep->tasks, task->name);
+}
+
+/* ── the end of a task ─────────────────────────────────────────────────── */
+
+static void drop_pidfd(Task *task)
+{
+        if (task->pidfd >= 0)
+                close(task->pidfd); /* leaves the epoll set with it */
+        task->pidfd = -1;
+}
+
+static void drop_request(Task *task)
+{
+        if (task->request)
+                g_bytes_unref(task->request);
+        task->request = NULL;
+}
+
+/* The only way into TASK_ENDED. */
+static void end_task(Keep *keep, Task *task, const RecordEnd *end)
+{
+        drop_pidfd(task);
+        drop_request(task);
+        task->state = TASK_ENDED;
+        task->end = (TaskEnd){
+                .kind = end->kind,
+                .exit_code = end->exit_code,
+                .signal = end->signal,
+                .oom = end->oom,
+                .time_ms = end->time_ms,
+                .peak_memory = end->peak_memory,
+                .cpu_us = end->cpu_us,
+                .text = end->text[0] ? g_strdup(end->text) : NULL,
+        };
+        if (end->clean)
+                cgroup_pool_give(keep->pool, task->slot);
+        else
+                cgroup_pool_discard(keep->pool, task->slot);
+        task->slot = -1;
+        if (!end->clean)
+                watch_sweep(keep);
+        report(keep, task, task_format_end);
+}
+
+static int open_state(Keep *keep, const Task *task)
+{
+        return openat(keep->tasks_fd, task->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static void end_with_text(Keep *keep, Task *task, EndKind kind, const char *text)
+{
+        RecordEnd end = { .kind = kind, .exit_code = -1, .time_ms = clock_now_ms() };
+        fd_auto int fd = open_state(keep, task);
+
+        g_strlcpy(end.text, text, sizeof end.text);
+        if (fd >= 0)
+                (void)record_write_end(fd, &end); /* or the next agent comes to the same conclusion */
+        end_task(keep, task, &end);
+}
+
+static const char *lost_text(const Task *task)
+{
+        return task->started ? "its keeper was killed, and the process with it"
+                             : "its keeper was killed before it could start the process";
+}
+
+/* Its keeper is gone without a word. What it kept is killed before anybody hears of it, so that ports and
+ * files are free. */
+static void lose_task(Keep *keep, Task *task)
+{
+        task->state = TASK_DYING;
+        task->dying_until = clock_monotonic_ms() + DYING_MAX_MS;
+        cgroup_pool_discard(keep->pool, task->slot);
+        task->kill_session = task->slot < 0 && task->member > 0;
+        watch_sweep(keep);
+}
+
+/* Without a cgroup: what is left of the member's session, in passes. */
+static bool is_session_empty(const Task *task)
+{
+        int pids[64];
+
+        if (!task->kill_session || tree_session(task->member, pids, G_N_ELEMENTS(pids)) == 0)
+                return true;
+        tree_signal_session(task->member, SIGKILL);
+        return false;
+}
+
+static bool sweep_task(Keep *keep, Task *task, gint64 now)
+{
+        bool empty =
+                task->slot < 0 ? is_session_empty(task) : !cgroup_pool_is_discarded(keep->pool, task->slot);
+
+        if (!empty && now < task->dying_until)
+                return false;
+        task->slot = -1; /* the pool has it */
+        end_with_text(keep, task, END_LOST, lost_text(task));
+        return true;
+}
+
+static gboolean on_sweep(gpointer arg)
+{
+        Keep *keep = arg;
+        bool empty = cgroup_pool_sweep(keep->pool), waiting = false;
+        gint64 now = clock_monotonic_ms();
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, keep->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                Task *task = value;
+
+                if (task->state == TASK_DYING)
+                        waiting |= !sweep_task(keep, task, now);
+        }
+        if (!empty || waiting)
+                return G_SOURCE_CONTINUE;
+        keep->sweep_timer = 0;
+        return G_SOURCE_REMOVE;
+}
+
+static void watch_sweep(Keep *keep)
+{
+        if (!keep->sweep_timer)
+                keep->sweep_timer = g_timeout_add(SWEEP_MS, on_sweep, keep);
+}
+
+/* ── a running task ────────────────────────────────────────────────────── */
+
+static void set_started(Keep *keep, Task *task, int member, gint64 time_ms)
+{
+        if (task->started)
+                return;
+        task->started = true;
+        task->member = member;
+        task->started_ms = time_ms;
+        drop_request(task);
+        if (task->state != TASK_ENDED)
+                report(keep, task, task_format_started);
+        if (task->state != TASK_ENDED && (task->ready_port > 0 || task->ready_file))
+                watch_ready(keep);
+}
+
+static void send_stop(Task *task)
+{
+        siginfo_t info = { .si_signo = WIRE_STOP_SIGNAL, .si_code = SI_QUEUE };
+
+        if (task->pidfd < 0 || task->stop_ms < 0)
+                return;
+        info.si_pid = getpid();
+        info.si_value.sival_int = (int)MIN(task->stop_ms, G_MAXINT);
+        /* A keeper that is gone has nothing left to stop; its end is on the way. */
+        (void)syscall(SYS_pidfd_send_signal, task->pidfd, WIRE_STOP_SIGNAL, &info, 0);
+        task->stop_ms = -1;
+}
+
+/* Takes `pidfd`. */
+static void watch_keeper(Keep *keep, Task *task, int pidfd)
+{
+        struct epoll_event event = { .events = EPOLLIN, .data.ptr = task };
+
+        drop_pidfd(task);
+        task->pidfd = pidfd;
+        task->state = TASK_RUNNING;
+        if (epoll_ctl(keep->epoll_fd, EPOLL_CTL_ADD, pidfd, &event) < 0)
+                log_error("cannot watch a keeper", "task", task->name, "error", g_strerror(errno), NULL);
+        send_stop(task);
+}
+
+/* Death first, record second. */
+static void on_keeper_gone(Keep *keep, Task *task)
+{
+        fd_auto int fd = open_state(keep, task);
+        RecordStarted started;
+        RecordEnd end;
+
+        drop_pidfd(task);
+        if (fd < 0 || !record_read_end(fd, &end)) {
+                if (fd >= 0 && !task->started && record_read_started(fd, &started))
+                        set_started(keep, task, started.member, started.time_ms);
+                lose_task(keep, task);
+                return;
+        }
+        if (end.kind == END_EXITED && !task->started && record_read_started(fd, &started))
+                set_started(keep, task, started.member,
+                            started.time_ms); /* its own message is still on the way */
+        end_task(keep, task, &end);
+}
+
+static gboolean on_epoll(gint epoll_fd, GIOCondition condition, gpointer arg)
+{
+        Keep *keep = arg;
+        struct epoll_event events[EVENTS];
+        int n = epoll_wait(epoll_fd, events, EVENTS, 0);
+
+        for (int i = 0; i < n; i++)
+                on_keeper_gone(keep, events[i].data.ptr);
+        return G_SOURCE_CONTINUE;
+}
+
+/* ── adoption ──────────────────────────────────────────────────────────── */
+
+typedef enum { ADOPTED, UNDECIDED, NEVER_RAN } Adoption;
+
+static bool is_locked(int fd)
+{
+        if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+                return true;
+        (void)flock(fd, LOCK_UN); /* just taken */
+        return false;
+}
+
+static void fill_from_record(Keep *keep, Task *task, int fd, const RecordStarted *started)
+{
+        char path[RECORD_READY_MAX];
+
+        task->keeper = started->keeper;
+        task->ready_port = started->ready_port;
+        if (!task->ready_file && record_read_ready_file(fd, started, path))
+                task->ready_file = g_strdup(path);
+        if (task->slot < 0 && started->slot >= 0 && cgroup_pool_is_usable(keep->pool)) {
+                task->slot = started->slot;
+                cgroup_pool_mark(keep->pool, task->slot);
+        }
+}
+
+/* The keeper may have died between our looks: then its record, if any, is final. */
+static void decide_dead(Keep *keep, Task *task, int fd)
+{
+        RecordEnd end;
+
+        if (record_read_end(fd, &end)) {
+                end_task(keep, task, &end);
+                return;
+        }
+        lose_task(keep, task);
+        if (kill(task->member, 0) ==
+            0) /* members die with their keeper: this is somebody else by that number */
+                task->kill_session = false;
+}
+
+static Adoption adopt_started(Keep *keep, Task *task, int fd, const RecordStarted *started)
+{
+        fd_auto int pidfd = -1;
+        RecordEnd end;
+
+        if (strcmp(started->boot_id, keep->boot_id) != 0) {
+                task->slot = -1; /* groups do not survive a restart of the machine */
+                task->started = true;
+                if (record_read_end(fd, &end))
+                        end_task(keep, task, &end);
+                else
+                        end_with_text(keep, task, END_LOST, "the machine was restarted");
+                return ADOPTED;
+        }
+        if (record_read_end(fd, &end)) { /* its slot may be another task's by now */
+                end_task(keep, task, &end);
+                return ADOPTED;
+        }
+        fill_from_record(keep, task, fd, started);
+        pidfd = (int)syscall(SYS_pidfd_open, started->keeper, 0);
+        if (is_locked(fd)) {
+                if (pidfd < 0)
+                        return UNDECIDED; /* it dies at this moment */
+                watch_keeper(keep, task, fd_steal(&pidfd));
+                set_started(keep, task, started->member, started->time_ms);
+                return ADOPTED;
+        }
+        task->started = true;
+        task->member = started->member;
+        task->started_ms = started->time_ms;
+        decide_dead(keep, task, fd);
+        return ADOPTED;
+}
+
+static Adoption adopt(Keep *keep, Task *task)
+{
+        fd_auto int fd = open_state(keep, task);
+        RecordStarted started;
+        RecordEnd end;
+
+        if (fd < 0)
+                return NEVER_RAN;
+        if (record_read_started(fd, &started))
+                return adopt_started(keep, task, fd, &started);
+        if (record_read_end(fd, &end)) { /* failed before it was started */
+                end_task(keep, task, &end);
+                return ADOPTED;
+        }
+        if (is_locked(fd))
+                return UNDECIDED;
+        if (record_read_started(fd, &started)) /* written since, by a keeper that is now dead */
+                return adopt_started(keep, task, fd, &started);
+        if (record_read_end(fd, &end)) {
+                end_task(keep, task, &end);
+                return ADOPTED;
+        }
+        return NEVER_RAN;
+}
+
+/* One that never ran is asked for again, if this agent has been asked for it; else its empty file goes.
+ * False: it is gone. */
+static bool settle(Keep *keep, Task *task)
+{
+        switch (adopt(keep, task)) {
+        case ADOPTED: return true;
+        case UNDECIDED:
+                task->state = TASK_ORPHAN;
+                watch_orphans(keep);
+                return true;
+        case NEVER_RAN: break;
+        }
+        if (task->request) {
+                task->state = TASK_SPAWNING;
+                spawn_link_send(keep->link, task->request);
+                return true;
+        }
+        (void)unlinkat(keep->tasks_fd, task->name, 0); /* what stays is met again at the next start */
+        return false;
+}
+
+bool keep_is_settled(const Keep *keep)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, keep->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                if (((Task *)value)->state == TASK_ORPHAN)
+                        return false;
+        return true;
+}
+
+/* Slots that nobody claims are cleaned once no keeper is left that may claim one. */
+static void discard_rest(Keep *keep)
+{
+        if (keep->rest_discarded || !keep_is_settled(keep))
+                return;
+        keep->rest_discarded = true;
+        cgroup_pool_discard_rest(keep->pool);
+        watch_sweep(keep);
+}
+
+static GPtrArray *tasks_where(Keep *keep, bool (*matches)(const Task *task))
+{
+        GPtrArray *list = g_ptr_array_new();
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, keep->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                if (matches(value))
+                        g_ptr_array_add(list, value);
+        return list;
+}
+
+static bool is_orphan(const Task *task)
+{
+        return task->state == TASK_ORPHAN;
+}
+
+static gboolean on_orphans(gpointer arg)
+{
+        Keep *keep = arg;
+        g_autoptr(GPtrArray) orphans = tasks_where(keep, is_orphan);
+
+        for (guint i = 0; i < orphans->len; i++)
+                if (!settle(keep, orphans->pdata[i]))
+                        remove_task(keep, orphans->pdata[i]);
+        keep->config.changed(keep->config.arg);
+        if (!keep_is_settled(keep))
+                return G_SOURCE_CONTINUE;
+        discard_rest(keep);
+        keep->orphan_timer = 0;
+        return G_SOURCE_REMOVE;
+}
+
+static void watch_orphans(Keep *keep)
+{
+        if (!keep->orphan_timer)
+                keep->orphan_timer = g_timeout_add(ORPHAN_POLL_MS, on_orphans, keep);
+}
+
+static bool adopt_all(Keep *keep, GError **error)
+{
+        g_autoptr(GDir) dir = g_dir_open(keep->tasks_dir, 0, error);
+
+        if (!dir)
+                return err_prefix(error, "cannot list the tasks: ");
+        for (const char *name; (name = g_dir_read_name(dir));) {
+                Task *task;
+
+                if (!task_name_is_valid(name))
+                        continue; /* not ours */
+                task = add_task(keep, name);
+                if (!settle(keep, task))
+                        remove_task(keep, task);
+        }
+        discard_rest(keep);
+        return true;
+}
+
+/* ── readiness ─────────────────────────────────────────────────────────── */
+
+static bool waits_for_ready(const Task *task)
+{
+        return task->state == TASK_RUNNING && task->started && !task->ready &&
+               (task->ready_port > 0 || task->ready_file);
+}
+
+static bool has_ready_file(const Task *task)
+{
+        struct stat status;
+
+        return task->ready_file && stat(task->ready_file, &status) == 0;
+}
+
+static void find_listeners(Keep *keep, const GPtrArray *waiting, ReadyPort *ports)
+{
+        for (guint i = 0; i < waiting->len; i++) {
+                const Task *task = waiting->pdata[i];
+                Slot slot;
+
+                cgroup_pool_slot(keep->pool, task->slot, &slot);
+                ports[i] = (ReadyPort){ .port = task->ready_port, .session = task->member };
+                if (task->slot >= 0)
+                        ports[i].procs = ready_procs_path(&slot);
+        }
+        ready_ports_find("/proc", ports, waiting->len);
+}
+
+static gboolean on_ready_timer(gpointer arg)
+{
+        Keep *keep = arg;
+        g_autoptr(GPtrArray) waiting = tasks_where(keep, waits_for_ready);
+        g_autofree ReadyPort *ports = g_new0(ReadyPort, waiting->len + 1);
+        bool more = false;
+
+        if (waiting->len > 0)
+                find_listeners(keep, waiting, ports);
+        for (guint i = 0; i < waiting->len; i++) {
+                Task *task = waiting->pdata[i];
+
+                g_free(ports[i].procs);
+                if (!ports[i].listens && !has_ready_file(task)) {
+                        more = true;
+                        continue;
+                }
+                task->ready = true;
+                task->ready_ms = clock_now_ms();
+                report(keep, task, task_format_ready);
+        }
+        if (more)
+                return G_SOURCE_CONTINUE;
+        keep->ready_timer = 0;
+        return G_SOURCE_REMOVE;
+}
+
+static void watch_ready(Keep *keep)
+{
+        if (!keep->ready_timer)
+                keep->ready_timer = g_timeout_add(READY_POLL_MS, on_ready_timer, keep);
+}
+
+/* ── the spawner ───────────────────────────────────────────────────────── */
+
+static void refused(Keep *keep, Task *task, const char *text)
+{
+        int slot = task->slot;
+
+        task->slot = -1;
+        cgroup_pool_give(keep->pool, slot); /* no keeper was made, so it is as we took it */
+        end_with_text(keep, task, END_FAILED, text);
+}
+
+static void on_reply(const WireReply *reply, int pidfd_received, void *arg)
+{
+        Keep *keep = arg;
+        fd_auto int pidfd = pidfd_received;
+        Task *task = g_hash_table_lookup(keep->by_id, &reply->id);
+
+        if (!task || task->state == TASK_ENDED || task->state == TASK_DYING)
+                return; /* a keeper's word that came after its end was seen */
+        switch (reply->kind) {
+        case WIRE_SPAWNED:
+                task->keeper = reply->keeper;
+                watch_keeper(keep, task, fd_steal(&pidfd));
+                break;
+        case WIRE_STARTED: set_started(keep, task, reply->member, reply->time_ms); break;
+        case WIRE_REFUSED: refused(keep, task, reply->text); break;
+        default: /* somebody keeps it, or kept it */
+                if (!settle(keep, task))
+                        remove_task(keep, task);
+        }
+}
+
+static bool has_no_keeper(const Task *task)
+{
+        return task->state == TASK_SPAWNING;
+}
+
+static bool too_many_starts(Keep *keep)
+{
+        gint64 now = clock_monotonic_ms(), *slot = &keep->starts[keep->n_starts++ % SPAWNER_STARTS_MAX];
+        bool full = keep->n_starts > SPAWNER_STARTS_MAX && now - *slot < SPAWNER_WINDOW_MS;
+
+        *slot = now;
+        return full;
+}
+
+static bool start_spawner(Keep *keep, GError **error)
+{
+        if (too_many_starts(keep))
+                return err_set(error, ERR_FAILED, "the spawner ended %d times within %d s",
+                               SPAWNER_STARTS_MAX, SPAWNER_WINDOW_MS / 1000);
+        return spawn_link_up(keep->link, error);
+}
+
+/* It may have forked a keeper without having told us: each request without an answer is decided by its state
+ * file. */
+static void on_spawner_down(void *arg)
+{
+        Keep *keep = arg;
+        g_autoptr(GPtrArray) undecided = tasks_where(keep, has_no_keeper);
+        g_autoptr(GError) error = NULL;
+
+        log_warning("the spawner is gone, starting another", NULL);
+        if (!start_spawner(keep, &error)) {
+                keep->config.broken(error, keep->config.arg);
+                return;
+        }
+        for (guint i = 0; i < undecided->len; i++)
+                if (!settle(keep, undecided->pdata[i]))
+                        remove_task(keep, undecided->pdata[i]);
+}
+
+/* ── what the server asks ──────────────────────────────────────────────── */
+
+void keep_refuse(Keep *keep, const char *name, const char *text)
+{
+        Task *task = g_hash_table_lookup(keep->tasks, name);
+        RecordEnd end = { .kind = END_FAILED, .exit_code = -1, .clean = true, .time_ms = clock_now_ms() };
+
+        if (!task)
+                task = add_task(keep, name);
+        g_strlcpy(end.text, text, sizeof end.text);
+        end_task(keep, task, &end);
+        keep->config.changed(keep->config.arg);
+}
+
+void keep_start(Keep *keep, const StartRequest *request)
+{
+        Task *task = g_hash_table_lookup(keep->tasks, request->task);
+        g_autoptr(GError) error = NULL;
+        Slot slot;
+        int number;
+
+        if (task) {
+                g_string_truncate(keep->line, 0);
+                add_reports(task, keep->line);
+                if (keep->line->len > 0)
+                        keep->config.report(keep->line->str, keep->config.arg);
+                return;
+        }
+        if (!cgroup_pool_take(keep->pool, &number, &error)) {
+                keep_refuse(keep, request->task, error->message);
+                return;
+        }
+        task = add_task(keep, request->task);
+        task->slot = number;
+        task->ready_port = (int)request->ready_port;
+        task->ready_file = request->ready_file && *request->ready_file ? g_strdup(request->ready_file) : NULL;
+        cgroup_pool_slot(keep->pool, number, &slot);
+        task->request = g_byte_array_free_to_bytes(start_request_pack(request, task->id, number, &slot));
+        spawn_link_send(keep->link, task->request);
+        keep->config.changed(keep->config.arg);
+}
+
+void keep_stop(Keep *keep, const char *name, gint64 grace_ms)
+{
+        Task *task = g_hash_table_lookup(keep->tasks, name);
+
+        if (!task) {
+                g_string_truncate(keep->line, 0);
+                task_format_unknown(name, clock_now_ms(), keep->line);
+                keep->config.report(keep->line->str, keep->config.arg);
+        } else if (task->state == TASK_ENDED) {
+                report(keep, task, task_format_end);
+        } else {
+                task->stop_ms = grace_ms;
+                send_stop(task); /* now, or when its keeper is known */
+        }
+}
+
+bool keep_forget(Keep *keep, const char *name, GError **error)
+{
+        Task *task = g_hash_table_lookup(keep->tasks, name);
+
+        if (!task)
+                return true;
+        if (task->state != TASK_ENDED)
+                return err_set(error, ERR_CONFLICT, "task '%s' has not ended", name);
+        if (unlinkat(keep->tasks_fd, task->name, 0) < 0 && errno != ENOENT)
+                return err_set_errno(error, errno, "cannot delete the state of task '%s'", name);
+        remove_task(keep, task);
+        keep->config.changed(keep->config.arg);
+        return true;
+}
+
+void keep_report_all(Keep *keep, GString *lines)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, keep->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                add_reports(value, lines);
+}
+
+guint keep_count(const Keep *keep)
+{
+        return g_hash_table_size(keep->tasks);
+}
+
+const char *const *keep_limits(const Keep *keep)
+{
+        return keep->limits;
+}
+
+/* ── life ──────────────────────────────────────────────────────────────── */
+
+static void note_limits(Keep *keep)
+{
+        static const struct {
+                SlotController controller;
+                const char *word;
+        } rows[] = { { SLOT_CPU, "cpu" }, { SLOT_MEMORY, "memory" }, { SLOT_PIDS, "pids" } };
+        guint n = 0;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (cgroup_pool_has(keep->pool, rows[i].controller))
+                        keep->limits[n++] = rows[i].word;
+}
+
+Keep *keep_new(const KeepConfig *config, GError **error)
+{
+        static const SpawnLinkOps ops = { on_reply, on_spawner_down };
+        Keep *keep = g_new0(Keep, 1);
+        char boot_id[37];
+
+        keep->config = *config;
+        keep->tasks_dir = g_strdup(config->tasks_dir);
+        keep->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)task_free);
+        keep->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
+        keep->line = g_string_new(NULL);
+        keep->pool = cgroup_pool_new("/proc/self/mountinfo", "/proc/self/cgroup", config->cgroup_id);
+        keep->tasks_fd = open(config->tasks_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        keep->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        keep->link = spawn_link_new(config->spawner_program, config->lock_fd, keep->tasks_fd, &ops, keep);
+        note_limits(keep);
+        if (keep->tasks_fd < 0 || keep->epoll_fd < 0) {
+                err_set_errno(error, errno, "cannot open '%s'", config->tasks_dir);
+                keep_free(keep);
+                return NULL;
+        }
+        keep->epoll_source = g_unix_fd_add(keep->epoll_fd, G_IO_IN, on_epoll, keep);
+        if (!clock_boot_id(boot_id, error) || !start_spawner(keep, error)) {
+                keep_free(keep);
+                return NULL;
+        }
+        keep->boot_id = g_strdup(boot_id);
+        if (!adopt_all(keep, error)) {
+                keep_free(keep);
+                return NULL;
+        }
+        return keep;
+}
+
+void keep_free(Keep *keep)
+{
+        const guint sources[] = { keep->epoll_source, keep->orphan_timer, keep->sweep_timer,
+                                  keep->ready_timer };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
+                if (sources[i])
+                        g_source_remove(sources[i]);
+        spawn_link_free(keep->link);
+        cgroup_pool_free(keep->pool);
+        g_hash_table_unref(keep->by_id);
+        g_hash_table_unref(keep->tasks);
+        g_string_free(keep->line, TRUE);
+        if (keep->tasks_fd >= 0)
+                close(keep->tasks_fd);
+        if (keep->epoll_fd >= 0)
+                close(keep->epoll_fd);
+        g_free(keep->tasks_dir);
+        g_free(keep->boot_id);
+        g_free(keep);
+}

@@ -1,0 +1,378 @@
+/* A keeper's life (see keeper.h, and the drawing in doc/agent.md).
+ *
+ * What always holds: the task's lock is held from before the fork until the process ends; `started` is on
+ * file before the member may run; the `end` record is written when the keeper has no child left, which, for a
+ * subreaper, means that nothing of the member is left. All waiting is sigtimedwait: children and the stop
+ * request are signals, and there is no third thing. */
+#include "agent/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/logfile.h"
+#include "agent/member.h"
+#include "agent/record.h"
+#include "agent/tree.h"
+
+enum {
+        STRAGGLER_GRACE_MS = 2000, /* for processes that a member leaves behind */
+        KILL_PASS_MS = 5,          /* between two passes of kill; doubles up to the next line */
+        KILL_PASS_MAX_MS = 500,
+        LOG_CHECK_MS = 1000,
+        SLOT_DIR_MAX = 400,
+};
+
+typedef enum { RUNNING, STOPPING, KILLING } Phase;
+
+typedef struct {
+        int state_fd, log_fd;
+        pid_t member;
+        bool member_gone, stragglers_warned;
+        int status;
+        Phase phase;
+        int64_t deadline, pass_ms;
+        int64_t log_bytes;
+        bool log_cut;
+        Slot slot;
+        SlotLimits limits;
+        SlotUsage usage; /* of what was reaped, until the slot is asked */
+} Keeper;
+
+static int64_t clock_ms(clockid_t clock)
+{
+        struct timespec now;
+
+        clock_gettime(clock, &now);
+        return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void keep_slot(Keeper *keeper, const Spawn *spawn)
+{
+        static char dirs[SLOT_CONTROLLERS][SLOT_DIR_MAX]; /* outlives the request */
+
+        keeper->slot.v2 = spawn->head->slot_v2;
+        keeper->slot.peak_fd = -1;
+        for (int i = 0; i < SLOT_CONTROLLERS; i++) {
+                const char *dir = spawn->strings[WIRE_SLOT_DIRS + i];
+                size_t len = strlen(dir);
+
+                if (len == 0 || len >= SLOT_DIR_MAX)
+                        continue;
+                memcpy(dirs[i], dir, len + 1);
+                keeper->slot.dir[i] = dirs[i];
+        }
+}
+
+/* ── the start ─────────────────────────────────────────────────────────── */
+
+static pid_t fork_member(const Keeper *keeper, const Spawn *spawn, int *ret_gate)
+{
+        pid_t self = getpid(), member;
+        int gate[2];
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate) < 0)
+                return -1;
+        member = fork();
+        if (member == 0) {
+                close(gate[0]);
+                member_run(spawn, gate[1], keeper->log_fd, self);
+        }
+        close(gate[1]);
+        *ret_gate = gate[0];
+        if (member < 0)
+                close(gate[0]);
+        return member;
+}
+
+/* Lets the member go and waits until it runs. False with its own words for what went wrong. */
+static bool release(int gate, char *text, size_t size)
+{
+        size_t len = 0;
+        ssize_t got = 0;
+
+        while (write(gate, "", 1) < 0 && errno == EINTR)
+                ;
+        while (len < size - 1 &&
+               ((got = read(gate, text + len, size - 1 - len)) > 0 || (got < 0 && errno == EINTR)))
+                len += got > 0 ? (size_t)got : 0;
+        text[len] = '\0';
+        return len == 0;
+}
+
+static bool write_started(const Keeper *keeper, const Spawn *spawn, const char *boot_id, int64_t now)
+{
+        RecordStarted started = {
+                .keeper = getpid(),
+                .member = keeper->member,
+                .slot = spawn->head->slot,
+                .ready_port = spawn->head->ready_port,
+                .time_ms = now,
+        };
+        const char *ready_file = spawn->strings[WIRE_READY_FILE];
+
+        memcpy(started.boot_id, boot_id, strnlen(boot_id, sizeof started.boot_id - 1));
+        return record_write_started(keeper->state_fd, &started, *ready_file ? ready_file : NULL);
+}
+
+/* From the log to a running member, in the order of the protocol. False with a sentence in `text`. */
+static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64_t *ret_time, char *text,
+                  size_t size)
+{
+        const char *file = "";
+        int gate = -1;
+        bool ok;
+
+        keeper->log_fd = log_file_open(spawn->strings[WIRE_LOG], spawn->strings[WIRE_BANNER]);
+        if (keeper->log_fd < 0) {
+                (void)snprintf(text, size, "cannot open the log '%s': %s", spawn->strings[WIRE_LOG],
+                               strerrordesc_np(errno));
+                return false;
+        }
+        if (!slot_begin(&keeper->slot, &keeper->limits, &file)) {
+                (void)snprintf(text, size, "cannot set the limit '%s' of its cgroup: %s", file,
+                               strerrordesc_np(errno));
+                return false;
+        }
+        keeper->member = fork_member(keeper, spawn, &gate);
+        if (keeper->member < 0) {
+                (void)snprintf(text, size, "cannot fork: %s", strerrordesc_np(errno));
+                return false;
+        }
+        *ret_time = clock_ms(CLOCK_REALTIME);
+        ok = slot_attach(&keeper->slot, &keeper->limits, keeper->member);
+        if (!ok)
+                (void)snprintf(text, size, "cannot enter its cgroup: %s", strerrordesc_np(errno));
+        else if (!(ok = write_started(keeper, spawn, boot_id, *ret_time)))
+                (void)snprintf(text, size, "cannot write its state file: %s", strerrordesc_np(errno));
+        else
+                ok = release(gate, text, size);
+        close(gate); /* a member that still waits reads the end of file and exits */
+        return ok;
+}
+
+static void report_started(const Keeper *keeper, int report_fd, uint64_t id, int64_t now)
+{
+        WireReply reply = {
+                .id = id,
+                .kind = WIRE_STARTED,
+                .keeper = getpid(),
+                .member = keeper->member,
+                .time_ms = now,
+        };
+
+        /* An agent that is gone, or whose socket is full, finds the record. */
+        (void)send(report_fd, &reply, offsetof(WireReply, text), MSG_NOSIGNAL);
+}
+
+/* ── waiting ───────────────────────────────────────────────────────────── */
+
+static void count_usage(Keeper *keeper, const struct rusage *usage)
+{
+        int64_t cpu_us = (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * INT64_C(1000000) +
+                         usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
+        int64_t peak = usage->ru_maxrss * INT64_C(1024);
+
+        keeper->usage.cpu_us += cpu_us;
+        if (peak > keeper->usage.peak_memory)
+                keeper->usage.peak_memory = peak;
+}
+
+/* Takes every child that has ended; false when there is none left at all. */
+static bool reap(Keeper *keeper)
+{
+        struct rusage usage;
+        int status;
+        pid_t pid;
+
+        while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+                count_usage(keeper, &usage);
+                if (pid != keeper->member)
+                        continue;
+                keeper->member_gone = true;
+                keeper->status = status;
+        }
+        return pid == 0 || errno != ECHILD;
+}
+
+/* The member's group at once, then whoever left it. Once the member is reaped its number may name another
+ * group. */
+static void signal_all(Keeper *keeper, int signal)
+{
+        pid_t except = keeper->member_gone ? -1 : keeper->member;
+
+        if (!keeper->member_gone)
+                (void)kill(-keeper->member, signal);
+        if (slot_finds_processes(&keeper->slot))
+                slot_signal(&keeper->slot, signal, except);
+        else
+                tree_signal(getpid(), signal, except);
+}
+
+static void kill_all(Keeper *keeper)
+{
+        if (slot_finds_processes(&keeper->slot))
+                slot_kill(&keeper->slot);
+        else
+                tree_signal(getpid(), SIGKILL, -1);
+        keeper->pass_ms = keeper->pass_ms * 2 > KILL_PASS_MAX_MS ? KILL_PASS_MAX_MS : keeper->pass_ms * 2;
+}
+
+/* Begins to end the member; asked again, the earlier deadline holds. */
+static void stop(Keeper *keeper, int64_t grace_ms)
+{
+        int64_t deadline = clock_ms(CLOCK_MONOTONIC) + grace_ms;
+
+        if (keeper->phase == RUNNING) {
+                keeper->phase = STOPPING;
+                keeper->deadline = deadline;
+                if (grace_ms > 0) {
+                        signal_all(keeper, SIGTERM);
+                        signal_all(keeper, SIGCONT);
+                }
+        } else if (deadline < keeper->deadline) {
+                keeper->deadline = deadline;
+        }
+}
+
+/* Looks at the log; returns when to look again, -1: never. */
+static int64_t watch_log(Keeper *keeper)
+{
+        if (keeper->log_bytes == 0)
+                return -1;
+        if (log_file_cap(keeper->log_fd, keeper->log_bytes, &keeper->log_cut))
+                return LOG_CHECK_MS / 5; /* a member that writes that much is watched more closely */
+        return LOG_CHECK_MS;
+}
+
+/* Does what is due; returns how long nothing will be, -1: for ever. */
+static int64_t step(Keeper *keeper)
+{
+        int64_t log_ms = watch_log(keeper), left;
+
+        if (keeper->member_gone && !keeper->stragglers_warned) {
+                keeper->stragglers_warned = true;
+                if (keeper->phase == RUNNING)
+                        stop(keeper, STRAGGLER_GRACE_MS);
+        }
+        if (keeper->phase == RUNNING)
+                return log_ms;
+        left = keeper->deadline - clock_ms(CLOCK_MONOTONIC);
+        if (keeper->phase == STOPPING && left > 0)
+                return log_ms >= 0 && log_ms < left ? log_ms : left;
+        keeper->phase = KILLING;
+        kill_all(keeper);
+        return keeper->pass_ms;
+}
+
+static void wait_signal(Keeper *keeper, int64_t timeout_ms)
+{
+        struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000 };
+        siginfo_t info;
+        sigset_t set;
+        int signal;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGCHLD);
+        sigaddset(&set, WIRE_STOP_SIGNAL);
+        signal = sigtimedwait(&set, &info, timeout_ms < 0 ? NULL : &timeout);
+        if (signal == WIRE_STOP_SIGNAL && info.si_code == SI_QUEUE)
+                stop(keeper, info.si_value.sival_int < 0 ? 0 : info.si_value.sival_int);
+}
+
+/* ── the end ───────────────────────────────────────────────────────────── */
+
+static void finish_record(Keeper *keeper, RecordEnd *end)
+{
+        slot_usage(&keeper->slot, &keeper->usage);
+        end->oom = keeper->usage.oom;
+        end->peak_memory = keeper->usage.peak_memory;
+        end->cpu_us = keeper->usage.cpu_us;
+        end->clean = slot_reset(&keeper->slot, &keeper->limits, &keeper->usage);
+        end->time_ms = clock_ms(CLOCK_REALTIME);
+}
+
+static _Noreturn void end_failed(Keeper *keeper, const char *text)
+{
+        RecordEnd end = { .kind = END_FAILED, .exit_code = -1 };
+
+        keeper->phase = KILLING;
+        while (reap(keeper)) {
+                kill_all(keeper);
+                wait_signal(keeper, keeper->pass_ms);
+        }
+        if (keeper->log_fd >= 0)
+                log_file_say(keeper->log_fd, text);
+        memcpy(end.text, text, strnlen(text, sizeof end.text - 1));
+        finish_record(keeper, &end);
+        (void)record_write_end(keeper->state_fd, &end); /* no record means lost, which is then the truth */
+        _exit(0);
+}
+
+static _Noreturn void end_exited(Keeper *keeper)
+{
+        RecordEnd end = { .kind = END_EXITED, .exit_code = -1 };
+
+        if (WIFSIGNALED(keeper->status))
+                end.signal = WTERMSIG(keeper->status);
+        else
+                end.exit_code = WEXITSTATUS(keeper->status);
+        if (keeper->log_bytes > 0)
+                log_file_finish(keeper->log_fd, keeper->log_bytes);
+        finish_record(keeper, &end);
+        (void)record_write_end(keeper->state_fd, &end); /* no record means lost, which is then the truth */
+        _exit(0);
+}
+
+static void become_keeper(void)
+{
+        struct sigaction action = { .sa_handler = SIG_DFL };
+
+        (void)setsid(); /* a fresh child leads no group, so it cannot fail */
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+        (void)prctl(PR_SET_NAME, "paddle-keeper");
+        (void)sigaction(SIGCHLD, &action,
+                        NULL); /* the spawner ignores it, which would take the statuses away */
+}
+
+void keeper_run(Spawn *spawn, int state_fd, int report_fd, const char *boot_id)
+{
+        Keeper keeper = {
+                .state_fd = state_fd,
+                .log_fd = -1,
+                .member = -1,
+                .pass_ms = KILL_PASS_MS,
+                .log_bytes = spawn->head->log_bytes,
+                .limits = spawn->head->limits,
+        };
+        char text[RECORD_TEXT_MAX];
+        int64_t now = 0;
+
+        become_keeper();
+        keep_slot(&keeper, spawn);
+        if (!start(&keeper, spawn, boot_id, &now, text, sizeof text))
+                end_failed(&keeper, text);
+        report_started(&keeper, report_fd, spawn->head->id, now);
+        close(report_fd);
+        if (spawn->big)
+                (void)munmap(spawn->big, spawn->big_size);
+        if (spawn->memfd >= 0)
+                close(spawn->memfd);
+        (void)munmap(spawn->memory,
+                     spawn->memory_size); /* ours from here on: `spawn` points into it no more */
+        if (keeper.log_bytes == 0)
+                close(keeper.log_fd);
+        while (reap(&keeper))
+                wait_signal(&keeper, step(&keeper));
+        end_exited(&keeper);
+}

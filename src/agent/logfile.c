@@ -1,0 +1,116 @@
+/* The log file of a member (see logfile.h). */
+#include "agent/logfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool make_directory_of(const char *path)
+{
+        char dir[PATH_MAX];
+        size_t len = strlen(path);
+
+        if (len >= sizeof dir) {
+                errno = ENAMETOOLONG;
+                return false;
+        }
+        memcpy(dir, path, len + 1);
+        for (char *slash = dir + 1; (slash = strchr(slash, '/')); slash++) {
+                *slash = '\0';
+                if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+                        return false;
+                *slash = '/';
+        }
+        return true;
+}
+
+int log_file_open(const char *path, const char *banner)
+{
+        const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+        int fd = open(path, flags, 0644);
+
+        if (fd < 0 && errno == ENOENT && make_directory_of(path))
+                fd = open(path, flags, 0644);
+        if (fd >= 0 && *banner) {
+                char line[PIPE_BUF];
+                size_t len = strnlen(banner, sizeof line - 1);
+
+                memcpy(line, banner, len);
+                line[len] = '\n';
+                (void)!write(fd, line, len + 1); /* a full disk must not keep the member from running */
+        }
+        return fd;
+}
+
+void log_file_say(int fd, const char *text)
+{
+        char line[PIPE_BUF];
+        int len = snprintf(line, sizeof line, "paddle: %.2000s\n", text);
+
+        (void)!write(fd, line, (size_t)len); /* the log is best effort */
+}
+
+/* The line that stands at the cap; its length is the same each time. */
+static int notice(int64_t max, char *line, size_t size)
+{
+        return snprintf(line, size,
+                        "\npaddle: this log has reached its limit of %lld bytes; what follows is dropped, "
+                        "but for the end\n",
+                        (long long)max);
+}
+
+bool log_file_cap(int fd, int64_t max, bool *cut)
+{
+        char line[256];
+        int len = notice(max, line, sizeof line);
+        struct stat status;
+
+        if (fstat(fd, &status) < 0 || status.st_size <= max + (*cut ? len + LOG_TAIL : 0))
+                return *cut;
+        if (!*cut) {
+                if (ftruncate(fd, max) < 0 || write(fd, line, (size_t)len) != len)
+                        return false; /* tried again at the next look */
+                *cut = true;
+        } else if (status.st_size > max + len + 16 * LOG_TAIL) {
+                (void)!ftruncate(fd, max + len);
+        }
+        return true;
+}
+
+/* The notice at the cap and behind it the last LOG_TAIL bytes. The member's descriptor appends wherever it is
+ * told to write, so this needs one that does not. */
+static void keep_tail(int fd, off_t max, off_t size)
+{
+        char path[40], chunk[8192];
+        int len = notice(max, chunk, sizeof chunk), out;
+        off_t from = size - LOG_TAIL, to = max + len;
+        ssize_t got;
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        out = open(path, O_WRONLY | O_CLOEXEC);
+        if (out < 0 || pwrite(out, chunk, (size_t)len, max) != len)
+                goto out;
+        while ((got = pread(fd, chunk, sizeof chunk, from)) > 0 &&
+               pwrite(out, chunk, (size_t)got, to) == got) {
+                from += got;
+                to += got;
+        }
+        (void)!ftruncate(out, to);
+out:
+        if (out >= 0)
+                close(out);
+}
+
+void log_file_finish(int fd, int64_t max)
+{
+        char line[256];
+        int len = notice(max, line, sizeof line);
+        struct stat status;
+
+        if (fstat(fd, &status) == 0 && status.st_size > max + len + LOG_TAIL)
+                keep_tail(fd, max, status.st_size);
+}

@@ -1,0 +1,27 @@
+/* The log file of a member. The member writes it itself (O_APPEND); nobody stands between. What is here opens
+ * it, adds the platform's own lines, and keeps it below its cap.
+ *
+ * The cap is not RLIMIT_FSIZE, which would stop the member's models too. Its keeper looks at the size: what
+ * goes beyond the cap is cut off again, after a line that says so, and at the end the last LOG_TAIL bytes
+ * written before the end are kept behind that line, so that a traceback is not lost. Bytes below the cap
+ * never move: a reader's offset stays true. No GLib. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LOG_TAIL = 64 * 1024 };
+
+/* Opens or makes the file, and its directories; writes `banner` and a newline unless it is empty. -1 with
+ * errno. */
+int log_file_open(const char *path, const char *banner);
+
+/* "paddle: TEXT" as a line. */
+void log_file_say(int fd, const char *text);
+
+/* Cuts the file to `max` bytes and the notice when it has grown much beyond; true once it has. *cut
+ * remembers. */
+bool log_file_cap(int fd, int64_t max, bool *cut);
+
+/* The member is gone: keeps the notice and the tail, and nothing between. */
+void log_file_finish(int fd, int64_t max);

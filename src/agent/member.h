@@ -1,0 +1,10 @@
+/* The member's side of its start: from the fork in the keeper to execvp. No GLib. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "agent/keeper.h"
+
+/* Waits on `gate` for the keeper's word, then becomes the member. What fails is written to `gate` as a
+ * sentence; the end of file there means that the member runs. Dies with the keeper at any time. */
+_Noreturn void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper);

@@ -1,0 +1,152 @@
+/* The `start` line (see request.h). */
+#include "agent/request.h"
+
+#include <string.h>
+
+#include "agent/record.h"
+#include "base/err.h"
+
+enum {
+        WORDS_MAX = 1 << 20, /* a line of 2 MiB holds fewer */
+        LINE_MAX_BYTES = 2 << 20,
+        BINDS_MAX = 256,
+        GRACE_MAX_MS = 7 * 24 * 3600 * 1000,
+};
+
+bool task_name_is_valid(const char *name)
+{
+        gsize len = strlen(name);
+
+        return len > 0 && len < TASK_NAME_SIZE && name[0] != '.' &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == len;
+}
+
+static bool only_strings(const json_t *list, const char *name, GError **error)
+{
+        gsize i;
+        json_t *item;
+
+        json_array_foreach(list, i, item) if (!json_is_string(item)) return err_set(error, ERR_INVALID,
+                                                                                    "%s[%" G_GSIZE_FORMAT
+                                                                                    "] is not a string",
+                                                                                    name, i);
+        return true;
+}
+
+static bool get_strings(const json_t *object, const char *name, gsize max, json_t **ret, GError **error)
+{
+        return json_get_array(object, "", name, max, ret, error) &&
+               (!*ret || only_strings(*ret, name, error));
+}
+
+static bool get_texts(const json_t *object, StartRequest *ret, GError **error)
+{
+        const struct {
+                const char *name;
+                gsize max;
+                const char **ret;
+        } texts[] = {
+                { "dir", RECORD_READY_MAX - 1, &ret->dir },
+                { "log", RECORD_READY_MAX - 1, &ret->log },
+                { "banner", 4000, &ret->banner },
+                { "ready_file", RECORD_READY_MAX - 1, &ret->ready_file },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+                if (!json_get_string(object, "", texts[i].name, texts[i].max, texts[i].ret, error))
+                        return false;
+        return true;
+}
+
+static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
+{
+        const struct {
+                const char *name;
+                gint64 max, *ret;
+        } numbers[] = {
+                { "cpu_milli", 1000000000, &ret->limits.cpu_milli },
+                { "cpu_weight_milli", 1000000000, &ret->limits.cpu_weight_milli },
+                { "memory", G_MAXINT64 / 2, &ret->limits.memory },
+                { "processes", 4194304, &ret->limits.processes },
+                { "log_bytes", G_MAXINT64 / 2, &ret->log_bytes },
+                { "grace_ms", GRACE_MAX_MS, &ret->grace_ms },
+                { "ready_port", 65535, &ret->ready_port },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+                if (!json_get_int(object, "", numbers[i].name, 0, numbers[i].max, numbers[i].ret, error))
+                        return false;
+        return true;
+}
+
+bool start_request_parse(const json_t *object, StartRequest *ret, GError **error)
+{
+        const char *task = NULL;
+
+        *ret = (StartRequest){ 0 };
+        if (!json_get_string(object, "", "task", LINE_MAX_BYTES, &task, error))
+                return false;
+        if (!task)
+                return err_set(error, ERR_INVALID, "'start' names no task");
+        ret->task = task;
+        if (!task_name_is_valid(task))
+                return err_set(error, ERR_INVALID,
+                               "task '%.200s' is not a name of [a-z0-9.-] with at most %d bytes", task,
+                               TASK_NAME_SIZE - 1);
+        if (!get_texts(object, ret, error) || !get_numbers(object, ret, error) ||
+            !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
+            !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
+            !get_strings(object, "binds", BINDS_MAX, &ret->binds, error))
+                return false;
+        if (json_array_size(ret->argv) == 0 || !*json_string_value(json_array_get(ret->argv, 0)))
+                return err_set(error, ERR_INVALID, "task '%s': argv names no program", task);
+        if (!ret->dir || !ret->log || ret->dir[0] != '/' || ret->log[0] != '/')
+                return err_set(error, ERR_INVALID, "task '%s': dir and log must be absolute paths", task);
+        if (json_array_size(ret->binds) % 2 != 0)
+                return err_set(error, ERR_INVALID, "task '%s': binds are not pairs of source and target",
+                               task);
+        return true;
+}
+
+static void add_text(GByteArray *message, const char *text)
+{
+        g_byte_array_append(message, (const guint8 *)(text ? text : ""), text ? (guint)strlen(text) + 1 : 1);
+}
+
+static guint32 add_list(GByteArray *message, const json_t *list)
+{
+        gsize i;
+        json_t *item;
+
+        json_array_foreach(list, i, item) add_text(message, json_string_value(item));
+        return (guint32)json_array_size(list);
+}
+
+GByteArray *start_request_pack(const StartRequest *request, guint64 id, int slot_number, const Slot *slot)
+{
+        WireSpawn head = {
+                .id = id,
+                .slot = slot_number,
+                .slot_v2 = slot->v2,
+                .ready_port = (int32_t)request->ready_port,
+                .limits = request->limits,
+                .log_bytes = request->log_bytes,
+                .grace_ms = request->grace_ms,
+        };
+        GByteArray *message = g_byte_array_sized_new(4096);
+        const char *const texts[] = { request->task, request->dir, request->log, request->banner,
+                                      request->ready_file };
+
+        G_STATIC_ASSERT(G_N_ELEMENTS(texts) == WIRE_SLOT_DIRS);
+        g_byte_array_append(message, (const guint8 *)&head, sizeof head);
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+                add_text(message, texts[i]);
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                add_text(message, slot->dir[i]);
+        head.n_argv = add_list(message, request->argv);
+        head.n_env = add_list(message, request->env);
+        head.n_binds = add_list(message, request->binds);
+        head.payload = message->len - (guint32)sizeof head;
+        memcpy(message->data, &head, sizeof head);
+        return message;
+}

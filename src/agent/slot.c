@@ -1,0 +1,386 @@
+/* The files of a cgroup slot (see slot.h): one table of names per version, and small reads and writes. */
+#include "agent/slot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+        PATH_SIZE = 512,         /* a mount point, "/paddle/<id>/slot-N" and a file name */
+        CPU_PERIOD_US = 100000,  /* the kernel's default period */
+        CPU_QUOTA_MIN_US = 1000, /* the least that the kernel takes */
+        CACHE_KEPT_MAX =
+                16 * 1024 * 1024 /* page cache of the last member that may stay charged to a pooled slot */
+};
+
+static bool path_of(const Slot *slot, SlotController controller, const char *file, char ret[PATH_SIZE])
+{
+        const char *dir = slot->dir[controller];
+        size_t dir_len = dir ? strlen(dir) : 0, file_len = strlen(file);
+
+        if (dir_len == 0 || dir_len + file_len + 2 > PATH_SIZE) {
+                errno = dir_len ? ENAMETOOLONG : ENOENT;
+                return false;
+        }
+        memcpy(ret, dir, dir_len);
+        ret[dir_len] = '/';
+        memcpy(ret + dir_len + 1, file, file_len + 1);
+        return true;
+}
+
+static int open_file(const Slot *slot, SlotController controller, const char *file, int flags)
+{
+        char path[PATH_SIZE];
+
+        return path_of(slot, controller, file, path) ? open(path, flags | O_CLOEXEC) : -1;
+}
+
+static bool put(const Slot *slot, SlotController controller, const char *file, const char *text)
+{
+        int fd = open_file(slot, controller, file, O_WRONLY);
+        size_t len = strlen(text);
+        bool ok;
+
+        if (fd < 0)
+                return false;
+        ok = write(fd, text, len) == (ssize_t)len;
+        close(fd);
+        return ok;
+}
+
+/* Decimal digits of a number that is not negative, at the end of a buffer: keepers have no need of printf. */
+static char *digits(uint64_t value, char buffer[24])
+{
+        char *at = buffer + 23;
+
+        *at = '\0';
+        do
+                *--at = (char)('0' + value % 10);
+        while ((value /= 10) > 0);
+        return at;
+}
+
+static bool put_number(const Slot *slot, SlotController controller, const char *file, int64_t value)
+{
+        char buffer[24];
+
+        return put(slot, controller, file, digits((uint64_t)value, buffer));
+}
+
+static int64_t leading_number(const char *text)
+{
+        int64_t value = 0;
+
+        for (; *text >= '0' && *text <= '9'; text++) {
+                if (value > (INT64_MAX - 9) / 10)
+                        return INT64_MAX;
+                value = value * 10 + (*text - '0');
+        }
+        return value;
+}
+
+static bool get_text(int fd, char *ret, size_t size)
+{
+        ssize_t got = pread(fd, ret, size - 1, 0);
+
+        if (got < 0)
+                return false;
+        ret[got] = '\0';
+        return true;
+}
+
+/* The number in a file; with `key`, that of the line "key N". -1 when there is none. */
+static int64_t get_number(const Slot *slot, SlotController controller, const char *file, const char *key)
+{
+        char text[1024]; /* cpu.stat and memory.events are below 400 bytes */
+        int fd = open_file(slot, controller, file, O_RDONLY);
+        const char *line = text;
+        bool ok;
+
+        if (fd < 0)
+                return -1;
+        ok = get_text(fd, text, sizeof text);
+        close(fd);
+        if (!ok)
+                return -1;
+        if (!key)
+                return leading_number(text);
+        for (size_t len = strlen(key); line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (strncmp(line, key, len) == 0 && line[len] == ' ')
+                        return leading_number(line + len + 1);
+        }
+        return -1;
+}
+
+static bool is_v2(const Slot *slot, SlotController controller)
+{
+        return slot->v2 & (1u << controller);
+}
+
+/* The weight of v2 (1..10000) for the shares of v1 (2..262144), as container runtimes map them. */
+static int64_t weight_of(int64_t shares)
+{
+        return 1 + (shares - 2) * 9999 / 262142;
+}
+
+static bool limit_cpu(const Slot *slot, const SlotLimits *limits, const char **ret_file)
+{
+        int64_t quota = limits->cpu_milli * CPU_PERIOD_US / 1000,
+                shares = limits->cpu_weight_milli * 1024 / 1000;
+        bool v2 = is_v2(slot, SLOT_CPU);
+
+        quota = quota < CPU_QUOTA_MIN_US ? CPU_QUOTA_MIN_US : quota;
+        shares = shares < 2 ? 2 : shares > 262144 ? 262144 : shares;
+        if (limits->cpu_milli > 0) {
+                *ret_file = v2 ? "cpu.max" : "cpu.cfs_quota_us"; /* one number in cpu.max keeps the period */
+                if (!put_number(slot, SLOT_CPU, *ret_file, quota))
+                        return false;
+        }
+        if (limits->cpu_weight_milli > 0) {
+                *ret_file = v2 ? "cpu.weight" : "cpu.shares";
+                if (!put_number(slot, SLOT_CPU, *ret_file, v2 ? weight_of(shares) : shares))
+                        return false;
+        }
+        return true;
+}
+
+/* A limit on memory without one on swap would only make a member slow, where the machine has swap. */
+static void limit_swap(const Slot *slot, const SlotLimits *limits)
+{
+        if (is_v2(slot, SLOT_MEMORY))
+                (void)put(slot, SLOT_MEMORY, "memory.swap.max", "0");
+        else
+                (void)put_number(slot, SLOT_MEMORY, "memory.memsw.limit_in_bytes", limits->memory);
+}
+
+static bool limit_memory(const Slot *slot, const SlotLimits *limits, const char **ret_file)
+{
+        *ret_file = is_v2(slot, SLOT_MEMORY) ? "memory.max" : "memory.limit_in_bytes";
+        if (!put_number(slot, SLOT_MEMORY, *ret_file, limits->memory))
+                return false;
+        limit_swap(slot, limits); /* absent where the kernel does not account swap */
+        return true;
+}
+
+static bool needs_cpu(const SlotLimits *limits)
+{
+        return limits->cpu_milli > 0 || limits->cpu_weight_milli > 0;
+}
+
+bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file)
+{
+        slot->peak_fd = -1;
+        slot->no_forks = false;
+        if (slot->dir[SLOT_CPU] && needs_cpu(limits) && !limit_cpu(slot, limits, ret_file))
+                return false;
+        if (slot->dir[SLOT_MEMORY] && limits->memory > 0 && !limit_memory(slot, limits, ret_file))
+                return false;
+        *ret_file = "pids.max";
+        if (slot->dir[SLOT_PIDS] && limits->processes > 0 &&
+            !put_number(slot, SLOT_PIDS, *ret_file, limits->processes))
+                return false;
+        if (slot->dir[SLOT_CPUACCT] && is_v2(slot, SLOT_CPUACCT)) {
+                int64_t base = get_number(slot, SLOT_CPUACCT, "cpu.stat", "usage_usec");
+
+                slot->cpu_base = base < 0 ? 0 : (uint64_t)base;
+        }
+        if (slot->dir[SLOT_MEMORY] && is_v2(slot, SLOT_MEMORY)) {
+                slot->peak_fd = open_file(slot, SLOT_MEMORY, "memory.peak", O_RDWR);
+                if (slot->peak_fd >= 0 &&
+                    write(slot->peak_fd, "0", 1) != 1) { /* resettable since Linux 6.12 */
+                        close(slot->peak_fd);
+                        slot->peak_fd = -1;
+                }
+        }
+        return true;
+}
+
+/* True for the first controller that has this directory, so that each is visited once. */
+static bool is_first(const Slot *slot, SlotController controller)
+{
+        if (!slot->dir[controller])
+                return false;
+        for (int i = 0; i < (int)controller; i++)
+                if (slot->dir[i] && strcmp(slot->dir[i], slot->dir[controller]) == 0)
+                        return false;
+        return true;
+}
+
+bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid)
+{
+        for (int i = 0; i < SLOT_CONTROLLERS; i++) {
+                if (!is_first(slot, i) || (i == SLOT_CPU && !is_v2(slot, i) && !needs_cpu(limits)))
+                        continue;
+                if (!put_number(slot, i, "cgroup.procs", pid))
+                        return false;
+        }
+        return true;
+}
+
+static int64_t peak_of(const Slot *slot)
+{
+        char text[32];
+
+        if (!is_v2(slot, SLOT_MEMORY))
+                return get_number(slot, SLOT_MEMORY, "memory.max_usage_in_bytes", NULL);
+        if (slot->peak_fd >= 0)
+                return get_text(slot->peak_fd, text, sizeof text) ? leading_number(text) : -1;
+        return get_number(slot, SLOT_MEMORY, "memory.peak", NULL);
+}
+
+static int64_t cpu_us_of(const Slot *slot)
+{
+        int64_t used;
+
+        if (is_v2(slot, SLOT_CPUACCT)) {
+                used = get_number(slot, SLOT_CPUACCT, "cpu.stat", "usage_usec");
+                return used < 0 ? -1 : used - (int64_t)slot->cpu_base;
+        }
+        used = get_number(slot, SLOT_CPUACCT, "cpuacct.usage", NULL);
+        return used < 0 ? -1 : used / 1000;
+}
+
+void slot_usage(const Slot *slot, SlotUsage *ret)
+{
+        int64_t peak = slot->dir[SLOT_MEMORY] ? peak_of(slot) : -1;
+        int64_t cpu = slot->dir[SLOT_CPUACCT] ? cpu_us_of(slot) : -1;
+
+        if (peak >= 0)
+                ret->peak_memory = peak;
+        if (cpu >= 0)
+                ret->cpu_us = cpu;
+        if (slot->dir[SLOT_MEMORY]) {
+                const char *file = is_v2(slot, SLOT_MEMORY) ? "memory.events" : "memory.oom_control";
+
+                ret->oom = get_number(slot, SLOT_MEMORY, file, "oom_kill") > 0;
+        }
+}
+
+static bool reset_memory(const Slot *slot, const SlotLimits *limits, const SlotUsage *usage)
+{
+        if (is_v2(slot, SLOT_MEMORY)) {
+                if (limits->memory > 0 && !put(slot, SLOT_MEMORY, "memory.max", "max"))
+                        return false;
+                return slot->peak_fd >= 0 && usage->peak_memory <= CACHE_KEPT_MAX;
+        }
+        if (limits->memory > 0) {
+                (void)put(slot, SLOT_MEMORY, "memory.memsw.limit_in_bytes",
+                          "-1"); /* as in limit_swap; it comes first */
+                if (!put(slot, SLOT_MEMORY, "memory.limit_in_bytes", "-1"))
+                        return false;
+        }
+        if (usage->peak_memory > CACHE_KEPT_MAX && !put(slot, SLOT_MEMORY, "memory.force_empty", "0"))
+                return false;
+        return put(slot, SLOT_MEMORY, "memory.max_usage_in_bytes", "0");
+}
+
+static bool reset_cpu(const Slot *slot, const SlotLimits *limits)
+{
+        bool v2 = is_v2(slot, SLOT_CPU);
+
+        if (limits->cpu_milli > 0 &&
+            !put(slot, SLOT_CPU, v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "max" : "-1"))
+                return false;
+        return limits->cpu_weight_milli == 0 ||
+               put(slot, SLOT_CPU, v2 ? "cpu.weight" : "cpu.shares", v2 ? "100" : "1024");
+}
+
+bool slot_reset(Slot *slot, const SlotLimits *limits, const SlotUsage *usage)
+{
+        bool ok = !usage->oom; /* that counter cannot be reset */
+
+        ok = ok && (!slot->dir[SLOT_MEMORY] || reset_memory(slot, limits, usage));
+        ok = ok && (!slot->dir[SLOT_CPU] || reset_cpu(slot, limits));
+        ok = ok && (!slot->dir[SLOT_PIDS] || (limits->processes == 0 && !slot->no_forks) ||
+                    put(slot, SLOT_PIDS, "pids.max", "max"));
+        ok = ok && (!slot->dir[SLOT_CPUACCT] || is_v2(slot, SLOT_CPUACCT) ||
+                    put(slot, SLOT_CPUACCT, "cpuacct.usage", "0"));
+        if (slot->peak_fd >= 0)
+                close(slot->peak_fd);
+        slot->peak_fd = -1;
+        return ok;
+}
+
+/* One pass over cgroup.procs of a controller. */
+static void signal_procs(const Slot *slot, SlotController controller, int signal, int except)
+{
+        int fd = open_file(slot, controller, "cgroup.procs", O_RDONLY);
+        char text[1024];
+        int pid = 0;
+        ssize_t got;
+
+        if (fd < 0)
+                return;
+        while ((got = read(fd, text, sizeof text)) > 0) {
+                for (ssize_t i = 0; i < got; i++) {
+                        if (text[i] >= '0' && text[i] <= '9') {
+                                pid = pid * 10 + (text[i] - '0');
+                                continue;
+                        }
+                        if (pid > 1 && (except < 0 || getpgid(pid) != except))
+                                (void)kill(pid, signal); /* gone already is as good */
+                        pid = 0;
+                }
+        }
+        close(fd);
+}
+
+/* Every process of a slot is in each of its groups but that of v1's cpu, so one controller knows them all. */
+static int any_controller(const Slot *slot)
+{
+        static const SlotController order[] = { SLOT_PIDS, SLOT_MEMORY, SLOT_CPUACCT, SLOT_CPU };
+
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (slot->dir[order[i]])
+                        return order[i];
+        return -1;
+}
+
+void slot_signal(const Slot *slot, int signal, int except)
+{
+        int controller = any_controller(slot);
+
+        if (controller >= 0)
+                signal_procs(slot, controller, signal, except);
+}
+
+void slot_kill(Slot *slot)
+{
+        int controller = any_controller(slot);
+
+        if (controller < 0)
+                return;
+        if (is_v2(slot, controller) && put(slot, controller, "cgroup.kill", "1"))
+                return;
+        if (slot->dir[SLOT_PIDS] && !slot->no_forks)
+                slot->no_forks = put(slot, SLOT_PIDS, "pids.max", "0"); /* or a pass could be outrun */
+        signal_procs(slot, controller, SIGKILL, -1);
+}
+
+bool slot_finds_processes(const Slot *slot)
+{
+        return any_controller(slot) >= 0;
+}
+
+bool slot_make(const Slot *slot)
+{
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (is_first(slot, i) && mkdir(slot->dir[i], 0755) < 0 && errno != EEXIST)
+                        return false;
+        return true;
+}
+
+bool slot_remove(const Slot *slot)
+{
+        bool ok = true;
+
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (is_first(slot, i) && rmdir(slot->dir[i]) < 0 && errno != ENOENT)
+                        ok = false;
+        return ok;
+}

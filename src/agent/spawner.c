@@ -1,0 +1,246 @@
+/* paddle-spawner: forks a keeper for each request of the agent. Static, single-threaded and without a heap,
+ * because every keeper is a copy of it. It is started by the agent with WIRE_SOCKET_FD, WIRE_LOCK_FD and
+ * WIRE_TASKS_FD, and ends when the agent's end of the socket is gone; keepers stay. It holds the agent's lock
+ * until then, so that no new agent begins while requests of the old one may still be carried out. Keepers are
+ * reaped by the kernel (SIGCHLD is ignored); the agent learns of their end from pidfds, which are made by the
+ * clone itself and so never name another process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/keeper.h"
+#include "agent/record.h"
+
+enum { MEMORY_SIZE = sizeof(WireSpawn) + WIRE_INLINE_MAX };
+
+static char boot_id[40];
+
+static void reply(const WireReply *what, int pidfd)
+{
+        struct iovec part = { (void *)what, what->text[0] ? sizeof *what : offsetof(WireReply, text) };
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control = { 0 };
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+        if (pidfd >= 0) {
+                struct cmsghdr *header;
+
+                message.msg_control = control.bytes;
+                message.msg_controllen = sizeof control.bytes;
+                header = CMSG_FIRSTHDR(&message);
+                header->cmsg_level = SOL_SOCKET;
+                header->cmsg_type = SCM_RIGHTS;
+                header->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
+        }
+        (void)sendmsg(WIRE_SOCKET_FD, &message, MSG_NOSIGNAL); /* without an agent the next receive ends us */
+}
+
+static void refuse(uint64_t id, const char *what, int err)
+{
+        WireReply refusal = { .id = id, .kind = WIRE_REFUSED };
+        const char *why = strerrordesc_np(err);
+        size_t len = strnlen(what, sizeof refusal.text / 2);
+
+        memcpy(refusal.text, what, len);
+        memcpy(refusal.text + len, ": ", 2);
+        memcpy(refusal.text + len + 2, why, strnlen(why, sizeof refusal.text / 2 - 3));
+        reply(&refusal, -1);
+}
+
+/* Skips `n` strings; NULL when the text ends before. */
+static const char *skip(const char *at, const char *end, uint32_t n)
+{
+        for (; n > 0 && at; n--) {
+                const char *nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
+
+                at = nul ? nul + 1 : NULL;
+        }
+        return at;
+}
+
+static bool lay_out(Spawn *spawn, const char *strings)
+{
+        const WireSpawn *head = spawn->head;
+        const char *end = strings + head->payload, *at = strings;
+
+        for (int i = 0; i < WIRE_STRINGS && at; i++) {
+                spawn->strings[i] = at;
+                at = skip(at, end, 1);
+        }
+        spawn->argv = at;
+        at = skip(at, end, head->n_argv);
+        spawn->env = at;
+        at = skip(at, end, head->n_env);
+        spawn->binds = at;
+        return skip(at, end, head->n_binds) == end && head->n_argv > 0;
+}
+
+/* Maps or finds the strings of a request of `len` bytes. */
+static bool read_request(Spawn *spawn, size_t len)
+{
+        const WireSpawn *head = spawn->head;
+        struct stat status;
+
+        if (!head->by_memfd)
+                return len == sizeof *head + head->payload && lay_out(spawn, (const char *)(head + 1));
+        if (spawn->memfd < 0 || head->payload > WIRE_PAYLOAD_MAX || fstat(spawn->memfd, &status) < 0 ||
+            status.st_size < (off_t)head->payload)
+                return false;
+        spawn->big_size = head->payload;
+        spawn->big = mmap(NULL, spawn->big_size, PROT_READ, MAP_PRIVATE, spawn->memfd, 0);
+        if (spawn->big == MAP_FAILED) {
+                spawn->big = NULL;
+                return false;
+        }
+        return lay_out(spawn, spawn->big);
+}
+
+/* Takes the task's lock. The descriptor, or -1 after the agent has been told why not. */
+static int claim(const Spawn *spawn)
+{
+        WireReply taken = { .id = spawn->head->id };
+        RecordStarted started;
+        RecordEnd end;
+        int fd = openat(WIRE_TASKS_FD, spawn->strings[WIRE_TASK], O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                        0600);
+
+        if (fd < 0) {
+                refuse(spawn->head->id, "cannot open its state file", errno);
+                return -1;
+        }
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                taken.kind = WIRE_BUSY;
+        else if (record_read_started(fd, &started) || record_read_end(fd, &end))
+                taken.kind = WIRE_KNOWN;
+        else
+                return fd;
+        reply(&taken, -1);
+        close(fd);
+        return -1;
+}
+
+static pid_t fork_with_pidfd(int *ret_pidfd)
+{
+        struct clone_args args = {
+                .flags = CLONE_PIDFD,
+                .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+                .exit_signal = SIGCHLD,
+        };
+        long pid = syscall(SYS_clone3, &args, sizeof args);
+
+        return (pid_t)pid;
+}
+
+static void spawn_keeper(Spawn *spawn)
+{
+        int state_fd = claim(spawn), pidfd = -1;
+        WireReply spawned = { .id = spawn->head->id, .kind = WIRE_SPAWNED };
+
+        if (state_fd < 0)
+                return;
+        spawned.keeper = fork_with_pidfd(&pidfd);
+        if (spawned.keeper == 0) {
+                close(WIRE_LOCK_FD);
+                close(WIRE_TASKS_FD);
+                keeper_run(spawn, state_fd, WIRE_SOCKET_FD, boot_id);
+        }
+        if (spawned.keeper < 0)
+                refuse(spawn->head->id, "cannot fork a keeper", errno);
+        else
+                reply(&spawned, pidfd);
+        if (pidfd >= 0)
+                close(pidfd);
+        close(state_fd);
+}
+
+/* One request into `memory`. False at the end of the agent. */
+static bool receive(void *memory, size_t *ret_len, int *ret_memfd)
+{
+        struct iovec part = { memory, MEMORY_SIZE };
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control;
+        struct msghdr message = {
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = control.bytes,
+                .msg_controllen = sizeof control.bytes,
+        };
+        ssize_t got;
+
+        do
+                got = recvmsg(WIRE_SOCKET_FD, &message, MSG_CMSG_CLOEXEC);
+        while (got < 0 && errno == EINTR);
+        if (got <= 0)
+                return false;
+        *ret_memfd = -1;
+        for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
+                if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+                        memcpy(ret_memfd, CMSG_DATA(header), sizeof *ret_memfd);
+        *ret_len = (size_t)got;
+        return true;
+}
+
+static void prepare(void)
+{
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+        sigset_t all;
+        int null = open("/dev/null", O_RDWR), fd;
+
+        sigfillset(&all); /* what is meant for the agent's group is not for us, and keepers wait for signals
+                             in this mask */
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);
+        (void)sigaction(SIGCHLD, &ignore, NULL);
+        if (null >= 0)
+                for (int i = 0; i <= 2; i++)
+                        (void)dup2(null, i);
+        for (int i = WIRE_SOCKET_FD; i <= WIRE_TASKS_FD; i++)
+                (void)fcntl(i, F_SETFD, FD_CLOEXEC);
+        (void)close_range(WIRE_TASKS_FD + 1, ~0u, 0);
+        (void)!chdir("/"); /* pins no directory */
+        fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+                (void)!read(fd, boot_id, 36);
+                close(fd);
+        }
+}
+
+int main(void)
+{
+        void *memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        size_t len;
+        int memfd;
+
+        if (memory == MAP_FAILED || fcntl(WIRE_TASKS_FD, F_GETFD) < 0)
+                _exit(2); /* not started by an agent */
+        prepare();
+        while (receive(memory, &len, &memfd)) {
+                Spawn spawn = {
+                        .head = memory, .memory = memory, .memory_size = MEMORY_SIZE, .memfd = memfd
+                };
+
+                if (len < sizeof *spawn.head)
+                        _exit(2); /* not our agent */
+                if (read_request(&spawn, len))
+                        spawn_keeper(&spawn);
+                else
+                        refuse(spawn.head->id, "the agent's request cannot be read", EPROTO);
+                if (spawn.big)
+                        (void)munmap(spawn.big, spawn.big_size);
+                if (memfd >= 0)
+                        close(memfd);
+        }
+        _exit(0);
+}

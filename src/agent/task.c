@@ -1,0 +1,101 @@
+/* Tasks and their report lines (see task.h). */
+#include "agent/task.h"
+
+#include <unistd.h>
+
+Task *task_new(const char *name, guint64 id)
+{
+        Task *task = g_new0(Task, 1);
+
+        g_strlcpy(task->name, name, sizeof task->name);
+        task->id = id;
+        task->pidfd = -1;
+        task->slot = -1;
+        task->stop_ms = -1;
+        return task;
+}
+
+void task_free(Task *task)
+{
+        if (!task)
+                return;
+        if (task->pidfd >= 0)
+                close(task->pidfd);
+        g_free(task->ready_file);
+        g_free(task->end.text);
+        if (task->request)
+                g_bytes_unref(task->request);
+        g_free(task);
+}
+
+static void add_quoted(GString *line, const char *text)
+{
+        g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
+
+        g_string_append_c(line, '"');
+        for (const unsigned char *c = (const unsigned char *)valid; *c; c++) {
+                if (*c == '"' || *c == '\\')
+                        g_string_append_printf(line, "\\%c", *c);
+                else if (*c < 0x20)
+                        g_string_append_printf(line, "\\u%04x", *c);
+                else
+                        g_string_append_c(line, (char)*c);
+        }
+        g_string_append_c(line, '"');
+}
+
+void task_format_started(const Task *task, GString *line)
+{
+        g_string_append_printf(line,
+                               "{\"op\":\"started\",\"task\":\"%s\",\"pid\":%d,\"time\":%" G_GINT64_FORMAT
+                               "}\n",
+                               task->name, task->member, task->started_ms);
+}
+
+void task_format_ready(const Task *task, GString *line)
+{
+        g_string_append_printf(line, "{\"op\":\"ready\",\"task\":\"%s\",\"time\":%" G_GINT64_FORMAT "}\n",
+                               task->name, task->ready_ms);
+}
+
+void task_format_failed(const char *name, const char *text, GString *line)
+{
+        g_string_append(line, "{\"op\":\"failed\",\"task\":");
+        add_quoted(line, name);
+        g_string_append(line, ",\"text\":");
+        add_quoted(line, text);
+        g_string_append(line, "}\n");
+}
+
+static void format_lost(const char *name, const char *text, gint64 time, GString *line)
+{
+        g_string_append(line, "{\"op\":\"lost\",\"task\":");
+        add_quoted(line, name);
+        g_string_append(line, ",\"text\":");
+        add_quoted(line, text);
+        g_string_append_printf(line, ",\"time\":%" G_GINT64_FORMAT "}\n", time);
+}
+
+void task_format_unknown(const char *name, gint64 now, GString *line)
+{
+        format_lost(name, "the agent does not know this task", now, line);
+}
+
+void task_format_end(const Task *task, GString *line)
+{
+        const TaskEnd *end = &task->end;
+
+        if (end->kind == END_FAILED) {
+                task_format_failed(task->name, end->text, line);
+        } else if (end->kind == END_LOST) {
+                format_lost(task->name, end->text, end->time_ms, line);
+        } else {
+                g_string_append_printf(
+                        line,
+                        "{\"op\":\"exited\",\"task\":\"%s\",\"exit_code\":%d,\"signal\":%d,\"oom\":%s,"
+                        "\"time\":%" G_GINT64_FORMAT ",\"peak_memory\":%" G_GINT64_FORMAT
+                        ",\"cpu_us\":%" G_GINT64_FORMAT "}\n",
+                        task->name, end->exit_code, end->signal, end->oom ? "true" : "false", end->time_ms,
+                        end->peak_memory, end->cpu_us);
+        }
+}

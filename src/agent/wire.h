@@ -1,0 +1,64 @@
+/* What agent and spawner say to each other over their SOCK_SEQPACKET pair: one message is one struct. A spawn
+ * request is a WireSpawn and its strings, inline or, above WIRE_INLINE_MAX, in a memfd that comes with the
+ * message. Both ends are built together and start together, so there is no versioning. No GLib: the spawner
+ * reads this. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/slot.h"
+
+enum {
+        WIRE_INLINE_MAX = 24 * 1024, /* well below the socket's buffer, so that several requests wait in it */
+        WIRE_PAYLOAD_MAX = 6 * 1024 * 1024, /* a 2 MiB line of one-byte strings, each with its NUL */
+        WIRE_TEXT_MAX = 512,
+        WIRE_SOCKET_FD = 3, /* descriptors a spawner is started with */
+        WIRE_LOCK_FD = 4,
+        WIRE_TASKS_FD = 5,
+};
+
+/* The fixed strings of a request, in this order; then argv, env, binds. Each ends in NUL; absent is empty. */
+typedef enum {
+        WIRE_TASK,
+        WIRE_DIR,
+        WIRE_LOG,
+        WIRE_BANNER,
+        WIRE_READY_FILE,
+        WIRE_SLOT_DIRS,
+        WIRE_STRINGS = WIRE_SLOT_DIRS + SLOT_CONTROLLERS
+} WireString;
+
+typedef struct {
+        uint64_t id;
+        uint32_t payload;  /* bytes of strings */
+        uint32_t by_memfd; /* they are in the descriptor that came along */
+        uint32_t n_argv, n_env, n_binds;
+        int32_t slot;     /* -1: none */
+        uint32_t slot_v2; /* bit per controller */
+        int32_t ready_port;
+        SlotLimits limits;
+        int64_t log_bytes, grace_ms;
+} WireSpawn;
+
+typedef enum {
+        WIRE_SPAWNED = 1, /* keeper; its pidfd comes along */
+        WIRE_BUSY,        /* somebody holds the task's lock: it is kept already */
+        WIRE_KNOWN,       /* its state file has a `started` or `end` record */
+        WIRE_REFUSED,     /* no keeper could be made; text */
+        WIRE_STARTED,     /* from the keeper itself: member, time_ms */
+} WireKind;
+
+typedef struct {
+        uint64_t id;
+        int32_t kind;
+        int32_t keeper, member;
+        int32_t reserved;
+        int64_t time_ms;
+        char text[WIRE_TEXT_MAX];
+} WireReply;
+
+/* The signal that asks a keeper to stop its member, with the grace in milliseconds as its value (sigqueue).
+ */
+#define WIRE_STOP_SIGNAL (SIGRTMIN + 4)
