@@ -1,0 +1,405 @@
+"""The figures of the platform beside those of its peers, measured in one run: bench/run [NAME...]."""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from slurm import Slurm
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "t"))
+os.environ.setdefault("PADDLE_BIN", str(ROOT / "build/bin"))
+from conftest import Server, wait_for  # noqa: E402
+
+BIN, TOOLS = ROOT / "build/bin", ROOT / "build/bench"
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+TRUE_JOB = json.dumps({"command": ["true"], "roles": [{"name": "worker", "replicas": 1, "cpu": "100m"}]})
+
+
+class Scratch:
+    """A server of its own for one bench."""
+
+    def __init__(self, *options):
+        self.options = options
+
+    def __enter__(self):
+        self.dir = tempfile.TemporaryDirectory(prefix="bench-")
+        self.server = Server(pathlib.Path(self.dir.name) / "state", *self.options).start()
+        return self.server
+
+    def __exit__(self, *exc):
+        self.server.destroy()
+        self.dir.cleanup()
+
+
+def spread(values):
+    """Median, minimum and maximum of several rounds."""
+    return {
+        "median": round(statistics.median(values), 3),
+        "min": round(min(values), 3),
+        "max": round(max(values), 3),
+        "rounds": len(values),
+    }
+
+
+def load(server, connections, count, method, path, body=""):
+    done = subprocess.run(
+        [TOOLS / "load", server.socket, str(connections), str(count), method, path, body],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def open_jobs(server):
+    return server.get("/v1/info").json["jobs"]["open"]
+
+
+def job_rate():
+    """Jobs of `true` from the first submit to the last end, durable, each with its own log and status."""
+    spawn, rate = [], []
+    count = 3000
+    with Scratch("--cpus", "0.8") as server:  # 8 in flight, as the bare loop has
+        load(server, 8, 300, "POST", "/v1/jobs", TRUE_JOB)
+        wait_for(lambda: open_jobs(server) == 0, 120)
+        for _ in range(ROUNDS):
+            spawn.append(
+                float(
+                    subprocess.run(
+                        [TOOLS / "spawn", str(count), "8", "true"], capture_output=True, text=True, check=True
+                    ).stdout
+                )
+            )
+            start = time.monotonic()
+            done = load(server, 8, count, "POST", "/v1/jobs", TRUE_JOB)
+            assert done["bad"] == 0, done
+            wait_for(lambda: open_jobs(server) == 0, 120)
+            rate.append(count / (time.monotonic() - start))
+        finished = server.get("/metrics").body.decode()
+        assert f"paddle_jobs_succeeded_total {300 + ROUNDS * count}\n" in finished, "not every job succeeded"
+    with Slurm() as slurm:
+        peer = [slurm.rate(300) for _ in range(max(2, ROUNDS // 2))]
+    ratios = [a / b for a, b in zip(rate, spawn)]
+    return {
+        "jobs per second": spread(rate),
+        "bare posix_spawn per second": spread(spawn),
+        "Slurm jobs per second": spread(peer),
+        "of bare spawn (bar 0.30)": spread(ratios),
+        "of Slurm (bar 15)": {"median": round(statistics.median(rate) / statistics.median(peer), 1)},
+    }
+
+
+def submit_latency():
+    """`paddle submit -- true` from its start to the member's start, on a free machine; beside `srun true` and `curl --version`."""
+    ours, srun, command = [], [], []
+    with Scratch("--cpus", "8") as server, tempfile.TemporaryDirectory() as empty:
+        environment = {**os.environ, "PADDLE_SERVER": server.url, "HOME": empty}
+        for i in range(60 * max(1, ROUNDS // 2)):
+            start = time.time()
+            done = subprocess.run(
+                [BIN / "paddle", "submit", "--", "true"],
+                cwd=empty,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            command.append((time.time() - start) * 1000)
+            job = server.wait(done.stdout.split()[0])
+            if i >= 5:
+                ours.append(parse_time(job["running_at"]) * 1000 - start * 1000)
+    curl = [timed(["curl", "--version"]) for _ in range(20)]
+    with Slurm() as slurm:
+        srun = slurm.srun_ms(15)
+    ours.sort()
+    return {
+        "to running ms p50 (bar 15)": round(ours[len(ours) // 2], 2),
+        "to running ms p99 (bar 50)": round(ours[len(ours) * 99 // 100], 2),
+        "command ms": spread(command),
+        "srun true ms": spread(srun),
+        "curl --version ms": spread(curl),
+        "of srun (bar 0.33)": round(ours[len(ours) // 2] / statistics.median(srun), 3),
+    }
+
+
+def parse_time(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def timed(command):
+    start = time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return (time.monotonic() - start) * 1000
+
+
+def durable_submits():
+    """POST /v1/jobs over 8 keep-alive connections while nothing can start."""
+    rates, p99 = [], []
+    with Scratch("--cpus", "1") as server:
+        server.submit(["sleep", "600"], roles=[{"name": "worker", "replicas": 1, "cpu": "1"}], grace="1s")
+        for _ in range(ROUNDS):
+            done = load(server, 8, 8000, "POST", "/v1/jobs", TRUE_JOB)
+            assert done["bad"] == 0, done
+            rates.append(done["rate"])
+            p99.append(done["p99_ms"])
+        subprocess.run(["kill", "-9", str(server.process.pid)], check=True)
+        server.process.wait()
+        server.start()
+        assert open_jobs(server) == 1 + 8000 * ROUNDS, "an acknowledged job is missing after kill -9"
+        kill_open(server)
+    return {"per second (bar 8000)": spread(rates), "p99 ms": spread(p99)}
+
+
+def kill_open(server):
+    """Cancels everything quickly: the scratch directory goes anyway."""
+    for _ in range(2):
+        page = server.get("/v1/jobs?limit=1000&state=running,starting").json["items"]
+        for job in page:
+            server.request("DELETE", f"/v1/jobs/{job['id']}")
+    server.kill()
+    server.destroy = lambda: None
+
+
+def wrk(url, connections=16, seconds=4, lua=None):
+    command = ["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", *(["-s", lua] if lua else []), url]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "Non-2xx" not in out, out
+    return float(next(line for line in out.splitlines() if "Requests/sec" in line).split()[1])
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def get_rate():
+    """GET /v1/jobs/NAME over TCP with a token, beside nginx serving a file of that size."""
+    port, nginx_port = free_port(), free_port()
+    with Scratch("--cpus", "4") as server:
+        server.stop()
+        server.options = ("--cpus", "4", "--listen", f"127.0.0.1:{port}")
+        server.start()
+        job = server.submit(["sleep", "600"], name="steady", grace="1s")
+        server.wait(job["id"], "running")
+        token = server.post("/v1/tokens", {}).json["token"]
+        size = len(server.get("/v1/jobs/steady").body)
+        base = pathlib.Path(server.state)
+        (base / "www").mkdir()
+        (base / "www" / "job").write_bytes(b"x" * size)
+        config = base / "nginx.conf"
+        config.write_text(
+            f"worker_processes 2; pid {base}/nginx.pid; error_log {base}/nginx.log; user root; daemon off;\n"
+            "events { worker_connections 1024; }\n"
+            f"http {{ access_log off; keepalive_requests 100000000; server {{ listen 127.0.0.1:{nginx_port}; root {base}/www; }} }}\n"
+        )
+        lua = base / "token.lua"
+        lua.write_text(f'wrk.headers["Authorization"] = "Bearer {token}"\n')
+        nginx = subprocess.Popen(["nginx", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: socket.socket().connect_ex(("127.0.0.1", nginx_port)) == 0)
+            ours, peer = [], []
+            for _ in range(ROUNDS):
+                ours.append(wrk(f"http://127.0.0.1:{port}/v1/jobs/steady", lua=str(lua)))
+                peer.append(wrk(f"http://127.0.0.1:{nginx_port}/job"))
+        finally:
+            nginx.terminate()
+            nginx.wait()
+    ratios = [a / b for a, b in zip(ours, peer)]
+    return {
+        "per second (bar 30000)": spread(ours),
+        "nginx per second": spread(peer),
+        "of nginx (bar 0.33)": spread(ratios),
+        "bytes": size,
+    }
+
+
+def private_kb(pid):
+    fields = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(
+        int(line.split()[1]) for line in fields.splitlines() if line.startswith(("Private_Clean", "Private_Dirty"))
+    )
+
+
+def processes(server):
+    """{kind: [pids]} of the server's own programs."""
+    found = {"paddled": [server.process.pid], "paddle-agent": [], "paddle-spawner": []}
+    agent = server.agent_pid()
+    found["paddle-agent"] = [agent] if agent else []
+    children = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
+            children.setdefault(int(rest[1]), []).append((int(entry.name), name))
+    spawners = [pid for pid, _ in children.get(agent, [])]
+    found["paddle-spawner"] = spawners
+    found["keeper"] = [pid for spawner in spawners for pid, _ in children.get(spawner, [])]
+    return found
+
+
+def memory():
+    """Private memory (smaps_rollup): idle, per queued job, per running member with its keeper."""
+    with Scratch("--cpus", "1") as server:
+        wait_for(server.agent_pid)
+        idle = sum(private_kb(pid) for pids in processes(server).values() for pid in pids)
+        server.submit(["sleep", "600"], roles=[{"name": "worker", "replicas": 1, "cpu": "1"}], grace="1s")
+        load(server, 8, 2000, "POST", "/v1/jobs", TRUE_JOB)
+        before = private_kb(server.process.pid)
+        load(server, 8, 20000, "POST", "/v1/jobs", TRUE_JOB)
+        per_job = (private_kb(server.process.pid) - before) / 20000
+        kill_open(server)
+    with Scratch("--cpus", "400") as server:
+        members = 100
+        spec = [{"name": "worker", "replicas": members, "cpu": "1"}]
+        warm = server.submit(["sleep", "600"], roles=spec, grace="1s")
+        server.wait(warm["id"], "running")
+        before = sum(private_kb(pid) for pids in processes(server).values() for pid in pids)
+        job = server.submit(["sleep", "600"], roles=spec, grace="1s")
+        server.wait(job["id"], "running")
+        after = sum(private_kb(pid) for pids in processes(server).values() for pid in pids)
+        per_member = (after - before) / members
+    return {
+        "idle MB, server, agent, spawner (bar 25)": round(idle / 1024, 1),
+        "per queued job KB (bar 2.5)": round(per_job, 2),
+        "per running member KB (bar 400)": round(per_member, 1),
+    }
+
+
+def start_time():
+    """From exec of paddled to ready, with 100,000 finished and 10,000 open jobs."""
+    times = []
+    with Scratch("--cpus", "64") as server:
+        batch = 0
+        job = server.submit(
+            ["sleep", "600"], roles=[{"name": "worker", "replicas": 1, "cpu": "64"}], grace="1s", name="blocker"
+        )
+        server.wait(job["id"], "running")
+        load(server, 8, 10000, "POST", "/v1/jobs", TRUE_JOB)
+        server.stop()
+        batch = fill_finished(server.state / "paddle.db", 100000)
+        for _ in range(ROUNDS):
+            start = time.monotonic()
+            server.start(wait=False)
+            wait_for(lambda: ready(server), 60)
+            times.append(time.monotonic() - start)
+            assert open_jobs(server) == 10001
+            server.stop()
+        server.start()
+        kill_open(server)
+    return {"seconds (bar 1)": spread(times), "finished": batch, "open": 10001}
+
+
+def ready(server):
+    try:
+        return server.get("/readyz").status == 200
+    except OSError:
+        return False
+
+
+def fill_finished(path, count):
+    """Copies a cancelled job's rows `count` times, with names, ids and keys of their own."""
+    import sqlite3
+
+    db = sqlite3.connect(path)
+    columns = [row[1] for row in db.execute("pragma table_info(job)")]
+    final = db.execute("select seq from job order by seq desc limit 1").fetchone()[0]
+    kept = [c for c in columns if c not in ("seq", "id", "name", "state", "idempotency_key")]
+    state = 8  # succeeded
+    source = ", ".join(kept)
+    db.execute("create temp table numbers(n integer primary key)")
+    db.executemany("insert into numbers values (?)", ((n,) for n in range(1, count + 1)))
+    db.execute(
+        f"insert into job (seq, id, name, state, {source}) "
+        f"select {final} + n, printf('%016d', n), 'done-' || n, {state}, {source} from job, numbers where job.seq = {final}"
+    )
+    db.execute(f"insert into job_spec select {final} + n, spec from job_spec, numbers where job_spec.seq = {final}")
+    db.commit()
+    return db.execute("select count(*) from job where state = ?", (state,)).fetchone()[0]
+
+
+def package():
+    """Submit of a package of 1,000 files of 10 KB, first and unchanged."""
+    first, second = [], []
+    with Scratch("--cpus", "8") as server:
+        for round_number in range(ROUNDS):
+            with tempfile.TemporaryDirectory() as directory:
+                for i in range(1000):
+                    path = pathlib.Path(directory) / f"d{i % 20}"
+                    path.mkdir(exist_ok=True)
+                    (path / f"{i}.bin").write_bytes(os.urandom(10240))
+                environment = {
+                    **os.environ,
+                    "PADDLE_SERVER": server.url,
+                    "HOME": str(server.state),
+                    "ROUND": str(round_number),
+                }
+                first.append(run_submit(directory, environment))
+                sent = counted_bytes(server)
+                second.append(run_submit(directory, environment))
+                assert counted_bytes(server) == sent, "file bytes were sent again"
+    return {"first ms": spread(first), "unchanged ms (bar 100)": spread(second)}
+
+
+def counted_bytes(server):
+    blobs = server.state / "packages" / "blobs"
+    return sorted((str(p), p.stat().st_mtime_ns) for p in blobs.rglob("*") if p.is_file())
+
+
+def run_submit(directory, environment):
+    start = time.monotonic()
+    subprocess.run(
+        [BIN / "paddle", "submit", "--", "true"], cwd=directory, env=environment, check=True, capture_output=True
+    )
+    return (time.monotonic() - start) * 1000
+
+
+BENCHES = {
+    "job-rate": job_rate,
+    "submit-latency": submit_latency,
+    "durable-submits": durable_submits,
+    "get-rate": get_rate,
+    "memory": memory,
+    "start": start_time,
+    "package": package,
+}
+
+
+def show(name, result):
+    print(f"\n{name}: {BENCHES[name].__doc__.strip().splitlines()[0]}")
+    for what, value in result.items():
+        if isinstance(value, dict):
+            value = f"{value['median']}" + (
+                f"   ({value['min']} to {value['max']}, {value['rounds']} rounds)" if "min" in value else ""
+            )
+        print(f"  {what:45} {value}", flush=True)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    names = sys.argv[1:] or list(BENCHES)
+    results = ROOT / "bench/results"
+    for name in names:
+        result = BENCHES[name]()
+        show(name, result)
+        where = {"cores": os.cpu_count(), "kernel": platform.release(), "date": datetime.date.today().isoformat()}
+        (results / f"{name}.json").write_text(
+            json.dumps({"bench": name, "machine": where, "result": result}, indent=1) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
