@@ -1,6 +1,7 @@
-/* A runtime turns an admitted job into running members and tells what became of them. No call blocks: an action is
- * handed over and its outcome comes back as an observation. Starting is idempotent by task name, so that after a crash the
- * engine asks again for everything it intends and compares it with what the runtime reports. */
+/* A runtime turns an admitted job into running members and tells what became of them. No call blocks: an
+ * action is handed over and its outcome comes back as an observation. Starting is idempotent by task name, so
+ * that after a crash the engine asks again for everything it intends and compares it with what the runtime
+ * reports. */
 #pragma once
 
 #include <glib.h>
@@ -8,12 +9,13 @@
 
 #include "model/resources.h"
 
-/* Names a member for ever: "<job id>.<attempt>.<role>.<index>"; [a-z0-9.-], at most TASK_NAME_MAX. An environment that is
- * being built is a task, too: "env.<hash>". */
+/* Names a member for ever: "<job id>.<attempt>.<role>.<index>"; [a-z0-9.-], at most TASK_NAME_MAX. An
+ * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
-/* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env, limits, grace and ready_*;
- * the runtime completes env (directories, PATH, PYTHONPATH), dir, log and binds. */
+/* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
+ * limits, grace and ready_*; the runtime completes env (directories, PATH, PYTHONPATH), dir, log and binds.
+ */
 typedef struct {
         const char *task;
         char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
@@ -28,32 +30,34 @@ typedef struct {
         gint64 grace_ms;          /* used when the member has to be ended for a reason of its keeper's own */
         int ready_port;           /* > 0: READY is observed when a process of the member listens on it */
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
-        const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other names, where a mount namespace can be had */
+        const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
+                                     names, where a mount namespace can be had */
 } TaskStart;
 
 typedef enum {
-        OBSERVED_STARTED,      /* pid, time */
+        OBSERVED_STARTED, /* pid, time */
         OBSERVED_READY,
         OBSERVED_EXITED,       /* exit, usage; repeated until forget() */
         OBSERVED_LOST,         /* its keeper is gone and left no record; repeated until forget() */
         OBSERVED_START_FAILED, /* text says why; repeated until forget() */
-        OBSERVED_SYNCED,       /* all tasks the runtime knows were reported since it (re)connected: what is missing never ran */
-        OBSERVED_PREPARED,     /* task = the job's id: its environment is ready */
+        OBSERVED_SYNCED, /* all tasks the runtime knows were reported since it (re)connected: what is missing
+                            never ran */
+        OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
         OBSERVED_PREPARE_FAILED, /* task = the job's id; text says why */
-        OBSERVED_DISCONNECTED, /* actions are refused until the next OBSERVED_SYNCED */
+        OBSERVED_DISCONNECTED,   /* actions are refused until the next OBSERVED_SYNCED */
 } ObservationKind;
 
 typedef struct {
         ObservationKind kind;
         char task[TASK_NAME_MAX + 1];
         int pid;
-        int exit_code;       /* -1 when ended by a signal */
+        int exit_code; /* -1 when ended by a signal */
         int signal;
         bool oom;
-        gint64 time;         /* ms since 1970, of what was observed */
-        gint64 peak_memory;  /* bytes, 0: not known */
+        gint64 time;        /* ms since 1970, of what was observed */
+        gint64 peak_memory; /* bytes, 0: not known */
         gint64 cpu_us;
-        char *text;          /* or NULL */
+        char *text; /* or NULL */
 } Observation;
 void observation_free(Observation *observation);
 
@@ -66,8 +70,8 @@ typedef struct RuntimeJob RuntimeJob;
 /* What the runtime needs of a job besides its tasks. Borrowed for the call. */
 struct RuntimeJob {
         const char *id, *user;
-        int attempt;                /* 0 while it only waits */
-        const char *package;        /* hash or NULL */
+        int attempt;         /* 0 while it only waits */
+        const char *package; /* hash or NULL */
         const char *package_name;
         const char *requirements;   /* text or NULL */
         const char *input, *output; /* /pfs/... or NULL */
@@ -84,20 +88,23 @@ typedef struct {
         /* What the cluster has in all. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
 
-        /* Makes what the job needs before it can start (the Python environment); PREPARED or PREPARE_FAILED follows.
-         * Asking again is harmless. A job that needs nothing is answered at once. */
+        /* Makes what the job needs before it can start (the Python environment); PREPARED or PREPARE_FAILED
+         * follows. Asking again is harmless. A job that needs nothing is answered at once. */
         void (*prepare)(Runtime *runtime, const RuntimeJob *job);
-        /* True when prepare would find nothing to do (so that submit, admission and start fit one transaction). */
+        /* True when prepare would find nothing to do (so that submit, admission and start fit one
+         * transaction). */
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
 
-        /* Leases `n` ports that nobody else has; given back by name of the job. False with ERR_UNAVAILABLE. Not blocking I/O. */
+        /* Leases `n` ports that nobody else has; given back by name of the job. False with ERR_UNAVAILABLE.
+         * Not blocking I/O. */
         bool (*lease_ports)(Runtime *runtime, const char *job_id, int n, int *ret_ports, GError **error);
         /* Marks ports as leased again, after a restart of the server. */
         void (*keep_ports)(Runtime *runtime, const char *job_id, int n, const int *ports);
         void (*release_ports)(Runtime *runtime, const char *job_id);
 
-        /* Starts one member of `job`: makes the work directory of the attempt if needed, completes the environment
-         * (directories, PATH, PYTHONPATH), and hands it to the agent. STARTED or START_FAILED follows. */
+        /* Starts one member of `job`: makes the work directory of the attempt if needed, completes the
+         * environment (directories, PATH, PYTHONPATH), and hands it to the agent. STARTED or START_FAILED
+         * follows. */
         void (*start)(Runtime *runtime, const RuntimeJob *job, const TaskStart *task);
         /* TERM, after grace_ms KILL, of the whole group; EXITED follows. grace_ms 0: KILL at once. */
         void (*stop)(Runtime *runtime, const char *task, gint64 grace_ms);
@@ -106,7 +113,8 @@ typedef struct {
         /* An attempt is over and all its tasks are forgotten: its work directory may go. */
         void (*clean)(Runtime *runtime, const char *job_id, int attempt);
 
-        /* Path of a member's log file; the caller's. The environment's build log: role "environment", index 0. */
+        /* Path of a member's log file; the caller's. The environment's build log: role "environment", index
+         * 0. */
         char *(*log_path)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
 } RuntimeOps;
 

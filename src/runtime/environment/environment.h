@@ -1,5 +1,13 @@
-/* Python environments for jobs: envs/<hash>, where the hash covers the interpreter, the requirements text and the index settings. Built
- * once, by a task of the agent (so that it survives the server), while the job waits. Pure of processes itself: it says what to run. */
+/* Python environments for jobs: envs/<key>/venv, where the key covers the interpreter, the requirements text
+ * and the index settings. Built once, by a task of the agent (so that it survives the server), while the job
+ * waits. It says what to run and runs nothing itself, but for asking an interpreter once what it is.
+ * Thread-safe.
+ *
+ *     envs/<key>/requirements.txt   what was asked for
+ *     envs/<key>/build.log          what the builder said; several attempts follow each other
+ *     envs/<key>/lock               flock of the builder
+ *     envs/<key>/venv/              the environment, built in place (it cannot be moved)
+ *     envs/<key>/ready              made last */
 #pragma once
 
 #include <glib.h>
@@ -7,17 +15,32 @@
 
 typedef struct {
         const char *envs_dir;
-        const char *uv;      /* program or NULL: pip */
-        const char *python;  /* interpreter */
+        const char *uv;     /* program or NULL: pip */
+        const char *python; /* interpreter: a path, or a name looked up in PATH */
 } EnvironmentConfig;
 
-/* The key of an environment: hex; the caller's. Index settings are read from the process's environment (PIP_*, UV_*) and pip's
- * configuration files. */
+enum { REQUIREMENTS_MAX = 1024 * 1024 };
+
+/* False when the text (or NULL) names no package at all: then there is nothing to build. */
+bool environment_is_needed(const char *requirements);
+/* True when environment_key() would not have to ask the interpreter first (some 20 ms, once in a process). */
+bool environment_is_known(const EnvironmentConfig *config);
+/* The key of an environment: hex; the caller's. Index settings are read from the process's environment
+ * (PIP_*, UV_*) and the configuration files of pip and uv. ERR_NOT_FOUND when the interpreter is missing;
+ * ERR_INVALID for a requirement that refers to another file, which an environment shared by content cannot
+ * have. */
 char *environment_key(const EnvironmentConfig *config, const char *requirements, GError **error);
 bool environment_is_ready(const EnvironmentConfig *config, const char *key);
-char *environment_path(const EnvironmentConfig *config, const char *key); /* its directory; the caller's */
-/* What builds it: writes the requirements file and returns argv for a task whose exit 0 means ready. It takes a lock on the
- * environment, so that two builders (two servers) do not disturb each other, and leaves nothing half made. */
-char **environment_build_command(const EnvironmentConfig *config, const char *key, const char *requirements, GError **error);
-/* Why a build failed, from the end of its log: the line that says it, e.g. "No matching distribution found for nosuch==1". The caller's. */
+char *environment_path(const EnvironmentConfig *config, const char *key); /* what holds bin/; the caller's */
+char *environment_log_path(const EnvironmentConfig *config, const char *key); /* of its build; the caller's */
+/* What builds it: writes the requirements file and returns argv for a task whose exit 0 means ready. It takes
+ * a lock on the environment, so that two builders (two servers) do not disturb each other, and leaves nothing
+ * half made. */
+char **environment_build_command(const EnvironmentConfig *config, const char *key, const char *requirements,
+                                 GError **error);
+/* The variables of that task: a small part of the process's own environment, PIP_* and UV_*, and pip's
+ * settings under the names uv reads. The caller's g_strfreev. */
+char **environment_build_variables(void);
+/* Why a build failed, from the end of its log: the line that says it, e.g. "No matching distribution found
+ * for nosuch==1". The caller's. */
 char *environment_failure(const char *log_path);

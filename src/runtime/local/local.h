@@ -1,4 +1,5 @@
-/* The local runtime: members are processes of this machine, kept by `paddle-agent` (protocol: doc/agent.md). */
+/* The local runtime: members are processes of this machine, kept by `paddle-agent` (protocol: doc/agent.md).
+ */
 #pragma once
 
 #include "runtime/runtime.h"

@@ -1,0 +1,327 @@
+/* Index settings (see settings.h).
+ *
+ * pip's files are read as its documentation gives them: /etc/xdg/pip/pip.conf and /etc/pip.conf, then
+ * ~/.pip/pip.conf and
+ * ~/.config/pip/pip.conf, then PIP_CONFIG_FILE, which set to /dev/null turns all of them off. The grammar is
+ * Python's configparser: "key = value" or "key: value", continued by indented lines. */
+#include "runtime/environment/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+enum { CONFIG_MAX = 256 * 1024 };
+
+/* Variables that any build program may need; a trailing '*' takes all that begin so. */
+static const char *const passed[] = {
+        "PATH",
+        "HOME",
+        "USER",
+        "LANG",
+        "LC_ALL",
+        "TZ",
+        "TMPDIR",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "LD_LIBRARY_PATH",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "CC",
+        "CXX",
+        "CFLAGS",
+        "LDFLAGS",
+        "PYENV_*",
+        "PIP_*",
+        "UV_*",
+        NULL,
+};
+
+/* What uv reads in place of a setting of pip. */
+static const struct {
+        const char *pip, *uv;
+        char separator; /* between several values */
+} translations[] = {
+        { "index-url", "UV_DEFAULT_INDEX", ' ' },
+        { "extra-index-url", "UV_EXTRA_INDEX_URL", ' ' },
+        { "find-links", "UV_FIND_LINKS", ',' },
+        { "trusted-host", "UV_INSECURE_HOST", ' ' },
+        { "cert", "SSL_CERT_FILE", ' ' },
+        { "timeout", "UV_HTTP_TIMEOUT", ' ' },
+        { "default-timeout", "UV_HTTP_TIMEOUT", ' ' },
+        { "proxy", "ALL_PROXY", ' ' },
+};
+
+/* Other names of the same setting of uv: set by the user, they must win, too. */
+static const struct {
+        const char *name, *other;
+} other_names[] = { { "UV_DEFAULT_INDEX", "UV_INDEX_URL" }, { "UV_EXTRA_INDEX_URL", "UV_INDEX" } };
+
+/* pip's settings that change what an installation contains. */
+static const char *const decisive[] = { "index-url", "extra-index-url", "find-links",    "no-index",   "pre",
+                                        "no-binary", "only-binary",     "prefer-binary", "constraint", NULL };
+
+static bool name_matches(const char *pattern, const char *entry)
+{
+        size_t len = strcspn(pattern, "*");
+
+        return strncmp(pattern, entry, len) == 0 && (pattern[len] == '*' || entry[len] == '=');
+}
+
+static bool is_passed(const char *entry)
+{
+        for (const char *const *pattern = passed; *pattern; pattern++)
+                if (name_matches(*pattern, entry))
+                        return true;
+        return false;
+}
+
+/* "a\n   b" -> "a b" */
+static char *join_words(const char *text)
+{
+        g_auto(GStrv) words = g_strsplit_set(text, " \t\r\n", -1);
+        GString *joined = g_string_new(NULL);
+
+        for (char **word = words; *word; word++)
+                if (**word)
+                        g_string_append_printf(joined, "%s%s", joined->len ? " " : "", *word);
+        return g_string_free(joined, FALSE);
+}
+
+static void append_value(GHashTable *section, const char *key, const char *more)
+{
+        const char *before = g_hash_table_lookup(section, key);
+        g_autofree char *both = g_strconcat(before ? before : "", " ", more, NULL);
+
+        g_hash_table_insert(section, g_strdup(key), join_words(both));
+}
+
+/* One "key = value" line; the key in the form that the command line has ("index_url" is "index-url"). NULL:
+ * no such line. */
+static char *take_key(const char *line, const char **ret_value)
+{
+        size_t len = strcspn(line, "=:");
+        char *key;
+
+        if (!line[len])
+                return NULL;
+        key = g_ascii_strdown(line, (gssize)len);
+        g_strstrip(key);
+        g_strdelimit(key, "_", '-');
+        *ret_value = line + len + 1;
+        return key;
+}
+
+static void merge(GHashTable *into, GHashTable *from)
+{
+        GHashTableIter iter;
+        void *key, *value;
+
+        g_hash_table_iter_init(&iter, from);
+        while (g_hash_table_iter_next(&iter, &key, &value))
+                g_hash_table_insert(into, g_strdup(key), g_strdup(value));
+}
+
+static GHashTable *table_new(void)
+{
+        return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+}
+
+void settings_add_pip_file(GHashTable *settings, const char *text)
+{
+        g_autoptr(GHashTable) global = table_new();
+        g_autoptr(GHashTable) install = table_new();
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        g_autofree char *key = NULL;
+        GHashTable *section = NULL;
+
+        for (char **line = lines; *line; line++) {
+                bool indented = **line == ' ' || **line == '\t';
+                char *body = g_strstrip(*line);
+                const char *value;
+
+                if (!*body || *body == '#' || *body == ';')
+                        continue;
+                if (*body == '[') {
+                        section = strcmp(body, "[global]") == 0    ? global
+                                  : strcmp(body, "[install]") == 0 ? install
+                                                                   : NULL;
+                        g_clear_pointer(&key, g_free);
+                } else if (section && indented && key) {
+                        append_value(section, key, body);
+                } else if (section) {
+                        g_free(key);
+                        key = take_key(body, &value);
+                        if (key)
+                                g_hash_table_insert(section, g_strdup(key), join_words(value));
+                }
+        }
+        merge(settings, global);
+        merge(settings, install);
+}
+
+static void add_file(GHashTable *settings, const char *dir, const char *rest)
+{
+        g_autofree char *path = g_build_filename(dir, rest, NULL);
+        g_autofree char *text = NULL;
+
+        if (file_read(path, CONFIG_MAX, &text, NULL, NULL)) /* most of them do not exist */
+                settings_add_pip_file(settings, text);
+}
+
+static char *user_config_dir(char *const *env)
+{
+        const char *set = g_environ_getenv((char **)env, "XDG_CONFIG_HOME");
+        const char *home = g_environ_getenv((char **)env, "HOME");
+
+        if (set && *set)
+                return g_strdup(set);
+        return g_build_filename(home ? home : "/", ".config", NULL);
+}
+
+static void add_files(GHashTable *settings, char *const *env)
+{
+        const char *chosen = g_environ_getenv((char **)env, "PIP_CONFIG_FILE");
+        const char *home = g_environ_getenv((char **)env, "HOME");
+        g_autofree char *config = user_config_dir(env);
+
+        if (chosen && strcmp(chosen, "/dev/null") == 0)
+                return;
+        add_file(settings, "/etc/xdg/pip", "pip.conf");
+        add_file(settings, "/etc", "pip.conf");
+        if (home)
+                add_file(settings, home, ".pip/pip.conf");
+        add_file(settings, config, "pip/pip.conf");
+        if (chosen)
+                add_file(settings, chosen, NULL);
+}
+
+static void add_variables(GHashTable *settings, char *const *env)
+{
+        for (; *env; env++) {
+                size_t len = strcspn(*env, "=");
+                char *key;
+
+                if (!g_str_has_prefix(*env, "PIP_") || !(*env)[len])
+                        continue;
+                key = g_ascii_strdown(*env + 4, (gssize)len - 4);
+                g_strdelimit(key, "_", '-');
+                g_hash_table_insert(settings, key, join_words(*env + len + 1));
+        }
+}
+
+GHashTable *settings_read_pip(char *const *environ_list)
+{
+        GHashTable *settings = table_new();
+
+        add_files(settings, environ_list);
+        add_variables(settings, environ_list);
+        return settings;
+}
+
+static bool is_set(char **env, const char *name)
+{
+        if (g_environ_getenv(env, name))
+                return true;
+        for (size_t i = 0; i < G_N_ELEMENTS(other_names); i++)
+                if (strcmp(other_names[i].name, name) == 0 && g_environ_getenv(env, other_names[i].other))
+                        return true;
+        return false;
+}
+
+/* The configuration file of uv that would hold for this user: named outright, since uv would else look for
+ * one in every directory above. */
+static char **choose_uv_config(char **env)
+{
+        g_autofree char *dir = user_config_dir(env);
+        g_autofree char *of_user = g_build_filename(dir, "uv/uv.toml", NULL);
+        const char *const candidates[] = { of_user, "/etc/uv/uv.toml", NULL };
+
+        if (g_environ_getenv(env, "UV_CONFIG_FILE") || g_environ_getenv(env, "UV_NO_CONFIG"))
+                return env;
+        for (const char *const *path = candidates; *path; path++)
+                if (g_file_test(*path, G_FILE_TEST_IS_REGULAR))
+                        return g_environ_setenv(env, "UV_CONFIG_FILE", *path, TRUE);
+        return g_environ_setenv(env, "UV_NO_CONFIG", "1", TRUE);
+}
+
+char **settings_variables(char *const *environ_list)
+{
+        g_autoptr(GHashTable) settings = settings_read_pip(environ_list);
+        GPtrArray *list = g_ptr_array_new();
+        char **env;
+
+        for (char *const *entry = environ_list; *entry; entry++)
+                if (is_passed(*entry))
+                        g_ptr_array_add(list, g_strdup(*entry));
+        g_ptr_array_add(list, NULL);
+        env = (char **)g_ptr_array_free(list, FALSE);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(translations); i++) {
+                g_autofree char *value = g_strdup(g_hash_table_lookup(settings, translations[i].pip));
+
+                if (!value || !*value || is_set(env, translations[i].uv))
+                        continue;
+                g_strdelimit(value, " ", translations[i].separator);
+                env = g_environ_setenv(env, translations[i].uv, value, TRUE);
+        }
+        return choose_uv_config(env);
+}
+
+static int by_text(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Variables of uv that say where it keeps things or how it talks do not change what is installed. */
+static bool decides(const char *entry)
+{
+        static const char *const aside[] = { "UV_CACHE_DIR",    "UV_NO_PROGRESS",
+                                             "UV_HTTP_*",       "UV_LINK_MODE",
+                                             "UV_CONCURRENT_*", "UV_PYTHON_*",
+                                             "UV_NO_CACHE",     NULL };
+
+        if (!g_str_has_prefix(entry, "UV_"))
+                return false;
+        for (const char *const *name = aside; *name; name++)
+                if (name_matches(*name, entry))
+                        return false;
+        return true;
+}
+
+char *settings_fingerprint(char *const *environ_list)
+{
+        g_autoptr(GHashTable) settings = settings_read_pip(environ_list);
+        g_auto(GStrv) env = settings_variables(environ_list);
+        g_autoptr(GPtrArray) lines = g_ptr_array_new();
+        const char *uv_config = g_environ_getenv(env, "UV_CONFIG_FILE");
+        g_autofree char *uv_text = NULL;
+        GString *text = g_string_new(NULL);
+
+        for (const char *const *key = decisive; *key; key++) {
+                const char *value = g_hash_table_lookup(settings, *key);
+
+                if (value)
+                        g_string_append_printf(text, "%s=%s\n", *key, value);
+        }
+        for (char **entry = env; *entry; entry++)
+                if (decides(*entry))
+                        g_ptr_array_add(lines, *entry);
+        g_ptr_array_sort(lines, by_text);
+        for (guint i = 0; i < lines->len; i++)
+                g_string_append_printf(text, "%s\n", (char *)lines->pdata[i]);
+        if (uv_config && file_read(uv_config, CONFIG_MAX, &uv_text, NULL, NULL))
+                g_string_append(text, uv_text);
+        return g_string_free(text, FALSE);
+}

@@ -1,0 +1,700 @@
+/* The local runtime (see local.h): glue between the engine's calls, the link to the agent, the builds, and a
+ * few worker threads for what may take long (copies of packages, removals, asking an interpreter).
+ *
+ *   engine's thread ── start ──▶ [copy waits for a worker] ──▶ link ──▶ agent
+ *                  ◀── observe ── link's thread ◀───────────────┘
+ *
+ * `copies` holds the attempts whose package is being copied, each with the starts that wait for it, under
+ * `lock`. An attempt that is not there has its work directory, or has yet to begin; the directory's existence
+ * tells which, so nothing is lost with the process. */
+#include "runtime/local/local.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "fs/storage.h"
+#include "runtime/local/builds.h"
+#include "runtime/local/inventory.h"
+#include "runtime/local/link.h"
+#include "runtime/local/message.h"
+#include "runtime/local/ports.h"
+#include "runtime/local/variables.h"
+#include "runtime/local/workdir.h"
+
+enum { WORKERS_MAX = 4 };
+
+typedef struct {
+        char *task;
+        GString *line; /* the request, ready to be sent */
+} WaitingStart;
+
+typedef struct {
+        char *name; /* "<id>.<attempt>" */
+        char *attempt_dir, *package, *package_name;
+        GPtrArray *waiting; /* WaitingStart */
+        bool cancelled;     /* the attempt is over: the copy is removed when it is made */
+} Copy;
+
+typedef struct {
+        Runtime runtime;
+        char *state_dir, *agent_program, *dc, *uv, *python;
+        char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
+        Resources total;
+        gint64 log_limit, max_processes;
+        char **inherited;
+        Storage *storage;
+        Ports *ports;
+        AgentLink *link;
+        Builds *builds;
+        GThreadPool *workers;
+        ObserveFunc observe;
+        void *observe_arg;
+
+        GMutex lock;
+        bool closing;
+        GHashTable *copies; /* name -> Copy */
+} LocalRuntime;
+
+/* What a worker is to do; takes its own memory. */
+typedef struct Work Work;
+struct Work {
+        void (*run)(LocalRuntime *local, Work *work);
+        char *text[2];
+};
+
+/* The engine's thread. */
+static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
+                      const char *second)
+{
+        Work *work;
+
+        if (!local->workers)
+                return; /* closed: the next server is asked again */
+        work = g_new0(Work, 1);
+        work->run = run;
+        work->text[0] = g_strdup(first);
+        work->text[1] = g_strdup(second);
+        g_thread_pool_push(local->workers, work, NULL); /* no error: the pool is not exclusive */
+}
+
+static void work_run(void *data, void *arg)
+{
+        Work *work = data;
+
+        work->run(arg, work);
+        g_free(work->text[0]);
+        g_free(work->text[1]);
+        g_free(work);
+}
+
+static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text)
+{
+        Observation *observation = g_new0(Observation, 1);
+
+        observation->kind = kind;
+        observation->exit_code = -1;
+        g_strlcpy(observation->task, task, sizeof observation->task);
+        observation->time = clock_now_ms();
+        observation->text = g_strdup(text);
+        agent_link_post(local->link, observation);
+}
+
+/* ---- observations, on the link's thread ---- */
+
+static void deliver(Observation *observation, void *arg)
+{
+        LocalRuntime *local = arg;
+
+        if (builds_observe(local->builds, observation))
+                observation_free(observation);
+        else
+                local->observe(observation, local->observe_arg);
+}
+
+/* ---- copies of packages ---- */
+
+static void waiting_start_free(void *arg)
+{
+        WaitingStart *start = arg;
+
+        g_free(start->task);
+        g_string_free(start->line, TRUE);
+        g_free(start);
+}
+
+static void copy_free(void *arg)
+{
+        Copy *copy = arg;
+
+        g_free(copy->name);
+        g_free(copy->attempt_dir);
+        g_free(copy->package);
+        g_free(copy->package_name);
+        g_ptr_array_unref(copy->waiting);
+        g_free(copy);
+}
+
+static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *name, const char *attempt_dir)
+{
+        Copy *copy = g_new0(Copy, 1);
+
+        copy->name = g_strdup(name);
+        copy->attempt_dir = g_strdup(attempt_dir);
+        copy->package = g_build_filename(local->state_dir, "packages", job->package, NULL);
+        copy->package_name = g_strdup(job->package_name);
+        copy->waiting = g_ptr_array_new_with_free_func(waiting_start_free);
+        return copy;
+}
+
+static int find_waiting(const Copy *copy, const char *task)
+{
+        for (guint i = 0; i < copy->waiting->len; i++)
+                if (strcmp(((WaitingStart *)copy->waiting->pdata[i])->task, task) == 0)
+                        return (int)i;
+        return -1;
+}
+
+/* Takes the line. A start that is asked for again (after a reconnection) waits once. */
+static void copy_wait(Copy *copy, const char *task, GString *line)
+{
+        int at = find_waiting(copy, task);
+        WaitingStart *start = g_new0(WaitingStart, 1);
+
+        start->task = g_strdup(task);
+        start->line = line;
+        if (at >= 0)
+                g_ptr_array_remove_index(copy->waiting, (guint)at);
+        g_ptr_array_add(copy->waiting, start);
+}
+
+static void remove_dir(const char *attempt_dir)
+{
+        g_autoptr(GError) failure = NULL;
+
+        if (!workdir_remove(attempt_dir, &failure))
+                log_warning("work directory not removed", "directory", attempt_dir, "reason",
+                            failure->message, NULL);
+}
+
+static void remove_attempt(LocalRuntime *local, Work *work)
+{
+        remove_dir(work->text[0]);
+}
+
+/* Hands on, or fails, what waited; under no lock, since the copy is out of the table. */
+static void copy_done(LocalRuntime *local, Copy *copy, const char *failure)
+{
+        for (guint i = 0; i < copy->waiting->len; i++) {
+                WaitingStart *start = copy->waiting->pdata[i];
+
+                if (failure)
+                        post(local, OBSERVED_START_FAILED, start->task, failure);
+                else
+                        (void)agent_link_send(local->link,
+                                              start->line); /* not synced: the engine asks again */
+        }
+        if (copy->cancelled)
+                remove_dir(copy->attempt_dir);
+        copy_free(copy);
+}
+
+static void make_copy(LocalRuntime *local, Work *work)
+{
+        g_autoptr(GError) failure = NULL;
+        Copy *copy;
+        bool skip;
+
+        g_mutex_lock(&local->lock);
+        copy = g_hash_table_lookup(local->copies, work->text[0]); /* only this worker takes it out again */
+        skip = local->closing || copy->cancelled;
+        g_mutex_unlock(&local->lock);
+
+        if (!skip && !workdir_make_copy(copy->attempt_dir, copy->package, copy->package_name, &failure))
+                (void)err_prefix(&failure, "cannot copy the package: ");
+
+        g_mutex_lock(&local->lock);
+        g_hash_table_steal(local->copies, copy->name);
+        g_mutex_unlock(&local->lock);
+        if (skip)
+                g_ptr_array_set_size(copy->waiting, 0);
+        copy_done(local, copy, failure ? failure->message : NULL);
+}
+
+/* Takes the line: sends it, or has it wait for the copy of the package. */
+static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const char *attempt_dir,
+                               const char *task, GString *line)
+{
+        g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
+        Copy *copy;
+
+        g_mutex_lock(&local->lock);
+        copy = g_hash_table_lookup(local->copies, name);
+        if (!copy && !workdir_exists(attempt_dir) && !local->closing) {
+                copy = copy_new(local, job, name, attempt_dir);
+                g_hash_table_insert(local->copies, copy->name, copy);
+                work_push(local, make_copy, name, NULL);
+        }
+        if (copy)
+                copy_wait(copy, task, g_steal_pointer(&line));
+        g_mutex_unlock(&local->lock);
+        if (line) {
+                (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+                g_string_free(line, TRUE);
+        }
+}
+
+/* "<id>.<attempt>" of "<id>.<attempt>.<role>.<index>" */
+static char *attempt_of(const char *task)
+{
+        const char *dot = strchr(task, '.');
+
+        dot = dot ? strchr(dot + 1, '.') : NULL;
+        return dot ? g_strndup(task, (gsize)(dot - task)) : g_strdup(task);
+}
+
+/* True when the start of `task` waited here and waits no more. */
+static bool withdraw(LocalRuntime *local, const char *task)
+{
+        g_autofree char *name = attempt_of(task);
+        Copy *copy;
+        int at = -1;
+
+        g_mutex_lock(&local->lock);
+        copy = g_hash_table_lookup(local->copies, name);
+        if (copy)
+                at = find_waiting(copy, task);
+        if (at >= 0)
+                g_ptr_array_remove_index(copy->waiting, (guint)at);
+        g_mutex_unlock(&local->lock);
+        return at >= 0;
+}
+
+/* ---- start ---- */
+
+/* Everything of a start that is made here, so that one place frees it. */
+typedef struct {
+        char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log;
+        GPtrArray *binds;
+        char **env;
+} Plan;
+
+static void plan_clear(Plan *plan)
+{
+        g_free(plan->attempt_dir);
+        g_free(plan->work);
+        g_free(plan->by_name);
+        g_free(plan->environment);
+        g_free(plan->input);
+        g_free(plan->output);
+        g_free(plan->ready_file);
+        g_free(plan->log);
+        g_clear_pointer(&plan->binds, g_ptr_array_unref);
+        g_strfreev(plan->env);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
+
+static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+{
+        g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
+        EnvironmentConfig config = { envs_dir, local->uv, local->python };
+        g_autofree char *key = NULL;
+
+        if (!environment_is_needed(job->requirements))
+                return true;
+        key = workdir_environment(local->state_dir, job->id);
+        if (!key) {
+                key = environment_key(&config, job->requirements, error);
+                if (!key || !workdir_link_environment(local->state_dir, job->id, key, error))
+                        return false;
+        }
+        if (!environment_is_ready(&config, key))
+                return err_set(
+                        error, ERR_NOT_FOUND,
+                        "the Python environment 'envs/%s' is gone\nSubmit the job again to have it built.",
+                        key);
+        plan->environment = environment_path(&config, key);
+        return true;
+}
+
+/* A directory of the storage and the name it has for everybody. */
+static bool add_bind(LocalRuntime *local, Plan *plan, const char *below, GError **error)
+{
+        g_autofree char *source = g_build_filename(local->state_dir, "storage", local->dc, below, NULL);
+
+        if (!file_mkdirs(source, 0755, error))
+                return false;
+        g_ptr_array_add(plan->binds, g_steal_pointer(&source));
+        g_ptr_array_add(plan->binds, g_build_filename("/pfs", local->dc, below, NULL));
+        return true;
+}
+
+static bool plan_storage(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+{
+        StorageAccess reading = { .user = job->user }, writing = { .user = job->user, .write = true };
+        g_autofree char *home = g_build_filename("home", job->user, NULL);
+
+        if (!job->input && !job->output)
+                return true;
+        plan->binds = g_ptr_array_new_with_free_func(g_free);
+        if (!add_bind(local, plan, home, error) || !add_bind(local, plan, "public", error))
+                return false;
+        g_ptr_array_add(plan->binds, NULL);
+        if (job->input &&
+            !(plan->input = storage_resolve(local->storage, job->input, &reading, false, error)))
+                return err_prefix(error, "input: ");
+        if (job->output &&
+            (!(plan->output = storage_resolve(local->storage, job->output, &writing, true, error)) ||
+             !file_mkdirs(plan->output, 0755, error)))
+                return err_prefix(error, "output: ");
+        return true;
+}
+
+/* "<id>.<attempt>.<role>.<index>" -> "log/<role>-<index>" */
+static char *log_of_task(const char *attempt_dir, const char *attempt_name, const char *task)
+{
+        const char *member = g_str_has_prefix(task, attempt_name) ? task + strlen(attempt_name) : task;
+        const char *index;
+
+        member += *member == '.';
+        index = strrchr(member, '.');
+        if (!index)
+                return g_strdup_printf("%s/log/%s", attempt_dir, member);
+        return g_strdup_printf("%s/log/%.*s-%s", attempt_dir, (int)(index - member), member, index + 1);
+}
+
+static void plan_paths(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
+{
+        g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
+
+        plan->attempt_dir = workdir_attempt(local->state_dir, job->id, job->attempt);
+        plan->work = g_strconcat(plan->attempt_dir, "/work", NULL);
+        plan->log = log_of_task(plan->attempt_dir, name, task->task);
+        if (job->package)
+                plan->by_name = g_strconcat(plan->attempt_dir, "/path", NULL);
+        if (task->ready_file)
+                plan->ready_file = g_path_is_absolute(task->ready_file)
+                                           ? g_strdup(task->ready_file)
+                                           : g_build_filename(plan->attempt_dir, task->ready_file, NULL);
+}
+
+static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
+{
+        MemberPlace place = { .user = job->user,
+                              .work = plan->work,
+                              .by_name = plan->by_name,
+                              .environment = plan->environment,
+                              .input = plan->input,
+                              .output = plan->output,
+                              .ready_file = plan->ready_file,
+                              .fallback_path = local->fallback_path };
+
+        plan->env = variables_complete(local->inherited, &place, task->env);
+}
+
+static GString *plan_line(LocalRuntime *local, const TaskStart *task, const Plan *plan)
+{
+        GString *line = g_string_sized_new(4096); /* most are smaller */
+        TaskStart complete = *task;
+
+        complete.env = plan->env;
+        complete.dir = plan->work;
+        complete.log = plan->log;
+        complete.ready_file = plan->ready_file;
+        complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
+        if (!complete.log_limit)
+                complete.log_limit = local->log_limit;
+        if (!complete.max_processes)
+                complete.max_processes = local->max_processes;
+        message_start(line, &complete);
+        return line;
+}
+
+static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, GError **error)
+{
+        g_auto(Plan) plan = { 0 };
+        GString *line;
+
+        plan_paths(local, job, task, &plan);
+        if (!plan_environment(local, job, &plan, error) || !plan_storage(local, job, &plan, error))
+                return false;
+        if (!job->package && !workdir_make_empty(plan.attempt_dir, error))
+                return false;
+        plan_variables(local, job, task, &plan);
+        line = plan_line(local, task, &plan);
+        if (line->len > MESSAGE_MAX) {
+                err_set(error, ERR_TOO_LARGE,
+                        "command and environment of %" G_GSIZE_FORMAT " bytes: the limit is %d", line->len,
+                        MESSAGE_MAX);
+                g_string_free(line, TRUE);
+                return false;
+        }
+        if (job->package) {
+                start_with_package(local, job, plan.attempt_dir, task->task, line);
+                return true;
+        }
+        (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+        g_string_free(line, TRUE);
+        return true;
+}
+
+/* ---- the operations ---- */
+
+static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autoptr(GError) failure = NULL;
+
+        if (!try_start(local, job, task, &failure))
+                post(local, OBSERVED_START_FAILED, task->task, failure->message);
+}
+
+static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        if (withdraw(local, task)) {
+                post(local, OBSERVED_LOST, task, "stopped before it was started");
+                return;
+        }
+        message_stop(line, task, grace_ms);
+        (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+}
+
+static void op_forget(Runtime *runtime, const char *task)
+{
+        agent_link_forget(((LocalRuntime *)runtime)->link, task);
+}
+
+static void op_clean(Runtime *runtime, const char *job_id, int attempt)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autofree char *name = g_strdup_printf("%s.%d", job_id, attempt);
+        g_autofree char *dir = workdir_attempt(local->state_dir, job_id, attempt);
+        Copy *copy;
+
+        g_mutex_lock(&local->lock);
+        copy = g_hash_table_lookup(local->copies, name);
+        if (copy) {
+                copy->cancelled = true;
+                g_ptr_array_set_size(copy->waiting, 0);
+        }
+        g_mutex_unlock(&local->lock);
+        if (!copy && !workdir_remove_empty(dir))
+                work_push(local, remove_attempt, dir, NULL);
+}
+
+static void prepare(LocalRuntime *local, Work *work)
+{
+        builds_prepare(local->builds, work->text[0], work->text[1]);
+}
+
+static void op_prepare(Runtime *runtime, const RuntimeJob *job)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        if (environment_is_needed(job->requirements))
+                work_push(local, prepare, job->id, job->requirements);
+        else
+                post(local, OBSERVED_PREPARED, job->id, NULL);
+}
+
+static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
+{
+        return builds_is_prepared(((LocalRuntime *)runtime)->builds, job->requirements);
+}
+
+static bool op_lease_ports(Runtime *runtime, const char *job_id, int n, int *ret_ports, GError **error)
+{
+        return ports_lease(((LocalRuntime *)runtime)->ports, job_id, n, ret_ports, error);
+}
+
+static void op_keep_ports(Runtime *runtime, const char *job_id, int n, const int *ports)
+{
+        ports_keep(((LocalRuntime *)runtime)->ports, job_id, n, ports);
+}
+
+static void op_release_ports(Runtime *runtime, const char *job_id)
+{
+        ports_release(((LocalRuntime *)runtime)->ports, job_id);
+}
+
+static void op_inventory(Runtime *runtime, Resources *ret_total)
+{
+        *ret_total = ((LocalRuntime *)runtime)->total;
+}
+
+static char *op_log_path(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autofree char *dir = NULL;
+
+        if (strcmp(role, "environment") == 0) {
+                dir = workdir_job(local->state_dir, job_id);
+                return g_strconcat(dir, "/environment/build.log", NULL);
+        }
+        dir = workdir_attempt(local->state_dir, job_id, attempt);
+        return g_strdup_printf("%s/log/%s-%d", dir, role, index);
+}
+
+static bool op_open(Runtime *runtime, ObserveFunc observe, void *arg, GError **error)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        if (access(local->agent_program, X_OK) < 0)
+                return err_set_errno(error, errno, "the agent '%s' cannot be run", local->agent_program);
+        local->observe = observe;
+        local->observe_arg = arg;
+        agent_link_open(local->link);
+        return true;
+}
+
+static void op_close(Runtime *runtime)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        g_mutex_lock(&local->lock);
+        local->closing = true; /* copies that have not begun are left to the next server */
+        g_mutex_unlock(&local->lock);
+        if (local->workers)
+                g_thread_pool_free(g_steal_pointer(&local->workers), FALSE, TRUE);
+        agent_link_close(local->link);
+}
+
+static const RuntimeOps local_ops = {
+        .name = "local",
+        .open = op_open,
+        .close = op_close,
+        .inventory = op_inventory,
+        .prepare = op_prepare,
+        .is_prepared = op_is_prepared,
+        .lease_ports = op_lease_ports,
+        .keep_ports = op_keep_ports,
+        .release_ports = op_release_ports,
+        .start = op_start,
+        .stop = op_stop,
+        .forget = op_forget,
+        .clean = op_clean,
+        .log_path = op_log_path,
+};
+
+/* ---- making one ---- */
+
+static bool make_dirs(LocalRuntime *local, GError **error)
+{
+        static const char *const names[] = { "jobs", "envs", "packages", "storage" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *dir = g_build_filename(local->state_dir, names[i], NULL);
+
+                if (!file_mkdirs(dir, 0755, error))
+                        return false;
+        }
+        return true;
+}
+
+/* Debian has `python3` and no `python`, which is what people write: a directory with that name, searched
+ * last. */
+static void make_fallback_path(LocalRuntime *local)
+{
+        g_autofree char *there = g_find_program_in_path("python");
+        g_autofree char *python = there ? NULL : g_find_program_in_path(local->python);
+        g_autofree char *dir = g_build_filename(local->state_dir, "bin", NULL);
+        g_autofree char *link = g_build_filename(dir, "python", NULL);
+
+        if (!python || !file_mkdirs(dir, 0755, NULL))
+                return;
+        if (symlink(python, link) == 0 || errno == EEXIST)
+                local->fallback_path = g_steal_pointer(&dir);
+}
+
+static char *choose_uv(const char *configured)
+{
+        if (configured)
+                return *configured ? g_strdup(configured) : NULL;
+        return g_find_program_in_path("uv");
+}
+
+static void configure(LocalRuntime *local, const LocalConfig *config)
+{
+        g_auto(GStrv) environ_list = g_get_environ();
+
+        local->runtime.ops = &local_ops;
+        local->state_dir = g_canonicalize_filename(config->state_dir, NULL);
+        local->agent_program = g_strdup(config->agent_program);
+        local->dc = g_strdup(config->dc);
+        local->uv = choose_uv(config->uv);
+        local->python = g_strdup(config->python ? config->python : "python3");
+        local->log_limit = config->log_limit;
+        local->max_processes = config->max_processes;
+        local->inherited = variables_inherit(environ_list);
+        inventory_get(&config->inventory, &local->total);
+        g_mutex_init(&local->lock);
+        local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
+}
+
+static void connect_parts(LocalRuntime *local, gint64 epoch)
+{
+        g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
+        LinkConfig link = { .program = local->agent_program,
+                            .state_dir = local->state_dir,
+                            .epoch = epoch,
+                            .deliver = deliver,
+                            .arg = local };
+        PortsConfig ports = { .seed = g_str_hash(local->state_dir) };
+        BuildsConfig builds = { .environment = { envs_dir, local->uv, local->python },
+                                .state_dir = local->state_dir,
+                                .log_limit = local->log_limit };
+
+        local->ports = ports_new(&ports);
+        local->link = agent_link_new(&link);
+        builds.link = local->link;
+        local->builds = builds_new(&builds);
+        local->workers =
+                g_thread_pool_new(work_run, local, WORKERS_MAX, FALSE, NULL); /* no error: not exclusive */
+}
+
+Runtime *local_runtime_new(const LocalConfig *config, GError **error)
+{
+        LocalRuntime *local = g_new0(LocalRuntime, 1);
+        g_autofree char *storage_dir = NULL;
+
+        configure(local, config);
+        storage_dir = g_build_filename(local->state_dir, "storage", NULL);
+        if (!make_dirs(local, error) || !(local->storage = storage_open(storage_dir, local->dc, error))) {
+                local_runtime_free(&local->runtime);
+                return NULL;
+        }
+        make_fallback_path(local);
+        connect_parts(local, config->epoch);
+        return &local->runtime;
+}
+
+void local_runtime_free(Runtime *runtime)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        if (!local)
+                return;
+        if (local->link)
+                op_close(runtime);
+        agent_link_free(local->link);
+        builds_free(local->builds);
+        ports_free(local->ports);
+        storage_close(local->storage);
+        g_hash_table_unref(local->copies);
+        g_mutex_clear(&local->lock);
+        g_strfreev(local->inherited);
+        g_free(local->fallback_path);
+        g_free(local->state_dir);
+        g_free(local->agent_program);
+        g_free(local->dc);
+        g_free(local->uv);
+        g_free(local->python);
+        g_free(local);
+}

@@ -1,0 +1,191 @@
+/* The lines between server and agent (see message.h). Written by hand into one GString, since a start is made
+ * a thousand times a second; read by jansson, since what comes is from outside. */
+#include "runtime/local/message.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+static void add_text(GString *out, const char *text)
+{
+        /* Bytes that are not UTF-8 (a file name of old) would make the whole line unreadable. */
+        g_autofree char *valid = g_utf8_validate(text, -1, NULL) ? NULL : g_utf8_make_valid(text, -1);
+
+        g_string_append_c(out, '"');
+        for (const char *at = valid ? valid : text; *at; at++) {
+                size_t plain = 0;
+
+                while ((guchar)at[plain] >= 0x20 && at[plain] != '"' && at[plain] != '\\')
+                        plain++;
+                g_string_append_len(out, at, (gssize)plain);
+                at += plain;
+                if (!*at)
+                        break;
+                if (*at == '"' || *at == '\\')
+                        g_string_append_printf(out, "\\%c", *at);
+                else
+                        g_string_append_printf(out, "\\u%04x", (guchar)*at);
+        }
+        g_string_append_c(out, '"');
+}
+
+static void add_string(GString *out, const char *name, const char *value)
+{
+        g_string_append_printf(out, ",\"%s\":", name);
+        if (value)
+                add_text(out, value);
+        else
+                g_string_append(out, "null");
+}
+
+static void add_list(GString *out, const char *name, const char *const *values)
+{
+        g_string_append_printf(out, ",\"%s\":[", name);
+        for (const char *const *value = values; value && *value; value++) {
+                if (value != values)
+                        g_string_append_c(out, ',');
+                add_text(out, *value);
+        }
+        g_string_append_c(out, ']');
+}
+
+static void add_number(GString *out, const char *name, gint64 value)
+{
+        g_string_append_printf(out, ",\"%s\":%" G_GINT64_FORMAT, name, value);
+}
+
+static void begin(GString *out, const char *op)
+{
+        g_string_append_printf(out, "{\"op\":\"%s\"", op);
+}
+
+static void end(GString *out)
+{
+        g_string_append(out, "}\n");
+}
+
+void message_hello(GString *out, gint64 epoch)
+{
+        begin(out, "hello");
+        add_number(out, "epoch", epoch);
+        end(out);
+}
+
+void message_start(GString *out, const TaskStart *task)
+{
+        begin(out, "start");
+        add_string(out, "task", task->task);
+        add_list(out, "argv", (const char *const *)task->argv);
+        add_list(out, "env", (const char *const *)task->env);
+        add_string(out, "dir", task->dir);
+        add_string(out, "log", task->log);
+        add_string(out, "banner", task->log_banner);
+        add_number(out, "cpu_milli", task->limits.cpu_milli);
+        add_number(out, "cpu_weight_milli", task->cpu_weight_milli);
+        add_number(out, "memory", task->limits.memory);
+        add_number(out, "processes", task->max_processes);
+        add_number(out, "log_bytes", task->log_limit);
+        add_number(out, "grace_ms", task->grace_ms);
+        add_number(out, "ready_port", task->ready_port);
+        add_string(out, "ready_file", task->ready_file);
+        add_list(out, "binds", task->binds);
+        end(out);
+}
+
+void message_stop(GString *out, const char *task, gint64 grace_ms)
+{
+        begin(out, "stop");
+        add_string(out, "task", task);
+        add_number(out, "grace_ms", grace_ms);
+        end(out);
+}
+
+void message_forget(GString *out, const char *task)
+{
+        begin(out, "forget");
+        add_string(out, "task", task);
+        end(out);
+}
+
+static const struct {
+        const char *op;
+        MessageKind kind;
+        ObservationKind observed;
+        bool names_task;
+} words[] = {
+        { "hello", MESSAGE_HELLO, 0, false },
+        { "refused", MESSAGE_REFUSED, 0, false },
+        { "started", MESSAGE_OBSERVATION, OBSERVED_STARTED, true },
+        { "ready", MESSAGE_OBSERVATION, OBSERVED_READY, true },
+        { "exited", MESSAGE_OBSERVATION, OBSERVED_EXITED, true },
+        { "failed", MESSAGE_OBSERVATION, OBSERVED_START_FAILED, true },
+        { "lost", MESSAGE_OBSERVATION, OBSERVED_LOST, true },
+        { "synced", MESSAGE_OBSERVATION, OBSERVED_SYNCED, false },
+};
+
+static bool read_task(const json_t *object, Observation *observation, GError **error)
+{
+        const char *task = NULL;
+
+        if (!json_get_string(object, "", "task", TASK_NAME_MAX, &task, error))
+                return false;
+        if (!task)
+                return err_set(error, ERR_INVALID, "the report names no task");
+        g_strlcpy(observation->task, task, sizeof observation->task);
+        return true;
+}
+
+static bool read_observation(const json_t *object, Observation *observation, GError **error)
+{
+        gint64 pid = 0, exit_code = -1, signal = 0;
+        const char *text = NULL;
+
+        if (!json_get_int(object, "", "pid", 0, G_MAXINT, &pid, error) ||
+            !json_get_int(object, "", "exit_code", -1, 255, &exit_code, error) ||
+            !json_get_int(object, "", "signal", 0, 128, &signal, error) ||
+            !json_get_bool(object, "", "oom", &observation->oom, error) ||
+            !json_get_int(object, "", "time", 0, G_MAXINT64, &observation->time, error) ||
+            !json_get_int(object, "", "peak_memory", 0, G_MAXINT64, &observation->peak_memory, error) ||
+            !json_get_int(object, "", "cpu_us", 0, G_MAXINT64, &observation->cpu_us, error) ||
+            !json_get_string(object, "", "text", MESSAGE_MAX, &text, error))
+                return false;
+        observation->pid = (int)pid;
+        observation->exit_code = (int)exit_code;
+        observation->signal = (int)signal;
+        observation->text = g_strdup(text);
+        return true;
+}
+
+bool message_parse(const char *line, gsize len, Message *ret, GError **error)
+{
+        g_autoptr(json_t) object = json_parse(line, len, error);
+        Message message = { .kind = MESSAGE_OTHER };
+        const char *op = NULL;
+
+        if (!object)
+                return false;
+        if (!json_is_object(object))
+                return err_set(error, ERR_INVALID, "the line is not a JSON object");
+        if (!json_get_string(object, "", "op", 64, &op, error) ||
+            !json_get_int(object, "", "epoch", 0, G_MAXINT64, &message.epoch, error))
+                return false;
+        if (!op)
+                return err_set(error, ERR_INVALID, "the line has no 'op'");
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+                if (strcmp(words[i].op, op) != 0)
+                        continue;
+                message.kind = words[i].kind;
+                if (message.kind != MESSAGE_OBSERVATION)
+                        break;
+                message.observation = g_new0(Observation, 1);
+                message.observation->kind = words[i].observed;
+                if ((words[i].names_task && !read_task(object, message.observation, error)) ||
+                    !read_observation(object, message.observation, error)) {
+                        observation_free(message.observation);
+                        return false;
+                }
+        }
+        *ret = message;
+        return true;
+}

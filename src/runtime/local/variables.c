@@ -1,0 +1,158 @@
+/* The environment of a member (see variables.h). An ordered list with an index of names, so that each name
+ * stands in it once (programs differ in whether the first or the last of two counts). */
+#include "runtime/local/variables.h"
+
+#include <string.h>
+
+static const char *const inherited_names[] = {
+        "PATH",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "HOME",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "LD_LIBRARY_PATH",
+        "CUDA_HOME",
+        "CUDA_PATH",
+        "NVIDIA_DRIVER_CAPABILITIES",
+        NULL,
+};
+
+static const char *const defaults[][2] = {
+        { "PATH", "/usr/local/bin:/usr/bin:/bin" },
+        { "HOME", "/" },
+        { "LANG", "C.UTF-8" },
+        { "PYTHONUNBUFFERED", "1" }, /* a log is read while it is written */
+};
+
+typedef struct {
+        GPtrArray *list;   /* "K=V" */
+        GHashTable *index; /* name -> position + 1 */
+} Variables;
+
+static void variables_init(Variables *variables)
+{
+        variables->list = g_ptr_array_new();
+        variables->index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+static char **variables_steal(Variables *variables)
+{
+        g_hash_table_unref(variables->index);
+        g_ptr_array_add(variables->list, NULL);
+        return (char **)g_ptr_array_free(variables->list, FALSE);
+}
+
+/* Takes both. */
+static void put(Variables *variables, char *name, char *entry)
+{
+        guint at = GPOINTER_TO_UINT(g_hash_table_lookup(variables->index, name));
+
+        if (at) {
+                g_free(variables->list->pdata[at - 1]);
+                variables->list->pdata[at - 1] = entry;
+                g_free(name);
+                return;
+        }
+        g_ptr_array_add(variables->list, entry);
+        g_hash_table_insert(variables->index, name, GUINT_TO_POINTER(variables->list->len));
+}
+
+static void set(Variables *variables, const char *name, const char *value)
+{
+        if (value)
+                put(variables, g_strdup(name), g_strconcat(name, "=", value, NULL));
+}
+
+static void add_all(Variables *variables, char *const *entries)
+{
+        for (; entries && *entries; entries++) {
+                size_t len = strcspn(*entries, "=");
+
+                if (len > 0 && (*entries)[len])
+                        put(variables, g_strndup(*entries, len), g_strdup(*entries));
+        }
+}
+
+static const char *get(const Variables *variables, const char *name)
+{
+        guint at = GPOINTER_TO_UINT(g_hash_table_lookup(variables->index, name));
+
+        return at ? (const char *)variables->list->pdata[at - 1] + strlen(name) + 1 : NULL;
+}
+
+/* "a", "b", NULL, "c" -> "a:b:c"; empty parts are left out, since an empty one means the working directory.
+ * NULL when nothing is left. */
+static char *join_paths(const char *const *parts, size_t n)
+{
+        g_autoptr(GString) joined = g_string_new(NULL);
+
+        for (size_t i = 0; i < n; i++)
+                if (parts[i] && *parts[i])
+                        g_string_append_printf(joined, "%s%s", joined->len ? ":" : "", parts[i]);
+        return joined->len ? g_string_free(g_steal_pointer(&joined), FALSE) : NULL;
+}
+
+static void set_paths(Variables *variables, const MemberPlace *place)
+{
+        g_autofree char *bin = place->environment ? g_build_filename(place->environment, "bin", NULL) : NULL;
+        const char *const path[] = { bin, get(variables, "PATH"), place->fallback_path };
+        const char *const modules[] = { place->by_name ? place->work : NULL, place->by_name,
+                                        get(variables, "PYTHONPATH") };
+        g_autofree char *path_text = join_paths(path, G_N_ELEMENTS(path));
+        g_autofree char *modules_text = join_paths(modules, G_N_ELEMENTS(modules));
+
+        set(variables, "PATH", path_text);
+        set(variables, "PYTHONPATH", modules_text);
+}
+
+char **variables_inherit(char *const *environ_list)
+{
+        Variables variables;
+
+        variables_init(&variables);
+        for (size_t i = 0; i < G_N_ELEMENTS(defaults); i++)
+                set(&variables, defaults[i][0], defaults[i][1]);
+        for (const char *const *name = inherited_names; *name; name++) {
+                const char *value = g_environ_getenv((char **)environ_list, *name);
+
+                if (value && *value)
+                        set(&variables, *name, value);
+        }
+        return variables_steal(&variables);
+}
+
+char **variables_complete(char *const *inherited, const MemberPlace *place, char *const *task_env)
+{
+        Variables variables;
+
+        variables_init(&variables);
+        add_all(&variables, inherited);
+        set(&variables, "USER", place->user);
+        set(&variables, "LOGNAME", place->user);
+        add_all(&variables, task_env);
+        set(&variables, "PADDLE_INPUT", place->input);
+        set(&variables, "INPUT", place->input);
+        set(&variables, "PADDLE_OUTPUT", place->output);
+        set(&variables, "OUTPUT", place->output);
+        set(&variables, "TRAINER_PACKAGE", place->work);
+        set(&variables, "PF_WORK_DIR", place->work);
+        set(&variables, "PWD", place->work);
+        set(&variables, "PADDLE_READY_FILE", place->ready_file);
+        set(&variables, "VIRTUAL_ENV", place->environment);
+        set_paths(&variables, place);
+        return variables_steal(&variables);
+}

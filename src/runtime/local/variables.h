@@ -1,0 +1,27 @@
+/* The environment of a member. Later wins:
+ *   1. what is inherited from the server: PATH, locale, time zone, proxies, certificates, CUDA and library
+ * paths; nothing else of it;
+ *   2. what the runtime sets by default: HOME, USER, LOGNAME, LANG, PYTHONUNBUFFERED;
+ *   3. what the engine gives: the platform's variables, the framework's, the user's --env;
+ *   4. directories, which only the runtime knows: PADDLE_INPUT, INPUT, PADDLE_OUTPUT, OUTPUT,
+ * TRAINER_PACKAGE, PF_WORK_DIR, PWD, PADDLE_READY_FILE, VIRTUAL_ENV. PATH and PYTHONPATH are the user's (or
+ * inherited) with ours in front of them. Pure. */
+#pragma once
+
+#include <glib.h>
+
+typedef struct {
+        const char *user;
+        const char *work;    /* working directory */
+        const char *by_name; /* directory in which the package stands under its own name; NULL: the job has no
+                                package */
+        const char *environment;                 /* its Python environment, or NULL */
+        const char *input, *output, *ready_file; /* real paths, or NULL */
+        const char *fallback_path;               /* directory to be searched after all others, or NULL */
+} MemberPlace;
+
+/* Parts 1 and 2 without USER, from the server's own environment; the caller's g_strfreev. */
+char **variables_inherit(char *const *environ_list);
+
+/* The whole; every name once. The caller's g_strfreev. */
+char **variables_complete(char *const *inherited, const MemberPlace *place, char *const *task_env);

@@ -1,0 +1,32 @@
+/* The directories of jobs:
+ *
+ *     jobs/<xx>/<id>/environment           link to envs/<key>, for jobs with requirements
+ *     jobs/<xx>/<id>/<attempt>/work/       working directory of all members: the package's contents, writable
+ *     jobs/<xx>/<id>/<attempt>/path/<name> link to ../work: the package under its own name
+ *     jobs/<xx>/<id>/<attempt>/log/<role>-<index>
+ *
+ * <xx> is the beginning of the id. A `work` that exists is whole: a package is copied beside it and renamed.
+ * Any thread. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+char *workdir_job(const char *state_dir, const char *job_id);
+char *workdir_attempt(const char *state_dir, const char *job_id, int attempt);
+
+/* An empty `work`, with as few system calls as can be: one when it exists, four for a first attempt. */
+bool workdir_make_empty(const char *attempt_dir, GError **error);
+bool workdir_exists(const char *attempt_dir);
+/* A writable copy of the tree `package`, to be seen under `name`. May take long. Takes up after a copy that
+ * was broken off. */
+bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, GError **error);
+
+/* Removes what is removed at once (an empty `work`); true when nothing is left for workdir_remove(). */
+bool workdir_remove_empty(const char *attempt_dir);
+bool workdir_remove(const char *attempt_dir, GError **error);
+
+/* Which environment a job was prepared with: a link, so that it holds whatever becomes of server and
+ * settings. */
+bool workdir_link_environment(const char *state_dir, const char *job_id, const char *key, GError **error);
+char *workdir_environment(const char *state_dir, const char *job_id); /* the key; NULL: none. The caller's. */
