@@ -1,0 +1,42 @@
+/* Inside the storage (storage.h): what its parts share. Not for other rooms. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "fs/storage.h"
+
+enum { STORAGE_STRIPES = 64 };
+
+struct Storage {
+        char *dir, *dc;
+        int root;                         /* of the data centre: home/, public/, .upload/ */
+        GRWLock stripes[STORAGE_STRIPES]; /* of an unfinished upload: chunks share, finishing is alone */
+};
+
+/* A checked path: the open home or public directory, and the way below it ("." for itself). */
+typedef struct {
+        char *shown; /* the /pfs path, normal form */
+        char *root;  /* "home/ann" or "public", below storage->root */
+        char *below; /* "a/b" or "." */
+        int fd;      /* of `root`; -1 when that home has not been made yet and is only read */
+} Place;
+/* Parses, checks `access` and opens. A home that is written to is made. */
+bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access, bool write,
+                GError **error);
+void place_clear(Place *place);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, place_clear)
+bool place_is_root(const Place *place);
+
+/* The errno of a failed access below a place as a message: a link that leaves the place, a missing file, a
+ * full disk. Returns false. */
+bool place_error(const Place *place, GError **error, int err, const char *what);
+
+/* Makes the directory `below` with all above it; links inside the place are followed. The descriptor, or -1.
+ */
+int place_make_dirs(const Place *place, const char *below, GError **error);
+
+/* Opens the directory that holds the last name of the place; *ret_name is that name, borrowed from the place.
+ * -1 on failure. */
+int place_parent(const Place *place, bool make, const char **ret_name, GError **error);

@@ -1,0 +1,326 @@
+/* Uploads into the storage, chunk by chunk (see storage.h).
+ *
+ *      <dc>/.upload/<hash of the /pfs path>/data     the file to be, each chunk at its place
+ *                                         /chunks   for each chunk a record of fixed length, "<hash> <length,
+ * 8 digits>\n"
+ *
+ * A chunk's bytes are on disk before its record is written, so a record tells the truth after any crash; what
+ * has no record is sent again. Records lie at their own offsets: chunks come in any order and at the same
+ * time. Finishing is one rename. It stands beside the homes and not in them, so no job and no listing sees
+ * it, and no link of a job can turn it elsewhere. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "fs/disk.h"
+#include "fs/hash.h"
+#include "fs/storage-internal.h"
+
+enum {
+        RECORD = HASH_LEN + 1 + 8 + 1,
+        CHUNKS_MAX = 4 * 1024 * 1024 - 1, /* of 4 MiB: 16 TiB, the largest file of ext4 */
+};
+
+typedef struct {
+        char *path; /* below storage->root */
+        int dir, data, chunks;
+        GRWLock *lock;
+} Upload;
+
+static void upload_clear(Upload *upload)
+{
+        fd_close_p(&upload->dir);
+        fd_close_p(&upload->data);
+        fd_close_p(&upload->chunks);
+        g_clear_pointer(&upload->path, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Upload, upload_clear)
+
+static void upload_name(Upload *upload, Storage *storage, const Place *place)
+{
+        char hash[HASH_LEN + 1];
+
+        hash_bytes(place->shown, strlen(place->shown), hash);
+        *upload =
+                (Upload){ .path = g_strconcat(".upload/", hash, NULL), .dir = -1, .data = -1, .chunks = -1 };
+        upload->lock =
+                &storage->stripes[(g_ascii_xdigit_value(hash[0]) * 16 + g_ascii_xdigit_value(hash[1])) %
+                                  STORAGE_STRIPES];
+}
+
+/* False with errno; ENOENT when nothing has been sent and `make` is false. */
+static bool upload_open(Upload *upload, const Storage *storage, bool make)
+{
+        int create = make ? O_CREAT : 0;
+
+        if (make && mkdirat(storage->root, upload->path, 0700) < 0 && errno != EEXIST)
+                return false;
+        upload->dir = openat(storage->root, upload->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (upload->dir < 0)
+                return false;
+        upload->data = openat(upload->dir, "data", O_RDWR | O_NOFOLLOW | O_CLOEXEC | create, 0644);
+        if (upload->data < 0)
+                return false;
+        upload->chunks = openat(upload->dir, "chunks", O_RDWR | O_NOFOLLOW | O_CLOEXEC | create, 0600);
+        return upload->chunks >= 0;
+}
+
+/* Chunks of a finished file */
+
+static json_t *chunks_reply(guint64 size, json_t *chunks)
+{
+        return json_pack("{s:I, s:i, s:o}", "size", (json_int_t)size, "chunk_size", (int)STORAGE_CHUNK,
+                         "chunks", chunks);
+}
+
+static json_t *file_chunks(const Place *place, GError **error)
+{
+        fd_auto int fd = open_beneath(place->fd, place->below, O_RDONLY | O_NONBLOCK, 0);
+        g_autoptr(json_t) chunks = json_array();
+        g_autofree char *buffer = NULL;
+        guint64 size = 0;
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                place_error(place, error, errno, "open");
+                return NULL;
+        }
+        if (!S_ISREG(st.st_mode)) {
+                err_set(error, ERR_CONFLICT, "'%s' is not a file", place->shown);
+                return NULL;
+        }
+        buffer = g_malloc(STORAGE_CHUNK);
+        for (;;) {
+                char hash[HASH_LEN + 1];
+                gssize got = read_at(fd, buffer, STORAGE_CHUNK, size);
+
+                if (got < 0) {
+                        place_error(place, error, errno, "read");
+                        return NULL;
+                }
+                if (got == 0)
+                        break;
+                hash_bytes(buffer, (gsize)got, hash);
+                json_array_append_new(chunks, json_string(hash));
+                size += (guint64)got;
+                if (got < STORAGE_CHUNK)
+                        break;
+        }
+        return chunks_reply(size, g_steal_pointer(&chunks));
+}
+
+/* Records */
+
+/* False when chunk `index` has not arrived. */
+static bool record_read(const Upload *upload, guint64 index, char ret_hash[HASH_LEN + 1], gint64 *ret_len)
+{
+        char record[RECORD + 1] = "";
+
+        if (read_at(upload->chunks, record, RECORD, index * RECORD) != RECORD || record[HASH_LEN] != ' ' ||
+            record[RECORD - 1] != '\n')
+                return false;
+        record[RECORD - 1] = '\0';
+        g_strlcpy(ret_hash, record, HASH_LEN + 1);
+        return hash_is_valid(ret_hash) &&
+               number_parse("length", record + HASH_LEN + 1, 1, STORAGE_CHUNK, ret_len, NULL);
+}
+
+static bool record_write(const Upload *upload, guint64 index, const char *hash, gsize len)
+{
+        char record[RECORD + 1];
+
+        g_snprintf(record, sizeof record, "%s %08" G_GSIZE_FORMAT "\n", hash, len);
+        return write_at(upload->chunks, record, RECORD, index * RECORD);
+}
+
+static json_t *uploaded_chunks(const Upload *upload)
+{
+        json_t *chunks = json_array();
+        guint64 size = 0;
+        struct stat st;
+        guint64 count = fstat(upload->chunks, &st) == 0 ? (guint64)st.st_size / RECORD : 0;
+
+        for (guint64 i = 0; i < MIN(count, (guint64)CHUNKS_MAX); i++) {
+                char hash[HASH_LEN + 1];
+                gint64 len;
+                bool there = record_read(upload, i, hash, &len);
+
+                json_array_append_new(chunks, there ? json_string(hash) : json_null());
+                size += there ? (guint64)len : 0;
+        }
+        return chunks_reply(size, chunks);
+}
+
+json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload,
+                       GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        g_auto(Upload) unfinished = { .dir = -1, .data = -1, .chunks = -1 };
+        json_t *reply;
+
+        if (!place_open(&place, storage, pfs_path, access, upload && access->write, error))
+                return NULL;
+        if (!upload)
+                return file_chunks(&place, error);
+        upload_name(&unfinished, storage, &place);
+        g_rw_lock_reader_lock(unfinished.lock);
+        reply = upload_open(&unfinished, storage, false) ? uploaded_chunks(&unfinished)
+                                                         : chunks_reply(0, json_array());
+        g_rw_lock_reader_unlock(unfinished.lock);
+        return reply;
+}
+
+/* Putting */
+
+static bool read_chunk(const char *file, const char *hash, char *buffer, gsize *ret_len, GError **error)
+{
+        fd_auto int fd = open(file, O_RDONLY | O_CLOEXEC);
+        gssize got = fd < 0 ? -1 : read_at(fd, buffer, STORAGE_CHUNK + 1, 0);
+        char found[HASH_LEN + 1];
+
+        if (got < 0)
+                return err_set_errno(error, errno, "cannot read '%s'", file);
+        if (got == 0 || got > STORAGE_CHUNK)
+                return err_set(error, got ? ERR_TOO_LARGE : ERR_INVALID, "a chunk has 1 to %d bytes",
+                               STORAGE_CHUNK);
+        hash_bytes(buffer, (gsize)got, found);
+        if (strcmp(found, hash) != 0)
+                return err_set(error, ERR_INVALID,
+                               "what arrived has the hash %s, not '%.80s'\nSend it again.", found, hash);
+        *ret_len = (gsize)got;
+        return true;
+}
+
+static bool store_chunk(Storage *storage, const Place *place, Upload *upload, guint64 index, const char *hash,
+                        const char *buffer, gsize len, GError **error)
+{
+        if (upload_open(upload, storage, true) &&
+            write_at(upload->data, buffer, len, index * STORAGE_CHUNK) && fdatasync(upload->data) == 0 &&
+            record_write(upload, index, hash, len))
+                return true;
+        return place_error(place, error, errno, "write");
+}
+
+bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 index,
+                       const char *hash, const char *file, GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        g_auto(Upload) upload = { .dir = -1, .data = -1, .chunks = -1 };
+        g_autofree char *buffer = NULL;
+        gsize len;
+        bool ok;
+
+        if (!place_open(&place, storage, pfs_path, access, true, error))
+                return false;
+        if (place_is_root(&place))
+                return err_set(error, ERR_CONFLICT, "'%s' is a directory", place.shown);
+        if (index >= CHUNKS_MAX)
+                return err_set(error, ERR_TOO_LARGE,
+                               "'%s': chunk %" G_GUINT64_FORMAT " is beyond the last possible one, %d",
+                               place.shown, index, CHUNKS_MAX - 1);
+        buffer = g_malloc(STORAGE_CHUNK + 1);
+        if (!read_chunk(file, hash, buffer, &len, error))
+                return err_prefix(error, "'%s', chunk %" G_GUINT64_FORMAT ": ", place.shown, index);
+        upload_name(&upload, storage, &place);
+        g_rw_lock_reader_lock(upload.lock);
+        ok = store_chunk(storage, &place, &upload, index, hash, buffer, len, error);
+        g_rw_lock_reader_unlock(upload.lock);
+        return ok;
+}
+
+/* Finishing */
+
+static bool check_chunk(const Upload *upload, guint64 index, guint64 count, guint64 size, const char *wanted,
+                        GError **error)
+{
+        char hash[HASH_LEN + 1];
+        guint64 due = index + 1 < count ? STORAGE_CHUNK : size - index * STORAGE_CHUNK;
+        gint64 len;
+
+        if (!hash_is_valid(wanted))
+                return err_set(error, ERR_INVALID,
+                               "chunks[%" G_GUINT64_FORMAT "] is not a hash of 64 hex digits", index);
+        if (!record_read(upload, index, hash, &len))
+                return err_set(error, ERR_CONFLICT,
+                               "chunk %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                               " has not arrived\nSend it, then finish again.",
+                               index, count);
+        if (strcmp(hash, wanted) != 0)
+                return err_set(error, ERR_CONFLICT,
+                               "chunk %" G_GUINT64_FORMAT
+                               " arrived with the hash %s, not '%s'\nSend it again.",
+                               index, hash, wanted);
+        if ((guint64)len != due)
+                return err_set(error, ERR_CONFLICT,
+                               "chunk %" G_GUINT64_FORMAT " has %" G_GINT64_FORMAT
+                               " bytes, but its place has %" G_GUINT64_FORMAT,
+                               index, len, due);
+        return true;
+}
+
+static bool check_all(const Upload *upload, const Place *place, guint64 size, const json_t *chunks,
+                      GError **error)
+{
+        guint64 count = size / STORAGE_CHUNK + (size % STORAGE_CHUNK != 0);
+
+        if (!json_is_array(chunks) || json_array_size(chunks) != count)
+                return err_set(error, ERR_INVALID,
+                               "'%s': %" G_GUINT64_FORMAT " bytes have %" G_GUINT64_FORMAT
+                               " chunks of %d, not %" G_GSIZE_FORMAT,
+                               place->shown, size, count, STORAGE_CHUNK, json_array_size(chunks));
+        for (guint64 i = 0; i < count; i++)
+                if (!check_chunk(upload, i, count, size, json_string_value(json_array_get(chunks, i)), error))
+                        return err_prefix(error, "'%s': ", place->shown);
+        return true;
+}
+
+/* A file or link of that name is replaced, a directory is not. */
+static bool take_place(const Storage *storage, const Place *place, const Upload *upload, guint64 size,
+                       GError **error)
+{
+        const char *name;
+        fd_auto int parent = place_parent(place, true, &name, error);
+        g_autofree char *path = g_build_filename(storage->dir, storage->dc, upload->path, NULL);
+
+        if (parent < 0)
+                return false;
+        if (ftruncate(upload->data, (off_t)size) < 0 || fsync(upload->data) < 0)
+                return place_error(place, error, errno, "write");
+        if (renameat(upload->dir, "data", parent, name) < 0)
+                return errno == EISDIR ? err_set(error, ERR_CONFLICT, "'%s' is a directory", place->shown)
+                                       : place_error(place, error, errno, "write");
+        if (fsync(parent) < 0)
+                return place_error(place, error, errno, "write");
+        (void)file_remove_tree(path, NULL); /* the file is in its place; what stays here reads as no upload */
+        return true;
+}
+
+bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 size,
+                    const json_t *chunks, GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        g_auto(Upload) upload = { .dir = -1, .data = -1, .chunks = -1 };
+        bool opened, ok;
+
+        if (!place_open(&place, storage, pfs_path, access, true, error))
+                return false;
+        if (place_is_root(&place))
+                return err_set(error, ERR_CONFLICT, "'%s' is a directory", place.shown);
+        upload_name(&upload, storage, &place);
+        g_rw_lock_writer_lock(upload.lock);
+        opened = upload_open(&upload, storage, size == 0);
+        if (!opened && errno == ENOENT)
+                ok = err_set(error, ERR_CONFLICT,
+                             "'%s': nothing of it has arrived\nSend its chunks, then finish.", place.shown);
+        else if (!opened)
+                ok = place_error(&place, error, errno, "write");
+        else
+                ok = check_all(&upload, &place, size, chunks, error) &&
+                     take_place(storage, &place, &upload, size, error);
+        g_rw_lock_writer_unlock(upload.lock);
+        return ok;
+}

@@ -1,0 +1,513 @@
+/* The storage root (see storage.h): names, access, listing, removing. Uploads are in storage-upload.c.
+ *
+ *      <dir>/<dc>/home/<user>/...   <dir>/<dc>/public/...   <dir>/<dc>/.upload/ (unfinished uploads; things
+ * being removed)
+ *
+ * Every access begins at an open home (or public) and stays beneath it by openat2, so neither ".." nor a link
+ * that a job has made, nor the exchange of one at a bad moment, leads out; not even from one home into
+ * another. */
+#include "fs/storage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "fs/disk.h"
+#include "fs/manifest.h"
+#include "fs/storage-internal.h"
+
+#define PATH_HINT "\nPaths are /pfs/<datacenter>/home/<user>/... or /pfs/<datacenter>/public/..."
+
+/* Opening */
+
+static bool make_roots(Storage *storage, GError **error)
+{
+        static const struct {
+                const char *name;
+                mode_t mode;
+        } dirs[] = { { "home", 0755 }, { "public", 0755 }, { ".upload", 0700 } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(dirs); i++)
+                if (mkdirat(storage->root, dirs[i].name, dirs[i].mode) < 0 && errno != EEXIST)
+                        return disk_error(error, errno, "make directory", dirs[i].name);
+        return true;
+}
+
+/* Removals that a crash cut off. */
+static void sweep(const Storage *storage)
+{
+        g_autofree char *path = g_build_filename(storage->dir, storage->dc, ".upload", NULL);
+        DIR *dir = opendir(path);
+
+        if (!dir)
+                return;
+        for (struct dirent *entry; (entry = readdir(dir));) {
+                g_autofree char *name = g_build_filename(path, entry->d_name, NULL);
+
+                if (g_str_has_prefix(entry->d_name, "gone."))
+                        (void)file_remove_tree(name, NULL); /* tried again by the next open */
+        }
+        closedir(dir);
+}
+
+Storage *storage_open(const char *dir, const char *dc, GError **error)
+{
+        g_autoptr(Storage) storage = g_new0(Storage, 1);
+        g_autofree char *path = g_build_filename(dir, dc, NULL);
+
+        storage->root = -1;
+        for (int i = 0; i < STORAGE_STRIPES; i++)
+                g_rw_lock_init(&storage->stripes[i]);
+        storage->dir = g_strdup(dir);
+        storage->dc = g_strdup(dc);
+        if (!path_part_check(dc, error)) {
+                err_prefix(error, "datacenter ");
+                return NULL;
+        }
+        if (!file_mkdirs(path, 0755, error))
+                return NULL;
+        storage->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (storage->root < 0) {
+                err_set_errno(error, errno, "cannot open directory '%s'", path);
+                return NULL;
+        }
+        if (!make_roots(storage, error))
+                return NULL;
+        sweep(storage);
+        return g_steal_pointer(&storage);
+}
+
+void storage_close(Storage *storage)
+{
+        if (!storage)
+                return;
+        fd_close_p(&storage->root);
+        for (int i = 0; i < STORAGE_STRIPES; i++)
+                g_rw_lock_clear(&storage->stripes[i]);
+        g_free(storage->dir);
+        g_free(storage->dc);
+        g_free(storage);
+}
+
+/* Places: names and access */
+
+/* The parts of a path: empty ones are dropped, so "//" and a slash at the end do no harm. */
+static char **path_parts(const char *path)
+{
+        g_auto(GStrv) raw = g_strsplit(path, "/", -1);
+        GPtrArray *parts = g_ptr_array_new();
+
+        for (char **part = raw; *part; part++)
+                if (**part)
+                        g_ptr_array_add(parts, g_strdup(*part));
+        g_ptr_array_add(parts, NULL);
+        return (char **)g_ptr_array_free(parts, FALSE);
+}
+
+static bool user_check(const char *user, GError **error)
+{
+        static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@+-";
+
+        if (*user && *user != '.' && *user != '-' && strspn(user, allowed) == strlen(user))
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "'%s' is not a user's name: letters, digits and . _ @ + -, not beginning with . or -",
+                       user);
+}
+
+/* Fills root, below and shown from the parts behind "/pfs". */
+static bool place_name(Place *place, const Storage *storage, char **parts, const char *pfs_path,
+                       GError **error)
+{
+        guint count = g_strv_length(parts);
+        guint head = count > 2 && strcmp(parts[2], "home") == 0 ? 4 : 3;
+        g_autofree char *all = g_strjoinv("/", parts), *below = NULL;
+
+        if (*pfs_path != '/' || count < 1 || strcmp(parts[0], "pfs") != 0)
+                return err_set(error, ERR_INVALID, "'%s' does not begin with /pfs/" PATH_HINT, pfs_path);
+        if (!path_check(all, error))
+                return false;
+        if (count > 1 && strcmp(parts[1], storage->dc) != 0)
+                return err_set(error, ERR_NOT_FOUND, "no datacenter '%s' here; this one is '%s'", parts[1],
+                               storage->dc);
+        if (count < head || (head == 3 && strcmp(parts[2], "public") != 0))
+                return err_set(error, ERR_INVALID, "'%s' is neither in a home nor in public" PATH_HINT,
+                               pfs_path);
+        if (head == 4 && !user_check(parts[3], error))
+                return false;
+        below = g_strjoinv("/", parts + head);
+        place->root = head == 4 ? g_strconcat("home/", parts[3], NULL) : g_strdup("public");
+        place->below = g_strdup(*below ? below : ".");
+        place->shown = g_strconcat("/", all, NULL);
+        return true;
+}
+
+static bool check_access(const Place *place, const StorageAccess *access, bool write, GError **error)
+{
+        const char *owner = g_str_has_prefix(place->root, "home/") ? place->root + strlen("home/") : NULL;
+
+        if (access->admin)
+                return true;
+        if (owner && (!access->user || strcmp(owner, access->user) != 0))
+                return err_set(error, ERR_DENIED, "'%s' belongs to '%s'", place->shown, owner);
+        if (!owner && write)
+                return err_set(error, ERR_DENIED,
+                               "'%s' can only be written by administrators\nWrite to your own home instead.",
+                               place->shown);
+        return true;
+}
+
+bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access, bool write,
+                GError **error)
+{
+        g_auto(GStrv) parts = path_parts(pfs_path);
+
+        *place = (Place){ .fd = -1 };
+        if (!place_name(place, storage, parts, pfs_path, error) || !check_access(place, access, write, error))
+                return false;
+        if (write && mkdirat(storage->root, place->root, 0755) < 0 && errno != EEXIST)
+                return disk_error(error, errno, "make", place->shown);
+        place->fd = openat(storage->root, place->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (place->fd < 0 && errno != ENOENT)
+                return disk_error(error, errno, "open", place->shown);
+        return true;
+}
+
+void place_clear(Place *place)
+{
+        fd_close_p(&place->fd);
+        place->fd = -1;
+        g_clear_pointer(&place->shown, g_free);
+        g_clear_pointer(&place->root, g_free);
+        g_clear_pointer(&place->below, g_free);
+}
+
+bool place_is_root(const Place *place)
+{
+        return strcmp(place->below, ".") == 0;
+}
+
+bool place_error(const Place *place, GError **error, int err, const char *what)
+{
+        switch (err) {
+        case EBADF: /* a home that is not there yet */
+        case ENOENT: return err_set(error, ERR_NOT_FOUND, "'%s' does not exist", place->shown);
+        case ENOTDIR:
+                return err_set(error, ERR_CONFLICT, "'%s': a part of it is a file, not a directory",
+                               place->shown);
+        case EXDEV:
+        case ELOOP:
+                return err_set(error, ERR_DENIED, "'%s': a link on the way leads out of /pfs/.../%s",
+                               place->shown, place->root);
+        default: return disk_error(error, err, what, place->shown);
+        }
+}
+
+/* Directories */
+
+int place_make_dirs(const Place *place, const char *below, GError **error)
+{
+        g_auto(GStrv) parts = g_strsplit(below, "/", -1);
+        g_autoptr(GString) path = g_string_new(NULL);
+        int at = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        for (char **part = parts; *part && at >= 0; part++) {
+                int next;
+
+                g_string_append_printf(path, "%s%s", path->len ? "/" : "", *part);
+                next = open_beneath(place->fd, path->str, O_RDONLY | O_DIRECTORY, 0);
+                if (next < 0 && errno == ENOENT && (mkdirat(at, *part, 0755) == 0 || errno == EEXIST))
+                        next = open_beneath(place->fd, path->str, O_RDONLY | O_DIRECTORY, 0);
+                fd_close_p(&at);
+                at = next;
+        }
+        if (at < 0)
+                place_error(place, error, errno, "make");
+        return at;
+}
+
+int place_parent(const Place *place, bool make, const char **ret_name, GError **error)
+{
+        const char *slash = strrchr(place->below, '/');
+        g_autofree char *above =
+                slash ? g_strndup(place->below, (gsize)(slash - place->below)) : g_strdup(".");
+        int fd;
+
+        *ret_name = slash ? slash + 1 : place->below;
+        if (make)
+                return place_make_dirs(place, above, error);
+        fd = open_beneath(place->fd, above, O_RDONLY | O_DIRECTORY, 0);
+        if (fd < 0)
+                place_error(place, error, errno, "open");
+        return fd;
+}
+
+bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        fd_auto int fd = -1;
+
+        if (!place_open(&place, storage, pfs_path, access, true, error))
+                return false;
+        fd = place_make_dirs(&place, place.below, error);
+        return fd >= 0;
+}
+
+/* The path of an open descriptor: what the checked way really led to. */
+static char *fd_path(int fd)
+{
+        g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+
+        return g_file_read_link(link, NULL);
+}
+
+/* What does not exist yet: the real path of the nearest directory that does, and the rest behind it. */
+static char *path_to_be(const Storage *storage, const Place *place, GError **error)
+{
+        g_autofree char *above = g_strdup(place->below);
+        char *slash;
+
+        while ((slash = strrchr(above, '/'))) {
+                fd_auto int fd = -1;
+                g_autofree char *real = NULL;
+
+                *slash = '\0';
+                fd = open_beneath(place->fd, above, O_PATH | O_DIRECTORY, 0);
+                if (fd < 0 && errno == ENOENT)
+                        continue;
+                real = fd < 0 ? NULL : fd_path(fd);
+                if (!real) {
+                        place_error(place, error, errno, "open");
+                        return NULL;
+                }
+                return g_build_filename(real, place->below + strlen(above) + 1, NULL);
+        }
+        return g_build_filename(storage->dir, storage->dc, place->root, place->below, NULL);
+}
+
+static int resolve_fd(const Place *place, bool make, GError **error)
+{
+        int fd;
+
+        if (make)
+                return place_make_dirs(place, place->below, error);
+        fd = place->fd < 0 ? (errno = ENOENT, -1) : open_beneath(place->fd, place->below, O_PATH, 0);
+        if (fd < 0 && errno != ENOENT)
+                place_error(place, error, errno, "open");
+        return fd;
+}
+
+char *storage_resolve(Storage *storage, const char *pfs_path, const StorageAccess *access, bool make_dirs,
+                      GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        g_autoptr(GError) failure = NULL;
+        fd_auto int fd = -1;
+        char *real;
+
+        if (!place_open(&place, storage, pfs_path, access, access->write || make_dirs, error))
+                return NULL;
+        fd = resolve_fd(&place, make_dirs, &failure);
+        if (failure) {
+                g_propagate_error(error, g_steal_pointer(&failure));
+                return NULL;
+        }
+        if (fd < 0)
+                return path_to_be(storage, &place, error);
+        real = fd_path(fd);
+        if (!real)
+                place_error(&place, error, errno, "open");
+        return real;
+}
+
+int storage_open_file(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        fd_auto int fd = -1;
+        struct stat st;
+
+        if (!place_open(&place, storage, pfs_path, access, false, error))
+                return -1;
+        fd = open_beneath(place.fd, place.below, O_RDONLY | O_NONBLOCK, 0);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                place_error(&place, error, errno, "open");
+        else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+                err_set(error, ERR_INVALID, "'%s' is neither file nor directory", place.shown);
+        else
+                return fd_steal(&fd);
+        return -1;
+}
+
+/* Listing */
+
+typedef struct {
+        const Place *place;
+        GPtrArray *entries;
+        bool recursive;
+        int limit;
+} Listing;
+
+void storage_entry_free(StorageEntry *entry)
+{
+        if (!entry)
+                return;
+        g_free(entry->path);
+        g_free(entry);
+}
+
+static void add_entry(Listing *listing, const char *path, const struct stat *st)
+{
+        StorageEntry *entry = g_new0(StorageEntry, 1);
+
+        entry->path = g_strdup(path);
+        entry->is_dir = S_ISDIR(st->st_mode);
+        entry->size = entry->is_dir ? 0 : (guint64)st->st_size;
+        entry->mtime = (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+        g_ptr_array_add(listing->entries, entry);
+}
+
+static gint by_name(gconstpointer a, gconstpointer b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static GPtrArray *sorted_names(int dir)
+{
+        GPtrArray *names;
+        int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!stream) {
+                fd_close_p(&fd);
+                return NULL;
+        }
+        names = g_ptr_array_new_with_free_func(g_free);
+        for (struct dirent *entry; (entry = readdir(stream));)
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        g_ptr_array_add(names, g_strdup(entry->d_name));
+        closedir(stream);
+        g_ptr_array_sort(names, by_name);
+        return names;
+}
+
+/* What `name` is, links inside the place followed. False for what is not shown: links that lead out or
+ * nowhere, sockets, devices. */
+static bool entry_stat(const Listing *listing, int dir, const char *name, const char *below, struct stat *ret)
+{
+        fd_auto int fd = -1;
+
+        if (fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
+                return false;
+        if (S_ISLNK(ret->st_mode)) {
+                fd = open_beneath(listing->place->fd, below, O_PATH, 0);
+                if (fd < 0 || fstat(fd, ret) < 0)
+                        return false;
+        }
+        return S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode);
+}
+
+static bool is_link(int dir, const char *name)
+{
+        struct stat st;
+
+        return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode);
+}
+
+/* `below` is the directory's way below the place, "." for itself; `shown` its /pfs path. Links are shown, but
+ * not gone down. */
+static void list_dir(Listing *listing, const char *below, const char *shown)
+{
+        fd_auto int dir = open_beneath(listing->place->fd, below, O_RDONLY | O_DIRECTORY, 0);
+        g_autoptr(GPtrArray) names = dir < 0 ? NULL : sorted_names(dir);
+
+        for (guint i = 0; names && i < names->len && (int)listing->entries->len < listing->limit; i++) {
+                const char *name = names->pdata[i];
+                g_autofree char *path =
+                        strcmp(below, ".") == 0 ? g_strdup(name) : g_strconcat(below, "/", name, NULL);
+                g_autofree char *path_shown = g_strconcat(shown, "/", name, NULL);
+                struct stat st;
+
+                if (!g_utf8_validate(name, -1, NULL) || !entry_stat(listing, dir, name, path, &st))
+                        continue;
+                add_entry(listing, path_shown, &st);
+                if (listing->recursive && S_ISDIR(st.st_mode) && !is_link(dir, name))
+                        list_dir(listing, path, path_shown);
+        }
+}
+
+GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
+                        int limit, GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func((GDestroyNotify)storage_entry_free);
+        Listing listing = { .place = &place, .entries = entries, .recursive = recursive, .limit = limit };
+        fd_auto int fd = -1;
+        struct stat st;
+
+        if (!place_open(&place, storage, pfs_path, access, false, error))
+                return NULL;
+        if (place.fd < 0 && place_is_root(&place))
+                return g_steal_pointer(&entries); /* a home that nobody has written to is empty */
+        fd = open_beneath(place.fd, place.below, O_PATH, 0);
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                place_error(&place, error, errno, "open");
+                return NULL;
+        }
+        if (S_ISDIR(st.st_mode))
+                list_dir(&listing, place.below, place.shown);
+        else if (limit > 0)
+                add_entry(&listing, place.shown, &st);
+        return g_steal_pointer(&entries);
+}
+
+/* Removing */
+
+/* One rename takes the tree out of sight; then there is time, and nothing that could be exchanged for a link.
+ */
+static bool remove_dir(Storage *storage, const Place *place, int parent, const char *name, GError **error)
+{
+        char id[ID_LEN + 1];
+        g_autofree char *gone = (id_new(id), g_strconcat(".upload/gone.", id, NULL));
+        g_autofree char *path = g_build_filename(storage->dir, storage->dc, gone, NULL);
+
+        if (renameat(parent, name, storage->root, gone) < 0)
+                return place_error(place, error, errno, "remove");
+        return file_remove_tree(path, error);
+}
+
+bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
+                    GError **error)
+{
+        g_auto(Place) place = { .fd = -1 };
+        fd_auto int parent = -1;
+        const char *name;
+
+        if (!place_open(&place, storage, pfs_path, access, true, error))
+                return false;
+        if (place_is_root(&place))
+                return err_set(error, ERR_DENIED, "'%s' itself cannot be removed\nRemove what is in it.",
+                               place.shown);
+        parent = place_parent(&place, false, &name, error);
+        if (parent < 0)
+                return false;
+        if (unlinkat(parent, name, 0) == 0)
+                return true;
+        if (errno != EISDIR && errno != EPERM)
+                return place_error(&place, error, errno, "remove");
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+                return true;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+                return place_error(&place, error, errno, "remove");
+        if (!recursive)
+                return err_set(
+                        error, ERR_CONFLICT,
+                        "directory '%s' is not empty\nRemove it recursively to remove all that is in it.",
+                        place.shown);
+        return remove_dir(storage, &place, parent, name, error);
+}
