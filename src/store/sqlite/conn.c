@@ -14,13 +14,16 @@ static bool is_full(int code, int sys)
         return (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && (sys == ENOSPC || sys == EDQUOT);
 }
 
+/* SQLite keeps the errno of a failed statement, but not of a failed COMMIT: there it is still the thread's,
+ * which the callers of SQLite below clear first. */
 static bool fail(Conn *conn, GError **error)
 {
+        int sys = errno;
         const char *path = sqlite3_db_filename(conn->db, "main");
         int code = sqlite3_errcode(conn->db) & 0xff;
 
         conn->failed = sqlite3_extended_errcode(conn->db);
-        conn->failed_errno = sqlite3_system_errno(conn->db);
+        conn->failed_errno = sqlite3_system_errno(conn->db) ? sqlite3_system_errno(conn->db) : sys;
         if (is_full(code, conn->failed_errno))
                 return err_set(error, ERR_NO_SPACE, "the disk that holds '%s' is full\nMake room on it.",
                                path);
@@ -67,6 +70,7 @@ void conn_close(Conn *conn)
 
 bool conn_exec(Conn *conn, const char *sql, GError **error)
 {
+        errno = 0;
         if (sqlite3_exec(conn->db, sql, NULL, NULL, NULL) != SQLITE_OK)
                 return fail(conn, error);
         return true;
@@ -102,6 +106,7 @@ void conn_bind_text(Conn *conn, int stmt, int at, const char *text)
 
 Step conn_step(Conn *conn, int stmt, GError **error)
 {
+        errno = 0;
         switch (sqlite3_step(conn->stmts[stmt])) {
         case SQLITE_ROW: return STEP_ROW;
         case SQLITE_DONE: conn_reset(conn, stmt); return STEP_DONE;

@@ -102,7 +102,9 @@ static bool empty_log(Store *store, GError **error)
                 return true;
         if (err_is(failure,
                    ERR_NO_SPACE)) { /* what is there can be read; commits will say that they cannot */
-                log_warning("the database's log could not be emptied", "reason", failure->message, NULL);
+                g_autofree char *reason = err_text(failure);
+
+                log_warning("the database's log could not be emptied", "reason", reason, NULL);
                 return true;
         }
         g_propagate_error(error, g_steal_pointer(&failure));

@@ -1,0 +1,152 @@
+#include "store/test/help.h"
+
+#include "base/err.h"
+#include "base/file.h"
+
+Scratch *scratch_new(void)
+{
+        g_autoptr(GError) error = NULL;
+        char *dir = g_dir_make_tmp("store-XXXXXX", &error);
+
+        g_assert_no_error(error);
+        return dir;
+}
+
+void scratch_free(Scratch *dir)
+{
+        g_autoptr(GError) error = NULL;
+
+        (void)file_remove_tree(dir, &error);
+        g_assert_no_error(error);
+        g_free(dir);
+}
+
+Store *open_store(const char *dir)
+{
+        g_autoptr(GError) error = NULL;
+        Store *store = store_open(dir, &error);
+
+        g_assert_no_error(error);
+        g_assert_nonnull(store);
+        return store;
+}
+
+Job *make_job(gint64 seq, const char *user, const char *name, JobState state)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) object =
+                json_pack("{s:s, s:[s, s]}", "name", name, "command", "echo", "h\u00e9llo 'x'");
+        g_autoptr(Spec) spec = spec_parse(object, &error);
+        Job *job;
+
+        g_assert_no_error(error);
+        job = job_new(user, name, spec, 1000 + seq);
+        job->seq = seq;
+        job->revision = seq;
+        job->state = state;
+        job->reason = g_strdup("waits for 'cpu'");
+        return job;
+}
+
+Event *make_event(gint64 revision, const Job *job, const char *kind)
+{
+        Event *event = g_new0(Event, 1);
+
+        event->revision = revision;
+        event->time = 5000 + revision;
+        event->kind = g_strdup(kind);
+        event->data = g_strdup("{\"state\":\"queued\"}");
+        if (job) {
+                event->job_seq = job->seq;
+                event->user = g_strdup(job->user);
+                g_strlcpy(event->job_id, job->id, sizeof event->job_id);
+        }
+        return event;
+}
+
+void assert_same_job(const Job *got, const Job *want)
+{
+        g_autoptr(json_t) got_spec = spec_format(got->spec), want_spec = spec_format(want->spec);
+
+        g_assert_cmpint(got->seq, ==, want->seq);
+        g_assert_cmpint(got->revision, ==, want->revision);
+        g_assert_cmpint(got->state, ==, want->state);
+        g_assert_cmpint(got->attempt, ==, want->attempt);
+        g_assert_cmpint(got->submitted, ==, want->submitted);
+        g_assert_cmpstr(got->id, ==, want->id);
+        g_assert_cmpstr(got->user, ==, want->user);
+        g_assert_cmpstr(got->name, ==, want->name);
+        g_assert_cmpstr(got->reason, ==, want->reason);
+        g_assert_cmpstr(got->idempotency_key, ==, want->idempotency_key);
+        g_assert_true(json_equal(got_spec, want_spec));
+}
+
+Batch *batch_new(void)
+{
+        Batch *batch = g_new0(Batch, 1);
+
+        batch->in = (StoreBatch){
+                .new_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref),
+                .changed_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref),
+                .events = g_ptr_array_new_with_free_func((GDestroyNotify)event_free),
+                .users = g_ptr_array_new_with_free_func((GDestroyNotify)user_free),
+                .tokens = g_ptr_array_new_with_free_func((GDestroyNotify)token_free),
+                .dropped_tokens = g_ptr_array_new_with_free_func(g_free),
+                .dropped_jobs = g_ptr_array_new_with_free_func(g_free),
+        };
+        return batch;
+}
+
+void batch_free(Batch *batch)
+{
+        g_ptr_array_unref(batch->in.new_jobs);
+        g_ptr_array_unref(batch->in.changed_jobs);
+        g_ptr_array_unref(batch->in.events);
+        g_ptr_array_unref(batch->in.users);
+        g_ptr_array_unref(batch->in.tokens);
+        g_ptr_array_unref(batch->in.dropped_tokens);
+        g_ptr_array_unref(batch->in.dropped_jobs);
+        g_free(batch);
+}
+
+void commit(Store *store, const Batch *batch)
+{
+        g_autoptr(GError) error = NULL;
+        StoreFailure failure;
+
+        (void)store_commit(store, &batch->in, &failure, &error);
+        g_assert_no_error(error);
+}
+
+GError *commit_fails(Store *store, const Batch *batch, StoreFailure failure)
+{
+        GError *error = NULL;
+        StoreFailure got = STORE_FAILED_CLEAN;
+
+        g_assert_false(store_commit(store, &batch->in, &got, &error));
+        g_assert_nonnull(error);
+        g_assert_cmpint(got, ==, failure);
+        return error;
+}
+
+void commit_job(Store *store, gint64 seq)
+{
+        g_autoptr(Batch) batch = batch_new();
+        g_autofree char *name = g_strdup_printf("job-%" G_GINT64_FORMAT, seq);
+        Job *job = make_job(seq, "ann", name, JOB_QUEUED);
+
+        g_ptr_array_add(batch->in.new_jobs, job);
+        g_ptr_array_add(batch->in.events, make_event(seq, job, "job.queued"));
+        commit(store, batch);
+}
+
+gint64 last_seq(Store *store)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
+        StoreState state;
+
+        (void)store_load(store, &state, jobs, &error);
+        g_assert_no_error(error);
+        return state.last_seq;
+}

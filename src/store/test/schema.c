@@ -1,0 +1,205 @@
+/* The database file itself: migrations, whose it is, who has it open. */
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "store/sqlite/schema.h"
+#include "store/test/help.h"
+
+static Conn open_file(const char *dir)
+{
+        g_autofree char *path = g_build_filename(dir, "paddle.db", NULL);
+        g_autoptr(GError) error = NULL;
+        Conn conn = { 0 };
+
+        (void)conn_open(&conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &error);
+        g_assert_no_error(error);
+        return conn;
+}
+
+static void run_sql(const char *dir, const char *sql)
+{
+        g_autoptr(GError) error = NULL;
+        Conn conn = open_file(dir);
+
+        (void)conn_exec(&conn, sql, &error);
+        g_assert_no_error(error);
+        conn_close(&conn);
+}
+
+static gint64 get_int(Conn *conn, const char *sql)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 value = -1;
+
+        (void)conn_get_int(conn, sql, &value, &error);
+        g_assert_no_error(error);
+        return value;
+}
+
+static const char *const steps[] = {
+        "CREATE TABLE a (x); INSERT INTO a VALUES (1)",
+        "CREATE TABLE b (x); INSERT INTO b SELECT x + 1 FROM a",
+        "CREATE TABLE c (x); INSERT INTO c VALUES (3); INSERT INTO nowhere VALUES (1)",
+};
+
+/* Each step is whole or did not happen; the next start goes on behind the last whole one. */
+static void test_migrate(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(GError) error = NULL;
+        Conn conn = open_file(dir);
+
+        g_assert_true(schema_migrate(&conn, steps, 1, &error));
+        g_assert_cmpint(get_int(&conn, "PRAGMA user_version"), ==, 1);
+        g_assert_true(schema_migrate(&conn, steps, 2, &error));
+        g_assert_true(schema_migrate(&conn, steps, 2, &error)); /* nothing to do */
+        g_assert_cmpint(get_int(&conn, "SELECT x FROM b"), ==, 2);
+        g_assert_false(schema_migrate(&conn, steps, 3, &error));
+        g_assert_nonnull(strstr(error->message, "migration 3: "));
+        g_assert_nonnull(strstr(error->message, "nowhere"));
+        g_assert_cmpint(get_int(&conn, "PRAGMA user_version"), ==, 2);
+        g_assert_cmpint(get_int(&conn, "SELECT count(*) FROM sqlite_schema WHERE name = 'c'"), ==, 0);
+        g_assert_true(sqlite3_get_autocommit(conn.db));
+        conn_close(&conn);
+}
+
+static void test_empty_file(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autofree char *path = g_build_filename(dir, "paddle.db", NULL);
+        g_autoptr(Store) store = NULL;
+
+        g_assert_true(g_file_set_contents(path, "", 0, NULL));
+        store = open_store(dir);
+        commit_job(store, 1);
+        g_assert_cmpint(last_seq(store), ==, 1);
+}
+
+static void test_settings(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        Conn conn = open_file(dir);
+        struct stat info;
+
+        commit_job(store, 1);
+        g_assert_cmpint(get_int(&conn, "PRAGMA user_version"), ==, schema_n_migrations);
+        g_assert_cmpint(get_int(&conn, "SELECT 'wal' = (SELECT journal_mode FROM pragma_journal_mode)"), ==,
+                        1);
+        conn_close(&conn);
+        static const char *const files[] = { "paddle.db", "paddle.db-wal", "paddle.db-shm",
+                                             "paddle.db.lock" };
+        for (gsize i = 0; i < G_N_ELEMENTS(files); i++) { /* it holds the hashes of tokens */
+                g_autofree char *path = g_build_filename(dir, files[i], NULL);
+
+                g_assert_cmpint(stat(path, &info), ==, 0);
+                g_assert_cmpint(info.st_mode & 0777, ==, 0600);
+        }
+}
+
+static void assert_refused(const char *dir, ErrCode code, const char *const *says)
+{
+        g_autoptr(GError) error = NULL;
+
+        g_assert_null(store_open(dir, &error));
+        g_assert_true(err_is(error, code));
+        for (; *says; says++)
+                if (!strstr(error->message, *says))
+                        g_error("'%s' does not say '%s'", error->message, *says);
+}
+
+static void test_newer(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autofree char *known = g_strdup_printf("up to %d", schema_n_migrations);
+
+        store_close(open_store(dir));
+        run_sql(dir, "PRAGMA user_version = 90");
+        assert_refused(dir, ERR_CONFLICT,
+                       (const char *[]){ "paddle.db'", "version 90", known, "newer program", NULL });
+        Conn conn = open_file(dir);
+        g_assert_cmpint(get_int(&conn, "PRAGMA user_version"), ==, 90);
+        conn_close(&conn);
+        run_sql(dir, "PRAGMA user_version = 1"); /* and it was left as it is */
+        store_close(open_store(dir));
+}
+
+static void test_foreign(void)
+{
+        static const char *const databases[] = {
+                "CREATE TABLE songs (title)",
+                "PRAGMA application_id = 7; PRAGMA user_version = 1",
+                "PRAGMA user_version = 1",
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(databases); i++) {
+                g_autoptr(Scratch) dir = scratch_new();
+
+                run_sql(dir, databases[i]);
+                assert_refused(dir, ERR_CONFLICT, (const char *[]){ "database of another program", NULL });
+        }
+}
+
+static void test_no_database(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autofree char *path = g_build_filename(dir, "paddle.db", NULL);
+        g_autofree char *text = NULL, *after = NULL;
+
+        text = g_strnfill(5000, 'x');
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+        assert_refused(dir, ERR_CONFLICT,
+                       (const char *[]){ "paddle.db' is not a database", "Move it away", NULL });
+        g_assert_true(g_file_get_contents(path, &after, NULL, NULL));
+        g_assert_cmpstr(after, ==, text);
+}
+
+static void test_no_directory(void)
+{
+        assert_refused("/nonexistent/state", ERR_NOT_FOUND,
+                       (const char *[]){ "/nonexistent/state/paddle.db.lock", "No such file", NULL });
+}
+
+static void test_second_server(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autofree char *process = g_strdup_printf("(process %d)", (int)getpid());
+
+        assert_refused(dir, ERR_CONFLICT, (const char *[]){ "open in another server", process, NULL });
+        commit_job(store, 1); /* the first is not disturbed */
+        g_clear_pointer(&store, store_close);
+        store = open_store(dir);
+        g_assert_cmpint(last_seq(store), ==, 1);
+}
+
+/* A row that is not what was written names the job, and the load fails as a whole. */
+static void test_damaged_row(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
+        g_autoptr(GError) error = NULL;
+        StoreState state = { .last_seq = 99 };
+
+        commit_job(store, 1);
+        run_sql(dir, "UPDATE job SET body = '{', id = '0123456789abcdef'");
+        g_assert_false(store_load(store, &state, jobs, &error));
+        g_assert_nonnull(strstr(error->message, "job '0123456789abcdef' in the database: "));
+        g_assert_cmpint(state.last_seq, ==, 99);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/schema/migrate", test_migrate);
+        g_test_add_func("/schema/empty-file", test_empty_file);
+        g_test_add_func("/schema/settings", test_settings);
+        g_test_add_func("/schema/newer", test_newer);
+        g_test_add_func("/schema/foreign", test_foreign);
+        g_test_add_func("/schema/no-database", test_no_database);
+        g_test_add_func("/schema/no-directory", test_no_directory);
+        g_test_add_func("/schema/second-server", test_second_server);
+        g_test_add_func("/schema/damaged-row", test_damaged_row);
+        return g_test_run();
+}
