@@ -144,13 +144,13 @@ bool exchange_status(Exchange *exchange, const char *line, gsize len, GError **e
                         return err_set(error, ERR_UNAVAILABLE, "the server sent a broken status line");
                 status = status * 10 + (code[i] - '0');
         }
-        if (status < 100 || (code[4] && code[4] != ' '))
+        exchange->head_len += len;
+        if (status < 100 || (code[4] && code[4] != ' ') || exchange->head_len > REPLY_HEAD_MAX)
                 return err_set(error, ERR_UNAVAILABLE, "the server sent a broken status line");
         http_reply_clear(reply);
         reply->status = status;
         reply->body = g_string_new(NULL);
         reply->headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        exchange->head_len += len;
         return true;
 }
 
