@@ -92,6 +92,7 @@ typedef struct {
         /* All with the stream's mutex held. */
         void (*suspend)(void *connection);
         void (*resume)(void *connection);
+        bool (*is_left)(void *connection); /* of a suspended one: has its client gone? */
 } StreamOps;
 /* The connection that will read it; before the first stream_read. */
 void stream_attach(HttpStreamHandle *stream, void *connection, const StreamOps *ops);
@@ -101,9 +102,9 @@ enum { STREAM_READ_END = -1, STREAM_READ_GONE = -2 };
  * again), or one of the above. */
 gssize stream_read(HttpStreamHandle *stream, char *buf, gsize max);
 
-typedef enum { STREAM_BEAT, STREAM_FINISH, STREAM_GONE } StreamNudge;
-/* A heartbeat, the end after what is buffered, or the end at once since nobody listens. */
-void stream_nudge(HttpStreamHandle *stream, StreamNudge nudge);
-/* True if suspended and silent since before `since_ms`. */
-bool stream_is_silent(HttpStreamHandle *stream, gint64 since_ms);
+/* Ends the stream after what is buffered. */
+void stream_finish(HttpStreamHandle *stream);
+/* Looks after a stream that is suspended and silent since before `since_ms`: a heartbeat, or the end when its
+ * client has gone. */
+void stream_look_after(HttpStreamHandle *stream, gint64 since_ms);
 gint64 stream_born_ms(const HttpStreamHandle *stream);

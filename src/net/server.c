@@ -121,7 +121,19 @@ static void suspend_connection(void *connection)
         MHD_suspend_connection(connection);
 }
 
-static const StreamOps stream_ops = { suspend_connection, resume_connection };
+/* The first write to a client that has gone succeeds, so it is asked before: followers do not close half of
+ * their connection. */
+static bool is_left(void *connection)
+{
+        struct pollfd poll_fd = {
+                .fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                .events = POLLRDHUP
+        };
+
+        return poll(&poll_fd, 1, 0) > 0;
+}
+
+static const StreamOps stream_ops = { suspend_connection, resume_connection, is_left };
 
 static void resume_request(HttpRequest *request)
 {
@@ -852,9 +864,9 @@ static void watch_streams(HttpServer *server, gint64 now)
                 HttpStreamHandle *stream = server->streams->pdata[i];
 
                 if (now - stream_born_ms(stream) > server->config.stream_max_age_ms)
-                        stream_nudge(stream, STREAM_FINISH);
-                else if (stream_is_silent(stream, now - server->config.heartbeat_ms))
-                        stream_nudge(stream, STREAM_BEAT);
+                        stream_finish(stream);
+                else
+                        stream_look_after(stream, now - server->config.heartbeat_ms);
         }
         g_mutex_unlock(&server->streams_mutex);
 }
@@ -1118,7 +1130,7 @@ static void finish_streams(HttpServer *server)
 {
         g_mutex_lock(&server->streams_mutex);
         for (guint i = 0; i < server->streams->len; i++)
-                stream_nudge(server->streams->pdata[i], STREAM_FINISH);
+                stream_finish(server->streams->pdata[i]);
         g_mutex_unlock(&server->streams_mutex);
 }
 

@@ -105,24 +105,24 @@ void http_stream_wake(HttpStreamHandle *handle)
         g_mutex_unlock(&handle->mutex);
 }
 
-void stream_nudge(HttpStreamHandle *stream, StreamNudge nudge)
+void stream_finish(HttpStreamHandle *stream)
 {
         g_mutex_lock(&stream->mutex);
-        switch (nudge) {
-        case STREAM_BEAT: stream->beat = stream->heartbeat != NULL; break;
-        case STREAM_FINISH: stream->finish = true; break;
-        case STREAM_GONE: stream->gone = true; break;
-        }
+        stream->finish = true;
         wake(stream);
         g_mutex_unlock(&stream->mutex);
 }
 
-bool stream_is_silent(HttpStreamHandle *stream, gint64 since_ms)
+void stream_look_after(HttpStreamHandle *stream, gint64 since_ms)
 {
         g_mutex_lock(&stream->mutex);
-        bool silent = stream->suspended && stream->sent_ms <= since_ms;
+        if (stream->suspended && stream->sent_ms <= since_ms) {
+                stream->gone = stream->ops->is_left(stream->connection);
+                stream->beat = stream->heartbeat != NULL;
+                if (stream->gone || stream->beat)
+                        wake(stream);
+        }
         g_mutex_unlock(&stream->mutex);
-        return silent;
 }
 
 static gsize take(HttpStreamHandle *stream, char *buf, gsize max)
