@@ -38,6 +38,7 @@ enum {
         SPAWNER_STARTS_MAX = 5, /* within SPAWNER_WINDOW_MS */
         SPAWNER_WINDOW_MS = 10 * 1000,
         EVENTS = 64,
+        SPARES_MAX = 512,
 };
 
 struct Keep {
@@ -46,6 +47,8 @@ struct Keep {
         GHashTable *tasks; /* name -> Task, owned */
         GHashTable *by_id; /* id -> Task */
         guint64 last_id;
+        GArray *spares; /* int: the numbers of cleared state files, ".spare-N" */
+        int next_spare;
         CgroupPool *pool;
         SpawnLink *link;
         guint epoll_source, orphan_timer, sweep_timer, ready_timer;
@@ -297,6 +300,48 @@ static gboolean on_epoll(gint epoll_fd, GIOCondition condition, gpointer arg)
         return G_SOURCE_CONTINUE;
 }
 
+/* ── state files that serve again ──────────────────────────────────────── */
+
+#define SPARE_PREFIX ".spare-"
+
+/* The state file of a forgotten task: cleared and kept for another, or deleted. */
+static bool retire_state(Keep *keep, const Task *task)
+{
+        fd_auto int fd = open_state(keep, task);
+        g_autofree char *spare = g_strdup_printf(SPARE_PREFIX "%d", keep->next_spare);
+
+        if (fd < 0)
+                return errno == ENOENT;
+        if (keep->spares->len >= SPARES_MAX || !record_clear(fd) ||
+            renameat(keep->tasks_fd, task->name, keep->tasks_fd, spare) < 0)
+                return unlinkat(keep->tasks_fd, task->name, 0) == 0 || errno == ENOENT;
+        g_array_append_val(keep->spares, keep->next_spare);
+        keep->next_spare++;
+        return true;
+}
+
+/* The name of one, or NULL; the caller's. */
+static char *take_spare(Keep *keep)
+{
+        int number;
+
+        if (keep->spares->len == 0)
+                return NULL;
+        number = g_array_index(keep->spares, int, keep->spares->len - 1);
+        g_array_set_size(keep->spares, keep->spares->len - 1);
+        return g_strdup_printf(SPARE_PREFIX "%d", number);
+}
+
+static void delete_spares(Keep *keep)
+{
+        char *spare;
+
+        while ((spare = take_spare(keep))) {
+                (void)unlinkat(keep->tasks_fd, spare, 0); /* or the next agent does */
+                g_free(spare);
+        }
+}
+
 /* ── adoption ──────────────────────────────────────────────────────────── */
 
 typedef enum { ADOPTED, UNDECIDED, NEVER_RAN } Adoption;
@@ -489,8 +534,10 @@ static bool adopt_all(Keep *keep, GError **error)
         for (const char *name; (name = g_dir_read_name(dir));) {
                 Task *task;
 
+                if (g_str_has_prefix(name, SPARE_PREFIX))
+                        (void)unlinkat(keep->tasks_fd, name, 0); /* of an agent that was killed */
                 if (!task_name_is_valid(name))
-                        continue; /* not ours */
+                        continue;
                 task = add_task(keep, name);
                 if (!settle(keep, task))
                         remove_task(keep, task);
@@ -651,6 +698,7 @@ void keep_start(Keep *keep, const StartRequest *request)
 {
         Task *task = g_hash_table_lookup(keep->tasks, request->task);
         g_autoptr(GError) error = NULL;
+        g_autofree char *spare = NULL;
         Slot slot;
         int number;
 
@@ -670,7 +718,9 @@ void keep_start(Keep *keep, const StartRequest *request)
         task->ready_port = (int)request->ready_port;
         task->ready_file = request->ready_file && *request->ready_file ? g_strdup(request->ready_file) : NULL;
         cgroup_pool_slot(keep->pool, number, &slot);
-        task->request = g_byte_array_free_to_bytes(start_request_pack(request, task->id, number, &slot));
+        spare = take_spare(keep);
+        task->request =
+                g_byte_array_free_to_bytes(start_request_pack(request, task->id, spare, number, &slot));
         spawn_link_send(keep->link, task->request);
         keep->config.changed(keep->config.arg);
 }
@@ -699,7 +749,7 @@ bool keep_forget(Keep *keep, const char *name, GError **error)
                 return true;
         if (task->state != TASK_ENDED)
                 return err_set(error, ERR_CONFLICT, "task '%s' has not ended", name);
-        if (unlinkat(keep->tasks_fd, task->name, 0) < 0 && errno != ENOENT)
+        if (!retire_state(keep, task))
                 return err_set_errno(error, errno, "cannot delete the state of task '%s'", name);
         remove_task(keep, task);
         keep->config.changed(keep->config.arg);
@@ -752,6 +802,7 @@ Keep *keep_new(const KeepConfig *config, GError **error)
         keep->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)task_free);
         keep->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
         keep->line = g_string_new(NULL);
+        keep->spares = g_array_new(FALSE, FALSE, sizeof(int));
         keep->pool = cgroup_pool_new("/proc/self/mountinfo", "/proc/self/cgroup", config->cgroup_id);
         keep->tasks_fd = open(config->tasks_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         keep->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -784,6 +835,8 @@ void keep_free(Keep *keep)
                 if (sources[i])
                         g_source_remove(sources[i]);
         spawn_link_free(keep->link);
+        delete_spares(keep);
+        g_array_unref(keep->spares);
         cgroup_pool_free(keep->pool);
         g_hash_table_unref(keep->by_id);
         g_hash_table_unref(keep->tasks);

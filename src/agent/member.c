@@ -20,6 +20,8 @@
 
 #include "agent/record.h"
 
+enum { FIRST_REAL_TIME = 32 }; /* of those on, none is ignored by habit (nohup, shells) */
+
 static const char oom_score[] = "500";  /* before any daemon of the machine, after what asked to be first */
 static const char bind_root[] = "/pfs"; /* the only tree in which mount points are made */
 
@@ -150,7 +152,7 @@ static void reset_signals(void)
         struct sigaction action = { .sa_handler = SIG_DFL };
         sigset_t none;
 
-        for (int signal = 1; signal < NSIG; signal++)
+        for (int signal = 1; signal < FIRST_REAL_TIME; signal++)
                 (void)sigaction(signal, &action, NULL); /* KILL and STOP refuse */
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -83,6 +83,13 @@ bool record_read_end(int fd, RecordEnd *ret)
         return ret->kind >= END_EXITED && ret->kind <= END_LOST && memchr(ret->text, 0, sizeof ret->text);
 }
 
+bool record_clear(int fd)
+{
+        static const char zeros[RECORD_END_AT + sizeof(Header)];
+
+        return pwrite(fd, zeros, sizeof zeros, 0) == (ssize_t)sizeof zeros;
+}
+
 bool record_read_ready_file(int fd, const RecordStarted *started, char ret[RECORD_READY_MAX])
 {
         size_t len = started->ready_len;

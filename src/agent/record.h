@@ -45,5 +45,10 @@ bool record_write_end(int fd, const RecordEnd *end);
 bool record_read_started(int fd, RecordStarted *ret);
 bool record_read_end(int fd, RecordEnd *ret);
 
+/* Makes both records absent, so that the file can serve another task. A file system that has just deleted
+ * many files is slow to make new ones (ext4 passes over every inode of the last seconds), and each task needs
+ * one: so they are used again. */
+bool record_clear(int fd);
+
 /* The path of the ready file into `ret`; false when there is none. */
 bool record_read_ready_file(int fd, const RecordStarted *started, char ret[RECORD_READY_MAX]);

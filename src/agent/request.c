@@ -122,7 +122,8 @@ static guint32 add_list(GByteArray *message, const json_t *list)
         return (guint32)json_array_size(list);
 }
 
-GByteArray *start_request_pack(const StartRequest *request, guint64 id, int slot_number, const Slot *slot)
+GByteArray *start_request_pack(const StartRequest *request, guint64 id, const char *spare, int slot_number,
+                               const Slot *slot)
 {
         WireSpawn head = {
                 .id = id,
@@ -134,8 +135,8 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, int slot
                 .grace_ms = request->grace_ms,
         };
         GByteArray *message = g_byte_array_sized_new(4096);
-        const char *const texts[] = { request->task, request->dir, request->log, request->banner,
-                                      request->ready_file };
+        const char *const texts[] = { request->task,   request->dir,        request->log,
+                                      request->banner, request->ready_file, spare };
 
         G_STATIC_ASSERT(G_N_ELEMENTS(texts) == WIRE_SLOT_DIRS);
         g_byte_array_append(message, (const guint8 *)&head, sizeof head);

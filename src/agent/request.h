@@ -20,5 +20,6 @@ bool task_name_is_valid(const char *name);
  * to report on. */
 bool start_request_parse(const json_t *object, StartRequest *ret, GError **error);
 
-/* The message for the spawner: a WireSpawn and its strings. */
-GByteArray *start_request_pack(const StartRequest *request, guint64 id, int slot_number, const Slot *slot);
+/* The message for the spawner: a WireSpawn and its strings. `spare`: a state file to use again, or NULL. */
+GByteArray *start_request_pack(const StartRequest *request, guint64 id, const char *spare, int slot_number,
+                               const Slot *slot);

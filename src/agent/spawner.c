@@ -112,9 +112,12 @@ static int claim(const Spawn *spawn)
         WireReply taken = { .id = spawn->head->id };
         RecordStarted started;
         RecordEnd end;
-        int fd = openat(WIRE_TASKS_FD, spawn->strings[WIRE_TASK], O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                        0600);
+        const char *task = spawn->strings[WIRE_TASK], *spare = spawn->strings[WIRE_SPARE];
+        int fd;
 
+        if (*spare) /* where it is gone, or the task has a file already, the next line does all */
+                (void)renameat2(WIRE_TASKS_FD, spare, WIRE_TASKS_FD, task, RENAME_NOREPLACE);
+        fd = openat(WIRE_TASKS_FD, task, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0) {
                 refuse(spawn->head->id, "cannot open its state file", errno);
                 return -1;

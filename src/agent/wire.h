@@ -26,6 +26,7 @@ typedef enum {
         WIRE_LOG,
         WIRE_BANNER,
         WIRE_READY_FILE,
+        WIRE_SPARE, /* a cleared state file to be renamed, see record_clear */
         WIRE_SLOT_DIRS,
         WIRE_STRINGS = WIRE_SLOT_DIRS + SLOT_CONTROLLERS
 } WireString;
