@@ -1,0 +1,243 @@
+/* The frame of a run (see cli.h): terminal, verb, options, the verb's run, and what its outcome means for the
+ * exit status. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/discover.h"
+#include "cli/help.h"
+
+enum { EXIT_USAGE = 2 };
+
+static Terminal terminal_read(void)
+{
+        static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+        const char *no_colour = g_getenv("NO_COLOR"), *term = g_getenv("TERM");
+        bool colour = (!no_colour || !*no_colour) && term && strcmp(term, "dumb") != 0;
+        Terminal terminal = { .width = 80,
+                              .out_is_terminal = isatty(STDOUT_FILENO),
+                              .err_is_terminal = isatty(STDERR_FILENO) };
+        struct winsize size;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                const char *value = g_getenv(names[i]);
+
+                if (!value || !*value)
+                        continue;
+                terminal.utf8 = strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8");
+                break;
+        }
+        terminal.out_colour = colour && terminal.out_is_terminal;
+        terminal.err_colour = colour && terminal.err_is_terminal;
+        if ((terminal.err_is_terminal || terminal.out_is_terminal) &&
+            ioctl(terminal.err_is_terminal ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+            size.ws_col > 0)
+                terminal.width = size.ws_col;
+        return terminal;
+}
+
+void cli_say(const Cli *cli, const char *format, ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        vfprintf(stderr, format, args);
+        va_end(args);
+        fputc('\n', stderr);
+}
+
+void cli_warn(const Cli *cli, const char *format, ...)
+{
+        g_autofree char *text = NULL;
+        va_list args;
+
+        va_start(args, format);
+        text = g_strdup_vprintf(format, args);
+        va_end(args);
+        fprintf(stderr,
+                cli->terminal.err_colour ? "paddle: \033[33mwarning:\033[0m %s\n" : "paddle: warning: %s\n",
+                text);
+}
+
+void cli_print_error(const Cli *cli, const GError *error)
+{
+        g_autofree char *text = err_text(error);
+
+        fprintf(stderr, cli->terminal.err_colour ? "paddle: \033[31m%s\033[0m\n" : "paddle: %s\n", text);
+        if (err_hint(error))
+                fprintf(stderr, "%s\n", err_hint(error));
+}
+
+bool cli_flush(GError **error)
+{
+        if (fflush(stdout) == 0 && !ferror(stdout))
+                return true;
+        return err_set_errno(error, errno, "cannot write to standard output");
+}
+
+char *job_path(const char *job, const char *suffix)
+{
+        g_autofree char *escaped = url_escape(job);
+
+        return g_strconcat("/v1/jobs/", escaped, suffix, NULL);
+}
+
+HttpClient *cli_client(Cli *cli, GError **error)
+{
+        g_autoptr(Discovery) found = NULL;
+
+        if (cli->client)
+                return cli->client;
+        found = discover(cli->common->server, cli->common->token, DISCOVER_START, error);
+        if (found)
+                cli->client = http_client_new(found->url, found->token, error);
+        return cli->client;
+}
+
+static bool check_words(const Verb *verb, char *const *words, GError **error)
+{
+        int n = (int)g_strv_length((char **)words);
+
+        if (n < verb->min_words)
+                return err_set(error, ERR_USAGE, "'paddle %s' needs %s\nUsage: paddle %s [OPTIONS] %s",
+                               verb->name, verb->args, verb->name, verb->args);
+        if (verb->max_words >= 0 && n > verb->max_words)
+                return err_set(error, ERR_USAGE,
+                               "'paddle %s' does not take '%s'\nUsage: paddle %s [OPTIONS] %s", verb->name,
+                               words[verb->max_words], verb->name, verb->args);
+        return true;
+}
+
+static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *const *argv, GError **error)
+{
+        g_auto(GStrv) words = NULL;
+
+        if (!options_parse(verb->options, target, argc, argv, verb->stop_at_word, &words, error))
+                return err_prefix(error, "%s: ", verb->name);
+        cli->common = target;
+        if (cli->common->help) {
+                g_autofree char *help = help_verb(verb, cli->terminal.width);
+
+                fputs(help, stdout);
+                return true;
+        }
+        return check_words(verb, words, error) && verb->run(cli, target, words, error);
+}
+
+static int finish(const Cli *cli, bool ok, GError *error)
+{
+        g_autoptr(GError) late = NULL;
+
+        if (!ok)
+                cli_print_error(cli, error);
+        if (!cli_flush(&late) && ok) {
+                cli_print_error(cli, late);
+                return err_row(late)->exit;
+        }
+        return ok ? cli->status : err_row(error)->exit;
+}
+
+static int dispatch(Cli *cli, const Verb *verb, const Common *before, int argc, char *const *argv)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree void *target = g_malloc0(verb->size);
+        Common *common = target;
+        int status;
+
+        options_set_defaults(verb->options, target);
+        common->server = g_strdup(before->server);
+        common->token = g_strdup(before->token);
+        status = finish(cli, run_verb(cli, verb, target, argc, argv, &error), error);
+        options_clear(verb->options, target);
+        g_clear_pointer(&cli->client, http_client_free);
+        return status;
+}
+
+/* "job" alone is half of a verb: the verbs it begins are the help. */
+static bool say_family(const Cli *cli, const char *word)
+{
+        g_autofree char *prefix = g_strconcat(word, " ", NULL);
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (const Verb *const *verb = cli_verbs; *verb; verb++)
+                if (g_str_has_prefix((*verb)->name, prefix))
+                        g_string_append_printf(names, "%spaddle %s", names->len ? ", " : "", (*verb)->name);
+        if (names->len > 0)
+                cli_say(cli, "paddle: '%s' needs one more word: %s", word, names->str);
+        return names->len > 0;
+}
+
+static int unknown_verb(const Cli *cli, const char *word)
+{
+        const char *near = verb_nearest(cli_verbs, word);
+
+        if (say_family(cli, word))
+                return EXIT_USAGE;
+        cli_say(cli, "paddle: there is no verb '%.64s'", word);
+        if (near)
+                cli_say(cli, "Did you mean 'paddle %s'?", near);
+        else
+                cli_say(cli, "`paddle help` lists the verbs.");
+        return EXIT_USAGE;
+}
+
+static int print_overview(FILE *to, int status)
+{
+        g_autofree char *text = help_overview(cli_verbs);
+
+        fputs(text, to);
+        return status;
+}
+
+/* Options may stand before the verb, too: `paddle --server URL list`. */
+static const Option front_options[] = {
+        COMMON_OPTIONS,
+        { "version", 'V', OPTION_BOOL, sizeof(Common), NULL, NULL, "as the verb 'version'", 0, 0, NULL },
+        { 0 },
+};
+
+typedef struct {
+        Common common;
+        bool version;
+} Front;
+G_STATIC_ASSERT(offsetof(Front, version) == sizeof(Common));
+
+static int run_words(Cli *cli, const Front *front, int argc, char **words)
+{
+        static char version[] = "version";
+        char *version_words[] = { version, NULL };
+        const Verb *verb;
+        int used = 0;
+
+        if (front->version) {
+                words = version_words;
+                argc = 1;
+        }
+        if (argc == 0)
+                return front->common.help ? print_overview(stdout, 0) : print_overview(stderr, EXIT_USAGE);
+        verb = verb_find(cli_verbs, argc, words, &used);
+        if (!verb)
+                return unknown_verb(cli, words[0]);
+        return dispatch(cli, verb, &front->common, argc - used, words + used);
+}
+
+int cli_run(int argc, char *const *argv)
+{
+        Cli cli = { .terminal = terminal_read() };
+        Front front = { 0 };
+        g_auto(GStrv) words = NULL;
+        g_autoptr(GError) error = NULL;
+        int status = EXIT_USAGE;
+
+        if (options_parse(front_options, &front, argc, argv, true, &words, &error))
+                status = run_words(&cli, &front, (int)g_strv_length(words), words);
+        else
+                cli_print_error(&cli, error);
+        options_clear(front_options, &front);
+        return status;
+}

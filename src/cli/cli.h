@@ -1,0 +1,99 @@
+/* The command line's frame: what a verb is, what it is given, and how words and data leave it.
+ *
+ * A verb is one row (Verb) in one file `cmd-<verb>.c`; verbs.c lists the rows. From them come the dispatcher,
+ * `--help`, the man pages and the shells' completions. A verb prints data to stdout, words for people to
+ * stderr, returns false with a GError or true with cli->status set, and never exits by itself. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/option.h"
+#include "net/client.h"
+
+/* The options of every verb. A verb's target begins with a Common, and its table with COMMON_OPTIONS. */
+typedef struct {
+        char *server;
+        char *token;
+        bool help;
+} Common;
+
+#define COMMON_OPTIONS                                                                                       \
+        { "server",                                                                                          \
+          0,                                                                                                 \
+          OPTION_STRING,                                                                                     \
+          offsetof(Common, server),                                                                          \
+          "URL",                                                                                             \
+          NULL,                                                                                              \
+          "server to talk to: http://HOST:PORT, https://... or unix:PATH",                                   \
+          0,                                                                                                 \
+          0,                                                                                                 \
+          NULL },                                                                                            \
+                { "token",                                                                                   \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  offsetof(Common, token),                                                                   \
+                  "TOKEN",                                                                                   \
+                  NULL,                                                                                      \
+                  "secret for a server on TCP",                                                              \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+        {                                                                                                    \
+                "help", 'h', OPTION_BOOL, offsetof(Common, help), NULL, NULL, "show this help", 0, 0, NULL   \
+        }
+
+typedef struct {
+        bool out_is_terminal, err_is_terminal;
+        bool out_colour, err_colour; /* terminal, no NO_COLOR, TERM not dumb */
+        bool utf8;                   /* the locale's encoding takes bars and ellipses */
+        int width;                   /* of the terminal; 80 when there is none */
+} Terminal;
+
+typedef struct {
+        const Common *common;
+        Terminal terminal;
+        HttpClient *client; /* made by cli_client() on first use */
+        int status;         /* the exit status of a verb that returned true */
+} Cli;
+
+/* What the positional words of a verb are, for completion. */
+typedef enum { WORDS_NONE, WORDS_JOBS, WORDS_FILES, WORDS_COMMAND, WORDS_SHELLS, WORDS_VERBS } WordKind;
+
+typedef struct {
+        const char *name;     /* "list", "job submit" */
+        const char *args;     /* after the options in the usage line: "JOB...", "" */
+        const char *summary;  /* one sentence without a full stop */
+        const char *about;    /* paragraphs divided by an empty line, for help and man page; or NULL */
+        const char *examples; /* lines "command\tremark", or NULL */
+        const Option *options;
+        gsize size;               /* of the options' target */
+        bool stop_at_word;        /* the first positional word ends the options */
+        int min_words, max_words; /* of positional words; max -1: any number */
+        WordKind words;
+        bool (*run)(Cli *cli, const void *options, char *const *words, GError **error);
+} Verb;
+
+/* All verbs in the order of the overview, NULL-terminated. */
+extern const Verb *const cli_verbs[];
+
+/* Runs a command line without the program's name; the exit status. */
+int cli_run(int argc, char *const *argv);
+
+/* The verb's server, found by the rules of discover.h. Borrowed from `cli`; NULL with an error. */
+HttpClient *cli_client(Cli *cli, GError **error);
+
+/* A line (or several) of words for a person, to stderr, ended by a newline. */
+void cli_say(const Cli *cli, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* The same as a warning: "paddle: warning: ...". */
+void cli_warn(const Cli *cli, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* "paddle: MESSAGE" and, on a line of its own, its hint. */
+void cli_print_error(const Cli *cli, const GError *error);
+
+/* Writes out stdout; false when that fails (a full disk must not look like success). */
+bool cli_flush(GError **error);
+
+/* "/v1/jobs/<name, encoded><suffix>"; the caller's. */
+char *job_path(const char *job, const char *suffix);

@@ -1,0 +1,61 @@
+/* paddle logs: what the members of a job wrote. */
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/follow.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        bool follow;
+        GPtrArray *members;
+        char *tail;
+        gint64 attempt;
+} Logs;
+
+static const Option options[] = {
+        { "follow", 'f', OPTION_BOOL, offsetof(Logs, follow), NULL, NULL, "go on until the job ends", 0, 0,
+          NULL },
+        { "member", 'm', OPTION_LIST, offsetof(Logs, members), "NAME", NULL,
+          "only this member: trainer-0, environment", 0, 0, NULL },
+        { "tail", 'n', OPTION_STRING, offsetof(Logs, tail), "N", NULL,
+          "begin with the last N lines of each member", 0, 0, NULL },
+        { "attempt", 0, OPTION_INT, offsetof(Logs, attempt), "N", NULL,
+          "begin with this attempt; without it, the newest", 1, 1000000, NULL },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Logs *logs = target;
+        FollowOptions follow = {
+                .job = words[0], .tail = -1, .attempt = logs->attempt, .follow = logs->follow
+        };
+        g_autofree char *members = NULL;
+
+        if (logs->tail && !number_parse("--tail", logs->tail, 0, 100000000, &follow.tail, error))
+                return false;
+        if (logs->members) {
+                g_ptr_array_add(logs->members, NULL);
+                members = g_strjoinv(",", (char **)logs->members->pdata);
+                follow.members = members;
+        }
+        return follow_job(cli, &follow, NULL, error);
+}
+
+const Verb verb_logs = {
+        .name = "logs",
+        .args = "JOB",
+        .summary = "Show the log of a job",
+        .about = "Each line has its member in front: `trainer-0 | ...`; the log of one --member comes as it "
+                 "is. With -f the command "
+                 "waits for a job that is not running yet, saying why it waits, goes on where it was when "
+                 "the server restarts, and ends "
+                 "with the job.",
+        .options = options,
+        .size = sizeof(Logs),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_JOBS,
+        .run = run,
+};

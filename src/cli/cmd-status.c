@@ -1,0 +1,141 @@
+/* paddle status: one job in full. */
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/summary.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *format;
+} Status;
+
+static const Option options[] = {
+        FORMAT_OPTION(offsetof(Status, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static void print_line(const char *name, const char *value)
+{
+        g_autofree char *visible = text_visible(value);
+
+        if (*visible)
+                printf("%-12s %s\n", name, visible);
+}
+
+static void print_roles(const json_t *job)
+{
+        const json_t *roles = json_object_get(job, "roles");
+        gsize i;
+        json_t *role;
+
+        json_array_foreach(roles, i, role)
+        {
+                g_autofree char *text =
+                        g_strdup_printf("%d %s: %d running, %d succeeded, %d failed",
+                                        (int)int_of(role, "replicas"), text_of(role, "name"),
+                                        (int)int_of(role, "running"), (int)int_of(role, "succeeded"),
+                                        (int)int_of(role, "failed"));
+
+                print_line(i == 0 ? "members" : "", text);
+        }
+}
+
+static char *command_text(const json_t *spec)
+{
+        const json_t *command = json_object_get(spec, "command");
+        g_autoptr(GString) out = g_string_new(json_string_value(command));
+        gsize i;
+        json_t *word;
+
+        json_array_foreach(command, i, word)
+        {
+                g_autofree char *quoted =
+                        g_shell_quote(json_string_value(word) ? json_string_value(word) : "");
+                bool plain = json_string_value(word) &&
+                             !strpbrk(json_string_value(word), " \t\n'\"\\$`;&|<>()*?[]#~!{}") &&
+                             *json_string_value(word);
+
+                g_string_append_printf(out, "%s%s", i > 0 ? " " : "",
+                                       plain ? json_string_value(word) : quoted);
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static void print_spec(const json_t *job)
+{
+        const json_t *spec = json_object_get(job, "spec");
+        g_autofree char *command = command_text(spec);
+
+        print_line("command", command);
+        print_line("image", text_of(spec, "image"));
+        print_line("package", text_of(spec, "package"));
+        print_line("input", text_of(spec, "input"));
+        print_line("output", text_of(spec, "output"));
+}
+
+static void print_attempts(const json_t *job)
+{
+        g_autofree char *text =
+                g_strdup_printf("%d, of which %d failed (%d retries allowed)", (int)int_of(job, "attempt"),
+                                (int)int_of(job, "failures"), (int)int_of(job, "retries"));
+
+        if (int_of(job, "attempt") > 1 || int_of(job, "retries") > 0)
+                print_line("attempts", text);
+}
+
+static void print_job(const Cli *cli, const json_t *job)
+{
+        g_autofree char *stages = summary_stages(job, &cli->terminal, cli->terminal.out_colour);
+        const char *environment = text_of(job, "environment");
+
+        print_line("name", text_of(job, "name"));
+        print_line("id", text_of(job, "id"));
+        print_line("user", text_of(job, "user"));
+        print_line("state", text_of(job, "state"));
+        print_line("reason", text_of(job, "reason"));
+        print_line("framework", text_of(job, "framework"));
+        print_line("environment", strcmp(environment, "none") == 0 ? "" : environment);
+        print_attempts(job);
+        print_roles(job);
+        print_spec(job);
+        print_line("submitted", text_of(job, "submitted_at"));
+        print_line("running", text_of(job, "running_at"));
+        print_line("finished", text_of(job, "finished_at"));
+        printf("\n%s", stages);
+        if (json_array_size(json_object_get(job, "members")) > 0) {
+                putchar('\n');
+                summary_members(json_object_get(job, "members"), 2, stdout);
+        }
+}
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Status *status = target;
+        g_autofree char *path = job_path(words[0], "");
+        g_autoptr(json_t) job = NULL;
+        Format format;
+
+        if (!format_parse(status->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "GET", path, NULL, &job, error))
+                return false;
+        if (format == FORMAT_TABLE || format == FORMAT_WIDE)
+                print_job(cli, job);
+        else
+                format_print(job, format, "name");
+        return true;
+}
+
+const Verb verb_status = {
+        .name = "status",
+        .args = "JOB",
+        .summary = "Show one job: state, reason, members, where its time went",
+        .about = "JOB is an id or a name; a name means the newest job that has it.",
+        .options = options,
+        .size = sizeof(Status),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_JOBS,
+        .run = run,
+};

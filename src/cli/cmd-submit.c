@@ -1,0 +1,33 @@
+/* paddle submit: the short form. The package is the current directory, the command is the words. */
+#include "cli/submission.h"
+#include "cli/verbs.h"
+
+static bool run(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        return submission_run(cli, options, SUBMIT_WORDS, words, error);
+}
+
+const Verb verb_submit = {
+        .name = "submit",
+        .args = "[--] COMMAND [ARGUMENT]...",
+        .summary = "Send the current directory and run a command in it as a job",
+        .about = "The current directory is packed (.gitignore and .paddleignore say what stays behind), what "
+                 "the server lacks of it is "
+                 "sent, and the command runs in a copy of it, once for each process. The first word ends the "
+                 "options. One word with "
+                 "blanks in it is given to the shell.\n\n"
+                 "Name and id of the job go to standard output. With --follow the command stays until the "
+                 "job has ended: it shows the "
+                 "stages with their times and, while the job waits, what it waits for; then the log of all "
+                 "processes, each line with "
+                 "its process in front; at the end, where the time went.",
+        .examples = "paddle submit -n 4 --ps 2 python train.py\t4 trainers with 2 parameter servers\n"
+                    "paddle submit --follow -- python -u train.py --epochs 3\tstay and watch\n"
+                    "paddle submit --no-package -- nvidia-smi\ta command without files",
+        .options = submission_short_options,
+        .size = sizeof(Submission),
+        .stop_at_word = true,
+        .max_words = -1,
+        .words = WORDS_COMMAND,
+        .run = run,
+};

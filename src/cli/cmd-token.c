@@ -1,0 +1,162 @@
+/* paddle token create, list, revoke: secrets for servers on TCP. */
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *user, *note, *format;
+        gint64 expires_ms;
+} Token;
+
+static const Option create_options[] = {
+        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", NULL,
+          "for this user, made if new (administrators)", 0, 0, NULL },
+        { "note", 0, OPTION_STRING, offsetof(Token, note), "TEXT", NULL, "what it is for", 0, 0, NULL },
+        { "expires", 0, OPTION_DURATION, offsetof(Token, expires_ms), "TIME", NULL,
+          "valid for this time: 12h, 30d", 0, 0, NULL },
+        FORMAT_OPTION(offsetof(Token, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static const Option list_options[] = {
+        FORMAT_OPTION(offsetof(Token, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static const Option revoke_options[] = {
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static json_t *create_body(const Token *token)
+{
+        json_t *body = json_object();
+
+        if (token->user)
+                json_object_set_new(body, "user", json_string(token->user));
+        if (token->note)
+                json_object_set_new(body, "note", json_string(token->note));
+        if (token->expires_ms)
+                json_object_set_new(body, "expires_in", json_integer(MAX(token->expires_ms / 1000, 1)));
+        return body;
+}
+
+static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Token *token = target;
+        g_autoptr(json_t) body = create_body(token);
+        g_autoptr(json_t) reply = NULL;
+        Format format;
+
+        if (!format_parse(token->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "POST", "/v1/tokens", body, &reply, error))
+                return false;
+        if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
+                format_print(reply, format, "token");
+                return true;
+        }
+        puts(text_of(reply, "token"));
+        cli_say(cli,
+                "token %s of '%s'; it is shown this once\nUse it as PADDLE_TOKEN, --token, or 'token:' in "
+                "the configuration.",
+                text_of(reply, "id"), text_of(reply, "user"));
+        return true;
+}
+
+static char *cell_id(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, "id"));
+}
+
+static char *cell_user(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, "user"));
+}
+
+static char *cell_note(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, "note"));
+}
+
+/* Whatever the server calls its times, they are RFC 3339 texts. */
+static char *cell_created(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, is_set(item, "created_at") ? "created_at" : "created"));
+}
+
+static char *cell_expires(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, is_set(item, "expires_at") ? "expires_at" : "expires"));
+}
+
+static const Column columns[] = {
+        { "ID", false, cell_id },           { "USER", false, cell_user },       { "NOTE", false, cell_note },
+        { "CREATED", false, cell_created }, { "EXPIRES", false, cell_expires }, { 0 },
+};
+
+static bool run_list(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Token *token = target;
+        g_autoptr(json_t) reply = NULL;
+        g_autoptr(Listing) listing = NULL;
+        Format format;
+        gsize i;
+        json_t *item;
+
+        if (!format_parse(token->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "GET", "/v1/tokens", NULL, &reply, error))
+                return false;
+        listing = listing_new(cli, format, columns, "id");
+        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        listing_end(listing);
+        return true;
+}
+
+static bool run_revoke(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        for (; *words; words++) {
+                g_autofree char *escaped = url_escape(*words);
+                g_autofree char *path = g_strconcat("/v1/tokens/", escaped, NULL);
+
+                if (!cli_client(cli, error) ||
+                    !http_call_json(cli->client, "DELETE", path, NULL, NULL, error))
+                        return false;
+                cli_say(cli, "token %s is revoked", *words);
+        }
+        return true;
+}
+
+const Verb verb_token_create = {
+        .name = "token create",
+        .args = "",
+        .summary = "Make a token for a server on TCP",
+        .about = "The secret goes to standard output and is shown this once; the server keeps only its hash.",
+        .examples = "paddle token create --user ann --note laptop --expires 30d\tan administrator, for "
+                    "another user",
+        .options = create_options,
+        .size = sizeof(Token),
+        .run = run_create,
+};
+
+const Verb verb_token_list = {
+        .name = "token list",
+        .args = "",
+        .summary = "List your tokens, without their secrets",
+        .options = list_options,
+        .size = sizeof(Token),
+        .run = run_list,
+};
+
+const Verb verb_token_revoke = {
+        .name = "token revoke",
+        .args = "ID...",
+        .summary = "Revoke tokens",
+        .options = revoke_options,
+        .size = sizeof(Common),
+        .min_words = 1,
+        .max_words = -1,
+        .run = run_revoke,
+};

@@ -1,0 +1,58 @@
+/* paddle up: starts the embedded server. */
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/embedded.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *listen;
+} Up;
+
+static const Option options[] = {
+        { "listen", 'l', OPTION_STRING, offsetof(Up, listen), "ADDR:PORT", NULL,
+          "take requests over TCP as well, with tokens: 127.0.0.1:8999", 0, 0, NULL },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Up *up = target;
+        g_autofree char *url = embedded_url();
+        bool started = false;
+
+        if (cli->common->server)
+                return err_set(error, ERR_USAGE,
+                               "--server='%s' names a server, and 'up' starts the embedded one",
+                               cli->common->server);
+        if (!embedded_ensure(up->listen, &started, error))
+                return false;
+        if (!started && up->listen)
+                return err_set(error, ERR_CONFLICT,
+                               "the embedded server is up already (process %d); --listen was not applied\n"
+                               "`paddle down` stops it; jobs run on.",
+                               (int)embedded_pid());
+        puts(url);
+        cli_say(cli,
+                started ? "the embedded server is up (process %d)"
+                        : "the embedded server was up already (process %d)",
+                (int)embedded_pid());
+        if (up->listen)
+                cli_say(cli, "it takes requests on http://%s with a token: `paddle token create`",
+                        up->listen);
+        return true;
+}
+
+const Verb verb_up = {
+        .name = "up",
+        .args = "",
+        .summary = "Start the embedded server of this user",
+        .about = "Other verbs start it by themselves when no server is named. It keeps its state in "
+                 "$HOME/.paddle (PADDLE_HOME moves it) "
+                 "and runs until `paddle down`.",
+        .options = options,
+        .size = sizeof(Up),
+        .run = run,
+};

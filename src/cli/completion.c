@@ -1,0 +1,250 @@
+/* Completion (see completion.h). A verb of two words ("token list") is completed in two steps: the family,
+ * then the rest. Names of jobs come from the server that is up; a completion never starts one. */
+#include "cli/completion.h"
+
+#include <string.h>
+
+/* The first word of a verb's name, and the second or NULL; the caller's g_strfreev. */
+static char **name_words(const Verb *verb)
+{
+        return g_strsplit(verb->name, " ", 2);
+}
+
+/* Is this the first verb of its family in the table? Each family is offered once. */
+static bool is_first(const Verb *const *verbs, const Verb *const *at)
+{
+        g_auto(GStrv) words = name_words(*at);
+
+        for (; verbs < at; verbs++) {
+                g_auto(GStrv) other = name_words(*verbs);
+
+                if (strcmp(words[0], other[0]) == 0)
+                        return false;
+        }
+        return true;
+}
+
+static void append_firsts(GString *out, const Verb *const *verbs)
+{
+        for (const Verb *const *at = verbs; *at; at++) {
+                g_auto(GStrv) words = name_words(*at);
+
+                if (is_first(verbs, at))
+                        g_string_append_printf(out, "%s%s", at > verbs ? " " : "", words[0]);
+        }
+}
+
+static void append_seconds(GString *out, const Verb *const *verbs, const char *family)
+{
+        for (; *verbs; verbs++) {
+                g_auto(GStrv) words = name_words(*verbs);
+
+                if (words[1] && strcmp(words[0], family) == 0)
+                        g_string_append_printf(out, "%s ", words[1]);
+        }
+}
+
+static const char job_names[] = "paddle list --limit 50 -o name 2>/dev/null";
+
+/* What stands for the positional words: a bash expression that fills COMPREPLY. */
+static const char *const bash_words[] = {
+        [WORDS_NONE] = ":",
+        [WORDS_JOBS] = "_paddle_jobs",
+        [WORDS_FILES] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
+        [WORDS_COMMAND] = "COMPREPLY=($(compgen -c -f -- \"$cur\"))",
+        [WORDS_SHELLS] = "COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\"))",
+        [WORDS_VERBS] = "COMPREPLY=($(compgen -W \"$verbs\" -- \"$cur\"))",
+};
+
+static void bash_verb(GString *out, const Verb *verb)
+{
+        g_string_append_printf(out, "    '%s')\n        options='", verb->name);
+        for (const Option *option = verb->options; option->name; option++)
+                if (option->help)
+                        g_string_append_printf(out, "--%s%s", option->name,
+                                               option->type == OPTION_BOOL ? " " : "= ");
+        g_string_append_printf(out, "'\n        words() { %s; } ;;\n", bash_words[verb->words]);
+}
+
+char *completion_bash(const Verb *const *verbs)
+{
+        g_autoptr(GString) out = g_string_new(
+                "# bash completion of paddle: source <(paddle completion bash)\n"
+                "_paddle_jobs() {\n"
+                "    [[ -n $PADDLE_SERVER || -S ${PADDLE_HOME:-$HOME/.paddle}/paddled.sock ]] || return\n"
+                "    COMPREPLY=($(compgen -W \"$(");
+
+        g_string_append_printf(out, "%s)\" -- \"$cur\"))\n}\n_paddle() {\n", job_names);
+        g_string_append(out, "    local cur=${COMP_WORDS[COMP_CWORD]} first= second= options= i verbs='");
+        append_firsts(out, verbs);
+        g_string_append(
+                out, "'\n"
+                     "    words() { :; }\n"
+                     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+                     "        [[ ${COMP_WORDS[i]} == -* ]] && continue\n"
+                     "        if [[ -z $first ]]; then first=${COMP_WORDS[i]}\n"
+                     "        elif [[ -z $second ]]; then second=${COMP_WORDS[i]}; fi\n"
+                     "    done\n"
+                     "    [[ -z $first ]] && { COMPREPLY=($(compgen -W \"$verbs\" -- \"$cur\")); return; }\n"
+                     "    case $first in\n");
+        for (const Verb *const *at = verbs; *at; at++) {
+                g_auto(GStrv) words = name_words(*at);
+
+                if (!words[1] || !is_first(verbs, at))
+                        continue;
+                g_string_append_printf(out,
+                                       "    %s)\n        [[ -z $second ]] && { COMPREPLY=($(compgen -W '",
+                                       words[0]);
+                append_seconds(out, verbs, words[0]);
+                g_string_append(out, "' -- \"$cur\")); return; }\n        first=\"$first $second\" ;;\n");
+        }
+        g_string_append(out, "    esac\n    case $first in\n");
+        for (const Verb *const *at = verbs; *at; at++)
+                bash_verb(out, *at);
+        g_string_append(out, "    esac\n"
+                             "    if [[ $cur == -* ]]; then\n"
+                             "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
+                             "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+                             "    else\n        words\n    fi\n"
+                             "}\ncomplete -o default -F _paddle paddle\n");
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+/* For a text inside single quotes, with a backslash before each of `special`. */
+static char *quoted(const char *text, const char *special, const char *quote)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        for (; *text; text++) {
+                if (strchr(special, *text))
+                        g_string_append_c(out, '\\');
+                if (*text == '\'')
+                        g_string_append(out, quote);
+                else
+                        g_string_append_c(out, *text);
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static const char *const zsh_words[] = {
+        [WORDS_NONE] = "",
+        [WORDS_JOBS] = " '*:job:_paddle_jobs'",
+        [WORDS_FILES] = " '*:file:_files'",
+        [WORDS_COMMAND] = " '*::command:_normal'",
+        [WORDS_SHELLS] = " '1:shell:(bash zsh fish)'",
+        [WORDS_VERBS] = " '*:verb:'",
+};
+
+static void zsh_option(GString *out, const Option *option)
+{
+        g_autofree char *help = quoted(option->help ? option->help : "", "[]:", "'\\''");
+        const char *action = !option->arg                       ? ""
+                             : strcmp(option->arg, "DIR") == 0  ? ":directory:_files -/"
+                             : strcmp(option->arg, "FILE") == 0 ? ":file:_files"
+                                                                : ":value:";
+
+        if (!option->help)
+                return;
+        g_string_append_printf(out, " '%s--%s%s[%s]%s'", option->type == OPTION_LIST ? "*" : "", option->name,
+                               option->type == OPTION_BOOL ? "" : "=", help, action);
+        if (option->letter)
+                g_string_append_printf(out, " '-%c[%s]%s'", option->letter, help, action);
+}
+
+char *completion_zsh(const Verb *const *verbs)
+{
+        g_autoptr(GString) out = g_string_new(
+                "#compdef paddle\n# zsh completion of paddle: source <(paddle completion zsh)\n");
+
+        g_string_append_printf(
+                out,
+                "_paddle_jobs() {\n"
+                "    [[ -n $PADDLE_SERVER || -S ${PADDLE_HOME:-$HOME/.paddle}/paddled.sock ]] || return\n"
+                "    local -a jobs; jobs=(${(f)\"$(%s)\"})\n    compadd -a jobs\n}\n_paddle() {\n    local "
+                "verb=$words[2]\n",
+                job_names);
+        g_string_append(out, "    if (( CURRENT == 2 )); then\n        local -a verbs; verbs=(");
+        append_firsts(out, verbs);
+        g_string_append(out, ")\n        compadd -a verbs\n        return\n    fi\n    case $verb in\n");
+        for (const Verb *const *at = verbs; *at; at++) {
+                g_auto(GStrv) words = name_words(*at);
+
+                if (!words[1] || !is_first(verbs, at))
+                        continue;
+                g_string_append_printf(out, "    %s)\n        if (( CURRENT == 3 )); then compadd ",
+                                       words[0]);
+                append_seconds(out, verbs, words[0]);
+                g_string_append(out, "; return; fi\n        verb=\"$words[2] $words[3]\"; shift words; (( "
+                                     "CURRENT-- )) ;;\n");
+        }
+        g_string_append(out, "    esac\n    shift words; (( CURRENT-- ))\n    case $verb in\n");
+        for (const Verb *const *at = verbs; *at; at++) {
+                g_string_append_printf(out, "    '%s') _arguments", (*at)->name);
+                for (const Option *option = (*at)->options; option->name; option++)
+                        zsh_option(out, option);
+                g_string_append_printf(out, "%s ;;\n", zsh_words[(*at)->words]);
+        }
+        g_string_append(out, "    esac\n}\n(( $+functions[compdef] )) && compdef _paddle paddle\n");
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static void fish_verb(GString *out, const Verb *verb)
+{
+        g_auto(GStrv) words = name_words(verb);
+        g_autofree char *seen =
+                words[1] ? g_strdup_printf(
+                                   "__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s",
+                                   words[0], words[1])
+                         : g_strdup_printf("__fish_seen_subcommand_from %s", words[0]);
+
+        for (const Option *option = verb->options; option->name; option++) {
+                g_autofree char *help = quoted(option->help ? option->help : "", "\\", "\\'");
+
+                if (!option->help)
+                        continue;
+                g_string_append_printf(out, "complete -c paddle -n '%s' -l %s", seen, option->name);
+                if (option->letter)
+                        g_string_append_printf(out, " -s %c", option->letter);
+                g_string_append_printf(out, "%s -d '%s'\n", option->type == OPTION_BOOL ? "" : " -r", help);
+        }
+        if (verb->words == WORDS_JOBS)
+                g_string_append_printf(out, "complete -c paddle -n '%s' -f -a '(__paddle_jobs)'\n", seen);
+        else if (verb->words == WORDS_SHELLS)
+                g_string_append_printf(out, "complete -c paddle -n '%s' -f -a 'bash zsh fish'\n", seen);
+        else if (verb->words == WORDS_NONE)
+                g_string_append_printf(out, "complete -c paddle -n '%s' -f\n", seen);
+}
+
+char *completion_fish(const Verb *const *verbs)
+{
+        g_autoptr(GString) out =
+                g_string_new("# fish completion of paddle: paddle completion fish | source\n"
+                             "function __paddle_jobs\n"
+                             "    set -q PADDLE_HOME; or set -l PADDLE_HOME $HOME/.paddle\n"
+                             "    if set -q PADDLE_SERVER; or test -S $PADDLE_HOME/paddled.sock\n        ");
+
+        g_string_append_printf(out, "%s\n    end\nend\n", job_names);
+        for (const Verb *const *at = verbs; *at; at++) {
+                g_auto(GStrv) words = name_words(*at);
+                g_autofree char *summary = quoted((*at)->summary, "\\", "\\'");
+
+                if (!words[1]) {
+                        g_string_append_printf(
+                                out, "complete -c paddle -n __fish_use_subcommand -f -a %s -d '%s'\n",
+                                words[0], summary);
+                        continue;
+                }
+                if (is_first(verbs, at))
+                        g_string_append_printf(out, "complete -c paddle -n __fish_use_subcommand -f -a %s\n",
+                                               words[0]);
+                g_string_append_printf(out,
+                                       "complete -c paddle -n '__fish_seen_subcommand_from %s; and not "
+                                       "__fish_seen_subcommand_from ",
+                                       words[0]);
+                append_seconds(out, verbs, words[0]);
+                g_string_append_printf(out, "' -f -a %s -d '%s'\n", words[1], summary);
+        }
+        for (; *verbs; verbs++)
+                fish_verb(out, *verbs);
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}

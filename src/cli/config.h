@@ -1,0 +1,34 @@
+/* The client's configuration file ($HOME/.paddle/config, cloud.md 1.2 and 2.2): YAML with
+ *
+ *     apiVersion: v1
+ *     dockerRegistry:
+ *       domain: domain.com //default is docker.io
+ *       username: ...
+ *       password: ...
+ *     paddleServer: http://HOST:PORT
+ *     token: SECRET
+ *
+ * or, from the older generation, `datacenters` (a list of name, username, password, endpoint, token) with
+ * `current-datacenter`. With both, `paddleServer` holds. Keys that are not named here are left alone: other
+ * programs keep theirs in this file. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct {
+        char *server;          /* URL without trailing slashes, or NULL: the file names none */
+        char *token;           /* or NULL */
+        char *registry_domain; /* "docker.io" by default */
+        char *registry_username, *registry_password; /* or NULL */
+} ClientConfig;
+
+void client_config_free(ClientConfig *config);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClientConfig, client_config_free)
+
+/* Parses a file's text; `name` is its path, for messages. Every failure is ERR_FAILED (exit status 1,
+ * cloud.md 5 cases 16 and 17). */
+ClientConfig *client_config_parse(const char *text, gsize len, const char *name, GError **error);
+
+/* Reads `path`; a missing file is an empty configuration. */
+ClientConfig *client_config_read(const char *path, GError **error);

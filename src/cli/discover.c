@@ -1,0 +1,93 @@
+/* Finding the server (see discover.h; design.md 8). The configuration is read only when something is missing
+ * that it may say: the server, or the token of a server that was named in another way. */
+#include "cli/discover.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/config.h"
+#include "cli/embedded.h"
+
+void discovery_free(Discovery *discovery)
+{
+        if (!discovery)
+                return;
+        g_free(discovery->url);
+        g_free(discovery->token);
+        g_free(discovery);
+}
+
+char *client_config_path(void)
+{
+        const char *moved = g_getenv("PADDLE_CONFIG");
+        g_autofree char *home = NULL;
+
+        if (moved && *moved)
+                return g_strdup(moved);
+        home = embedded_home();
+        return g_build_filename(home, "config", NULL);
+}
+
+static const char *set_variable(const char *name)
+{
+        const char *value = g_getenv(name);
+
+        return value && *value ? value : NULL;
+}
+
+/* A server that was named outright, with how it was named. */
+static const char *named_server(const char *option, const char **ret_source)
+{
+        if (option) {
+                *ret_source = "--server";
+                return option;
+        }
+        *ret_source = "PADDLE_SERVER";
+        return set_variable("PADDLE_SERVER");
+}
+
+static bool use_config(Discovery *found, GError **error)
+{
+        g_autofree char *path = client_config_path();
+        g_autoptr(ClientConfig) config = client_config_read(path, error);
+
+        if (!config)
+                return false;
+        if (!found->url && config->server) {
+                found->url = g_steal_pointer(&config->server);
+                found->source = "configuration";
+        }
+        if (!found->token)
+                found->token = g_steal_pointer(&config->token);
+        return true;
+}
+
+static char *trimmed(const char *url)
+{
+        char *copy = g_strdup(url);
+        gsize len = copy ? strlen(copy) : 0;
+
+        while (len > 0 && copy[len - 1] == '/')
+                copy[--len] = '\0';
+        return copy;
+}
+
+Discovery *discover(const char *server, const char *token, DiscoverMode mode, GError **error)
+{
+        g_autoptr(Discovery) found = g_new0(Discovery, 1);
+        const char *named = named_server(server, &found->source);
+
+        found->url = trimmed(named);
+        found->token = g_strdup(token ? token : set_variable("PADDLE_TOKEN"));
+        if (named && g_str_has_prefix(named, "unix:"))
+                return g_steal_pointer(&found);
+        if ((!named || !found->token) && !use_config(found, error))
+                return NULL;
+        if (found->url)
+                return g_steal_pointer(&found);
+        found->source = "embedded";
+        if (mode == DISCOVER_START && !embedded_ensure(NULL, NULL, error))
+                return NULL;
+        found->url = embedded_url();
+        return g_steal_pointer(&found);
+}

@@ -1,0 +1,27 @@
+/* Where the server is: --server, then PADDLE_SERVER, then the configuration file, else the embedded server of
+ * this user, which is started when it is not up. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct {
+        char *url;          /* for http_client_new */
+        char *token;        /* or NULL */
+        const char *source; /* "--server", "PADDLE_SERVER", "configuration", "embedded" */
+} Discovery;
+
+void discovery_free(Discovery *discovery);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Discovery, discovery_free)
+
+typedef enum {
+        DISCOVER_START, /* start the embedded server when it is needed and not up */
+        DISCOVER_ONLY,  /* say where it would be */
+} DiscoverMode;
+
+/* `server` and `token` are the values of --server and --token, or NULL. Errors of the configuration have exit
+ * status 1. */
+Discovery *discover(const char *server, const char *token, DiscoverMode mode, GError **error);
+
+/* Path of the configuration file: PADDLE_CONFIG, else `config` in the home of embedded.h. The caller's. */
+char *client_config_path(void);

@@ -1,0 +1,24 @@
+/* The embedded server of this user: `paddled --state HOME` on the Unix socket HOME/paddled.sock, where HOME
+ * is PADDLE_HOME or $HOME/.paddle. It outlives the command that started it, in a session of its own. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+char *embedded_home(void); /* the directory; the caller's */
+char *embedded_url(void);  /* "unix:HOME/paddled.sock"; the caller's */
+
+/* The process that listens on the socket; 0: nobody does. */
+pid_t embedded_pid(void);
+
+/* Makes sure that it is up and ready; `listen` is NULL for no TCP. *ret_started (may be NULL) tells whether
+ * this call started it. A lock keeps two callers from starting two. ERR_UNREACHABLE with the last lines of
+ * its log when it does not come up. */
+bool embedded_ensure(const char *listen, bool *ret_started, GError **error);
+
+/* Stops it with SIGTERM and waits for its end; its jobs run on. *ret_pid is 0 when none was up. */
+bool embedded_stop(pid_t *ret_pid, GError **error);
+
+/* The program `name` beside this one, else in PATH; the caller's. NULL: not found. */
+char *program_find(const char *name);

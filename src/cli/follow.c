@@ -1,0 +1,354 @@
+/* Following jobs (see follow.h).
+ *
+ *   GET .../logs ──▶ events ──▶ state: the status line      (stderr; in place on a terminal)
+ *        ▲             │        log:   prefixed lines       (stdout)
+ *        └── cursor ◀──┘        end:   done
+ *
+ * Stream over without `end`: the server stopped, or ended an old connection; it is opened again with the last
+ * cursor. Silence is no reason to give up (the server's heartbeats are), a server away for 60 s is. */
+#include "cli/follow.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/prefix.h"
+#include "cli/retry.h"
+#include "cli/summary.h"
+#include "cli/table.h"
+
+typedef struct {
+        Cli *cli;
+        const FollowOptions *options;
+        char *id;
+        char *cursor;
+        LogPrefixer *prefixer;
+        GString *out;
+        char *stage, *reason; /* last said */
+        gint64 begin;         /* monotonic ms, when following began */
+        bool status_open;     /* the terminal's last line is the status */
+        bool ended;
+        GError *failed; /* what an event of the stream said is wrong */
+        Retry retry;
+} Follower;
+
+static void follower_clear(Follower *f)
+{
+        g_free(f->id);
+        g_free(f->cursor);
+        g_clear_pointer(&f->prefixer, log_prefixer_free);
+        if (f->out)
+                g_string_free(f->out, TRUE);
+        g_free(f->stage);
+        g_free(f->reason);
+        g_clear_error(&f->failed);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Follower, follower_clear)
+
+/* ---- words ---- */
+
+static void close_status(Follower *f)
+{
+        if (f->status_open)
+                fputc('\n', stderr);
+        f->status_open = false;
+}
+
+/* What a person calls the state: preparing the environment is a stage of its own. */
+static const char *stage_of(const char *state, const char *environment)
+{
+        if (strcmp(environment, "building") == 0 && strcmp(state, "queued") == 0)
+                return "environment";
+        if (strcmp(state, "submitted") == 0)
+                return "queued";
+        return strcmp(state, "admitted") == 0 ? "starting" : state;
+}
+
+static void print_status(Follower *f, const char *stage, const char *reason)
+{
+        const Terminal *terminal = &f->cli->terminal;
+        g_autofree char *time = duration_format(clock_monotonic_ms() - f->begin);
+        g_autofree char *line = g_strdup_printf("%8s  %-11s  %s", time, stage, reason);
+        g_autofree char *visible = text_visible(line);
+        g_autofree char *cut = terminal->err_is_terminal
+                                       ? text_cut(visible, terminal->width - 1, terminal->utf8)
+                                       : g_strdup(visible);
+
+        g_strchomp(cut);
+        if (terminal->err_is_terminal) {
+                fprintf(stderr, "\r%s\033[K", cut);
+                f->status_open = true;
+        } else {
+                fprintf(stderr, "%s\n", cut);
+        }
+}
+
+static bool is_pending(const char *stage)
+{
+        static const char *const words[] = { "queued", "environment", "suspended", "starting", NULL };
+
+        return g_strv_contains(words, stage);
+}
+
+static void flush_out(Follower *f)
+{
+        if (f->out->len == 0)
+                return;
+        fwrite(f->out->str, 1, f->out->len, stdout);
+        fflush(stdout);
+        g_string_truncate(f->out, 0);
+}
+
+static void on_state(Follower *f, const json_t *data)
+{
+        const char *stage = stage_of(text_of(data, "state"), text_of(data, "environment"));
+        const char *reason = text_of(data, "reason");
+        bool same_stage = g_strcmp0(stage, f->stage) == 0;
+
+        if (same_stage && g_strcmp0(reason, f->reason) == 0)
+                return;
+        if (f->options->stages || (is_pending(stage) && (*reason || !same_stage))) {
+                log_prefixer_break(f->prefixer, f->out);
+                flush_out(f);
+                if (!same_stage)
+                        close_status(f);
+                print_status(f, stage, reason);
+        } else if (f->status_open) {
+                close_status(f);
+        }
+        g_free(f->stage);
+        g_free(f->reason);
+        f->stage = g_strdup(stage);
+        f->reason = g_strdup(reason);
+}
+
+/* One member alone needs no name in front, as long as it is the only one. */
+static bool is_single(const FollowOptions *options)
+{
+        return options->members && !strchr(options->members, ',');
+}
+
+static void on_log(Follower *f, const json_t *data)
+{
+        close_status(f);
+        log_prefixer_add(f->prefixer, is_single(f->options) ? "" : text_of(data, "member"),
+                         text_of(data, "text"), f->out);
+        flush_out(f);
+}
+
+static void on_end(Follower *f, const json_t *data)
+{
+        f->ended = true;
+}
+
+static void on_error(Follower *f, const json_t *data)
+{
+        const char *hint = text_of(data, "hint");
+
+        g_clear_error(&f->failed);
+        err_set(&f->failed, err_from_word(text_of(data, "code")), "%s%s%s", text_of(data, "message"),
+                *hint ? "\n" : "", hint);
+}
+
+static bool on_event(const char *id, const char *event, const char *data, void *arg)
+{
+        static const struct {
+                const char *name;
+                void (*take)(Follower *f, const json_t *data);
+        } rows[] = { { "log", on_log }, { "state", on_state }, { "end", on_end }, { "error", on_error } };
+        Follower *f = arg;
+        g_autoptr(json_t) value = json_parse(data, strlen(data), NULL);
+
+        if (retry_succeeded(&f->retry)) {
+                close_status(f);
+                cli_say(f->cli, "paddle: connected again");
+        }
+        for (gsize i = 0; value && event && i < G_N_ELEMENTS(rows); i++)
+                if (strcmp(event, rows[i].name) == 0)
+                        rows[i].take(f, value);
+        if (id && *id) {
+                g_free(f->cursor);
+                f->cursor = g_strdup(id);
+        }
+        return !f->ended && !f->failed;
+}
+
+/* ---- the stream ---- */
+
+static void add_query(GString *path, const char *name, const char *value)
+{
+        g_autofree char *escaped = url_escape(value);
+
+        g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
+}
+
+static char *stream_path(const Follower *f)
+{
+        g_autofree char *base = job_path(f->id, "/logs");
+        g_autoptr(GString) path = g_string_new(base);
+        const FollowOptions *options = f->options;
+        g_autofree char *tail = g_strdup_printf("%" G_GINT64_FORMAT, options->tail);
+        g_autofree char *attempt = g_strdup_printf("%" G_GINT64_FORMAT, options->attempt);
+
+        if (!options->follow)
+                add_query(path, "follow", "false");
+        if (options->members)
+                add_query(path, "member", options->members);
+        if (options->attempt > 0)
+                add_query(path, "attempt", attempt);
+        if (f->cursor)
+                add_query(path, "cursor", f->cursor);
+        else if (options->tail >= 0)
+                add_query(path, "tail", tail);
+        return g_string_free(g_steal_pointer(&path), FALSE);
+}
+
+/* One connection. True when there is reason to open another. */
+static bool stream_once(Follower *f, GError **error)
+{
+        g_autofree char *path = stream_path(f);
+        g_autoptr(GError) cause = NULL;
+        bool ok = http_client_events(f->cli->client, path, on_event, f, &cause);
+
+        if (f->failed && retry_is_worth(f->failed)) /* the server says that it is going down */
+                g_propagate_error(&cause, g_steal_pointer(&f->failed));
+        if (f->failed) {
+                g_propagate_error(error, g_steal_pointer(&f->failed));
+                return false;
+        }
+        if (f->ended)
+                return false;
+        log_prefixer_break(f->prefixer, f->out);
+        flush_out(f);
+        if (!ok || cause)
+                close_status(f);
+        return retry_after(&f->retry, f->cli, g_steal_pointer(&cause), error);
+}
+
+static int longest_member(const json_t *job)
+{
+        const json_t *roles = json_object_get(job, "roles");
+        int width = 0;
+        gsize i;
+        json_t *role;
+
+        json_array_foreach(roles, i, role)
+        {
+                gint64 replicas = int_of(role, "replicas");
+                g_autofree char *last =
+                        g_strdup_printf("%s-%" G_GINT64_FORMAT, text_of(role, "name"), MAX(replicas - 1, 0));
+
+                width = replicas > 0 ? MAX(width, text_columns(last)) : width;
+        }
+        return MIN(width, 40); /* a longer one would push the text off a terminal */
+}
+
+bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError **error)
+{
+        HttpClient *client = cli_client(cli, error);
+        g_autofree char *path = job_path(options->job, "");
+        g_autoptr(json_t) job = NULL;
+        g_auto(Follower) f = { .cli = cli, .options = options, .begin = clock_monotonic_ms() };
+        g_autoptr(GError) cause = NULL;
+
+        if (!client || !http_call_json(client, "GET", path, NULL, &job, error))
+                return false;
+        f.id = g_strdup(text_of(job, "id"));
+        f.out = g_string_new(NULL);
+        f.prefixer = log_prefixer_new(longest_member(job), cli->terminal.out_colour);
+        retry_init(&f.retry, "`paddle logs -f` shows the log again from its beginning.");
+        while (stream_once(&f, &cause))
+                continue;
+        log_prefixer_break(f.prefixer, f.out);
+        flush_out(&f);
+        close_status(&f);
+        if (cause) {
+                g_propagate_error(error, g_steal_pointer(&cause));
+                return false;
+        }
+        return !ret_job || wait_for_job(cli, f.id, ret_job, error);
+}
+
+/* ---- to the end of a job ---- */
+
+/* The text is made beforehand: a signal handler may only write it. */
+static struct {
+        char text[512]; /* names are at most 63 letters, the words around them some 150 */
+        gsize len;
+} interrupt_note;
+
+static void on_interrupt(int number)
+{
+        if (write(STDERR_FILENO, interrupt_note.text, interrupt_note.len) < 0)
+                _exit(1);
+        _exit(128 + number);
+}
+
+static void catch_interrupt(const char *name)
+{
+        struct sigaction action = { .sa_handler = on_interrupt };
+
+        g_snprintf(interrupt_note.text, sizeof interrupt_note.text,
+                   "\npaddle: the job goes on without this command\n"
+                   "Follow it again with `paddle logs -f %s`, stop it with `paddle cancel %s`.\n",
+                   name, name);
+        interrupt_note.len = strlen(interrupt_note.text);
+        sigaction(SIGINT, &action, NULL);
+}
+
+bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error)
+{
+        g_autofree char *path = job_path(job, "");
+        g_autofree char *id = NULL;
+        Retry retry;
+
+        retry_init(&retry, "`paddle wait` goes on waiting.");
+        for (;;) {
+                g_autoptr(json_t) now = NULL;
+                GError *cause = NULL;
+                bool ok = http_call_json(cli->client, "GET", path, NULL, &now, &cause);
+
+                if (ok && retry_succeeded(&retry))
+                        cli_say(cli, "paddle: connected again");
+                if (ok && job_is_final(now)) {
+                        *ret = g_steal_pointer(&now);
+                        return true;
+                }
+                if (!ok && !retry_after(&retry, cli, cause, error))
+                        return false;
+                if (!ok)
+                        continue;
+                g_free(id);
+                id = job_path(text_of(now, "id"), "");
+                g_free(path);
+                path = g_strdup_printf("%s?wait_ms=30000&revision=%" G_GINT64_FORMAT, id,
+                                       int_of(now, "revision"));
+        }
+}
+
+static void print_summary(const Cli *cli, const json_t *job)
+{
+        bool colour = cli->terminal.err_colour;
+        g_autofree char *line = summary_line(job, colour);
+        g_autofree char *times = summary_stages(job, &cli->terminal, colour);
+
+        cli_say(cli, "\n%s\n\n%s", line, times);
+        summary_members(json_object_get(job, "members"), 2, stderr);
+}
+
+bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error)
+{
+        FollowOptions options = { .job = id, .tail = -1, .follow = true, .stages = true };
+        g_autoptr(json_t) job = NULL;
+
+        catch_interrupt(name);
+        if (!follow_job(cli, &options, &job, error))
+                return false;
+        print_summary(cli, job);
+        cli->status = job_succeeded(job) ? 0 : 1;
+        return true;
+}

@@ -1,0 +1,24 @@
+/* Following a job: its log lines on stdout, its stages and reasons on stderr, from the stream of doc/rest.md.
+ * A connection that breaks is made again where it stopped: nothing is lost and nothing printed twice. */
+#pragma once
+
+#include "cli/cli.h"
+
+typedef struct {
+        const char *job;     /* id or name; resolved once, so that a later job of the name does not slip in */
+        const char *members; /* "trainer-0,trainer-1", or NULL: all */
+        gint64 tail;         /* lines of each member to begin with; -1: all */
+        gint64 attempt;      /* 0: the newest */
+        bool follow;         /* until the job ends */
+        bool stages;         /* every stage with its time; otherwise only why a pending job pends */
+} FollowOptions;
+
+/* ERR_UNREACHABLE when the server stays away for 60 s. *ret_job (may be NULL) is the job as it then is. */
+bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError **error);
+
+/* Follows a job that was just submitted to its end, prints the summary, and sets cli->status by its success.
+ * An interrupt from the keyboard leaves the job running and says how to go on. */
+bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error);
+
+/* Waits until the job is final; survives a server that restarts. *ret is the job. */
+bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error);

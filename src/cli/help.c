@@ -1,0 +1,262 @@
+/* Help and man pages (see help.h). Nothing here knows a verb: all words come from the rows. */
+#include "cli/help.h"
+
+#include <string.h>
+
+static int distance(const char *a, const char *b)
+{
+        gsize len = strlen(b);
+        g_autofree int *row = g_new(int, len + 1);
+
+        for (gsize j = 0; j <= len; j++)
+                row[j] = (int)j;
+        for (gsize i = 1; a[i - 1]; i++) {
+                int diagonal = row[0];
+
+                row[0] = (int)i;
+                for (gsize j = 1; j <= len; j++) {
+                        int above = row[j];
+
+                        row[j] = MIN(MIN(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+                        diagonal = above;
+                }
+        }
+        return row[len];
+}
+
+const char *verb_nearest(const Verb *const *verbs, const char *word)
+{
+        const char *best = NULL;
+        int best_distance = 3; /* more slips than two make another word */
+
+        if (strlen(word) > 32)
+                return NULL;
+        for (; *verbs; verbs++) {
+                const char *name = (*verbs)->name;
+                const char *last = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
+                int near = MIN(distance(word, name), distance(word, last));
+
+                if (near < best_distance && near < (int)strlen(word)) {
+                        best = name;
+                        best_distance = near;
+                }
+        }
+        return best;
+}
+
+const Verb *verb_find(const Verb *const *verbs, int argc, char *const *argv, int *ret_used)
+{
+        g_autofree char *two = argc > 1 ? g_strconcat(argv[0], " ", argv[1], NULL) : NULL;
+        const Verb *found = NULL;
+
+        for (; argc > 0 && *verbs; verbs++) {
+                if (two && strcmp((*verbs)->name, two) == 0) {
+                        *ret_used = 2;
+                        return *verbs;
+                }
+                if (strcmp((*verbs)->name, argv[0]) == 0) {
+                        *ret_used = 1;
+                        found = *verbs;
+                }
+        }
+        return found;
+}
+
+static void wrap_paragraph(GString *out, const char *text, gsize len, int indent, int width)
+{
+        g_autofree char *paragraph = g_strndup(text, len);
+        g_auto(GStrv) words = g_strsplit_set(paragraph, " \n", -1);
+        int column = 0;
+
+        for (char **word = words; *word; word++) {
+                int size = (int)g_utf8_strlen(*word, -1);
+
+                if (size == 0)
+                        continue;
+                if (column > 0 && column + 1 + size > width) {
+                        g_string_append_c(out, '\n');
+                        column = 0;
+                }
+                if (column == 0)
+                        g_string_append_printf(out, "%*s", indent, "");
+                else
+                        g_string_append_c(out, ' ');
+                g_string_append(out, *word);
+                column = (column == 0 ? indent : column + 1) + size;
+        }
+        g_string_append_c(out, '\n');
+}
+
+char *text_wrap(const char *text, int indent, int width)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        while (*text) {
+                const char *end = strstr(text, "\n\n");
+                gsize len = end ? (gsize)(end - text) : strlen(text);
+
+                wrap_paragraph(out, text, len, indent, width);
+                text += len;
+                if (end) {
+                        g_string_append_c(out, '\n');
+                        text += strspn(text, "\n");
+                }
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+char *help_overview(const Verb *const *verbs)
+{
+        g_autoptr(GString) out =
+                g_string_new("Usage: paddle VERB [OPTIONS] [WORDS]\n\n"
+                             "Runs deep-learning jobs: packs a directory, starts its processes, "
+                             "brings the model back.\n\nVerbs:\n");
+
+        for (; *verbs; verbs++)
+                g_string_append_printf(out, "  %-14s  %s\n", (*verbs)->name, (*verbs)->summary);
+        g_string_append(out, "\n`paddle VERB --help` tells more. A first job:  paddle submit --follow -- "
+                             "python train.py\n");
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static void append_examples(GString *out, const char *examples, const char *format, const char *plain)
+{
+        g_auto(GStrv) lines = g_strsplit(examples, "\n", -1);
+
+        for (char **line = lines; *line; line++) {
+                char *remark = strchr(*line, '\t');
+
+                if (remark)
+                        *remark++ = '\0';
+                if (**line && remark)
+                        g_string_append_printf(out, format, *line, remark);
+                else if (**line)
+                        g_string_append_printf(out, plain, *line);
+        }
+}
+
+static char *usage_args(const Verb *verb)
+{
+        return g_strdup_printf("[OPTIONS]%s%s", *verb->args ? " " : "", verb->args);
+}
+
+char *help_verb(const Verb *verb, int width)
+{
+        g_autofree char *args = usage_args(verb);
+        g_autofree char *about = verb->about ? text_wrap(verb->about, 0, MIN(width, 100)) : NULL;
+        g_autofree char *options = options_help(verb->options, width);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        g_string_append_printf(out, "Usage: paddle %s %s\n\n%s.\n", verb->name, args, verb->summary);
+        if (about)
+                g_string_append_printf(out, "\n%s", about);
+        g_string_append_printf(out, "\nOptions:\n%s", options);
+        if (verb->examples) {
+                g_string_append(out, "\nExamples:\n");
+                append_examples(out, verb->examples, "  %s\n        %s\n", "  %s\n");
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+/* roff: a leading dot or quote would be a request, a backslash an escape, and a bare '-' a typographic
+ * hyphen. */
+static char *roff(const char *text)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        for (const char *c = text; *c; c++) {
+                bool first = c == text || c[-1] == '\n';
+
+                if (first && (*c == '.' || *c == '\''))
+                        g_string_append(out, "\\&");
+                if (*c == '\\')
+                        g_string_append(out, "\\e");
+                else if (*c == '-')
+                        g_string_append(out, "\\-");
+                else
+                        g_string_append_c(out, *c);
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static void man_paragraphs(GString *out, const char *text)
+{
+        g_auto(GStrv) parts = g_strsplit(text, "\n\n", -1);
+
+        for (char **part = parts; *part; part++) {
+                g_autofree char *escaped = roff(*part);
+
+                g_string_append_printf(out, ".PP\n%s\n", escaped);
+        }
+}
+
+static char *dashed(const char *name)
+{
+        return g_strdelimit(g_strdup(name), " ", '-');
+}
+
+static void man_head(GString *out, const char *page, const char *summary)
+{
+        g_autofree char *title = g_ascii_strup(page, -1);
+        g_autofree char *escaped = roff(summary);
+        g_autofree char *name = roff(page);
+
+        g_string_append_printf(out, ".TH \"%s\" 1 \"\" \"paddle " PADDLE_VERSION "\" \"User Commands\"\n",
+                               title);
+        g_string_append_printf(out, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", name, escaped);
+}
+
+static const char man_common[] =
+        ".SH ENVIRONMENT\n"
+        ".TP\n\\fBPADDLE_SERVER\\fR\nServer to talk to, when \\-\\-server is not given.\n"
+        ".TP\n\\fBPADDLE_TOKEN\\fR\nSecret for a server on TCP, when \\-\\-token is not given.\n"
+        ".TP\n\\fBPADDLE_CONFIG\\fR\nConfiguration file instead of $HOME/.paddle/config.\n"
+        ".TP\n\\fBPADDLE_HOME\\fR\nDirectory of the embedded server instead of $HOME/.paddle.\n"
+        ".TP\n\\fBNO_COLOR\\fR\nNo colours, when set to anything.\n"
+        ".SH EXIT STATUS\n"
+        ".TP\n0\nDone.\n.TP\n1\nThe job or the request failed.\n.TP\n2\nWrong usage.\n"
+        ".TP\n3\nRefused: no permission, over a quota, name taken.\n.TP\n4\nThe server was not reached.\n";
+
+char *help_man_verb(const Verb *verb)
+{
+        g_autofree char *name = dashed(verb->name);
+        g_autofree char *page = g_strconcat("paddle-", name, NULL);
+        g_autofree char *args = usage_args(verb);
+        g_autofree char *escaped_args = roff(args);
+        g_autofree char *options = options_man(verb->options);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        man_head(out, page, verb->summary);
+        g_string_append_printf(out, ".B paddle %s\n%s\n.SH DESCRIPTION\n%s.\n", verb->name, escaped_args,
+                               verb->summary);
+        if (verb->about)
+                man_paragraphs(out, verb->about);
+        g_string_append_printf(out, ".SH OPTIONS\n%s", options);
+        if (verb->examples) {
+                g_autofree char *escaped = roff(verb->examples);
+
+                g_string_append(out, ".SH EXAMPLES\n");
+                append_examples(out, escaped, ".TP\n\\fB%s\\fR\n%s\n", ".PP\n\\fB%s\\fR\n");
+        }
+        g_string_append(out, man_common);
+        g_string_append(out, ".SH SEE ALSO\n.BR paddle (1)\n");
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+char *help_man_overview(const Verb *const *verbs)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        man_head(out, "paddle", "run deep-learning jobs");
+        g_string_append(out,
+                        ".B paddle\n\\fIVERB\\fR [\\fIOPTIONS\\fR] [\\fIWORDS\\fR]\n.SH DESCRIPTION\n"
+                        "Packs a directory, starts its processes on the platform, brings the model back.\n"
+                        ".SH VERBS\n");
+        for (; *verbs; verbs++) {
+                g_autofree char *summary = roff((*verbs)->summary);
+
+                g_string_append_printf(out, ".TP\n\\fB%s\\fR\n%s.\n", (*verbs)->name, summary);
+        }
+        g_string_append(out, man_common);
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}

@@ -1,0 +1,18 @@
+/* Texts drawn from the table of verbs: the overview, a verb's help, man pages (man(7)). All are the caller's.
+ */
+#pragma once
+
+#include "cli/cli.h"
+
+char *help_overview(const Verb *const *verbs);
+char *help_verb(const Verb *verb, int width);
+char *help_man_overview(const Verb *const *verbs); /* paddle.1 */
+char *help_man_verb(const Verb *verb);             /* paddle-job-submit.1 */
+
+/* The verb that the first words name; *ret_used says how many of them (1 or 2). NULL: none. */
+const Verb *verb_find(const Verb *const *verbs, int argc, char *const *argv, int *ret_used);
+/* The name most like `word`, or NULL when none is near. */
+const char *verb_nearest(const Verb *const *verbs, const char *word);
+/* Text with lines of at most `width` columns, each indented; paragraphs (divided by an empty line) stay
+ * apart. */
+char *text_wrap(const char *text, int indent, int width);

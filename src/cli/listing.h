@@ -1,0 +1,43 @@
+/* Listings in the forms of -o: the columns are a table of functions, the items are JSON objects as the server
+ * sent them. Items are printed as they come, page by page, so memory does not grow with their number. */
+#pragma once
+
+#include "cli/cli.h"
+#include "cli/table.h"
+
+typedef enum { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML, FORMAT_NAME } Format;
+
+/* The row for a verb's table; `field` is a char * of its target. */
+#define FORMAT_OPTION(offset)                                                                                \
+        {                                                                                                    \
+                "format", 'o', OPTION_STRING, offset, "FORM", "table", "table, wide, json, yaml or name", 0, \
+                        0, "output"                                                                          \
+        }
+
+bool format_parse(const char *text, Format *ret, GError **error);
+
+typedef struct {
+        const char *head; /* '>' in front: to the right; NULL ends the list */
+        bool wide;        /* only with -o wide */
+        char *(*cell)(const json_t *item, const Terminal *terminal); /* the caller's; NULL shows "-" */
+} Column;
+
+typedef struct Listing Listing;
+/* `name` is the member that -o name prints. */
+Listing *listing_new(const Cli *cli, Format format, const Column *columns, const char *name);
+void listing_free(Listing *listing);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Listing, listing_free)
+void listing_add(Listing *listing, const json_t *item);
+void listing_page(Listing *listing); /* a page is complete: print it */
+void listing_end(Listing *listing);
+
+/* One value on its own, as JSON or YAML (or its member `name`). */
+void format_print(const json_t *value, Format format, const char *name);
+
+/* ---- members of the server's objects, tolerant of what is absent ---- */
+
+const char *text_of(const json_t *object, const char *name); /* "" when absent */
+gint64 int_of(const json_t *object, const char *name);       /* 0 when absent */
+bool is_set(const json_t *object, const char *name);         /* there and not null */
+gint64 time_of(const json_t *object,
+               const char *name); /* ms since 1970 of an RFC 3339 member; 0 when absent */

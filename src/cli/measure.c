@@ -1,0 +1,147 @@
+/* The size of a directory (see measure.h): names and sizes only, the same rules as the packer's
+ * (fs/ignore.h). */
+#include "cli/measure.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "cli/table.h"
+#include "fs/ignore.h"
+
+enum {
+        RULES_MAX = 1024 * 1024, /* bytes of one ignore file, the packer's limit */
+        DEPTH_MAX = 256,         /* each level holds a descriptor; the packer's paths end before that */
+};
+
+typedef struct {
+        IgnoreRules *rules;
+        Measure *measure;
+        guint64 max_files;
+} Walk;
+
+void measure_clear(Measure *measure)
+{
+        for (int i = 0; i < MEASURE_LARGEST; i++)
+                g_free(measure->largest[i].path);
+        *measure = (Measure){ 0 };
+}
+
+static void keep_largest(Measure *measure, const char *path, guint64 bytes)
+{
+        int at = MEASURE_LARGEST;
+
+        while (at > 0 && (!measure->largest[at - 1].path || measure->largest[at - 1].bytes < bytes))
+                at--;
+        if (at == MEASURE_LARGEST)
+                return;
+        g_free(measure->largest[MEASURE_LARGEST - 1].path);
+        for (int i = MEASURE_LARGEST - 1; i > at; i--)
+                measure->largest[i] = measure->largest[i - 1];
+        measure->largest[at].path = g_strdup(path);
+        measure->largest[at].bytes = bytes;
+}
+
+static void read_rules(Walk *walk, int dir, const char *base)
+{
+        static const char *const names[] = { ".gitignore", ".paddleignore" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                fd_auto int fd = openat(dir, names[i], O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+                g_autofree char *path = NULL;
+                g_autofree char *text = NULL;
+
+                if (fd < 0)
+                        continue;
+                path = g_strdup_printf("/proc/self/fd/%d", fd);
+                if (file_read(path, RULES_MAX, &text, NULL, NULL)) /* the packer says what is wrong with it */
+                        ignore_add(walk->rules, base, text);
+        }
+}
+
+static void walk_dir(Walk *walk, int fd, const char *base, int depth);
+
+static void take(Walk *walk, int dir, const char *name, unsigned char type, const char *base, int depth)
+{
+        g_autofree char *path = *base ? g_strconcat(base, "/", name, NULL) : g_strdup(name);
+        struct stat info = { 0 };
+
+        if (ignore_matches_here(walk->rules, path, type == DT_DIR))
+                return;
+        if (type == DT_DIR) {
+                int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+                if (fd >= 0)
+                        walk_dir(walk, fd, path, depth + 1);
+                return;
+        }
+        if (type == DT_REG && fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+                walk->measure->bytes += (guint64)info.st_size;
+                keep_largest(walk->measure, path, (guint64)info.st_size);
+        }
+        if (++walk->measure->files > walk->max_files)
+                walk->measure->cut = true;
+}
+
+static unsigned char type_of(int dir, const struct dirent *entry)
+{
+        struct stat info;
+
+        if (entry->d_type != DT_UNKNOWN)
+                return entry->d_type;
+        return fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ? DT_UNKNOWN
+                                                                           : IFTODT(info.st_mode);
+}
+
+/* Takes fd. */
+static void walk_dir(Walk *walk, int fd, const char *base, int depth)
+{
+        DIR *stream = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
+        guint rules = ignore_count(walk->rules);
+
+        if (!stream) {
+                close(fd);
+                return;
+        }
+        read_rules(walk, fd, base);
+        for (struct dirent *entry; !walk->measure->cut && (entry = readdir(stream));)
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        take(walk, fd, entry->d_name, type_of(fd, entry), base, depth);
+        ignore_truncate(walk->rules, rules);
+        closedir(stream);
+}
+
+bool measure_directory(const char *dir, guint64 max_files, Measure *ret, GError **error)
+{
+        g_autoptr(IgnoreRules) rules = ignore_new();
+        Walk walk = { .rules = rules, .measure = ret, .max_files = max_files };
+        int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        *ret = (Measure){ 0 };
+        if (fd < 0)
+                return err_set_errno(error, errno, "cannot open directory '%s'", dir);
+        walk_dir(&walk, fd, "", 0);
+        return true;
+}
+
+char *measure_format(const Measure *measure)
+{
+        g_autofree char *size = bytes_format(measure->bytes);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        g_string_append_printf(out, "%s%s in %" G_GUINT64_FORMAT " file%s", measure->cut ? "more than " : "",
+                               size, measure->cut ? measure->files - 1 : measure->files,
+                               measure->files == 1 ? "" : "s");
+        for (int i = 0; i < MEASURE_LARGEST && measure->largest[i].path; i++) {
+                g_autofree char *one = bytes_format(measure->largest[i].bytes);
+                g_autofree char *path = text_visible(measure->largest[i].path);
+
+                g_string_append_printf(out, "\n  %10s  %s", one, path);
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}

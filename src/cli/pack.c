@@ -1,0 +1,221 @@
+/* Packages on their way to the server (see pack.h): the guards before, the words around, and the requests
+ * under fs/upload.h's package_send. A package that the server has costs one request; one that broke off goes
+ * on where it was. */
+#include "cli/pack.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/measure.h"
+#include "cli/progress.h"
+#include "fs/package.h"
+#include "fs/upload.h"
+
+enum {
+        WARN_BYTES = 50 * 1024 * 1024,
+        RETRIES = 6,
+        FILES_LIMIT = 100000,
+};
+#define BYTES_LIMIT (G_GUINT64_CONSTANT(2) << 30)
+
+#define IGNORE_HINT                                                                                          \
+        "What does not belong to it goes into .paddleignore (as in .gitignore); data goes to the server by " \
+        "`paddle upload`."
+
+/* ---- before the first request ---- */
+
+static bool same_dir(const char *a, const char *b)
+{
+        struct stat left, right;
+
+        return a && b && stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
+               left.st_ino == right.st_ino;
+}
+
+static bool refuse_home(const char *dir, GError **error)
+{
+        const char *home = g_getenv("HOME");
+        bool root = same_dir(dir, "/");
+
+        if (!root && !same_dir(dir, home ? home : g_get_home_dir()))
+                return true;
+        return err_set(
+                error, ERR_USAGE,
+                "'%s' is %s, which is not sent as a package\n"
+                "Go to the program's directory, name it with --package-path, or send none with --no-package.",
+                dir, root ? "the root of the file system" : "your home directory");
+}
+
+bool pack_check(const Cli *cli, const char *dir, bool allow_large, GError **error)
+{
+        g_auto(Measure) measure = { 0 };
+        g_autofree char *text = NULL;
+        bool over;
+
+        if (!refuse_home(dir, error) ||
+            !measure_directory(dir, allow_large ? PACKAGE_FILES_MAX : FILES_LIMIT, &measure, error))
+                return false;
+        over = measure.cut || measure.bytes > BYTES_LIMIT;
+        if (!over && measure.bytes <= WARN_BYTES)
+                return true;
+        text = measure_format(&measure);
+        if (over && !allow_large)
+                return err_set(error, ERR_TOO_LARGE,
+                               "the package '%s' is too large: over the limit of 2 GiB or 100,000 files\nIt "
+                               "has %s\n" IGNORE_HINT "\n--allow-large sends it all the same.",
+                               dir, text);
+        cli_warn(cli, "the package is large: %s\n" IGNORE_HINT, text);
+        return true;
+}
+
+/* ---- requests ---- */
+
+/* Each of them may be repeated, as contents are named by their hash. The header tells the client so. */
+static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
+
+static bool call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
+{
+        http->headers = repeatable;
+        http->retries = RETRIES;
+        if (!http_call(cli->client, http, reply, error))
+                return false;
+        return reply->status / 100 == 2 || http_reply_error(reply, error);
+}
+
+static json_t *offer(void *arg, const char *manifest, gsize len, GError **error)
+{
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "POST",
+                          .path = "/v1/packages/offer",
+                          .type = "text/plain",
+                          .body = manifest,
+                          .body_len = len };
+
+        return call(arg, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error) : NULL;
+}
+
+static bool blobs(void *arg, const void *data, gsize len, GError **error)
+{
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "POST",
+                          .path = "/v1/packages/blobs",
+                          .type = "application/octet-stream",
+                          .body = data,
+                          .body_len = len };
+
+        return call(arg, &http, &reply, error);
+}
+
+static bool piece(void *arg, const char *hash, guint64 offset, const void *data, gsize len, bool last,
+                  guint64 *ret_have, GError **error)
+{
+        g_autofree char *path = g_strdup_printf("/v1/packages/blobs/%s?offset=%" G_GUINT64_FORMAT "&last=%s",
+                                                hash, offset, last ? "true" : "false");
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "PUT",
+                          .path = path,
+                          .type = "application/octet-stream",
+                          .body = data,
+                          .body_len = len };
+        g_autoptr(json_t) refusal = NULL;
+
+        if (call(arg, &http, &reply, error))
+                return true;
+        refusal = reply.body ? json_parse(reply.body->str, reply.body->len, NULL) : NULL;
+        if (is_set(refusal, "have"))
+                *ret_have = (guint64)MAX(int_of(refusal, "have"), 0);
+        return false;
+}
+
+static bool commit(void *arg, const char *hash, GError **error)
+{
+        g_autofree char *path = g_strdup_printf("/v1/packages/%s/commit", hash);
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "POST", .path = path };
+
+        return call(arg, &http, &reply, error);
+}
+
+static const PackageOps package_ops = { .offer = offer, .blobs = blobs, .piece = piece, .commit = commit };
+
+/* ---- the whole ---- */
+
+typedef struct {
+        Progress bar;
+        guint64 bytes_sent;
+        guint files_sent;
+} Sent;
+
+static void on_packed(guint64 files, guint64 bytes, void *arg)
+{
+        progress_set(arg, bytes);
+}
+
+static void on_sent(const TransferProgress *progress, void *arg)
+{
+        Sent *sent = arg;
+
+        sent->bar.total = progress->bytes;
+        sent->bytes_sent = progress->bytes_sent;
+        sent->files_sent = progress->files_done;
+        progress_set(&sent->bar, progress->bytes_done);
+}
+
+static Manifest *make_manifest(Cli *cli, const char *dir, GError **error)
+{
+        Progress packing;
+        Manifest *manifest;
+
+        progress_begin(&packing, cli, "packing", 0, 0);
+        manifest = manifest_of_directory(dir, on_packed, &packing, error);
+        progress_end(&packing);
+        if (!manifest)
+                (void)err_prefix(error, "package '%s': ", dir); /* false, as always */
+        return manifest;
+}
+
+static void say_packed(const Cli *cli, const Manifest *manifest, const Sent *sent)
+{
+        g_autofree char *all = bytes_format(manifest->bytes);
+        g_autofree char *new = bytes_format(sent->bytes_sent);
+        guint files = 0;
+
+        for (guint i = 0; i < manifest->entries->len; i++)
+                files += ((const Entry *)manifest->entries->pdata[i])->kind == ENTRY_FILE;
+        if (sent->files_sent > 0)
+                cli_say(cli, "packed %u file%s, %s; %u new, %s sent", files, files == 1 ? "" : "s", all,
+                        sent->files_sent, new);
+        else
+                cli_say(cli, "packed %u file%s, %s; the server has %s", files, files == 1 ? "" : "s", all,
+                        files == 1 ? "it" : "them");
+}
+
+static void name_package(const char *dir, json_t *spec)
+{
+        g_autofree char *whole = g_canonicalize_filename(dir, NULL);
+        g_autofree char *base = g_path_get_basename(whole);
+
+        json_object_set_new(spec, "package_name", json_string(base));
+}
+
+bool pack_send(Cli *cli, const char *dir, json_t *spec, GError **error)
+{
+        g_autoptr(Manifest) manifest = make_manifest(cli, dir, error);
+        Sent sent = { 0 };
+        bool ok;
+
+        if (!manifest)
+                return false;
+        progress_begin(&sent.bar, cli, "sending", 0, 0);
+        ok = package_send(dir, manifest, &package_ops, cli, on_sent, &sent, error);
+        progress_end(&sent.bar);
+        if (!ok)
+                return false;
+        say_packed(cli, manifest, &sent);
+        json_object_set_new(spec, "package", json_string(manifest->hash));
+        name_package(dir, spec);
+        return true;
+}

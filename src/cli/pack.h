@@ -1,0 +1,11 @@
+/* Packing a directory and sending what the server lacks of it (fs/package.h, doc/rest.md). */
+#pragma once
+
+#include "cli/cli.h"
+
+/* Before any request: refuses "/" and the user's home, and what is over 2 GiB or 100,000 files (unless
+ * `allow_large`); above 50 MiB it warns with size and the largest files. */
+bool pack_check(const Cli *cli, const char *dir, bool allow_large, GError **error);
+
+/* Sends the package and puts its hash and name into the specification. */
+bool pack_send(Cli *cli, const char *dir, json_t *spec, GError **error);

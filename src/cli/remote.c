@@ -1,0 +1,156 @@
+/* Storage over HTTP (see remote.h; routes in doc/rest.md). Every request may be repeated: a chunk is named by
+ * place and hash, and the file appears only at `finish`, which checks it all. */
+#include "cli/remote.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/progress.h"
+#include "model/spec.h"
+
+enum { RETRIES = 6 };
+
+static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
+
+/* "/v1/files/pfs/..." with each segment encoded; the caller's. */
+static char *files_path(const char *remote, const char *query)
+{
+        g_auto(GStrv) parts = g_strsplit(remote + strspn(remote, "/"), "/", -1);
+        g_autoptr(GString) path = g_string_new("/v1/files");
+
+        for (char **part = parts; *part; part++) {
+                g_autofree char *escaped = url_escape(*part);
+
+                if (**part)
+                        g_string_append_printf(path, "/%s", escaped);
+        }
+        g_string_append(path, query);
+        return g_string_free(g_steal_pointer(&path), FALSE);
+}
+
+static bool call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
+{
+        http->headers = repeatable;
+        http->retries = RETRIES;
+        if (!http_call(cli->client, http, reply, error))
+                return false;
+        return reply->status / 100 == 2 || http_reply_error(reply, error);
+}
+
+static json_t *get_json(Cli *cli, const char *remote, const char *query, GError **error)
+{
+        g_autofree char *path = files_path(remote, query);
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "GET", .path = path };
+
+        return call(cli, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error) : NULL;
+}
+
+static json_t *chunks(void *arg, const char *remote, bool upload, GError **error)
+{
+        return get_json(arg, remote, upload ? "?upload=true" : "?chunks=true", error);
+}
+
+static json_t *list(void *arg, const char *remote, GError **error)
+{
+        return get_json(arg, remote, "?list=true&recursive=true", error);
+}
+
+static bool put_chunk(void *arg, const char *remote, guint64 index, const char *hash, const void *data,
+                      gsize len, GError **error)
+{
+        g_autofree char *query = g_strdup_printf("?chunk=%" G_GUINT64_FORMAT "&hash=%s", index, hash);
+        g_autofree char *path = files_path(remote, query);
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "PUT",
+                          .path = path,
+                          .type = "application/octet-stream",
+                          .body = data,
+                          .body_len = len };
+
+        return call(arg, &http, &reply, error);
+}
+
+static bool post_json(Cli *cli, const char *remote, json_t *take_body, GError **error)
+{
+        g_autoptr(json_t) body = take_body;
+        g_autofree char *text = json_format(body);
+        g_autofree char *path = files_path(remote, "");
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "POST", .path = path, .body = text, .body_len = strlen(text) };
+
+        return call(cli, &http, &reply, error);
+}
+
+static bool finish(void *arg, const char *remote, guint64 size, const json_t *hashes, GError **error)
+{
+        return post_json(arg, remote,
+                         json_pack("{s:s, s:I, s:O}", "op", "finish", "size", (json_int_t)size, "chunks",
+                                   hashes),
+                         error);
+}
+
+static bool make_dir(void *arg, const char *remote, GError **error)
+{
+        return post_json(arg, remote, json_pack("{s:s}", "op", "mkdir"), error);
+}
+
+static bool read_range(void *arg, const char *remote, guint64 offset, gsize len, void *data, GError **error)
+{
+        g_autofree char *path = files_path(remote, "");
+        g_autofree char *range = g_strdup_printf("Range: bytes=%" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT,
+                                                 offset, offset + len - 1);
+        const char *headers[] = { range, NULL };
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "GET", .path = path, .headers = headers, .retries = RETRIES };
+        Cli *cli = arg;
+
+        if (len == 0)
+                return true;
+        if (!http_call(cli->client, &http, &reply, error))
+                return false;
+        if (reply.status / 100 != 2)
+                return http_reply_error(&reply, error);
+        if (reply.body->len != len)
+                return err_set(error, ERR_CONFLICT, "'%s' has changed on the server while it was fetched",
+                               remote);
+        memcpy(data, reply.body->str, len);
+        return true;
+}
+
+const TransferOps remote_ops = { .chunks = chunks,
+                                 .put_chunk = put_chunk,
+                                 .finish = finish,
+                                 .make_dir = make_dir,
+                                 .list = list,
+                                 .read = read_range };
+
+/* The home of the caller: "/pfs/<dc>/home/<user>" needs both names. */
+static bool ask_names(Cli *cli, json_t **ret_info, json_t **ret_who, GError **error)
+{
+        return http_call_json(cli->client, "GET", "/v1/info", NULL, ret_info, error) &&
+               http_call_json(cli->client, "GET", "/v1/whoami", NULL, ret_who, error);
+}
+
+char *remote_path(Cli *cli, const char *text, GError **error)
+{
+        bool whole = g_str_has_prefix(text, "/pfs/");
+        g_autoptr(json_t) info = NULL, who = NULL;
+        g_autofree char *path = NULL;
+
+        if (!whole && !ask_names(cli, &info, &who, error))
+                return NULL;
+        path = pfs_path_normal(text, text_of(info, "datacenter"), text_of(who, "user"), error);
+        if (!path)
+                return NULL;
+        return g_str_has_suffix(text, "/") ? g_strconcat(path, "/", NULL) : g_steal_pointer(&path);
+}
+
+void remote_report(const TransferProgress *transfer, void *arg)
+{
+        Progress *bar = arg;
+
+        bar->total = transfer->bytes;
+        progress_set(bar, transfer->bytes_done);
+}

@@ -1,0 +1,62 @@
+/* Trying again (see retry.h). */
+#include "cli/retry.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+enum { PATIENCE_MS = 60000, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
+
+void retry_init(Retry *retry, const char *hint)
+{
+        *retry = (Retry){ .hint = hint, .pause_ms = PAUSE_FIRST_MS };
+}
+
+bool retry_is_worth(const GError *error)
+{
+        return err_is(error, ERR_UNREACHABLE) || err_is(error, ERR_UNAVAILABLE) || err_is(error, ERR_TIMEOUT);
+}
+
+bool retry_succeeded(Retry *retry)
+{
+        bool was_lost = retry->lost_at > 0;
+
+        retry->lost_at = 0;
+        retry->pause_ms = PAUSE_FIRST_MS;
+        return was_lost;
+}
+
+static void pause_growing(Retry *retry)
+{
+        usleep((useconds_t)retry->pause_ms * 1000);
+        retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
+}
+
+bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
+{
+        gint64 now = clock_monotonic_ms();
+
+        if (cause && !retry_is_worth(cause)) {
+                g_propagate_error(error, cause);
+                return false;
+        }
+        if (cause && retry->lost_at == 0) {
+                g_autofree char *why = err_text(cause);
+
+                cli_say(cli, "paddle: the connection is lost (%s); trying again for %d s", why,
+                        PATIENCE_MS / 1000);
+                retry->lost_at = now;
+        }
+        if (cause && now - retry->lost_at >= PATIENCE_MS) {
+                g_error_free(cause);
+                return err_set(
+                        error, ERR_UNREACHABLE,
+                        "the server at '%s' did not come back within %d s; the job itself is not touched\n"
+                        "`paddle doctor` says what is wrong, `paddle up` starts an embedded server. %s",
+                        http_client_url(cli->client), PATIENCE_MS / 1000, retry->hint);
+        }
+        g_clear_error(&cause);
+        pause_growing(retry);
+        return true;
+}

@@ -1,0 +1,109 @@
+/* The run of the three submitting verbs: what was built from the flags goes to the server, and is followed
+ * when asked. */
+#include "cli/submission.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/id.h"
+#include "cli/follow.h"
+#include "cli/listing.h"
+#include "cli/pack.h"
+
+enum { RETRIES = 6 };
+
+/* The directory of a job file's package_path is seen from the file. */
+static char *place_package(const Submission *s, const json_t *file, char *package)
+{
+        g_autofree char *given = package;
+        g_autofree char *dir = NULL;
+
+        if (!package || s->package_path || !is_set(file, "package_path") || strcmp(s->file, "-") == 0 ||
+            g_path_is_absolute(package))
+                return g_steal_pointer(&given);
+        dir = g_path_get_dirname(s->file);
+        return g_build_filename(dir, package, NULL);
+}
+
+/* A command that starts a file which is not there will fail; the person hears it before the wait. */
+static void warn_of_program(const Cli *cli, const char *dir, const json_t *spec)
+{
+        g_autofree char *program = submission_program(json_object_get(spec, "command"));
+        g_autofree char *path = program ? g_build_filename(dir, program, NULL) : NULL;
+
+        if (path && !g_file_test(path, G_FILE_TEST_EXISTS))
+                cli_warn(cli, "'%s' is not in the package '%s'; the command will hardly find it", program,
+                         dir);
+}
+
+static bool post(Cli *cli, const json_t *spec, const char *key, json_t **ret, GError **error)
+{
+        g_autofree char *body = json_format(spec);
+        g_autofree char *header = g_strconcat("Idempotency-Key: ", key, NULL);
+        const char *headers[] = { header, NULL };
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall call = { .method = "POST",
+                          .path = "/v1/jobs",
+                          .body = body,
+                          .body_len = strlen(body),
+                          .headers = headers,
+                          .retries = RETRIES };
+
+        if (!http_call(cli_client(cli, NULL), &call, &reply, error))
+                return false;
+        if (reply.status / 100 != 2)
+                return http_reply_error(&reply, error);
+        *ret = json_parse(reply.body->str, reply.body->len, error);
+        return *ret != NULL;
+}
+
+static void print_submitted(const Cli *cli, const json_t *job, Format format, bool follow)
+{
+        const char *name = text_of(job, "name"), *id = text_of(job, "id");
+
+        if (format == FORMAT_JSON || format == FORMAT_YAML || format == FORMAT_NAME)
+                format_print(job, format, "name");
+        else if (!follow)
+                printf("%s %s\n", name, id);
+        fflush(stdout);
+        cli_say(cli, "submitted %s (%s)", name, id);
+        if (!follow)
+                cli_say(cli, "`paddle logs -f %s` follows it", name);
+}
+
+/* Everything that is wrong with the request itself is found before the server is looked for. */
+static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const *words, json_t **ret_spec,
+                    char **ret_package, GError **error)
+{
+        g_autoptr(json_t) file = s->file ? submission_read_file(s->file, error) : NULL;
+
+        if (s->file && !file)
+                return false;
+        if (!submission_spec(s, form, words, file, ret_spec, ret_package, error))
+                return false;
+        *ret_package = place_package(s, file, *ret_package);
+        if (!*ret_package)
+                return true;
+        warn_of_program(cli, *ret_package, *ret_spec);
+        return pack_check(cli, *ret_package, s->allow_large, error);
+}
+
+bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const *words, GError **error)
+{
+        g_autoptr(json_t) spec = NULL;
+        g_autoptr(json_t) job = NULL;
+        g_autofree char *package = NULL;
+        char key[ID_LEN + 1];
+        Format format;
+
+        if (!format_parse(s->format, &format, error) ||
+            !prepare(cli, s, form, words, &spec, &package, error) || !cli_client(cli, error))
+                return false;
+        if (package && !pack_send(cli, package, spec, error))
+                return false;
+        id_new(key);
+        if (!post(cli, spec, s->idempotency_key ? s->idempotency_key : key, &job, error))
+                return false;
+        print_submitted(cli, job, format, s->follow);
+        return !s->follow || follow_to_end(cli, text_of(job, "id"), text_of(job, "name"), error);
+}

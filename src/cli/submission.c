@@ -1,0 +1,664 @@
+/* From flags to a specification (see submission.h; cloud.md 1.4, 5 cases 2, 4, 5, 11). */
+#include "cli/submission.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/yaml.h"
+#include "cli/listing.h"
+#include "model/framework.h"
+#include "model/spec.h"
+
+#define FIELD(name) offsetof(Submission, name)
+
+#define SEED_OPTIONS                                                                                         \
+        { "job-name",                                                                                        \
+          0,                                                                                                 \
+          OPTION_STRING,                                                                                     \
+          FIELD(job_name),                                                                                   \
+          "NAME",                                                                                            \
+          NULL,                                                                                              \
+          "name of the job, unique among your open jobs: lower-case letters, digits and '-'",                \
+          0,                                                                                                 \
+          0,                                                                                                 \
+          "name" },                                                                                          \
+                { "package-path",                                                                            \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(package_path),                                                                       \
+                  "DIR",                                                                                     \
+                  NULL,                                                                                      \
+                  "directory with the program, sent to the server",                                          \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "entry-point",                                                                             \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(entry_point),                                                                        \
+                  "COMMAND",                                                                                 \
+                  NULL,                                                                                      \
+                  "how a process is started, as one text for the shell",                                     \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "input",                                                                                   \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(input),                                                                              \
+                  "PATH",                                                                                    \
+                  NULL,                                                                                      \
+                  "input directory on the server's storage",                                                 \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "output",                                                                                  \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(output),                                                                             \
+                  "PATH",                                                                                    \
+                  NULL,                                                                                      \
+                  "output directory on the server's storage",                                                \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "base-image",                                                                              \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(base_image),                                                                         \
+                  "IMAGE",                                                                                   \
+                  NULL,                                                                                      \
+                  "image with the Paddle runtime; recorded, unused by the local runtime",                    \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "use-gpu",                                                                                 \
+                  0,                                                                                         \
+                  OPTION_BOOL,                                                                               \
+                  FIELD(use_gpu),                                                                            \
+                  NULL,                                                                                      \
+                  NULL,                                                                                      \
+                  "train on GPUs; needs --trainer-gpu-num",                                                  \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "trainer-gpu-num",                                                                         \
+                  0,                                                                                         \
+                  OPTION_INT,                                                                                \
+                  FIELD(trainer_gpu_num),                                                                    \
+                  "N",                                                                                       \
+                  NULL,                                                                                      \
+                  "GPUs of one trainer",                                                                     \
+                  0,                                                                                         \
+                  1024,                                                                                      \
+                  NULL },                                                                                    \
+        {                                                                                                    \
+                "env", 'e', OPTION_LIST, FIELD(env), "NAME=VALUE", NULL, "variable for every process", 0, 0, \
+                        NULL                                                                                 \
+        }
+
+#define OWN_OPTIONS                                                                                           \
+        { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", NULL, "cores of one trainer: 2, 500m", 0, 0, NULL },      \
+                { "memory",                                                                                   \
+                  0,                                                                                          \
+                  OPTION_STRING,                                                                              \
+                  FIELD(memory),                                                                              \
+                  "SIZE",                                                                                     \
+                  NULL,                                                                                       \
+                  "memory of one trainer: 512Mi, 2Gi",                                                        \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "gpus",                                                                                     \
+                  0,                                                                                          \
+                  OPTION_INT,                                                                                 \
+                  FIELD(gpus),                                                                                \
+                  "N",                                                                                        \
+                  NULL,                                                                                       \
+                  "GPUs of one trainer; says --use-gpu and --trainer-gpu-num in one",                         \
+                  0,                                                                                          \
+                  1024,                                                                                       \
+                  NULL },                                                                                     \
+                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",      \
+                  0,        0, NULL },                                                                        \
+                { "ps-memory",                                                                                \
+                  0,                                                                                          \
+                  OPTION_STRING,                                                                              \
+                  FIELD(ps_memory),                                                                           \
+                  "SIZE",                                                                                     \
+                  NULL,                                                                                       \
+                  "memory of one parameter server",                                                           \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "framework",                                                                                \
+                  0,                                                                                          \
+                  OPTION_STRING,                                                                              \
+                  FIELD(framework),                                                                           \
+                  "NAME",                                                                                     \
+                  NULL,                                                                                       \
+                  "paddle-ps, paddle-collective or plain; by default told from the counts",                   \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "retries", 0,    OPTION_INT, FIELD(retries), "N", NULL, "further attempts after a failure", \
+                  0,         1000, NULL },                                                                    \
+                { "time-limit",                                                                               \
+                  0,                                                                                          \
+                  OPTION_DURATION,                                                                            \
+                  FIELD(time_limit_ms),                                                                       \
+                  "TIME",                                                                                     \
+                  NULL,                                                                                       \
+                  "stop the job after this time: 90s, 15m, 2h",                                               \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "grace",                                                                                    \
+                  0,                                                                                          \
+                  OPTION_DURATION,                                                                            \
+                  FIELD(grace_ms),                                                                            \
+                  "TIME",                                                                                     \
+                  NULL,                                                                                       \
+                  "time between TERM and KILL when the job is stopped (30s)",                                 \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "on-lost",                                                                                  \
+                  0,                                                                                          \
+                  OPTION_STRING,                                                                              \
+                  FIELD(on_lost),                                                                             \
+                  "WHAT",                                                                                     \
+                  NULL,                                                                                       \
+                  "after a restart of the machine: retry or fail",                                            \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "file",                                                                                     \
+                  'f',                                                                                        \
+                  OPTION_STRING,                                                                              \
+                  FIELD(file),                                                                                \
+                  "FILE",                                                                                     \
+                  NULL,                                                                                       \
+                  "job file, YAML or JSON ('-': standard input); options win over it",                        \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "no-package",                                                                               \
+                  0,                                                                                          \
+                  OPTION_BOOL,                                                                                \
+                  FIELD(no_package),                                                                          \
+                  NULL,                                                                                       \
+                  NULL,                                                                                       \
+                  "send no directory; the command is on the machine already",                                 \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "allow-large",                                                                              \
+                  0,                                                                                          \
+                  OPTION_BOOL,                                                                                \
+                  FIELD(allow_large),                                                                         \
+                  NULL,                                                                                       \
+                  NULL,                                                                                       \
+                  "send a package of more than 2 GiB or 100,000 files",                                       \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "follow",                                                                                   \
+                  0,                                                                                          \
+                  OPTION_BOOL,                                                                                \
+                  FIELD(follow),                                                                              \
+                  NULL,                                                                                       \
+                  NULL,                                                                                       \
+                  "show stages and logs until the job ends; its success is the exit status",                  \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "idempotency-key",                                                                          \
+                  0,                                                                                          \
+                  OPTION_STRING,                                                                              \
+                  FIELD(idempotency_key),                                                                     \
+                  "KEY",                                                                                      \
+                  NULL,                                                                                       \
+                  "a repeat with the same key makes no second job",                                           \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "format",                                                                                   \
+                  'o',                                                                                        \
+                  OPTION_STRING,                                                                              \
+                  FIELD(format),                                                                              \
+                  "FORM",                                                                                     \
+                  "table",                                                                                    \
+                  "table, wide, json, yaml or name",                                                          \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                COMMON_OPTIONS
+
+const Option submission_options[] = {
+        SEED_OPTIONS,
+        { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", NULL, "number of trainers", 1, SPEC_REPLICAS_MAX,
+          NULL },
+        { "pservers", 0, OPTION_STRING, FIELD(pservers), "N", NULL, "number of parameter servers", 0, 0,
+          "pserver" },
+        OWN_OPTIONS,
+        { 0 },
+};
+
+const Option submission_short_options[] = {
+        { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", NULL, "number of trainers", 1, SPEC_REPLICAS_MAX,
+          NULL },
+        { "ps", 0, OPTION_STRING, FIELD(pservers), "N", NULL, "number of parameter servers; also --pservers",
+          0, 0, "pservers" },
+        { "pserver", 0, OPTION_STRING, FIELD(pservers), "N", NULL, NULL, 0, 0, NULL },
+        SEED_OPTIONS,
+        OWN_OPTIONS,
+        { 0 },
+};
+
+/* ---- checks ---- */
+
+static bool check_gpus(const Submission *s, GError **error)
+{
+        if (s->gpus > 0 && s->trainer_gpu_num > 0 && s->gpus != s->trainer_gpu_num)
+                return err_set(error, ERR_USAGE, "--gpus=%d and --trainer-gpu-num=%d contradict each other",
+                               (int)s->gpus, (int)s->trainer_gpu_num);
+        if (s->use_gpu && s->trainer_gpu_num == 0 && s->gpus == 0)
+                return err_set(error, ERR_USAGE,
+                               "--use-gpu=true needs --trainer-gpu-num\nSay how many GPUs a trainer gets: "
+                               "--trainer-gpu-num=1");
+        if (!s->use_gpu && s->trainer_gpu_num > 0)
+                return err_set(error, ERR_USAGE, "--trainer-gpu-num=%d needs --use-gpu=true",
+                               (int)s->trainer_gpu_num);
+        return true;
+}
+
+static bool env_name_is_valid(const char *text, gsize len)
+{
+        for (gsize i = 0; i < len; i++)
+                if (!g_ascii_isalpha(text[i]) && text[i] != '_' && (i == 0 || !g_ascii_isdigit(text[i])))
+                        return false;
+        return len > 0;
+}
+
+static bool check_env(const Submission *s, GError **error)
+{
+        for (guint i = 0; s->env && i < s->env->len; i++) {
+                const char *item = s->env->pdata[i];
+                const char *equals = strchr(item, '=');
+
+                if (!equals)
+                        return err_set(error, ERR_USAGE, "--env: '%s' is not NAME=VALUE", item);
+                if (!env_name_is_valid(item, (gsize)(equals - item)))
+                        return err_set(error, ERR_USAGE,
+                                       "--env: '%.*s' is not a variable's name: letters, digits and '_', no "
+                                       "digit first",
+                                       (int)(equals - item), item);
+        }
+        return true;
+}
+
+static bool check_quantities(const Submission *s, GError **error)
+{
+        const struct {
+                const char *what, *text;
+                bool (*parse)(const char *what, const char *text, gint64 *ret, GError **error);
+        } rows[] = {
+                { "--cpu", s->cpu, cpu_parse },
+                { "--memory", s->memory, memory_parse },
+                { "--ps-cpu", s->ps_cpu, cpu_parse },
+                { "--ps-memory", s->ps_memory, memory_parse },
+        };
+        gint64 value;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (rows[i].text && !rows[i].parse(rows[i].what, rows[i].text, &value, error))
+                        return false;
+        return true;
+}
+
+/* True when `name` is a member of the job file that says something. */
+static bool in_file(const json_t *file, const char *name)
+{
+        return is_set(file, name);
+}
+
+static bool check_needed(const Submission *s, const json_t *file, GError **error)
+{
+        if (!s->job_name && !in_file(file, "name") && !in_file(file, "job_name"))
+                return err_set(error, ERR_USAGE,
+                               "--job-name is missing\n`paddle submit` makes a name by itself.");
+        if (!s->entry_point && !in_file(file, "command") && !in_file(file, "entry_point"))
+                return err_set(error, ERR_USAGE,
+                               "--entry-point is missing\nSay how a trainer is started: "
+                               "--entry-point=\"python train.py\"");
+        if (!s->package_path && !s->no_package && !in_file(file, "package_path") && !in_file(file, "package"))
+                return err_set(error, ERR_USAGE,
+                               "--package-path is missing\nName the directory of the program "
+                               "(--package-path=.), or say "
+                               "--no-package.");
+        return true;
+}
+
+static bool check_words(const Submission *s, SubmitForm form, char *const *words, const json_t *file,
+                        GError **error)
+{
+        if (form == SUBMIT_FLAGS && words[0])
+                return err_set(error, ERR_USAGE,
+                               "'%s' is not expected here\nThe command goes into --entry-point=\"...\"",
+                               words[0]);
+        if (words[0] && s->entry_point)
+                return err_set(error, ERR_USAGE,
+                               "the command '%s ...' and --entry-point='%s' contradict each other", words[0],
+                               s->entry_point);
+        if (form == SUBMIT_WORDS && !words[0] && !s->entry_point && !in_file(file, "command") &&
+            !in_file(file, "entry_point"))
+                return err_set(error, ERR_USAGE,
+                               "a command is missing\nSay what to run: paddle submit -- python train.py");
+        if (form == SUBMIT_WORDS && words[0] && !*words[0])
+                return err_set(error, ERR_USAGE, "the command is an empty word");
+        return form == SUBMIT_WORDS || check_needed(s, file, error);
+}
+
+static bool check_package(const Submission *s, GError **error)
+{
+        struct stat info;
+
+        if (s->no_package && s->package_path)
+                return err_set(error, ERR_USAGE, "--no-package and --package-path='%s' contradict each other",
+                               s->package_path);
+        if (!s->package_path)
+                return true;
+        if (!*s->package_path || stat(s->package_path, &info) < 0)
+                return err_set(error, ERR_USAGE, "--package-path: '%s' does not exist", s->package_path);
+        if (!S_ISDIR(info.st_mode))
+                return err_set(error, ERR_USAGE, "--package-path: '%s' is not a directory", s->package_path);
+        return true;
+}
+
+static bool check_servers(const Submission *s, const json_t *file, GError **error)
+{
+        gint64 servers = 0;
+
+        if (s->pservers && !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
+                return false;
+        if (servers == 0 && !in_file(file, "roles") && !in_file(file, "pservers") &&
+            (s->ps_cpu || s->ps_memory))
+                return err_set(error, ERR_USAGE, "%s needs --pservers of 1 or more",
+                               s->ps_cpu ? "--ps-cpu" : "--ps-memory");
+        if (s->framework && !framework_find(s->framework)) {
+                g_autofree char *names = framework_names();
+
+                return err_set(error, ERR_USAGE, "--framework: '%s' is not known; it is one of %s",
+                               s->framework, names);
+        }
+        if (servers > 0 && s->framework && !framework_role(framework_find(s->framework), "pserver"))
+                return err_set(
+                        error, ERR_USAGE,
+                        "--pservers=%d and --framework=%s contradict each other: it has no parameter servers",
+                        (int)servers, s->framework);
+        return true;
+}
+
+/* ---- building ---- */
+
+/* The role of this name in the object's list, made if missing. A list with one other role only is that role,
+ * for the trainers. */
+static json_t *role_of(json_t *spec, const char *name)
+{
+        json_t *roles = json_object_get(spec, "roles"), *role;
+        gsize i;
+
+        if (!json_is_array(roles)) {
+                roles = json_array();
+                json_object_set_new(spec, "roles", roles);
+        }
+        json_array_foreach(roles, i, role) if (strcmp(text_of(role, "name"), name) == 0) return role;
+        if (json_array_size(roles) == 1 && strcmp(name, "trainer") == 0 &&
+            strcmp(text_of(json_array_get(roles, 0), "name"), "pserver") != 0)
+                return json_array_get(roles, 0);
+        role = json_pack("{s:s, s:i}", "name", name, "replicas", 1);
+        json_array_append_new(roles, role);
+        return role;
+}
+
+static void put_text(json_t *object, const char *name, const char *text)
+{
+        if (text)
+                json_object_set_new(object, name, json_string(text));
+}
+
+static void put_int(json_t *object, const char *name, gint64 value)
+{
+        if (value > 0)
+                json_object_set_new(object, name, json_integer(value));
+}
+
+static void put_duration(json_t *object, const char *name, gint64 ms)
+{
+        if (ms > 0)
+                json_object_set_new(object, name, json_sprintf("%" G_GINT64_FORMAT "ms", ms));
+}
+
+/* What the framework calls the processes that --trainers counts. */
+static const char *trainer_role(const Submission *s)
+{
+        const Framework *framework = s->framework ? framework_find(s->framework) : NULL;
+
+        for (int i = 0; framework && framework->roles[i].name; i++)
+                if (framework->roles[i].end == ENDS_WITH_ALL)
+                        return framework->roles[i].name;
+        return "trainer";
+}
+
+static bool put_roles(json_t *spec, const Submission *s, GError **error)
+{
+        gint64 gpus = MAX(s->gpus, s->trainer_gpu_num), servers = 0;
+        json_t *role;
+
+        if (s->pservers || s->ps_cpu || s->ps_memory) {
+                role = role_of(spec, "pserver");
+                if (s->pservers &&
+                    !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
+                        return false;
+                if (s->pservers)
+                        json_object_set_new(role, "replicas", json_integer(servers));
+                put_text(role, "cpu", s->ps_cpu);
+                put_text(role, "memory", s->ps_memory);
+        }
+        if (s->trainers || s->pservers || s->cpu || s->memory || gpus) {
+                role = role_of(spec, trainer_role(s));
+                put_int(role, "replicas", s->trainers);
+                put_text(role, "cpu", s->cpu);
+                put_text(role, "memory", s->memory);
+                put_int(role, "gpus", gpus);
+        }
+        return true;
+}
+
+static void put_env(json_t *spec, const GPtrArray *list)
+{
+        json_t *env = json_object_get(spec, "env");
+
+        if (!list)
+                return;
+        if (!json_is_object(env)) {
+                env = json_object();
+                json_object_set_new(spec, "env", env);
+        }
+        for (guint i = 0; i < list->len; i++) {
+                const char *item = list->pdata[i];
+                g_autofree char *name = g_strndup(item, strcspn(item, "="));
+
+                json_object_set_new(env, name, json_string(item + strlen(name) + 1));
+        }
+}
+
+/* One word that holds blanks is a line for the shell, as --entry-point is; several words are the program and
+ * its arguments. */
+static void put_command(json_t *spec, const Submission *s, char *const *words)
+{
+        json_t *list;
+
+        put_text(spec, "command", s->entry_point);
+        if (!words[0])
+                return;
+        if (!words[1] && strpbrk(words[0], " \t\n")) {
+                put_text(spec, "command", words[0]);
+                return;
+        }
+        list = json_array();
+        for (; *words; words++)
+                json_array_append_new(list, json_string(*words));
+        json_object_set_new(spec, "command", list);
+}
+
+static bool is_seed(const json_t *file)
+{
+        static const char *const names[] = { "job_name", "entry_point", "trainers",
+                                             "pservers", "base_image",  "trainer_gpu_num" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+                if (json_object_get(file, names[i]))
+                        return true;
+        return false;
+}
+
+/* The job file as a specification object, without its package_path, which is the client's own business. */
+static json_t *base_object(const json_t *file, GError **error)
+{
+        g_autoptr(json_t) copy = file ? json_deep_copy(file) : json_object();
+
+        if (!json_is_object(copy)) {
+                err_set(error, ERR_USAGE, "the job file is not a list of 'field: value' lines");
+                return NULL;
+        }
+        json_object_del(copy, "package_path");
+        return is_seed(copy) ? spec_from_seed(copy, error) : g_steal_pointer(&copy);
+}
+
+static void put_flags(json_t *spec, const Submission *s)
+{
+        put_text(spec, "name", s->job_name);
+        put_text(spec, "framework", s->framework);
+        put_text(spec, "image", s->base_image);
+        put_text(spec, "input", s->input);
+        put_text(spec, "output", s->output);
+        put_text(spec, "on_lost", s->on_lost);
+        put_int(spec, "retries", s->retries);
+        put_duration(spec, "time_limit", s->time_limit_ms);
+        put_duration(spec, "grace", s->grace_ms);
+        put_env(spec, s->env);
+        if (s->use_gpu || s->gpus)
+                json_object_set_new(spec, "use_gpu", json_true());
+}
+
+static char *package_of(const Submission *s, SubmitForm form, const json_t *file)
+{
+        if (s->no_package)
+                return NULL;
+        if (s->package_path)
+                return g_strdup(s->package_path);
+        if (is_set(file, "package_path"))
+                return g_strdup(text_of(file, "package_path"));
+        return form == SUBMIT_WORDS && !is_set(file, "package") ? g_strdup(".") : NULL;
+}
+
+static bool build(const Submission *s, SubmitForm form, char *const *words, const json_t *file,
+                  json_t **ret_spec, GError **error)
+{
+        g_autoptr(json_t) spec = NULL;
+        g_autoptr(Spec) checked = NULL;
+
+        if (!check_words(s, form, words, file, error) || !check_gpus(s, error) || !check_env(s, error) ||
+            !check_quantities(s, error) || !check_servers(s, file, error) || !check_package(s, error))
+                return false;
+        spec = base_object(file, error);
+        if (!spec)
+                return false;
+        put_flags(spec, s);
+        put_command(spec, s, words);
+        if (!put_roles(spec, s, error))
+                return false;
+        checked = spec_parse(spec, error);
+        if (!checked)
+                return false;
+        *ret_spec = g_steal_pointer(&spec);
+        return true;
+}
+
+bool submission_spec(const Submission *submission, SubmitForm form, char *const *words, const json_t *file,
+                     json_t **ret_spec, char **ret_package, GError **error)
+{
+        g_autoptr(GError) cause = NULL;
+
+        if (!build(submission, form, words, file, ret_spec, &cause))
+                return err_set(error, ERR_USAGE, "%s", cause->message);
+        *ret_package = package_of(submission, form, file);
+        return true;
+}
+
+json_t *submission_read_file(const char *path, GError **error)
+{
+        bool is_stdin = strcmp(path, "-") == 0;
+        g_autofree char *text = NULL;
+        json_t *value;
+        gsize len = 0;
+
+        if (!file_read(is_stdin ? "/dev/stdin" : path, SPEC_BODY_MAX, &text, &len, error))
+                return NULL;
+        value = yaml_parse(text, len, is_stdin ? "standard input" : path, error);
+        if (value && !json_is_object(value)) {
+                err_set(error, ERR_USAGE, "'%s' is not a list of 'field: value' lines", path);
+                g_clear_pointer(&value, json_decref);
+        }
+        return value;
+}
+
+/* ---- the program that a command starts ---- */
+
+static char **command_words(const json_t *command)
+{
+        char **words = NULL;
+        gsize i;
+        json_t *word;
+        GPtrArray *list;
+
+        if (json_is_string(command))
+                return g_shell_parse_argv(json_string_value(command), NULL, &words, NULL) ? words : NULL;
+        list = g_ptr_array_new();
+        json_array_foreach(command, i, word)
+                g_ptr_array_add(list, g_strdup(json_string_value(word) ? json_string_value(word) : ""));
+        g_ptr_array_add(list, NULL);
+        return (char **)g_ptr_array_free(list, FALSE);
+}
+
+static bool is_interpreter(const char *word)
+{
+        g_autofree char *base = g_path_get_basename(word);
+
+        return g_str_has_prefix(base, "python") || strcmp(base, "sh") == 0 || strcmp(base, "bash") == 0;
+}
+
+static bool is_in_package(const char *path)
+{
+        return path[0] != '/' && path[0] != '-' && !strpbrk(path, "$`*?~");
+}
+
+char *submission_program(const json_t *command)
+{
+        g_auto(GStrv) words = command_words(command);
+        int at = 0;
+
+        if (!words || !words[0])
+                return NULL;
+        if (!is_interpreter(words[0]))
+                return strchr(words[0], '/') && is_in_package(words[0]) ? g_strdup(words[0]) : NULL;
+        for (at = 1; words[at] && words[at][0] == '-'; at++)
+                if (words[at][1] == 'm' || words[at][1] == 'c')
+                        return NULL; /* a module or a program text */
+        return words[at] && is_in_package(words[at]) ? g_strdup(words[at]) : NULL;
+}

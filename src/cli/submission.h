@@ -1,0 +1,46 @@
+/* A submission: what the flags of `job submit`, `train` and `submit` say, a job file under them, and the
+ * specification that comes out. Pure but for reading the job file; every wrong or contradictory flag is found
+ * here, before any request is made. */
+#pragma once
+
+#include "cli/cli.h"
+
+typedef struct {
+        Common common;
+        char *job_name, *package_path, *entry_point, *input, *output, *base_image;
+        gint64 trainers; /* 0: not given */
+        char *pservers;  /* NULL: not given */
+        bool use_gpu;
+        gint64 trainer_gpu_num, gpus;
+        GPtrArray *env; /* "K=V" */
+        char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost;
+        gint64 retries, time_limit_ms, grace_ms;
+        bool follow, no_package, allow_large;
+        char *file, *idempotency_key, *format;
+} Submission;
+
+typedef enum {
+        SUBMIT_FLAGS, /* job submit, train: --job-name, --package-path, --entry-point are needed; no words */
+        SUBMIT_WORDS, /* submit: the command is the words; the package is the current directory */
+} SubmitForm;
+
+/* The rows of both forms (cloud.md 1.4 and our own). */
+extern const Option submission_options[];       /* job submit, train */
+extern const Option submission_short_options[]; /* submit: with -n and --ps */
+
+/* The object for POST /v1/jobs, without package. `file` is the job file's value or NULL: the flags win over
+ * it. It may be written as doc/rest.md has it, or with the seed's names. *ret_package is the directory to
+ * pack, or NULL for none; the caller's. ERR_USAGE names the flags. */
+bool submission_spec(const Submission *submission, SubmitForm form, char *const *words, const json_t *file,
+                     json_t **ret_spec, char **ret_package, GError **error);
+
+/* Reads a job file, YAML or JSON ("-": standard input). */
+json_t *submission_read_file(const char *path, GError **error);
+
+/* The file of the package that a command starts ("train.py" of "python -u train.py"), or NULL when none can
+ * be told; the caller's. */
+char *submission_program(const json_t *command);
+
+/* Packs, sends, submits, follows: the run of all three verbs. */
+bool submission_run(Cli *cli, const Submission *submission, SubmitForm form, char *const *words,
+                    GError **error);

@@ -1,0 +1,164 @@
+/* The end of a job in words (see summary.h). */
+#include "cli/summary.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/table.h"
+#include "model/job.h"
+
+enum { BAR_COLUMNS = 30 };
+
+static const struct {
+        const char *name, *member;
+} stages[] = {
+        { "queued", "queued_ms" },
+        { "environment", "environment_ms" },
+        { "starting", "starting_ms" },
+        { "running", "running_ms" },
+};
+
+bool job_is_final(const json_t *job)
+{
+        JobState state;
+
+        return job_state_parse(text_of(job, "state"), &state) && job_state_is_final(state);
+}
+
+bool job_succeeded(const json_t *job)
+{
+        return strcmp(text_of(job, "state"), job_state_name(JOB_SUCCEEDED)) == 0;
+}
+
+/* A bar in eighths of a column, as fine as the block characters are. */
+static void append_bar(GString *out, gint64 part, gint64 whole, bool utf8)
+{
+        static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+        int eighth = whole > 0 ? (int)((double)part / (double)whole * BAR_COLUMNS * 8 + 0.5) : 0;
+
+        if (part > 0 && eighth == 0)
+                eighth = 1;
+        for (int i = 0; i < eighth / 8; i++)
+                g_string_append(out, utf8 ? "█" : "#");
+        if (utf8)
+                g_string_append(out, eighths[eighth % 8]);
+        else if (eighth % 8 >= 4)
+                g_string_append_c(out, '#');
+}
+
+static void append_cpu(GString *out, const json_t *usage)
+{
+        g_autofree char *time = duration_format(int_of(usage, "cpu_ms"));
+
+        g_string_append_printf(out, "  %-11s  %9s", "CPU", time);
+        if (is_set(usage, "cpu_efficiency"))
+                g_string_append_printf(out, "  %.0f %% of the cores asked for",
+                                       json_number_value(json_object_get(usage, "cpu_efficiency")) * 100);
+        g_string_append_c(out, '\n');
+}
+
+static void append_memory(GString *out, const json_t *usage)
+{
+        g_autofree char *peak = bytes_format((guint64)MAX(int_of(usage, "peak_memory"), 0));
+
+        if (int_of(usage, "peak_memory") <= 0)
+                return;
+        g_string_append_printf(out, "  %-11s  %9s", "peak memory", peak);
+        if (is_set(usage, "memory_efficiency"))
+                g_string_append_printf(out, "  %.0f %% of the memory asked for",
+                                       json_number_value(json_object_get(usage, "memory_efficiency")) * 100);
+        g_string_append_c(out, '\n');
+}
+
+char *summary_stages(const json_t *job, const Terminal *terminal, bool colour)
+{
+        const json_t *times = json_object_get(job, "stages"), *usage = json_object_get(job, "usage");
+        g_autoptr(GString) out = g_string_new(NULL);
+        gint64 whole = 0;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(stages); i++)
+                whole += MAX(int_of(times, stages[i].member), 0);
+        for (gsize i = 0; i < G_N_ELEMENTS(stages); i++) {
+                gint64 ms = MAX(int_of(times, stages[i].member), 0);
+                g_autofree char *time = duration_format(ms);
+
+                g_string_append_printf(out, "  %-11s  %9s  %s", stages[i].name, time,
+                                       colour ? "\033[36m" : "");
+                append_bar(out, ms, whole, terminal->utf8);
+                g_string_append(out, colour ? "\033[0m\n" : "\n");
+        }
+        if (json_is_object(usage)) {
+                append_cpu(out, usage);
+                append_memory(out, usage);
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+char *summary_line(const json_t *job, bool colour)
+{
+        bool good = job_succeeded(job);
+        gint64 from = time_of(job, "submitted_at"), to = time_of(job, "finished_at");
+        g_autofree char *time = to >= from && from > 0 ? duration_format(to - from) : NULL;
+        g_autofree char *name = text_visible(text_of(job, "name"));
+        g_autofree char *reason = text_visible(text_of(job, "reason"));
+        const char *paint = !colour ? "" : good ? "\033[32m" : "\033[31m";
+
+        return g_strdup_printf("%s %s%s%s%s%s%s%s", name, paint, text_of(job, "state"),
+                               colour ? "\033[0m" : "", time ? " after " : "", time ? time : "",
+                               !good && *reason ? ": " : "", good ? "" : reason);
+}
+
+static char *signal_text(int number)
+{
+        const char *name = sigabbrev_np(number);
+
+        return name ? g_strdup_printf("signal %d (%s)", number, name) : g_strdup_printf("signal %d", number);
+}
+
+char *member_end(const json_t *member)
+{
+        bool oom = json_is_true(json_object_get(member, "oom"));
+        g_autofree char *text = NULL;
+
+        if (is_set(member, "error") && *text_of(member, "error")) {
+                g_autofree char *why = text_visible(text_of(member, "error"));
+
+                return g_strdup_printf("not started: %s", why);
+        }
+        if (int_of(member, "signal") > 0)
+                text = signal_text((int)int_of(member, "signal"));
+        else if (is_set(member, "exit_code") && int_of(member, "exit_code") >= 0)
+                text = g_strdup_printf("exit %d", (int)int_of(member, "exit_code"));
+        else
+                return g_strdup(text_of(member, "state"));
+        return g_strdup_printf("%s%s", text, oom ? ", out of memory" : "");
+}
+
+static char *member_time(const json_t *member)
+{
+        gint64 from = time_of(member, "started_at"), to = time_of(member, "finished_at");
+
+        return from > 0 && to >= from ? duration_format(to - from) : NULL;
+}
+
+void summary_members(const json_t *members, int indent, FILE *to)
+{
+        static const char *const heads[] = { "MEMBER", "END", ">TIME", ">CPU", ">PEAK MEMORY", NULL };
+        g_autoptr(Table) table = table_new(heads);
+        gsize i;
+        json_t *member;
+
+        json_array_foreach(members, i, member)
+        {
+                gint64 cpu_ms = int_of(member, "cpu_ms"), peak_bytes = int_of(member, "peak_memory");
+                g_autofree char *end = member_end(member);
+                g_autofree char *time = member_time(member);
+                g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
+                g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;
+
+                table_row(table, (const char *const[]){ text_of(member, "name"), end, time, cpu, peak });
+        }
+        table_print(table, indent, to);
+}
