@@ -16,6 +16,7 @@ enum {
         SPEC_ARGV_MAX = 4096,
         SPEC_TEXT_MAX = 128 * 1024, /* bytes of one argument or variable (the kernel's own limit) */
         SPEC_BODY_MAX = 1024 * 1024, /* bytes of a specification as JSON */
+        SPEC_PATH_MAX = 4096,        /* bytes of a /pfs path */
 };
 
 typedef struct {

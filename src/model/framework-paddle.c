@@ -1,0 +1,171 @@
+/* The PaddlePaddle rows: parameter servers, and collective training.
+ *
+ * A member is told who it is and where the others stand, in the forms of today (operator.md 2.5, 2.6) and in
+ * the PADDLE_INIT_ forms of 2017 (cloud.md 2.6). On one machine the host is the same for all and the port
+ * tells members apart, so each has a port of its own, and PADDLE_INIT_PSERVERS lists host:port where a
+ * cluster lists addresses. */
+#include <string.h>
+
+#include "base/err.h"
+#include "model/framework-rows.h"
+
+static bool at_least_one(const Spec *spec, const char *role, GError **error)
+{
+        if (spec_replicas(spec, role) >= 1)
+                return true;
+        return err_set(error, ERR_INVALID, "roles: %s needs at least 1 %s", spec->framework->name, role);
+}
+
+static bool check_ps(const Spec *spec, GError **error)
+{
+        return at_least_one(spec, "pserver", error) && at_least_one(spec, "trainer", error);
+}
+
+static bool check_collective(const Spec *spec, GError **error)
+{
+        return at_least_one(spec, "trainer", error);
+}
+
+/* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" when the job has no such role. */
+static char *endpoints(const Placement *placement, const char *name)
+{
+        g_autoptr(GString) list = g_string_new(NULL);
+        int role = spec_role_index(placement->spec, name);
+
+        for (int i = 0; role >= 0 && i < placement->spec->roles[role].replicas; i++)
+                g_string_append_printf(list, "%s%s:%d", i ? "," : "", placement->host,
+                                       placement_port(placement, role, i));
+        return g_string_free(g_steal_pointer(&list), FALSE);
+}
+
+static char *hosts(const Placement *placement, const char *name)
+{
+        g_autoptr(GString) list = g_string_new(NULL);
+
+        for (int i = 0; i < spec_replicas(placement->spec, name); i++)
+                g_string_append_printf(list, "%s%s", i ? "," : "", placement->host);
+        return g_string_free(g_steal_pointer(&list), FALSE);
+}
+
+/* The command as one would type it: the text itself when it is one for sh. */
+static char *entry(const Spec *spec, int role)
+{
+        char **argv = spec->roles[role].command ? spec->roles[role].command : spec->command;
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        if (g_strv_length(argv) == 3 && strcmp(argv[0], "sh") == 0 && strcmp(argv[1], "-c") == 0)
+                return g_strdup(argv[2]);
+        for (; *argv; argv++) {
+                g_autofree char *quoted = g_shell_quote(*argv);
+                bool plain = **argv && !strpbrk(*argv, " \t\r\n'\"\\$`&|;<>()*?[]{}#~!");
+
+                g_string_append_printf(line, "%s%s", line->len ? " " : "", plain ? *argv : quoted);
+        }
+        return g_string_free(g_steal_pointer(&line), FALSE);
+}
+
+/* cloud.md 2.6, the names of 2017. Port and server list follow where there are ports. */
+static void old_env(const Placement *placement, int role, int index, int trainers, GPtrArray *env)
+{
+        const Spec *spec = placement->spec;
+        const Role *self = &spec->roles[role];
+        const char *passes = user_env(spec, role, "NUM_PASS");
+        g_autofree char *command = entry(spec, role);
+
+        env_put(env, "TRAINERS", "%d", trainers);
+        env_put(env, "PSERVERS", "%d", spec_replicas(spec, "pserver"));
+        env_put(env, "ENTRY", "%s", command);
+        env_put(env, "TOPOLOGY", "%s", "");
+        env_put(env, "PADDLE_INIT_TRAINER_COUNT", "%d",
+                self->each.gpus > 0 ? (int)self->each.gpus : role_cores(self));
+        env_put(env, "PADDLE_INIT_NUM_GRADIENT_SERVERS", "%d", trainers);
+        env_put(env, "PADDLE_INIT_NUM_PASSES", "%s", passes ? passes : "1");
+        env_put(env, "PADDLE_INIT_USE_GPU", "%d", self->each.gpus > 0);
+        env_put(env, "PADDLE_INIT_TRAINER_ID", "%d", index);
+}
+
+void paddle_common_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        const Spec *spec = placement->spec;
+        const FrameworkRole *row = framework_role(spec->framework, spec->roles[role].name);
+        int trainers = spec_replicas(spec, "trainer") + spec_replicas(spec, "worker");
+
+        env_put(env, "POD_IP", "%s", placement->host);
+        env_put(env, "PADDLE_TRAINER_ID", "%d", index);
+        env_put(env, "PADDLE_TRAINERS_NUM", "%d", trainers);
+        if (row && row->training_role) {
+                env_put(env, "TRAINING_ROLE", "%s", row->training_role);
+                env_put(env, "PADDLE_TRAINING_ROLE", "%s", row->training_role);
+        }
+        if (spec->roles[role].each.gpus == 0)
+                env_put(env, "PADDLE_DISTRI_BACKEND", "gloo");
+        old_env(placement, role, index, trainers, env);
+}
+
+/* operator.md 2.6: where all members stand. A member owns one port, so TRAINER_PORTS_NUM is 1 here. */
+static void endpoint_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        g_autofree char *trainers = endpoints(placement, "trainer"),
+                        *trainer_hosts = hosts(placement, "trainer");
+        int port = placement_port(placement, role, index);
+
+        env_put(env, "PADDLE_PORT", "%d", port);
+        env_put(env, "PADDLE_CURRENT_ENDPOINT", "%s:%d", placement->host, port);
+        env_put(env, "PADDLE_TRAINER_ENDPOINTS", "%s", trainers);
+        env_put(env, "PADDLE_TRAINERS", "%s", trainer_hosts);
+        env_put(env, "TRAINER_PORTS_NUM", "1");
+        env_put(env, "PADDLE_INIT_PORT", "%d", port);
+        env_put(env, "PADDLE_INIT_PORTS_NUM", "1");
+        env_put(env, "PADDLE_INIT_PORTS_NUM_FOR_SPARSE", "1");
+}
+
+/* operator.md 2.15, 2.21: the start barrier, served over HTTP by server 0. A trainer that comes back inside
+ * an attempt finds the others past the barrier, so it must not wait there; as trainer 0 it must not set the
+ * parameters anew either. */
+static void gloo_env(const Placement *placement, const char *role, int index, GPtrArray *env)
+{
+        bool again = placement->restart > 0 && strcmp(role, "trainer") == 0;
+
+        env_put(env, "PADDLE_WITH_GLOO", "%d", !again);
+        env_put(env, "PADDLE_GLOO_RENDEZVOUS", "3");
+        env_put(env, "PADDLE_GLOO_HTTP_ENDPOINT", "%s:%d", placement->host,
+                placement->extra_ports ? placement->extra_ports[0] : 0);
+        if (again && index == 0)
+                env_put(env, "TEST_MODE", "1");
+}
+
+static void ps_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        g_autofree char *servers = endpoints(placement, "pserver");
+
+        paddle_common_env(placement, role, index, env);
+        endpoint_env(placement, role, index, env);
+        env_put(env, "PADDLE_PSERVERS_IP_PORT_LIST", "%s", servers);
+        env_put(env, "PADDLE_INIT_PSERVERS", "%s", servers);
+        gloo_env(placement, placement->spec->roles[role].name, index, env);
+}
+
+static void collective_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        paddle_common_env(placement, role, index, env);
+        endpoint_env(placement, role, index, env);
+        rank_env(placement, role, index, env);
+}
+
+const Framework framework_paddle_ps = {
+        .name = "paddle-ps",
+        .help = "PaddlePaddle with parameter servers",
+        .roles = { { "pserver", ENDS_WITH_JOB, 0, true, true, "PSERVER" },
+                   { "trainer", ENDS_WITH_ALL, 1, false, true, "TRAINER" } },
+        .extra_ports = 1,
+        .check = check_ps,
+        .member_env = ps_env,
+};
+
+const Framework framework_paddle_collective = {
+        .name = "paddle-collective",
+        .help = "PaddlePaddle, all trainers equal (init_parallel_env)",
+        .roles = { { "trainer", ENDS_WITH_ALL, 0, false, true, "TRAINER" } },
+        .check = check_collective,
+        .member_env = collective_env,
+};

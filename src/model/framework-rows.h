@@ -1,0 +1,30 @@
+/* Inside model/: the rows of the framework table, and what their functions share. */
+#pragma once
+
+#include "model/framework.h"
+
+extern const Framework framework_paddle_ps, framework_paddle_collective, framework_plain;
+
+/* Appends "NAME=" and the formatted value. */
+void env_put(GPtrArray *env, const char *name, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* Replicas of the role called `name`, 0 when the job has none; its index in the spec, or -1. */
+int spec_replicas(const Spec *spec, const char *name);
+int spec_role_index(const Spec *spec, const char *name);
+
+/* The member's lease, or 0. */
+int placement_port(const Placement *placement, int role, int index);
+
+/* Whole cores of a member of the role, at least 1. */
+int role_cores(const Role *role);
+
+/* The value that the person gave a variable for this role, or NULL. */
+const char *user_env(const Spec *spec, int role, const char *name);
+
+/* Variables of every trainer, whichever the row: counts and identity in the new and the PADDLE_INIT_ forms.
+ */
+void paddle_common_env(const Placement *placement, int role, int index, GPtrArray *env);
+
+/* WORLD_SIZE, RANK, LOCAL_RANK and, where member 0 has a port, MASTER_ADDR and MASTER_PORT; only for more
+ * than one member. */
+void rank_env(const Placement *placement, int role, int index, GPtrArray *env);

@@ -1,0 +1,232 @@
+/* The table of frameworks (see framework.h) and the variables that all rows share. What a row adds is in
+ * framework-paddle.c.
+ *
+ * What always holds: the environment of a member depends on its placement alone; each name stands in it once,
+ * at the place of its first mention, with its last value. */
+#include "model/framework.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "model/framework-rows.h"
+
+static const Framework *const rows[] = { &framework_paddle_ps, &framework_paddle_collective, &framework_plain,
+                                         NULL };
+
+/* What people also call a role: PaddleFlow says worker where the seed says trainer. */
+static const struct {
+        const char *alias, *name;
+} aliases[] = {
+        { "worker", "trainer" },
+        { "trainer", "worker" },
+};
+
+const Framework *framework_find(const char *name)
+{
+        for (const Framework *const *row = rows; *row; row++)
+                if (strcmp((*row)->name, name) == 0)
+                        return *row;
+        return NULL;
+}
+
+const Framework *const *framework_all(void)
+{
+        return rows;
+}
+
+char *framework_names(void)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (const Framework *const *row = rows; *row; row++)
+                g_string_append_printf(names, "%s%s", names->len ? ", " : "", (*row)->name);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+static const FrameworkRole *find_role(const Framework *framework, const char *name)
+{
+        for (int i = 0; i < FRAMEWORK_ROLES_MAX && framework->roles[i].name; i++)
+                if (strcmp(framework->roles[i].name, name) == 0)
+                        return &framework->roles[i];
+        return NULL;
+}
+
+const FrameworkRole *framework_role(const Framework *framework, const char *role)
+{
+        const FrameworkRole *found = find_role(framework, role);
+
+        for (size_t i = 0; !found && i < G_N_ELEMENTS(aliases); i++)
+                if (strcmp(aliases[i].alias, role) == 0)
+                        found = find_role(framework, aliases[i].name);
+        return found;
+}
+
+/* ---- what the rows' functions share ---- */
+
+void env_put(GPtrArray *env, const char *name, const char *format, ...)
+{
+        g_autofree char *value = NULL;
+        va_list args;
+
+        va_start(args, format);
+        value = g_strdup_vprintf(format, args);
+        va_end(args);
+        g_ptr_array_add(env, g_strconcat(name, "=", value, NULL));
+}
+
+int spec_role_index(const Spec *spec, const char *name)
+{
+        for (int i = 0; i < spec->n_roles; i++)
+                if (strcmp(spec->roles[i].name, name) == 0)
+                        return i;
+        return -1;
+}
+
+int spec_replicas(const Spec *spec, const char *name)
+{
+        int role = spec_role_index(spec, name);
+
+        return role < 0 ? 0 : spec->roles[role].replicas;
+}
+
+int placement_port(const Placement *placement, int role, int index)
+{
+        return placement->ports && placement->ports[role] ? placement->ports[role][index] : 0;
+}
+
+int role_cores(const Role *role)
+{
+        return (int)CLAMP(role->each.cpu_milli / 1000, 1, 1000000);
+}
+
+static const char *find_env(char *const *env, const char *name)
+{
+        size_t len = strlen(name);
+
+        for (; env && *env; env++)
+                if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+                        return *env + len + 1;
+        return NULL;
+}
+
+const char *user_env(const Spec *spec, int role, const char *name)
+{
+        const char *value = find_env(spec->roles[role].env, name);
+
+        return value ? value : find_env(spec->env, name);
+}
+
+void rank_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        int port = placement_port(placement, role, 0);
+
+        if (placement->spec->roles[role].replicas < 2)
+                return;
+        if (port) {
+                env_put(env, "MASTER_ADDR", "%s", placement->host);
+                env_put(env, "MASTER_PORT", "%d", port);
+        }
+        env_put(env, "WORLD_SIZE", "%d", placement->spec->roles[role].replicas);
+        env_put(env, "RANK", "%d", index);
+        env_put(env, "LOCAL_RANK", "%d", index); /* one machine: local is global */
+}
+
+/* ---- the row without a framework ---- */
+
+static bool check_plain(const Spec *spec, GError **error)
+{
+        if (spec_replicas(spec, "worker") >= 1)
+                return true;
+        return err_set(error, ERR_INVALID, "roles: plain needs at least 1 worker");
+}
+
+static void plain_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        paddle_common_env(placement, role, index, env);
+        rank_env(placement, role, index, env);
+}
+
+const Framework framework_plain = {
+        .name = "plain",
+        .help = "Any program, in one or several processes",
+        .roles = { { "worker", ENDS_WITH_ALL, 0, false, false, "TRAINER" } },
+        .check = check_plain,
+        .member_env = plain_env,
+};
+
+/* ---- the whole environment ---- */
+
+/* cloud.md 2.6, scheduling.md 8.1. One machine has no namespaces; the user's name stands for one. */
+static void identity_env(const Placement *placement, int role, GPtrArray *env)
+{
+        const Spec *spec = placement->spec;
+        bool is_paddle = spec->framework != &framework_plain;
+        const char *queue = placement->queue ? placement->queue : "default";
+
+        env_put(env, "PADDLE_JOB_NAME", "%s", placement->job_name);
+        env_put(env, "PADDLE_JOB_ID", "%s", placement->job_id);
+        env_put(env, "PADDLE_CLOUD_CURRENT_DATACENTER", "%s", placement->dc);
+        env_put(env, "PADDLE_CLOUD_USERNAME", "%s", placement->user);
+        env_put(env, "NAMESPACE", "%s", placement->user);
+        env_put(env, "PF_JOB_TYPE", "%s", spec_members(spec) > 1 ? "distributed" : "single");
+        if (is_paddle)
+                env_put(env, "PF_JOB_MODE", "%s",
+                        spec->framework == &framework_paddle_ps ? "PS" : "Collective");
+        env_put(env, "PF_JOB_FRAMEWORK", "%s", is_paddle ? "paddle" : "standalone");
+        env_put(env, "PF_JOB_QUEUE_NAME", "%s", queue);
+        env_put(env, "PF_JOB_NAMESPACE", "%s", placement->user);
+        env_put(env, "PF_USER_NAME", "%s", placement->user);
+        env_put(env, "RUNNING_ON_CLOUD", "YES");
+        env_put(env, "PYTHONUNBUFFERED", "1");
+        env_put(env, "OMP_NUM_THREADS", "%d", role_cores(&spec->roles[role]));
+}
+
+static void gpu_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        const char *gpus = placement->gpus && placement->gpus[role] ? placement->gpus[role][index] : NULL;
+
+        if (gpus)
+                env_put(env, "CUDA_VISIBLE_DEVICES", "%s", gpus);
+}
+
+static void append_list(GPtrArray *env, char *const *list)
+{
+        for (; list && *list; list++)
+                g_ptr_array_add(env, g_strdup(*list));
+}
+
+/* Each name once: the last value, at the first place. */
+static char **without_repeats(GPtrArray *env)
+{
+        g_autoptr(GHashTable) places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        GPtrArray *list = g_ptr_array_new();
+
+        for (guint i = 0; i < env->len; i++) {
+                char *pair = env->pdata[i], *name = g_strndup(pair, strcspn(pair, "="));
+                guint place = GPOINTER_TO_UINT(g_hash_table_lookup(places, name));
+
+                if (place) {
+                        g_free(list->pdata[place - 1]);
+                        list->pdata[place - 1] = pair;
+                        g_free(name);
+                } else {
+                        g_ptr_array_add(list, pair);
+                        g_hash_table_insert(places, name, GUINT_TO_POINTER(list->len));
+                }
+        }
+        g_ptr_array_set_size(env, 0);
+        g_ptr_array_add(list, NULL);
+        return (char **)g_ptr_array_free(list, FALSE);
+}
+
+char **framework_environment(const Placement *placement, int role, int index)
+{
+        g_autoptr(GPtrArray) env = g_ptr_array_new();
+
+        identity_env(placement, role, env);
+        placement->spec->framework->member_env(placement, role, index, env);
+        gpu_env(placement, role, index, env);
+        append_list(env, placement->spec->env);
+        append_list(env, placement->spec->roles[role].env);
+        return without_repeats(env);
+}

@@ -1,0 +1,207 @@
+/* A job as GET /v1/jobs/ID shows it (doc/rest.md). What still goes on is counted up to now, what ended up to
+ * its end. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/framework.h"
+#include "model/job.h"
+
+static const char *const env_states[] = {
+        [ENV_NONE] = "none",
+        [ENV_BUILDING] = "building",
+        [ENV_READY] = "ready",
+        [ENV_FAILED] = "failed",
+};
+
+static json_t *time_or_null(gint64 ms)
+{
+        g_autofree char *text = ms ? clock_format(ms) : NULL;
+
+        return text ? json_string(text) : json_null();
+}
+
+/* A program's words may be any bytes; JSON takes UTF-8 only. */
+static json_t *text_or_null(const char *text)
+{
+        g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
+
+        return valid ? json_string(valid) : json_null();
+}
+
+static bool has_ended(const Member *member)
+{
+        return member->state == MEMBER_EXITED || member->state == MEMBER_LOST;
+}
+
+static json_t *number_or_null(bool known, gint64 value)
+{
+        return known ? json_integer(value) : json_null();
+}
+
+json_t *member_format(const Job *job, const Member *member)
+{
+        const char *role = job->spec->roles[member->role].name;
+        g_autofree char *name = g_strdup_printf("%s-%d", role, member->index);
+        json_t *object = json_object();
+
+        json_object_set_new(object, "name", json_string(name));
+        json_object_set_new(object, "role", json_string(role));
+        json_object_set_new(object, "index", json_integer(member->index));
+        json_object_set_new(object, "state", json_string(member_state_name(member->state)));
+        json_object_set_new(object, "pid", json_integer(member->pid));
+        json_object_set_new(object, "port", json_integer(member->port));
+        json_object_set_new(object, "gpus", text_or_null(member->gpus));
+        json_object_set_new(object, "exit_code",
+                            number_or_null(has_ended(member) && member->exit_code >= 0, member->exit_code));
+        json_object_set_new(object, "signal", number_or_null(member->signal != 0, member->signal));
+        json_object_set_new(object, "oom", json_boolean(member->oom));
+        json_object_set_new(object, "started_at", time_or_null(member->started));
+        json_object_set_new(object, "finished_at", time_or_null(member->finished));
+        json_object_set_new(object, "cpu_ms", json_integer(member->cpu_us / 1000));
+        json_object_set_new(object, "peak_memory", json_integer(member->peak_memory));
+        json_object_set_new(object, "error", text_or_null(member->error));
+        return object;
+}
+
+/* ---- where the time went ---- */
+
+static json_t *stages_format(const Job *job, gint64 now)
+{
+        gint64 end = job->finished ? job->finished : now;
+        gint64 since = job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
+        gint64 admitted = job->admitted ? job->admitted : end;
+        gint64 running = job->running ? job->running : end;
+        gint64 env_end = job->env_ready ? job->env_ready : end;
+        gint64 queued_ms = job->queued_ms + MAX(admitted - since, 0);
+        gint64 starting_ms = job->starting_ms + MAX(running - admitted, 0);
+        gint64 running_ms = job->running_ms + MAX(end - running, 0);
+        gint64 env_ms = job->env_state == ENV_NONE ? 0 : MAX(env_end - job->submitted, 0);
+
+        return json_pack("{s:I, s:I, s:I, s:I}", "queued_ms", (json_int_t)queued_ms, "environment_ms",
+                         (json_int_t)env_ms, "starting_ms", (json_int_t)starting_ms, "running_ms",
+                         (json_int_t)running_ms);
+}
+
+/* ---- what it used ---- */
+
+typedef struct {
+        gint64 cpu_us, peak_memory;
+        double cores_us;     /* wall time × cores asked for, of members that ended */
+        gint64 asked, peaks; /* memory, of members that ended and asked for some */
+} Usage;
+
+/* Usage is known when a member ends, so efficiency counts those only. */
+static void add_usage(Usage *usage, const Job *job, const Member *member)
+{
+        const Resources *each = &job->spec->roles[member->role].each;
+        double cores = each->cpu_milli > 0 ? (double)each->cpu_milli / 1000 : 1;
+
+        usage->cpu_us += member->cpu_us;
+        usage->peak_memory += member->peak_memory;
+        if (!has_ended(member) || !member->started || member->finished < member->started)
+                return;
+        usage->cores_us += (double)(member->finished - member->started) * 1000 * cores;
+        if (each->memory > 0) {
+                usage->asked += each->memory;
+                usage->peaks += member->peak_memory;
+        }
+}
+
+static json_t *ratio(double part, double whole)
+{
+        return whole > 0 ? json_real(part / whole) : json_null();
+}
+
+static json_t *usage_format(const Job *job)
+{
+        Usage usage = { 0 };
+
+        for (int i = 0; i < job->n_members; i++)
+                add_usage(&usage, job, &job->members[i]);
+        return json_pack("{s:I, s:I, s:o, s:o}", "cpu_ms", (json_int_t)(usage.cpu_us / 1000), "peak_memory",
+                         (json_int_t)usage.peak_memory, "cpu_efficiency",
+                         ratio((double)usage.cpu_us, usage.cores_us), "memory_efficiency",
+                         ratio((double)usage.peaks, (double)usage.asked));
+}
+
+/* ---- roles ---- */
+
+typedef struct {
+        int running, succeeded, failed;
+} Counts;
+
+/* Servers that were stopped because the work was done have done theirs, whatever their exit status. */
+static bool has_succeeded(const Job *job, const Member *member)
+{
+        const FrameworkRole *row = framework_role(job->spec->framework, job->spec->roles[member->role].name);
+
+        if (row && row->end == ENDS_WITH_JOB && job->state == JOB_SUCCEEDED)
+                return true;
+        return member->state == MEMBER_EXITED && member->exit_code == 0;
+}
+
+static void count(Counts *counts, const Job *job, const Member *member)
+{
+        if (has_ended(member)) {
+                bool good = has_succeeded(job, member);
+
+                counts->succeeded += good;
+                counts->failed += !good;
+        } else {
+                counts->running += member->state >= MEMBER_RUNNING;
+        }
+}
+
+static json_t *roles_format(const Job *job)
+{
+        Counts counts[SPEC_ROLES_MAX] = { 0 };
+        json_t *roles = json_array();
+
+        for (int i = 0; i < job->n_members; i++)
+                count(&counts[job->members[i].role], job, &job->members[i]);
+        for (int i = 0; i < job->spec->n_roles; i++)
+                json_array_append_new(roles,
+                                      json_pack("{s:s, s:i, s:i, s:i, s:i}", "name", job->spec->roles[i].name,
+                                                "replicas", job->spec->roles[i].replicas, "running",
+                                                counts[i].running, "succeeded", counts[i].succeeded, "failed",
+                                                counts[i].failed));
+        return roles;
+}
+
+static json_t *members_format(const Job *job)
+{
+        json_t *members = json_array();
+
+        for (int i = 0; i < job->n_members; i++)
+                json_array_append_new(members, member_format(job, &job->members[i]));
+        return members;
+}
+
+json_t *job_format(const Job *job, const char *waiting)
+{
+        const char *reason = waiting ? waiting : job->reason;
+        json_t *object = json_object();
+
+        json_object_set_new(object, "id", json_string(job->id));
+        json_object_set_new(object, "name", json_string(job->name));
+        json_object_set_new(object, "user", json_string(job->user));
+        json_object_set_new(object, "state", json_string(job_state_name(job->state)));
+        json_object_set_new(object, "framework", json_string(job->spec->framework->name));
+        json_object_set_new(object, "reason", text_or_null(reason ? reason : ""));
+        json_object_set_new(object, "attempt", json_integer(job->attempt));
+        json_object_set_new(object, "retries", json_integer(job->spec->retries));
+        json_object_set_new(object, "failures", json_integer(job->failures));
+        json_object_set_new(object, "revision", json_integer(job->revision));
+        json_object_set_new(object, "environment", json_string(env_states[job->env_state]));
+        json_object_set_new(object, "spec", spec_format(job->spec));
+        json_object_set_new(object, "roles", roles_format(job));
+        json_object_set_new(object, "submitted_at", time_or_null(job->submitted));
+        json_object_set_new(object, "admitted_at", time_or_null(job->admitted));
+        json_object_set_new(object, "running_at", time_or_null(job->running));
+        json_object_set_new(object, "finished_at", time_or_null(job->finished));
+        json_object_set_new(object, "not_before", time_or_null(job->not_before));
+        json_object_set_new(object, "stages", stages_format(job, clock_now_ms()));
+        json_object_set_new(object, "usage", usage_format(job));
+        json_object_set_new(object, "members", members_format(job));
+        return object;
+}

@@ -1,0 +1,164 @@
+/* Jobs (see job.h): the table of states, and the one function that moves a job through it.
+ *
+ *  submitted ─▶ queued ─▶ admitted ─▶ starting ─▶ running ─▶ succeeded | failed
+ *                 ▲ │                     │           │
+ *     suspended ◀─┘ │     ◀── retry ──────┴───────────┤
+ *         └─────────┘     queued | preempted ◀─ preempting
+ *  every open state ─▶ stopping ─▶ cancelled | failed | queued
+ *
+ * What always holds: `finished` is set exactly in the final states. */
+#include "model/job.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+#define BIT(state) (1u << (state))
+
+enum { OPEN = BIT(JOB_STOPPING) }; /* what every open state may do */
+
+static const struct {
+        const char *name;
+        unsigned next;
+} states[JOB_STATES] = {
+        [JOB_SUBMITTED] = { "submitted", OPEN | BIT(JOB_QUEUED) },
+        [JOB_QUEUED] = { "queued", OPEN | BIT(JOB_ADMITTED) | BIT(JOB_SUSPENDED) },
+        [JOB_SUSPENDED] = { "suspended", OPEN | BIT(JOB_QUEUED) },
+        [JOB_ADMITTED] = { "admitted", OPEN | BIT(JOB_STARTING) },
+        [JOB_STARTING] = { "starting", OPEN | BIT(JOB_RUNNING) | BIT(JOB_QUEUED) },
+        [JOB_RUNNING] = { "running", OPEN | BIT(JOB_SUCCEEDED) | BIT(JOB_FAILED) | BIT(JOB_PREEMPTING) |
+                                             BIT(JOB_QUEUED) },
+        [JOB_PREEMPTING] = { "preempting", OPEN | BIT(JOB_QUEUED) | BIT(JOB_PREEMPTED) },
+        [JOB_STOPPING] = { "stopping", BIT(JOB_CANCELLED) | BIT(JOB_FAILED) | BIT(JOB_QUEUED) },
+        [JOB_SUCCEEDED] = { "succeeded", 0 },
+        [JOB_FAILED] = { "failed", 0 },
+        [JOB_CANCELLED] = { "cancelled", 0 },
+        [JOB_PREEMPTED] = { "preempted", 0 },
+};
+
+static const char *const member_states[MEMBER_STATES] = {
+        [MEMBER_WAITING] = "waiting", [MEMBER_INTENDED] = "intended", [MEMBER_RUNNING] = "running",
+        [MEMBER_READY] = "ready",     [MEMBER_STOPPING] = "stopping", [MEMBER_EXITED] = "exited",
+        [MEMBER_LOST] = "lost",
+};
+
+const char *job_state_name(JobState state)
+{
+        return states[state].name;
+}
+
+bool job_state_parse(const char *name, JobState *ret)
+{
+        for (int state = 0; state < JOB_STATES; state++) {
+                if (strcmp(states[state].name, name) != 0)
+                        continue;
+                *ret = state;
+                return true;
+        }
+        return false;
+}
+
+bool job_state_is_final(JobState state)
+{
+        return states[state].next == 0;
+}
+
+bool job_state_can(JobState from, JobState to)
+{
+        return (states[from].next & BIT(to)) != 0;
+}
+
+const char *member_state_name(MemberState state)
+{
+        return member_states[state];
+}
+
+bool member_state_parse(const char *name, MemberState *ret)
+{
+        for (int state = 0; state < MEMBER_STATES; state++) {
+                if (strcmp(member_states[state], name) != 0)
+                        continue;
+                *ret = state;
+                return true;
+        }
+        return false;
+}
+
+bool job_move(Job *draft, JobState to, gint64 now, GError **error)
+{
+        if (!job_state_can(draft->state, to))
+                return err_set(error, ERR_CONFLICT, "job '%s' (%s): no way from %s to %s", draft->name,
+                               draft->id, states[draft->state].name, states[to].name);
+        draft->state = (guint8)to;
+        if (to == JOB_ADMITTED)
+                draft->admitted = now;
+        else if (to == JOB_RUNNING)
+                draft->running = now;
+        else if (job_state_is_final(to))
+                draft->finished = now;
+        return true;
+}
+
+/* ---- memory ---- */
+
+Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
+{
+        Job *job = g_new0(Job, 1);
+
+        g_atomic_ref_count_init(&job->refs);
+        id_new(job->id);
+        job->state = JOB_SUBMITTED;
+        job->name = g_strdup(name);
+        job->user = g_strdup(user);
+        job->spec = spec_ref(spec);
+        job->submitted = now;
+        return job;
+}
+
+Job *job_ref(Job *job)
+{
+        g_atomic_ref_count_inc(&job->refs);
+        return job;
+}
+
+void job_unref(Job *job)
+{
+        if (!job || !g_atomic_ref_count_dec(&job->refs))
+                return;
+        for (int i = 0; i < job->n_members; i++) {
+                g_free(job->members[i].gpus);
+                g_free(job->members[i].error);
+        }
+        g_free(job->members);
+        g_free(job->name);
+        g_free(job->user);
+        g_free(job->idempotency_key);
+        g_free(job->reason);
+        spec_unref(job->spec);
+        g_free(job);
+}
+
+static Member *copy_members(const Member *members, int n)
+{
+        Member *copy = g_memdup2(members, (gsize)n * sizeof *members);
+
+        for (int i = 0; i < n; i++) {
+                copy[i].gpus = g_strdup(members[i].gpus);
+                copy[i].error = g_strdup(members[i].error);
+        }
+        return copy;
+}
+
+Job *job_draft(const Job *job)
+{
+        Job *draft = g_memdup2(job, sizeof *job);
+
+        g_atomic_ref_count_init(&draft->refs);
+        draft->name = g_strdup(job->name);
+        draft->user = g_strdup(job->user);
+        draft->idempotency_key = g_strdup(job->idempotency_key);
+        draft->reason = g_strdup(job->reason);
+        draft->spec = spec_ref(job->spec);
+        draft->members = copy_members(job->members, job->n_members);
+        return draft;
+}

@@ -1,0 +1,190 @@
+/* Resources (see resources.h). Quantities follow the grammar of Kubernetes: a decimal number, then a binary
+ * unit (Ki..Ei), a decimal one (n..E) or an exponent. All is computed in 128 bits and rounded up, so "0.1" of
+ * a core is exactly 100 milli-cores and nothing asked for is ever lost. */
+#include "model/resources.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+typedef unsigned __int128 Wide;
+
+static const struct {
+        const char *suffix;
+        int ten, two; /* the unit is 10^ten × 2^two */
+} units[] = {
+        { "", 0, 0 },    { "n", -9, 0 },  { "u", -6, 0 },  { "m", -3, 0 },  { "k", 3, 0 },   { "M", 6, 0 },
+        { "G", 9, 0 },   { "T", 12, 0 },  { "P", 15, 0 },  { "E", 18, 0 },  { "Ki", 0, 10 }, { "Mi", 0, 20 },
+        { "Gi", 0, 30 }, { "Ti", 0, 40 }, { "Pi", 0, 50 }, { "Ei", 0, 60 },
+};
+
+enum {
+        DIGITS_MAX = 27,   /* 10^27 × 2^60 does not fit, but 10^27 itself and every sensible product do */
+        EXPONENT_MAX = 30, /* 10^30 fits 128 bits */
+};
+
+typedef struct {
+        Wide digits; /* without the point */
+        int ten, two;
+} Quantity;
+
+/* "12.50" is 1250 × 10^-2. False without a digit or with too many. */
+static bool take_digits(const char **at, Quantity *ret)
+{
+        int seen = 0;
+        bool point = false;
+
+        for (;; (*at)++) {
+                if (**at == '.' && !point) {
+                        point = true;
+                } else if (g_ascii_isdigit(**at)) {
+                        seen++;
+                        ret->digits = ret->digits * 10 + (Wide)(**at - '0');
+                        ret->ten -= point;
+                        if (ret->digits && seen > DIGITS_MAX)
+                                return false;
+                } else {
+                        return seen > 0;
+                }
+        }
+}
+
+/* "e3", "E-2". */
+static bool take_exponent(const char *text, Quantity *ret)
+{
+        bool negative = text[1] == '-';
+        const char *digits = text + 1 + (text[1] == '-' || text[1] == '+');
+        size_t len = strspn(digits, "0123456789");
+        int exponent = 0;
+
+        if (len == 0 || len > 3 || digits[len])
+                return false;
+        for (size_t i = 0; i < len; i++)
+                exponent = exponent * 10 + (digits[i] - '0');
+        ret->ten += negative ? -exponent : exponent;
+        return true;
+}
+
+static bool take_unit(const char *text, Quantity *ret)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+                if (strcmp(text, units[i].suffix) != 0)
+                        continue;
+                ret->ten += units[i].ten;
+                ret->two += units[i].two;
+                return true;
+        }
+        return (*text == 'e' || *text == 'E') && take_exponent(text, ret);
+}
+
+static bool multiply(Wide *value, int base, int times)
+{
+        for (int i = 0; i < times; i++)
+                if (__builtin_mul_overflow(*value, (Wide)base, value))
+                        return false;
+        return true;
+}
+
+/* The quantity in units of 10^-scale, rounded up. False when it does not fit. */
+static bool to_integer(Quantity quantity, int scale, gint64 *ret)
+{
+        Wide value = quantity.digits, divisor = 1;
+
+        quantity.ten += scale;
+        for (; quantity.ten < 0 && value && value % 10 == 0; quantity.ten++)
+                value /= 10;
+        if (value == 0) {
+                *ret = 0;
+                return true;
+        }
+        if (quantity.ten > EXPONENT_MAX)
+                return false;
+        if (quantity.ten < -EXPONENT_MAX - DIGITS_MAX) { /* less than one unit, whatever the rest */
+                *ret = 1;
+                return true;
+        }
+        if (!multiply(&value, 2, quantity.two) || !multiply(&value, 10, MAX(quantity.ten, 0)))
+                return false;
+        if (!multiply(&divisor, 10, MAX(-quantity.ten, 0)))
+                value = 1; /* a divisor above 10^38 leaves a part of one unit */
+        else
+                value = value / divisor + (value % divisor != 0);
+        if (value > (Wide)G_MAXINT64)
+                return false;
+        *ret = (gint64)value;
+        return true;
+}
+
+static bool quantity_parse(const char *text, int scale, gint64 *ret)
+{
+        Quantity quantity = { 0 };
+
+        return text && take_digits(&text, &quantity) && take_unit(text, &quantity) &&
+               to_integer(quantity, scale, ret);
+}
+
+bool cpu_parse(const char *what, const char *text, gint64 *ret_milli, GError **error)
+{
+        if (quantity_parse(text, 3, ret_milli))
+                return true;
+        return err_set(error, ERR_INVALID, "%s: '%.64s' is not a number of cores such as 2, 1.5 or 500m",
+                       what, text ? text : "");
+}
+
+bool memory_parse(const char *what, const char *text, gint64 *ret_bytes, GError **error)
+{
+        if (quantity_parse(text, 0, ret_bytes))
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "%s: '%.64s' is not an amount of memory such as 512Mi, 4Gi or 1000000", what,
+                       text ? text : "");
+}
+
+char *cpu_format(gint64 milli)
+{
+        if (milli % 1000 == 0)
+                return g_strdup_printf("%" G_GINT64_FORMAT, milli / 1000);
+        return g_strdup_printf("%" G_GINT64_FORMAT "m", milli);
+}
+
+char *memory_format(gint64 bytes)
+{
+        static const char *const binary[] = { "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" };
+        int unit = -1;
+
+        while (bytes && bytes % 1024 == 0 && unit < (int)G_N_ELEMENTS(binary) - 1) {
+                bytes /= 1024;
+                unit++;
+        }
+        return g_strdup_printf("%" G_GINT64_FORMAT "%s", bytes, unit < 0 ? "" : binary[unit]);
+}
+
+static bool add(gint64 *sum, gint64 each, gint64 n)
+{
+        gint64 product;
+
+        return !__builtin_mul_overflow(each, n, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+bool resources_add(Resources *sum, const Resources *r, gint64 n)
+{
+        Resources result = *sum;
+
+        if (!add(&result.cpu_milli, r->cpu_milli, n) || !add(&result.memory, r->memory, n) ||
+            !add(&result.gpus, r->gpus, n))
+                return false;
+        *sum = result;
+        return true;
+}
+
+void resources_subtract(Resources *sum, const Resources *r)
+{
+        sum->cpu_milli -= r->cpu_milli;
+        sum->memory -= r->memory;
+        sum->gpus -= r->gpus;
+}
+
+bool resources_fit(const Resources *want, const Resources *have)
+{
+        return want->cpu_milli <= have->cpu_milli && want->memory <= have->memory && want->gpus <= have->gpus;
+}

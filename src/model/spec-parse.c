@@ -1,0 +1,572 @@
+/* A specification from JSON, checked completely (see spec.h): every member is bounded before it is copied,
+ * and a message names the place as "roles[1].replicas".
+ *
+ * What always holds: a Spec that came out of here has 1..SPEC_ROLES_MAX roles of its framework, each once, a
+ * command for every member, and counts and sizes inside the limits of spec.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/number.h"
+#include "model/framework.h"
+#include "model/spec-block.h"
+#include "model/spec.h"
+
+enum {
+        IMAGE_MAX = 255,        /* as registries have it */
+        PACKAGE_NAME_MAX = 255, /* one name in a directory */
+        HASH_HEX_LEN = 64,
+        GPUS_MAX = 1024,
+        RETRIES_MAX = 1000,
+        DAY_MS = 24 * 3600 * 1000,
+};
+
+/* What is being put together; its strings are borrowed from the JSON, its lists owned by `lists`. */
+typedef struct {
+        Spec spec;
+        Role roles[SPEC_ROLES_MAX];
+        GPtrArray *lists; /* of char **, g_strfreev */
+        bool gpu_said, gpu_value;
+} Draft;
+
+static char **own(Draft *draft, GPtrArray *list)
+{
+        char **words;
+
+        g_ptr_array_add(list, NULL);
+        words = (char **)g_ptr_array_free(list, FALSE);
+        g_ptr_array_add(draft->lists, words);
+        return words;
+}
+
+static bool is_given(const json_t *object, const char *name)
+{
+        const json_t *value = json_object_get(object, name);
+
+        return value && !json_is_null(value);
+}
+
+/* ---- commands ---- */
+
+static bool check_argument(const char *where, size_t i, const json_t *item, GError **error)
+{
+        if (!json_is_string(item))
+                return err_set(error, ERR_INVALID, "%scommand[%zu] must be a string", where, i);
+        if (json_string_length(item) >= SPEC_TEXT_MAX)
+                return err_set(error, ERR_INVALID, "%scommand[%zu] is longer than %d bytes", where, i,
+                               SPEC_TEXT_MAX - 1);
+        return true;
+}
+
+static bool take_words(Draft *draft, const json_t *array, const char *where, char ***ret, GError **error)
+{
+        g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+        const json_t *item;
+        size_t i;
+
+        if (json_array_size(array) == 0)
+                return err_set(error, ERR_INVALID, "%scommand is empty\nGive the program and its arguments.",
+                               where);
+        if (json_array_size(array) > SPEC_ARGV_MAX)
+                return err_set(error, ERR_INVALID, "%scommand has more than %d items", where, SPEC_ARGV_MAX);
+        json_array_foreach(array, i, item)
+        {
+                if (!check_argument(where, i, item, error))
+                        return false;
+                g_ptr_array_add(words, g_strdup(json_string_value(item)));
+        }
+        if (!*(const char *)words->pdata[0])
+                return err_set(error, ERR_INVALID, "%scommand[0] is empty\nIt names the program.", where);
+        *ret = own(draft, g_steal_pointer(&words));
+        return true;
+}
+
+static bool take_command(Draft *draft, const json_t *object, const char *where, char ***ret, GError **error)
+{
+        const json_t *value = json_object_get(object, "command");
+        GPtrArray *words;
+
+        if (!is_given(object, "command"))
+                return true;
+        if (json_is_array(value))
+                return take_words(draft, value, where, ret, error);
+        if (!json_is_string(value))
+                return err_set(error, ERR_INVALID, "%scommand must be a string or a list of strings", where);
+        if (json_string_length(value) >= SPEC_TEXT_MAX)
+                return err_set(error, ERR_INVALID, "%scommand is longer than %d bytes", where,
+                               SPEC_TEXT_MAX - 1);
+        if (strspn(json_string_value(value), " \t\r\n") == json_string_length(value))
+                return err_set(error, ERR_INVALID, "%scommand is empty\nGive the program and its arguments.",
+                               where);
+        words = g_ptr_array_new_with_free_func(g_free);
+        g_ptr_array_add(words, g_strdup("sh"));
+        g_ptr_array_add(words, g_strdup("-c"));
+        g_ptr_array_add(words, g_strdup(json_string_value(value)));
+        *ret = own(draft, words);
+        return true;
+}
+
+/* ---- variables ---- */
+
+static bool env_name_is_valid(const char *name, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                if (!(g_ascii_isalpha(name[i]) || name[i] == '_' || (i > 0 && g_ascii_isdigit(name[i]))))
+                        return false;
+        return len > 0;
+}
+
+/* Adds "K=V"; a name that is there already gets the new value at its old place. */
+static bool add_env(GPtrArray *list, const char *where, const char *name, size_t len, const char *value,
+                    GError **error)
+{
+        g_autofree char *shown = NULL;
+        char *pair;
+
+        if (!env_name_is_valid(name, len)) {
+                g_autofree char *raw = g_strndup(name, MIN(len, 64));
+
+                shown = g_strescape(raw, NULL);
+                return err_set(
+                        error, ERR_INVALID,
+                        "%senv: '%s' is not a variable's name: a letter or '_', then letters, digits and '_'",
+                        where, shown);
+        }
+        if (len + 1 + strlen(value) >= SPEC_TEXT_MAX)
+                return err_set(error, ERR_INVALID, "%senv: '%.64s' and its value are longer than %d bytes",
+                               where, name, SPEC_TEXT_MAX - 1);
+        pair = g_strdup_printf("%.*s=%s", (int)len, name, value);
+        for (guint i = 0; i < list->len; i++) {
+                if (strncmp(list->pdata[i], pair, len + 1) != 0)
+                        continue;
+                g_free(list->pdata[i]);
+                list->pdata[i] = pair;
+                return true;
+        }
+        g_ptr_array_add(list, pair);
+        return true;
+}
+
+static char *env_value(const json_t *value)
+{
+        if (json_is_string(value))
+                return g_strdup(json_string_value(value));
+        return json_is_number(value) || json_is_boolean(value) ? json_format(value) : NULL;
+}
+
+static bool take_env_object(GPtrArray *list, const json_t *object, const char *where, GError **error)
+{
+        const char *name;
+        json_t *item;
+
+        json_object_foreach((json_t *)object, name, item)
+        {
+                g_autofree char *value = env_value(item);
+
+                if (!value)
+                        return err_set(error, ERR_INVALID,
+                                       "%senv: the value of '%.64s' must be text, a number, true or false",
+                                       where, name);
+                if (!add_env(list, where, name, strlen(name), value, error))
+                        return false;
+        }
+        return true;
+}
+
+static bool take_env_list(GPtrArray *list, const json_t *array, const char *where, GError **error)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(array, i, item)
+        {
+                const char *pair = json_string_value(item), *equals = pair ? strchr(pair, '=') : NULL;
+
+                if (!equals)
+                        return err_set(error, ERR_INVALID, "%senv[%zu]: '%.64s' is not NAME=VALUE", where, i,
+                                       pair ? pair : "");
+                if (!add_env(list, where, pair, (size_t)(equals - pair), equals + 1, error))
+                        return false;
+        }
+        return true;
+}
+
+static bool take_env(Draft *draft, const json_t *object, const char *where, char ***ret, GError **error)
+{
+        const json_t *value = json_object_get(object, "env");
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+
+        if (!is_given(object, "env"))
+                return true;
+        if (!json_is_object(value) && !json_is_array(value))
+                return err_set(error, ERR_INVALID, "%senv must be an object or a list of NAME=VALUE", where);
+        if (json_object_size(value) > SPEC_ENV_MAX || json_array_size(value) > SPEC_ENV_MAX)
+                return err_set(error, ERR_INVALID, "%senv has more than %d variables", where, SPEC_ENV_MAX);
+        if (!(json_is_object(value) ? take_env_object : take_env_list)(list, value, where, error))
+                return false;
+        if (list->len)
+                *ret = own(draft, g_steal_pointer(&list));
+        return true;
+}
+
+/* ---- amounts and times ---- */
+
+typedef bool (*QuantityFunc)(const char *what, const char *text, gint64 *ret, GError **error);
+
+/* Text or a bare number. */
+static bool take_quantity(const json_t *object, const char *where, const char *name, QuantityFunc parse,
+                          gint64 *ret, GError **error)
+{
+        const json_t *value = json_object_get(object, name);
+        g_autofree char *what = NULL, *number = NULL;
+
+        if (!is_given(object, name))
+                return true;
+        what = g_strconcat(where, name, NULL);
+        if (json_is_number(value))
+                number = json_format(value);
+        else if (!json_is_string(value))
+                return err_set(error, ERR_INVALID, "%s must be text or a number", what);
+        return parse(what, number ? number : json_string_value(value), ret, error);
+}
+
+/* Seconds as a number, or text such as "90s", "2h"; at most `max` ms. */
+static bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *ret, GError **error)
+{
+        const json_t *value = json_object_get(object, name);
+        g_autofree char *shown = is_given(object, name) ? json_format(value) : NULL;
+        gint64 ms = 0;
+
+        if (!shown)
+                return true;
+        if (json_is_string(value)) {
+                if (!duration_parse(name, json_string_value(value), &ms, error))
+                        return false;
+        } else if (json_is_number(value) && json_number_value(value) >= 0 &&
+                   json_number_value(value) < 1e12) {
+                ms = (gint64)ceil(json_number_value(value) * 1000);
+        } else {
+                return err_set(error, ERR_INVALID, "%s: '%.40s' is not a duration such as 90s, 15m, 2h or 1d",
+                               name, shown);
+        }
+        if (ms > max)
+                return err_set(error, ERR_INVALID, "%s: '%.40s' is longer than %d days", name, shown,
+                               (int)(max / DAY_MS));
+        *ret = ms;
+        return true;
+}
+
+static bool take_times(Draft *draft, const json_t *object, GError **error)
+{
+        Spec *spec = &draft->spec;
+        gint64 retries = 0;
+
+        spec->grace_ms = 30000;
+        spec->backoff_ms = 1000;
+        if (!take_duration(object, "time_limit", (gint64)3650 * DAY_MS, &spec->time_limit_ms, error) ||
+            !take_duration(object, "grace", DAY_MS, &spec->grace_ms, error) ||
+            !take_duration(object, "backoff", DAY_MS, &spec->backoff_ms, error) ||
+            !json_get_int(object, "", "retries", 0, RETRIES_MAX, &retries, error))
+                return false;
+        spec->retries = (int)retries;
+        return true;
+}
+
+/* ---- words ---- */
+
+/* One of two words; absent: the first. */
+static bool take_choice(const json_t *object, const char *name, const char *first, const char *second,
+                        bool *ret_first, GError **error)
+{
+        const char *word = first;
+
+        if (!json_get_string(object, "", name, 1000, &word, error))
+                return false;
+        if (strcmp(word, first) != 0 && strcmp(word, second) != 0)
+                return err_set(error, ERR_INVALID, "%s: '%.40s' is not one of %s, %s", name, word, first,
+                               second);
+        *ret_first = strcmp(word, first) == 0;
+        return true;
+}
+
+static bool check_image(const char *image, GError **error)
+{
+        g_autofree char *shown = g_strescape(image, NULL);
+
+        if (*image && g_ascii_isalnum(*image) &&
+            !image[strspn(image, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@+-")])
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "image: '%.80s' is not an image reference such as paddlepaddle/paddle:2.6.2", shown);
+}
+
+static bool check_package(const Spec *spec, GError **error)
+{
+        const char *name = spec->package_name;
+
+        if (spec->package && (strlen(spec->package) != HASH_HEX_LEN ||
+                              strspn(spec->package, "0123456789abcdef") != HASH_HEX_LEN))
+                return err_set(error, ERR_INVALID,
+                               "package: '%.80s' is not a content hash of %d hexadecimal digits",
+                               spec->package, HASH_HEX_LEN);
+        if (!name)
+                return true;
+        if (!spec->package)
+                return err_set(error, ERR_INVALID, "package_name: '%.80s' is given without a package", name);
+        for (const char *at = name; *at; at++)
+                if (g_ascii_iscntrl(*at) || *at == '/' || *at == ':')
+                        name = "";
+        if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+                g_autofree char *shown = g_strescape(spec->package_name, NULL);
+
+                return err_set(error, ERR_INVALID, "package_name: '%.80s' is not the name of a directory",
+                               shown);
+        }
+        return true;
+}
+
+/* What they point to is the storage's business; here only that they are paths at all. */
+static bool check_path(const char *what, const char *path, GError **error)
+{
+        g_autofree char *normal = path ? pfs_path_normal(path, "-", "-", error) : NULL;
+
+        return !path || normal ? true : err_prefix(error, "%s: ", what);
+}
+
+static bool take_texts(Draft *draft, const json_t *object, GError **error)
+{
+        Spec *spec = &draft->spec;
+        const struct {
+                const char *name;
+                gsize max;
+                char **field;
+        } texts[] = {
+                { "name", SPEC_TEXT_MAX, &spec->name },
+                { "image", IMAGE_MAX, &spec->image },
+                { "package", SPEC_TEXT_MAX, &spec->package },
+                { "package_name", PACKAGE_NAME_MAX, &spec->package_name },
+                { "requirements", SPEC_TEXT_MAX, &spec->requirements },
+                { "input", SPEC_PATH_MAX, &spec->input },
+                { "output", SPEC_PATH_MAX, &spec->output },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+                if (!json_get_string(object, "", texts[i].name, texts[i].max, (const char **)texts[i].field,
+                                     error))
+                        return false;
+        return (!spec->name || name_check("name", spec->name, error)) &&
+               (!spec->image || check_image(spec->image, error)) && check_package(spec, error) &&
+               check_path("input", spec->input, error) && check_path("output", spec->output, error);
+}
+
+/* ---- roles ---- */
+
+static const char *const role_fields[] = {
+        "name", "replicas", "cpu", "memory", "gpus", "env", "command", NULL
+};
+
+/* What a role is called before its framework is known. */
+typedef struct {
+        const char *name;
+        gint64 replicas;
+} RoleHead;
+
+static bool take_head(const json_t *object, size_t i, RoleHead *ret, GError **error)
+{
+        g_autofree char *where = g_strdup_printf("roles[%zu].", i);
+
+        *ret = (RoleHead){ .replicas = 1 };
+        if (!json_is_object(object))
+                return err_set(error, ERR_INVALID, "roles[%zu] must be an object", i);
+        if (!json_only(object, where, role_fields, error) ||
+            !json_get_string(object, where, "name", SPEC_NAME_MAX, &ret->name, error) ||
+            !json_get_int(object, where, "replicas", 0, SPEC_REPLICAS_MAX, &ret->replicas, error))
+                return false;
+        if (!ret->name)
+                return err_set(error, ERR_INVALID, "%sname is missing", where);
+        return true;
+}
+
+static bool take_heads(const json_t *object, RoleHead *ret, int *ret_n, json_t **ret_array, GError **error)
+{
+        const json_t *item;
+        size_t i;
+
+        if (!json_get_array(object, "", "roles", SPEC_ROLES_MAX, ret_array, error))
+                return false;
+        if (*ret_array && json_array_size(*ret_array) == 0)
+                return err_set(error, ERR_INVALID, "roles is empty\nLeave it out for one process.");
+        json_array_foreach(*ret_array, i, item) if (!take_head(item, i, &ret[i], error)) return false;
+        *ret_n = (int)json_array_size(*ret_array);
+        return true;
+}
+
+static gint64 replicas_of(const RoleHead *heads, int n, const char *name, const char *alias)
+{
+        for (int i = 0; i < n; i++)
+                if (strcmp(heads[i].name, name) == 0 || (alias && strcmp(heads[i].name, alias) == 0))
+                        return heads[i].replicas;
+        return 0;
+}
+
+static bool take_framework(Draft *draft, const json_t *object, const RoleHead *heads, int n, GError **error)
+{
+        const char *name = NULL;
+        g_autofree char *known = framework_names();
+
+        if (!json_get_string(object, "", "framework", SPEC_TEXT_MAX, &name, error))
+                return false;
+        if (!name && replicas_of(heads, n, "pserver", NULL) > 0)
+                name = "paddle-ps";
+        else if (!name)
+                name = replicas_of(heads, n, "trainer", NULL) > 1 ? "paddle-collective" : "plain";
+        draft->spec.framework = framework_find(name);
+        if (!draft->spec.framework)
+                return err_set(error, ERR_INVALID, "framework: '%.64s' is not one of %s", name, known);
+        return true;
+}
+
+static bool refuse_role(const Framework *framework, const char *where, const char *name, GError **error)
+{
+        g_autoptr(GString) known = g_string_new(framework->roles[0].name);
+        g_autofree char *shown = g_strescape(name, NULL);
+
+        for (int i = 1; i < FRAMEWORK_ROLES_MAX && framework->roles[i].name; i++)
+                g_string_append_printf(known, ", %s", framework->roles[i].name);
+        return err_set(error, ERR_INVALID, "%sname: '%.80s' is not a role of %s, which has %s", where, shown,
+                       framework->name, known->str);
+}
+
+static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, GError **error)
+{
+        int i = draft->spec.n_roles;
+        g_autofree char *where = g_strdup_printf("roles[%d].", i);
+        const FrameworkRole *row = framework_role(draft->spec.framework, head->name);
+        Role *role = &draft->roles[i];
+
+        if (!row)
+                return refuse_role(draft->spec.framework, where, head->name, error);
+        for (int k = 0; k < i; k++)
+                if (draft->roles[k].name == row->name)
+                        return err_set(error, ERR_INVALID, "%sname: '%s' stands there twice", where,
+                                       head->name);
+        *role = (Role){ .name = row->name, .replicas = (int)head->replicas, .each = { .cpu_milli = -1 } };
+        draft->spec.n_roles++;
+        return take_quantity(object, where, "cpu", cpu_parse, &role->each.cpu_milli, error) &&
+               take_quantity(object, where, "memory", memory_parse, &role->each.memory, error) &&
+               json_get_int(object, where, "gpus", 0, GPUS_MAX, &role->each.gpus, error) &&
+               take_command(draft, object, where, &role->command, error) &&
+               take_env(draft, object, where, &role->env, error);
+}
+
+/* Without a list of roles a job is one process: of the framework's last role, the one that does the work. */
+static void single_role(Draft *draft)
+{
+        const FrameworkRole *row = draft->spec.framework->roles;
+
+        while (row[1].name)
+                row++;
+        draft->roles[0] = (Role){ .name = row->name, .replicas = 1, .each = { .cpu_milli = -1 } };
+        draft->spec.n_roles = 1;
+}
+
+static bool take_roles(Draft *draft, const json_t *object, GError **error)
+{
+        RoleHead heads[SPEC_ROLES_MAX];
+        json_t *array = NULL;
+        int n = 0;
+
+        if (!take_heads(object, heads, &n, &array, error) || !take_framework(draft, object, heads, n, error))
+                return false;
+        for (int i = 0; i < n; i++)
+                if (!take_role(draft, json_array_get(array, (size_t)i), &heads[i], error))
+                        return false;
+        if (!array)
+                single_role(draft);
+        return true;
+}
+
+/* ---- what must agree ---- */
+
+static bool check_commands(const Draft *draft, GError **error)
+{
+        for (int i = 0; !draft->spec.command && i < draft->spec.n_roles; i++)
+                if (!draft->roles[i].command)
+                        return err_set(error, ERR_INVALID,
+                                       "command is missing\nIt is a list such as [\"python\", \"train.py\"], "
+                                       "or text for sh.");
+        return true;
+}
+
+static bool check_gpus(Draft *draft, GError **error)
+{
+        gint64 gpus = 0;
+
+        for (int i = 0; i < draft->spec.n_roles; i++)
+                gpus += draft->roles[i].replicas * draft->roles[i].each.gpus;
+        if (draft->gpu_said && draft->gpu_value && gpus == 0)
+                return err_set(error, ERR_INVALID,
+                               "use_gpu is true, but no role asks for gpus\nGive a role \"gpus\": 1.");
+        if (draft->gpu_said && !draft->gpu_value && gpus > 0)
+                return err_set(error, ERR_INVALID,
+                               "use_gpu is false, but the roles ask for %" G_GINT64_FORMAT
+                               " gpus\nLeave out one of the two.",
+                               gpus);
+        draft->spec.use_gpu = gpus > 0;
+        return true;
+}
+
+/* The framework's own rule, and the sum of all members. It looks at roles as a finished Spec has them. */
+static bool check_counts(const Spec *spec, GError **error)
+{
+        Resources endless = { G_MAXINT64, G_MAXINT64, G_MAXINT64 }, sum;
+        int members = spec_members(spec);
+
+        if (members > SPEC_REPLICAS_MAX)
+                return err_set(error, ERR_INVALID, "roles: %d members in all are more than %d", members,
+                               SPEC_REPLICAS_MAX);
+        if (!spec->framework->check(spec, error))
+                return false;
+        if (!spec_wants(spec, &endless, &sum))
+                return err_set(error, ERR_INVALID, "roles: together they ask for more than can be counted");
+        return true;
+}
+
+static const char *const spec_fields[] = { "name",         "framework",  "command", "roles",
+                                           "env",          "image",      "package", "package_name",
+                                           "requirements", "input",      "output",  "retries",
+                                           "backoff",      "time_limit", "grace",   "on_lost",
+                                           "use_gpu",      "ready",      NULL };
+
+static bool take_all(Draft *draft, const json_t *object, GError **error)
+{
+        bool listens = true;
+
+        draft->gpu_said = is_given(object, "use_gpu");
+        if (!json_only(object, "", spec_fields, error) || !take_texts(draft, object, error) ||
+            !take_roles(draft, object, error) ||
+            !take_command(draft, object, "", &draft->spec.command, error) ||
+            !take_env(draft, object, "", &draft->spec.env, error) || !take_times(draft, object, error) ||
+            !take_choice(object, "on_lost", "retry", "fail", &draft->spec.restart_lost, error) ||
+            !take_choice(object, "ready", "listen", "declared", &listens, error) ||
+            !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error))
+                return false;
+        draft->spec.ready_declared = !listens;
+        return check_commands(draft, error) && check_gpus(draft, error);
+}
+
+Spec *spec_parse(const json_t *object, GError **error)
+{
+        g_autoptr(GPtrArray) lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
+        Draft draft = { .lists = lists };
+        g_autoptr(Spec) spec = NULL;
+
+        if (!json_is_object(object)) {
+                err_set(error, ERR_INVALID, "a specification must be a JSON object");
+                return NULL;
+        }
+        if (!take_all(&draft, object, error))
+                return NULL;
+        spec = spec_copy(&draft.spec, draft.roles);
+        return check_counts(spec, error) ? g_steal_pointer(&spec) : NULL;
+}

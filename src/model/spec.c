@@ -1,0 +1,214 @@
+/* Specifications (see spec.h): their memory, names, paths, and what they ask for. Reading is spec-parse.c,
+ * writing spec-format.c.
+ *
+ * A Spec is one block: the struct, its roles, the pointers of all lists, then all text; a queued job holds
+ * one for long, and ten thousand of them should cost little. Hence nothing in it is freed by itself, and
+ * nothing may be replaced. */
+#include "model/spec.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "model/framework.h"
+#include "model/spec-block.h"
+
+/* ---- one block ---- */
+
+/* Two passes over the same calls: the first, without memory, counts; the second copies. */
+typedef struct {
+        char **pointers; /* NULL in the first pass */
+        char *text;
+        gsize n_pointers, n_text;
+} Block;
+
+static char *keep_text(Block *block, const char *text)
+{
+        gsize len = text ? strlen(text) + 1 : 0;
+        char *copy = block->text + block->n_text;
+
+        if (!text)
+                return NULL;
+        block->n_text += len;
+        return block->pointers ? memcpy(copy, text, len) : NULL;
+}
+
+static char **keep_list(Block *block, char *const *list)
+{
+        gsize len = list ? g_strv_length((char **)list) : 0;
+        char **copy = block->pointers + block->n_pointers;
+
+        if (!list)
+                return NULL;
+        block->n_pointers += len + 1;
+        for (gsize i = 0; i < len; i++) {
+                char *text = keep_text(block, list[i]);
+
+                if (block->pointers)
+                        copy[i] = text;
+        }
+        if (block->pointers)
+                copy[len] = NULL;
+        return block->pointers ? copy : NULL;
+}
+
+/* `to` may be scrap memory in the counting pass. Names of roles belong to the framework's row. */
+static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *to, Role *to_roles)
+{
+        to->command = keep_list(block, draft->command);
+        to->env = keep_list(block, draft->env);
+        for (int i = 0; i < draft->n_roles; i++) {
+                to_roles[i] = roles[i];
+                to_roles[i].command = keep_list(block, roles[i].command);
+                to_roles[i].env = keep_list(block, roles[i].env);
+        }
+        to->name = keep_text(block, draft->name);
+        to->image = keep_text(block, draft->image);
+        to->package = keep_text(block, draft->package);
+        to->package_name = keep_text(block, draft->package_name);
+        to->requirements = keep_text(block, draft->requirements);
+        to->input = keep_text(block, draft->input);
+        to->output = keep_text(block, draft->output);
+}
+
+Spec *spec_copy(const Spec *draft, const Role *roles)
+{
+        gsize head = sizeof(Spec) + (gsize)draft->n_roles * sizeof(Role);
+        Block block = { 0 };
+        Role scrap_roles[SPEC_ROLES_MAX];
+        Spec scrap, *spec;
+
+        keep_all(&block, draft, roles, &scrap, scrap_roles);
+        spec = g_malloc(head + block.n_pointers * sizeof(char *) + block.n_text);
+        *spec = *draft;
+        block = (Block){ .pointers = (char **)((char *)spec + head),
+                         .text = (char *)spec + head + block.n_pointers * sizeof(char *) };
+        keep_all(&block, draft, roles, spec, spec->roles);
+        g_atomic_ref_count_init(&spec->refs);
+        return spec;
+}
+
+Spec *spec_ref(Spec *spec)
+{
+        g_atomic_ref_count_inc(&spec->refs);
+        return spec;
+}
+
+void spec_unref(Spec *spec)
+{
+        if (spec && g_atomic_ref_count_dec(&spec->refs))
+                g_free(spec);
+}
+
+/* ---- what it asks for ---- */
+
+int spec_members(const Spec *spec)
+{
+        int n = 0;
+
+        for (int i = 0; i < spec->n_roles; i++)
+                n += spec->roles[i].replicas;
+        return n;
+}
+
+static bool declares_cpu(const Spec *spec)
+{
+        for (int i = 0; i < spec->n_roles; i++)
+                if (spec->roles[i].replicas > 0 && spec->roles[i].each.cpu_milli >= 0)
+                        return true;
+        return false;
+}
+
+void spec_member_wants(const Spec *spec, int role, const Resources *total, Resources *ret)
+{
+        int members = spec_members(spec);
+
+        *ret = spec->roles[role].each;
+        if (ret->cpu_milli >= 0)
+                return;
+        ret->cpu_milli = 1000;
+        if (!declares_cpu(spec) && members > 0)
+                ret->cpu_milli = MIN(1000, total->cpu_milli / members);
+}
+
+bool spec_wants(const Spec *spec, const Resources *total, Resources *ret)
+{
+        Resources sum = { 0 };
+
+        for (int i = 0; i < spec->n_roles; i++) {
+                Resources each;
+
+                spec_member_wants(spec, i, total, &each);
+                if (!resources_add(&sum, &each, spec->roles[i].replicas))
+                        return false;
+        }
+        *ret = sum;
+        return true;
+}
+
+/* ---- names and paths ---- */
+
+bool name_is_valid(const char *name)
+{
+        size_t len = strlen(name);
+
+        return len >= 1 && len <= SPEC_NAME_MAX &&
+               len == strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") && name[0] != '-' &&
+               name[len - 1] != '-';
+}
+
+bool name_check(const char *what, const char *name, GError **error)
+{
+        g_autofree char *shown = NULL;
+
+        if (name_is_valid(name))
+                return true;
+        shown = g_strescape(name, NULL);
+        return err_set(error, ERR_INVALID,
+                       "%s: '%.80s' is not a name of 1 to %d characters a-z, 0-9 and '-' that begins and "
+                       "ends with a letter or "
+                       "digit",
+                       what, shown, SPEC_NAME_MAX);
+}
+
+static bool refuse_path(const char *path, const char *why, GError **error)
+{
+        g_autofree char *shown = g_strescape(path, NULL);
+
+        return err_set(error, ERR_INVALID, "path '%.200s' %s", shown, why);
+}
+
+static bool path_is_clean(const char *path, GError **error)
+{
+        if (!*path)
+                return err_set(error, ERR_INVALID, "the path is empty");
+        if (strlen(path) > SPEC_PATH_MAX)
+                return err_set(error, ERR_INVALID, "the path '%.40s...' is longer than %d bytes", path,
+                               SPEC_PATH_MAX);
+        if (!g_utf8_validate(path, -1, NULL))
+                return refuse_path(path, "is not UTF-8 text", error);
+        for (const char *at = path; *at; at++)
+                if (g_ascii_iscntrl(*at))
+                        return refuse_path(path, "contains a control character", error);
+        return true;
+}
+
+char *pfs_path_normal(const char *path, const char *dc, const char *user, GError **error)
+{
+        bool absolute = strcmp(path, "/pfs") == 0 || g_str_has_prefix(path, "/pfs/");
+        g_autofree char *home = absolute ? NULL : g_strdup_printf("/pfs/%s/home/%s", dc, user);
+        g_autoptr(GString) normal = g_string_new(home);
+        g_auto(GStrv) parts = NULL;
+
+        if (!path_is_clean(path, error))
+                return NULL;
+        parts = g_strsplit(path, "/", -1);
+        for (char **part = parts; *part; part++) {
+                if (strcmp(*part, "..") == 0) {
+                        refuse_path(path, "contains '..'", error);
+                        return NULL;
+                }
+                if (**part && strcmp(*part, ".") != 0)
+                        g_string_append_printf(normal, "/%s", *part);
+        }
+        return g_string_free(g_steal_pointer(&normal), FALSE);
+}
