@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,11 +73,11 @@ static bool load_symbols(void *library, Api *ret, GError **error)
 /* The library, once per process, for ever; NULL with an error that tells what to install. */
 static const Api *load(GError **error)
 {
-        static GMutex mutex;
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
         static Api api;
         static bool loaded;
 
-        g_mutex_lock(&mutex);
+        pthread_mutex_lock(&mutex);
         if (!loaded) {
                 void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 
@@ -88,7 +89,7 @@ static const Api *load(GError **error)
                 else
                         loaded = load_symbols(library, &api, error);
         }
-        g_mutex_unlock(&mutex);
+        pthread_mutex_unlock(&mutex);
         return loaded ? &api : NULL;
 }
 

@@ -43,7 +43,7 @@ HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *
         request->target = g_strdup(target);
         request->reply.fd = request->body_fd = -1;
         request->started_us = g_get_monotonic_time();
-        g_mutex_init(&request->mutex);
+        pthread_mutex_init(&request->mutex, NULL);
         make_id(request->id);
         return request;
 }
@@ -64,7 +64,7 @@ void reply_clear(Reply *reply)
 static void request_free(HttpRequest *request)
 {
         reply_clear(&request->reply);
-        g_mutex_clear(&request->mutex);
+        pthread_mutex_destroy(&request->mutex);
         g_free(request->target);
         url_path_clear(&request->path);
         if (request->query)
@@ -102,9 +102,9 @@ HttpRequest *http_request_ref(HttpRequest *request)
 
 static bool is_answered(HttpRequest *request)
 {
-        g_mutex_lock(&request->mutex);
+        pthread_mutex_lock(&request->mutex);
         bool answered = request->answered;
-        g_mutex_unlock(&request->mutex);
+        pthread_mutex_unlock(&request->mutex);
         return answered;
 }
 
@@ -164,7 +164,7 @@ const char *http_request_header(const HttpRequest *request, const char *name)
         HttpRequest *self = (HttpRequest *)request; /* the copy handed out is kept in it */
         char *copy = NULL;
 
-        g_mutex_lock(&self->mutex);
+        pthread_mutex_lock(&self->mutex);
         const char *value = self->connection ? self->ops->header(self, name) : NULL;
         if (value) {
                 copy = g_strdup(value);
@@ -172,7 +172,7 @@ const char *http_request_header(const HttpRequest *request, const char *name)
                         self->kept = g_ptr_array_new_with_free_func(g_free);
                 g_ptr_array_add(self->kept, copy);
         }
-        g_mutex_unlock(&self->mutex);
+        pthread_mutex_unlock(&self->mutex);
         return copy;
 }
 
@@ -237,9 +237,9 @@ static bool answer_locked(HttpRequest *request, Reply *reply)
 
 static void answer(HttpRequest *request, Reply *reply)
 {
-        g_mutex_lock(&request->mutex);
+        pthread_mutex_lock(&request->mutex);
         bool done = answer_locked(request, reply);
-        g_mutex_unlock(&request->mutex);
+        pthread_mutex_unlock(&request->mutex);
         if (!done)
                 reply_clear(reply);
 }
@@ -265,14 +265,14 @@ void http_reply_json(HttpRequest *request, int status, const json_t *value)
 
 void http_reply_header(HttpRequest *request, const char *name, const char *value)
 {
-        g_mutex_lock(&request->mutex);
+        pthread_mutex_lock(&request->mutex);
         if (!request->answered) {
                 if (!request->reply.headers)
                         request->reply.headers = g_ptr_array_new_with_free_func(g_free);
                 g_ptr_array_add(request->reply.headers, g_strdup(name));
                 g_ptr_array_add(request->reply.headers, g_strdelimit(g_strdup(value), "\r\n", ' '));
         }
-        g_mutex_unlock(&request->mutex);
+        pthread_mutex_unlock(&request->mutex);
 }
 
 /* What a client needs beside some statuses. */
@@ -401,10 +401,10 @@ HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream)
                         .stream = handle };
         g_autoptr(GError) error = NULL;
 
-        g_mutex_lock(&request->mutex);
+        pthread_mutex_lock(&request->mutex);
         bool done = !request->answered && request->ops->admit(request, handle, &error) &&
                     answer_locked(request, &reply);
-        g_mutex_unlock(&request->mutex);
+        pthread_mutex_unlock(&request->mutex);
         if (done)
                 return handle;
         if (error)

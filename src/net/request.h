@@ -9,6 +9,7 @@
 #pragma once
 
 #include <glib.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "net/route.h"
@@ -51,7 +52,7 @@ struct HttpRequest {
         gint refs, users;
         const RequestOps *ops;
         HttpServer *server; /* valid while the request is not answered */
-        GMutex mutex;
+        pthread_mutex_t mutex;
         void *connection; /* NULL once the connection is done with the request */
         bool answered, suspended;
         Reply reply;

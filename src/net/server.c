@@ -6,6 +6,7 @@
  * connection is alive then.
  * - Nothing is suspended once `stopping` is set: the sweep of http_server_free answers what was suspended
  * before.
+ * - Locks are pthread's, since ThreadSanitizer does not see GLib's, which are futexes.
  * - The library counts silence only, has no limit for bodies and divides its connection limit among its
  * workers, so deadlines, rates and limits are ours: `watch` looks at every connection some times a deadline
  * and shuts down the sockets that are too slow. */
@@ -18,6 +19,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,7 +64,7 @@ typedef struct {
         atomic_int phase;
         _Atomic gint64 since_ms; /* of the phase */
         _Atomic gint64 received; /* bytes of the body, in PHASE_BODY */
-        GMutex mutex;            /* guards request */
+        pthread_mutex_t mutex;   /* guards request */
         HttpRequest *request;
 } Conn;
 
@@ -83,15 +85,15 @@ struct HttpServer {
         ino_t socket_inode;
         GThread *watcher;
 
-        GMutex mutex; /* guards connections, lingering, stop */
-        GCond changed;
+        pthread_mutex_t mutex; /* guards connections, lingering, stop */
+        pthread_cond_t changed;
         GQueue connections;
         GArray *lingering;
         bool stop;
 
-        GMutex streams_mutex; /* guards streams, users */
-        GPtrArray *streams;   /* HttpStreamHandle */
-        GHashTable *users;    /* user -> number of streams */
+        pthread_mutex_t streams_mutex; /* guards streams, users */
+        GPtrArray *streams;            /* HttpStreamHandle */
+        GHashTable *users;             /* user -> number of streams */
 
         atomic_bool stopping;
         _Atomic gint64 active; /* requests whose line has come and that are not completed */
@@ -153,7 +155,7 @@ static bool admit_stream(HttpRequest *request, HttpStreamHandle *stream, GError 
         const char *user = stream_user(stream);
         bool ok = false;
 
-        g_mutex_lock(&server->streams_mutex);
+        pthread_mutex_lock(&server->streams_mutex);
         guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
         if (server->stopping) {
                 err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
@@ -170,7 +172,7 @@ static bool admit_stream(HttpRequest *request, HttpStreamHandle *stream, GError 
                 g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own + 1));
                 ok = true;
         }
-        g_mutex_unlock(&server->streams_mutex);
+        pthread_mutex_unlock(&server->streams_mutex);
         return ok;
 }
 
@@ -179,14 +181,14 @@ static void release_stream(HttpServer *server, HttpStreamHandle *stream)
 {
         const char *user = stream_user(stream);
 
-        g_mutex_lock(&server->streams_mutex);
+        pthread_mutex_lock(&server->streams_mutex);
         g_ptr_array_remove_fast(server->streams, stream);
         guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
         if (own > 1)
                 g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own - 1));
         else
                 g_hash_table_remove(server->users, user);
-        g_mutex_unlock(&server->streams_mutex);
+        pthread_mutex_unlock(&server->streams_mutex);
         stream_free(stream);
 }
 
@@ -324,10 +326,10 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
                    MSG_DONTWAIT | MSG_NOSIGNAL); /* at worst the client sees only the end */
         linger.fd = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
         if (linger.fd >= 0) {
-                g_mutex_lock(&server->mutex);
+                pthread_mutex_lock(&server->mutex);
                 g_array_append_val(server->lingering, linger);
-                g_cond_broadcast(&server->changed);
-                g_mutex_unlock(&server->mutex);
+                pthread_cond_broadcast(&server->changed);
+                pthread_mutex_unlock(&server->mutex);
         }
         request->stage = STAGE_SENT;
         return MHD_NO;
@@ -551,13 +553,13 @@ static enum MHD_Result send_or_wait(HttpRequest *request, Conn *conn)
 {
         bool stopping = false;
 
-        g_mutex_lock(&request->mutex);
+        pthread_mutex_lock(&request->mutex);
         bool answered = request->answered;
         if (!answered && !(stopping = conn->server->stopping)) {
                 request->suspended = true;
                 suspend_connection(request->connection);
         }
-        g_mutex_unlock(&request->mutex);
+        pthread_mutex_unlock(&request->mutex);
         if (stopping) {
                 GError *error = NULL;
 
@@ -622,9 +624,9 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
         conn->since_ms = request->started_us / 1000;
         int idle = PHASE_IDLE;
         (void)atomic_compare_exchange_strong(&conn->phase, &idle, PHASE_HEADER); /* else it is cut already */
-        g_mutex_lock(&conn->mutex);
+        pthread_mutex_lock(&conn->mutex);
         conn->request = request;
-        g_mutex_unlock(&conn->mutex);
+        pthread_mutex_unlock(&conn->mutex);
         return request;
 }
 
@@ -656,11 +658,11 @@ static void request_detach(HttpRequest *request)
 {
         HttpServer *server = request->server;
 
-        g_mutex_lock(&request->mutex);
+        pthread_mutex_lock(&request->mutex);
         request->connection = NULL;
         request->answered = true; /* nobody is there to answer to */
         HttpStreamHandle *unread = g_steal_pointer(&request->reply.stream);
-        g_mutex_unlock(&request->mutex);
+        pthread_mutex_unlock(&request->mutex);
         if (unread)
                 release_stream(server, unread);
         release_body(request);
@@ -679,9 +681,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         if (!request)
                 return;
         *context = NULL;
-        g_mutex_lock(&conn->mutex);
+        pthread_mutex_lock(&conn->mutex);
         conn->request = NULL;
-        g_mutex_unlock(&conn->mutex);
+        pthread_mutex_unlock(&conn->mutex);
         if (request->stage != STAGE_HEADER)
                 count_request(server, request, now_us);
         request_detach(request);
@@ -691,9 +693,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         if (conn->phase != PHASE_CUT)
                 conn->phase = PHASE_IDLE;
         if (--server->active == 0 && server->stopping) {
-                g_mutex_lock(&server->mutex);
-                g_cond_broadcast(&server->changed);
-                g_mutex_unlock(&server->mutex);
+                pthread_mutex_lock(&server->mutex);
+                pthread_cond_broadcast(&server->changed);
+                pthread_mutex_unlock(&server->mutex);
         }
 }
 
@@ -732,12 +734,12 @@ static void conn_open(HttpServer *server, struct MHD_Connection *connection, voi
         conn->link.data = conn;
         conn->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->since_ms = clock_monotonic_ms();
-        g_mutex_init(&conn->mutex);
+        pthread_mutex_init(&conn->mutex, NULL);
         describe_peer(conn);
         conn->over = server->connected++ >= server->config.max_connections;
-        g_mutex_lock(&server->mutex);
+        pthread_mutex_lock(&server->mutex);
         g_queue_push_tail_link(&server->connections, &conn->link);
-        g_mutex_unlock(&server->mutex);
+        pthread_mutex_unlock(&server->mutex);
         *socket_context = conn;
 }
 
@@ -747,11 +749,11 @@ static void conn_close(HttpServer *server, void **socket_context)
 {
         Conn *conn = *socket_context;
 
-        g_mutex_lock(&server->mutex);
+        pthread_mutex_lock(&server->mutex);
         g_queue_unlink(&server->connections, &conn->link);
-        g_mutex_unlock(&server->mutex);
+        pthread_mutex_unlock(&server->mutex);
         server->connected--;
-        g_mutex_clear(&conn->mutex);
+        pthread_mutex_destroy(&conn->mutex);
         g_free(conn);
         *socket_context = NULL;
 }
@@ -859,7 +861,7 @@ static void watch_lingering(HttpServer *server, gint64 now)
 
 static void watch_streams(HttpServer *server, gint64 now)
 {
-        g_mutex_lock(&server->streams_mutex);
+        pthread_mutex_lock(&server->streams_mutex);
         for (guint i = 0; i < server->streams->len; i++) {
                 HttpStreamHandle *stream = server->streams->pdata[i];
 
@@ -868,7 +870,26 @@ static void watch_streams(HttpServer *server, gint64 now)
                 else
                         stream_look_after(stream, now - server->config.heartbeat_ms);
         }
-        g_mutex_unlock(&server->streams_mutex);
+        pthread_mutex_unlock(&server->streams_mutex);
+}
+
+static void init_cond(pthread_cond_t *cond)
+{
+        pthread_condattr_t monotonic;
+
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(cond, &monotonic);
+        pthread_condattr_destroy(&monotonic);
+}
+
+/* Waits for a change; false at `until_us` of the monotonic clock. */
+static bool wait_changed(HttpServer *server, gint64 until_us)
+{
+        struct timespec until = { .tv_sec = until_us / G_USEC_PER_SEC,
+                                  .tv_nsec = until_us % G_USEC_PER_SEC * 1000 };
+
+        return pthread_cond_timedwait(&server->changed, &server->mutex, &until) == 0;
 }
 
 static gpointer watch(gpointer data)
@@ -879,20 +900,19 @@ static gpointer watch(gpointer data)
                                     4,
                             10, 1000);
 
-        g_mutex_lock(&server->mutex);
+        pthread_mutex_lock(&server->mutex);
         while (!server->stop) {
                 gint64 wait_ms = server->lingering->len ? MIN(step, LINGER_STEP_MS) : step;
 
-                (void)g_cond_wait_until(&server->changed, &server->mutex,
-                                        g_get_monotonic_time() + wait_ms * 1000);
+                (void)wait_changed(server, g_get_monotonic_time() + wait_ms * 1000);
                 gint64 now = clock_monotonic_ms();
                 watch_connections(server, now);
                 watch_lingering(server, now);
-                g_mutex_unlock(&server->mutex);
+                pthread_mutex_unlock(&server->mutex);
                 watch_streams(server, now);
-                g_mutex_lock(&server->mutex);
+                pthread_mutex_lock(&server->mutex);
         }
-        g_mutex_unlock(&server->mutex);
+        pthread_mutex_unlock(&server->mutex);
         return NULL;
 }
 
@@ -1073,9 +1093,9 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->streams = g_ptr_array_new();
         server->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_queue_init(&server->connections);
-        g_mutex_init(&server->mutex);
-        g_mutex_init(&server->streams_mutex);
-        g_cond_init(&server->changed);
+        pthread_mutex_init(&server->mutex, NULL);
+        pthread_mutex_init(&server->streams_mutex, NULL);
+        init_cond(&server->changed);
         server->routes = route_table_new(routes, error);
         if (!server->routes || !start(server, config->listen, error))
                 return NULL;
@@ -1098,24 +1118,24 @@ static void answer_waiting(HttpServer *server)
 {
         g_autoptr(GPtrArray) waiting = g_ptr_array_new();
 
-        g_mutex_lock(&server->mutex);
+        pthread_mutex_lock(&server->mutex);
         for (GList *link = server->connections.head; link; link = link->next) {
                 Conn *conn = link->data;
 
-                g_mutex_lock(&conn->mutex);
+                pthread_mutex_lock(&conn->mutex);
                 if (conn->request) {
                         request_ref_memory(conn->request);
                         g_ptr_array_add(waiting, conn->request);
                 }
-                g_mutex_unlock(&conn->mutex);
+                pthread_mutex_unlock(&conn->mutex);
         }
-        g_mutex_unlock(&server->mutex);
+        pthread_mutex_unlock(&server->mutex);
         for (guint i = 0; i < waiting->len; i++) {
                 HttpRequest *request = waiting->pdata[i];
 
-                g_mutex_lock(&request->mutex);
+                pthread_mutex_lock(&request->mutex);
                 bool suspended = request->suspended;
-                g_mutex_unlock(&request->mutex);
+                pthread_mutex_unlock(&request->mutex);
                 if (suspended) {
                         GError *error = NULL;
 
@@ -1128,30 +1148,30 @@ static void answer_waiting(HttpServer *server)
 
 static void finish_streams(HttpServer *server)
 {
-        g_mutex_lock(&server->streams_mutex);
+        pthread_mutex_lock(&server->streams_mutex);
         for (guint i = 0; i < server->streams->len; i++)
                 stream_finish(server->streams->pdata[i]);
-        g_mutex_unlock(&server->streams_mutex);
+        pthread_mutex_unlock(&server->streams_mutex);
 }
 
 static void wait_for_requests(HttpServer *server)
 {
         gint64 until = g_get_monotonic_time() + STOP_MS * 1000;
 
-        g_mutex_lock(&server->mutex);
-        while (server->active > 0 && g_cond_wait_until(&server->changed, &server->mutex, until))
+        pthread_mutex_lock(&server->mutex);
+        while (server->active > 0 && wait_changed(server, until))
                 ;
-        g_mutex_unlock(&server->mutex);
+        pthread_mutex_unlock(&server->mutex);
 }
 
 static void stop_watcher(HttpServer *server)
 {
         if (!server->watcher)
                 return;
-        g_mutex_lock(&server->mutex);
+        pthread_mutex_lock(&server->mutex);
         server->stop = true;
-        g_cond_broadcast(&server->changed);
-        g_mutex_unlock(&server->mutex);
+        pthread_cond_broadcast(&server->changed);
+        pthread_mutex_unlock(&server->mutex);
         g_thread_join(server->watcher);
 }
 
@@ -1172,9 +1192,9 @@ static void free_parts(HttpServer *server)
         g_ptr_array_unref(server->streams);
         g_hash_table_unref(server->users);
         route_table_free(server->routes);
-        g_mutex_clear(&server->mutex);
-        g_mutex_clear(&server->streams_mutex);
-        g_cond_clear(&server->changed);
+        pthread_mutex_destroy(&server->mutex);
+        pthread_mutex_destroy(&server->streams_mutex);
+        pthread_cond_destroy(&server->changed);
         g_free(server->temp_dir);
         g_free(server->socket_path);
         g_free(server);
@@ -1206,9 +1226,9 @@ int http_server_port(HttpServer *server)
 
 void http_server_metrics(HttpServer *server, HttpMetrics *ret)
 {
-        g_mutex_lock(&server->streams_mutex);
+        pthread_mutex_lock(&server->streams_mutex);
         gint64 streams = server->streams->len;
-        g_mutex_unlock(&server->streams_mutex);
+        pthread_mutex_unlock(&server->streams_mutex);
 
         *ret = (HttpMetrics){ .requests = server->requests,
                               .errors_4xx = server->errors_4xx,

@@ -11,6 +11,7 @@
  * same mutex. */
 #include "net/request.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -29,7 +30,7 @@ struct HttpStreamHandle {
         gsize taken; /* of out */
         bool ended;  /* pull said so; out may still hold bytes */
 
-        GMutex mutex; /* guards what follows */
+        pthread_mutex_t mutex; /* guards what follows */
         void *connection;
         const StreamOps *ops;
         bool suspended, woken, beat, finish, gone;
@@ -46,7 +47,7 @@ HttpStreamHandle *stream_new(const HttpStream *stream, const char *user)
         handle->heartbeat = g_strdup(stream->heartbeat);
         handle->born_ms = handle->sent_ms = clock_monotonic_ms();
         handle->out = g_string_new(NULL);
-        g_mutex_init(&handle->mutex);
+        pthread_mutex_init(&handle->mutex, NULL);
         return handle;
 }
 
@@ -55,9 +56,9 @@ void stream_free(HttpStreamHandle *stream)
         if (stream->owner.close)
                 stream->owner.close(stream->owner.arg);
         /* A wake that its owner began before `close` took effect may still be on its way out of the mutex. */
-        g_mutex_lock(&stream->mutex);
-        g_mutex_unlock(&stream->mutex);
-        g_mutex_clear(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
+        pthread_mutex_destroy(&stream->mutex);
         g_string_free(stream->out, TRUE);
         g_free(stream->type);
         g_free(stream->user);
@@ -82,10 +83,10 @@ gint64 stream_born_ms(const HttpStreamHandle *stream)
 
 void stream_attach(HttpStreamHandle *stream, void *connection, const StreamOps *ops)
 {
-        g_mutex_lock(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
         stream->connection = connection;
         stream->ops = ops;
-        g_mutex_unlock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
 }
 
 /* With the mutex held. */
@@ -100,29 +101,29 @@ static void wake(HttpStreamHandle *stream)
 
 void http_stream_wake(HttpStreamHandle *handle)
 {
-        g_mutex_lock(&handle->mutex);
+        pthread_mutex_lock(&handle->mutex);
         wake(handle);
-        g_mutex_unlock(&handle->mutex);
+        pthread_mutex_unlock(&handle->mutex);
 }
 
 void stream_finish(HttpStreamHandle *stream)
 {
-        g_mutex_lock(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
         stream->finish = true;
         wake(stream);
-        g_mutex_unlock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
 }
 
 void stream_look_after(HttpStreamHandle *stream, gint64 since_ms)
 {
-        g_mutex_lock(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
         if (stream->suspended && stream->sent_ms <= since_ms) {
                 stream->gone = stream->ops->is_left(stream->connection);
                 stream->beat = stream->heartbeat != NULL;
                 if (stream->gone || stream->beat)
                         wake(stream);
         }
-        g_mutex_unlock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
 }
 
 static gsize take(HttpStreamHandle *stream, char *buf, gsize max)
@@ -141,9 +142,9 @@ static gsize take(HttpStreamHandle *stream, char *buf, gsize max)
                         stream->out = g_string_new(NULL);
                 }
         }
-        g_mutex_lock(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
         stream->sent_ms = clock_monotonic_ms();
-        g_mutex_unlock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
         return len;
 }
 
@@ -151,10 +152,10 @@ static gsize take(HttpStreamHandle *stream, char *buf, gsize max)
  * pull. */
 static gssize check(HttpStreamHandle *stream)
 {
-        g_mutex_lock(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
         gssize end = stream->gone ? STREAM_READ_GONE : stream->ended || stream->finish ? STREAM_READ_END : 0;
         stream->woken = false;
-        g_mutex_unlock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
         return end;
 }
 
@@ -163,7 +164,7 @@ static bool rest(HttpStreamHandle *stream)
 {
         bool quiet;
 
-        g_mutex_lock(&stream->mutex);
+        pthread_mutex_lock(&stream->mutex);
         if (stream->beat)
                 g_string_append(stream->out, stream->heartbeat);
         quiet = !stream->beat && !stream->woken;
@@ -172,7 +173,7 @@ static bool rest(HttpStreamHandle *stream)
                 stream->suspended = true;
                 stream->ops->suspend(stream->connection);
         }
-        g_mutex_unlock(&stream->mutex);
+        pthread_mutex_unlock(&stream->mutex);
         return quiet;
 }
 

@@ -10,8 +10,8 @@ typedef struct {
         HttpServer *server;
         int port;
         char *dir, *socket_path;
-        GAsyncQueue *deferred; /* HttpRequest */
-        char *last_file;       /* the path of the last HTTP_BODY_FILE */
+        Channel deferred; /* HttpRequest */
+        char *last_file;  /* the path of the last HTTP_BODY_FILE */
 } Fixture;
 
 /* ---- Handlers ---- */
@@ -106,7 +106,7 @@ static void defer(HttpRequest *request, void *arg)
 {
         Fixture *fixture = arg;
 
-        g_async_queue_push(fixture->deferred, http_request_ref(request));
+        channel_push(&fixture->deferred, http_request_ref(request));
 }
 
 static void forget(HttpRequest *request, void *arg)
@@ -178,7 +178,7 @@ static void set_up(Fixture *fixture, const HttpServerConfig *config)
 
         fixture->dir = g_dir_make_tmp("net-XXXXXX", NULL);
         fixture->socket_path = g_build_filename(fixture->dir, "s.sock", NULL);
-        fixture->deferred = g_async_queue_new();
+        channel_init(&fixture->deferred);
         path = g_build_filename(fixture->dir, "digits", NULL);
         for (int i = 0; i < 30; i++)
                 g_string_append_printf(text, "%010d", i);
@@ -198,7 +198,7 @@ static void tear_down(Fixture *fixture)
         http_server_free(fixture->server);
         g_assert_false(g_file_test(fixture->socket_path, G_FILE_TEST_EXISTS));
         g_assert_true(file_remove_tree(fixture->dir, NULL));
-        g_async_queue_unref(fixture->deferred);
+        channel_clear(&fixture->deferred);
         g_free(fixture->socket_path);
         g_free(fixture->last_file);
         g_free(fixture->dir);
@@ -626,10 +626,10 @@ static void test_listen_errors(void)
 
 static gpointer answer_all(gpointer data)
 {
-        GAsyncQueue *queue = data;
+        Channel *queue = data;
 
         for (;;) {
-                HttpRequest *request = g_async_queue_pop(queue);
+                HttpRequest *request = channel_pop(queue);
 
                 if ((gpointer)request == (gpointer)queue)
                         return NULL;
@@ -646,7 +646,7 @@ static void test_deferred(void)
         int fds[8];
 
         set_up(&fixture, &(HttpServerConfig){ 0 });
-        thread = g_thread_new("answer", answer_all, fixture.deferred);
+        thread = g_thread_new("answer", answer_all, &fixture.deferred);
         for (int i = 0; i < 8; i++)
                 fds[i] = raw_connect(fixture.port);
         for (int round = 0; round < 200; round++) {
@@ -659,7 +659,7 @@ static void test_deferred(void)
         }
         for (int i = 0; i < 8; i++)
                 close(fds[i]);
-        g_async_queue_push(fixture.deferred, fixture.deferred);
+        channel_push(&fixture.deferred, &fixture.deferred);
         g_thread_join(thread);
         wait_metric(fixture.server, requests, ==, 1600);
         wait_metric(fixture.server, suspended, ==, 0);
@@ -674,7 +674,7 @@ static void test_given_up(void)
         fd_auto int fd = raw_connect(fixture.port);
         raw_say(fd, "GET /defer HTTP/1.1\r\nHost: x\r\n\r\n");
         wait_metric(fixture.server, suspended, ==, 1);
-        http_request_unref(g_async_queue_pop(fixture.deferred));
+        http_request_unref(channel_pop(&fixture.deferred));
         g_autofree char *reply = raw_reply(fd, true);
         g_assert_cmpint(status_of(reply), ==, 500);
 }
@@ -689,7 +689,7 @@ static void test_client_left(void)
         raw_say(fd, "GET /defer HTTP/1.1\r\nHost: x\r\n\r\n");
         wait_metric(fixture.server, suspended, ==, 1);
         close(fd);
-        HttpRequest *request = g_async_queue_pop(fixture.deferred);
+        HttpRequest *request = channel_pop(&fixture.deferred);
         http_reply(request, 200, "text/plain", "late", 4);
         wait_metric(fixture.server, connections, ==, 0);
         g_assert_null(http_request_header(request, "Host")); /* the connection is gone, the request is not */
@@ -707,7 +707,7 @@ static void test_stop_while_waiting(void)
         for (int i = 0; i < 5; i++) {
                 fds[i] = i % 2 ? raw_connect(fixture.port) : raw_connect_unix(fixture.socket_path);
                 raw_say(fds[i], "GET /defer HTTP/1.1\r\nHost: x\r\n\r\n");
-                requests[i] = g_async_queue_pop(fixture.deferred);
+                requests[i] = channel_pop(&fixture.deferred);
         }
         fd_auto int idle = raw_connect(fixture.port);
         wait_metric(fixture.server, suspended, ==, 5);

@@ -7,7 +7,7 @@
 /* A counter that followers read: each line says the next number. */
 typedef struct {
         HttpServer *server;
-        GMutex mutex;
+        pthread_mutex_t mutex;
         int value; /* numbers up to here are there */
         bool ended;
         GPtrArray *followers;
@@ -32,10 +32,10 @@ static StreamState pull(GString *out, void *arg)
                         g_string_append(out, "0123456789012345678901234567890\n");
                 return STREAM_MORE;
         }
-        g_mutex_lock(&source->mutex);
+        pthread_mutex_lock(&source->mutex);
         int value = source->value;
         bool ended = source->ended;
-        g_mutex_unlock(&source->mutex);
+        pthread_mutex_unlock(&source->mutex);
         while (follower->sent < value)
                 g_string_append_printf(out, "%d\n", ++follower->sent);
         return ended ? STREAM_END : STREAM_WAIT;
@@ -46,12 +46,12 @@ static void closed(void *arg)
         Follower *follower = arg;
         Source *source = follower->source;
 
-        g_mutex_lock(&source->mutex);
+        pthread_mutex_lock(&source->mutex);
         g_assert_false(follower->last_closed);
         follower->last_closed = true;
         source->closed++;
         g_ptr_array_remove(source->followers, follower);
-        g_mutex_unlock(&source->mutex);
+        pthread_mutex_unlock(&source->mutex);
         g_free(follower);
 }
 
@@ -62,9 +62,9 @@ static void follow(HttpRequest *request, void *arg)
 
         follower->source = source;
         follower->flood = http_request_query(request, "flood") != NULL;
-        g_mutex_lock(&source->mutex);
+        pthread_mutex_lock(&source->mutex);
         source->opened++;
-        g_mutex_unlock(&source->mutex);
+        pthread_mutex_unlock(&source->mutex);
         HttpStreamHandle *handle = http_stream(request, &(HttpStream){ .type = "text/plain",
                                                                        .pull = pull,
                                                                        .close = closed,
@@ -72,10 +72,10 @@ static void follow(HttpRequest *request, void *arg)
                                                                        .arg = follower });
         if (!handle)
                 return;
-        g_mutex_lock(&source->mutex);
+        pthread_mutex_lock(&source->mutex);
         follower->handle = handle;
         g_ptr_array_add(source->followers, follower);
-        g_mutex_unlock(&source->mutex);
+        pthread_mutex_unlock(&source->mutex);
 }
 
 static void ping(HttpRequest *request, void *arg)
@@ -91,12 +91,12 @@ static const HttpRoute routes[] = {
 
 static void advance(Source *source, int by, bool end)
 {
-        g_mutex_lock(&source->mutex);
+        pthread_mutex_lock(&source->mutex);
         source->value += by;
         source->ended = end;
         for (guint i = 0; i < source->followers->len; i++)
                 http_stream_wake(((Follower *)source->followers->pdata[i])->handle);
-        g_mutex_unlock(&source->mutex);
+        pthread_mutex_unlock(&source->mutex);
 }
 
 static bool any_user(const char *authorization, uid_t uid, const char *address, char **ret_user,
@@ -111,6 +111,7 @@ static void set_up(Source *source, const HttpServerConfig *config)
         HttpServerConfig own = *config;
 
         *source = (Source){ .followers = g_ptr_array_new() };
+        pthread_mutex_init(&source->mutex, NULL);
         own.listen = "127.0.0.1:0";
         own.authenticate = any_user;
         source->server = start_server(&own, routes, source);
@@ -122,6 +123,7 @@ static void tear_down(Source *source)
         g_assert_cmpint(source->opened, ==, source->closed);
         g_assert_cmpuint(source->followers->len, ==, 0);
         g_ptr_array_unref(source->followers);
+        pthread_mutex_destroy(&source->mutex);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Source, tear_down)
 
@@ -223,7 +225,9 @@ static void test_client_leaves(void)
                 close(fds[i]);
         wait_metric(source.server, streams, ==, 0);
         wait_metric(source.server, connections, ==, 0);
+        pthread_mutex_lock(&source.mutex);
         g_assert_cmpint(source.closed, ==, 20);
+        pthread_mutex_unlock(&source.mutex);
 }
 
 static void test_caps(void)
@@ -244,10 +248,9 @@ static void test_caps(void)
         g_assert_nonnull(strstr(no_room, "5 followers"));
         close(fds[4]);
         advance(&source, 1, false); /* a write shows that eve is gone; the next frees the place */
-        while (source.closed < 2) {
+        for (HttpMetrics metrics = { .streams = 5 }; metrics.streams == 5;
+             http_server_metrics(source.server, &metrics))
                 advance(&source, 1, false);
-                g_usleep(1000);
-        }
         fd_auto int own = ask_follow(&source, "ann", "");
         g_autofree char *too_many = raw_reply(own, true);
         g_assert_cmpint(status_of(too_many), ==, 503);
