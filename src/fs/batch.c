@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/id.h"
 
-bool batch_open(Batch *batch, PackageStore *store, GError **error)
+bool staging_open(Batch *batch, PackageStore *store, GError **error)
 {
         char id[ID_LEN + 1];
 
@@ -22,7 +22,7 @@ bool batch_open(Batch *batch, PackageStore *store, GError **error)
         return batch->dir >= 0 ? true : disk_error(error, errno, "make directory", batch->name);
 }
 
-int batch_next(Batch *batch, GError **error)
+int staging_next(Batch *batch, GError **error)
 {
         g_autofree char *name = g_strdup_printf("%u", batch->hashes->len);
         int fd = openat(batch->dir, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0444);
@@ -32,7 +32,7 @@ int batch_next(Batch *batch, GError **error)
         return fd;
 }
 
-void batch_keep(Batch *batch, int *fd, const char *hash)
+void staging_keep(Batch *batch, int *fd, const char *hash)
 {
         (void)fchmod(*fd, 0444); /* whatever the umask took; a content that is too private to read shows when
                                     it is linked */
@@ -40,7 +40,7 @@ void batch_keep(Batch *batch, int *fd, const char *hash)
         g_ptr_array_add(batch->hashes, g_strdup(hash));
 }
 
-bool batch_finish(Batch *batch, GError **error)
+bool staging_finish(Batch *batch, GError **error)
 {
         if (!sync_set_flush(&batch->sync, batch->dir))
                 return disk_error(error, errno, "write", batch->store->dir);
@@ -55,7 +55,7 @@ bool batch_finish(Batch *batch, GError **error)
         return true;
 }
 
-void batch_clear(Batch *batch)
+void staging_clear(Batch *batch)
 {
         if (!batch->store)
                 return;

@@ -368,13 +368,13 @@ static bool read_blobs(Batch *batch, FILE *in, GError **error)
                                        "content '%s': %" G_GUINT64_FORMAT " bytes are too many", hash, size);
                 if (batch->hashes->len >= PACKAGE_FILES_MAX)
                         return err_set(error, ERR_TOO_LARGE, "more than %d contents", PACKAGE_FILES_MAX);
-                fd = batch_next(batch, error);
+                fd = staging_next(batch, error);
                 if (fd < 0 || !copy_checked(in, fd, size, hash, error))
                         return false;
-                batch_keep(batch, &fd, hash);
+                staging_keep(batch, &fd, hash);
         }
         return ferror(in) ? err_set(error, ERR_FAILED, "cannot read the contents")
-                          : batch_finish(batch, error);
+                          : staging_finish(batch, error);
 }
 
 bool package_store_blobs_write(PackageStore *store, const char *file, GError **error)
@@ -386,7 +386,7 @@ bool package_store_blobs_write(PackageStore *store, const char *file, GError **e
         if (!in)
                 return err_set_errno(error, errno, "cannot open '%s'", file);
         g_rw_lock_reader_lock(&store->removal);
-        ok = batch_open(&batch, store, error) && read_blobs(&batch, in, error);
+        ok = staging_open(&batch, store, error) && read_blobs(&batch, in, error);
         g_rw_lock_reader_unlock(&store->removal);
         (void)fclose(in); /* only read */
         return ok;

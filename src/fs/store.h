@@ -27,13 +27,13 @@ typedef struct {
         GPtrArray *hashes; /* of the file numbered by its index */
         SyncSet sync;
 } Batch;
-bool batch_open(Batch *batch, PackageStore *store, GError **error);
-int batch_next(Batch *batch, GError **error); /* a new empty file; -1 on failure */
-void batch_keep(Batch *batch, int *fd,
-                const char *hash); /* takes the file of the last batch_next, whose content has `hash` */
-bool batch_finish(Batch *batch, GError **error);
-void batch_clear(Batch *batch);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, batch_clear)
+bool staging_open(Batch *batch, PackageStore *store, GError **error);
+int staging_next(Batch *batch, GError **error); /* a new empty file; -1 on failure */
+void staging_keep(Batch *batch, int *fd,
+                const char *hash); /* takes the file of the last staging_next, whose content has `hash` */
+bool staging_finish(Batch *batch, GError **error);
+void staging_clear(Batch *batch);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, staging_clear)
 
 /* "blobs/<xx>/<hash>"; the caller's. */
 char *blob_name(const char *hash);

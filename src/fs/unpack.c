@@ -129,12 +129,12 @@ static bool write_content(Unpack *unpack, int fd, Entry *entry, GError **error)
 
 static bool add_file(Unpack *unpack, struct archive_entry *raw, Entry *entry, GError **error)
 {
-        fd_auto int fd = batch_next(&unpack->batch, error);
+        fd_auto int fd = staging_next(&unpack->batch, error);
 
         entry->executable = (archive_entry_perm(raw) & S_IXUSR) != 0;
         if (fd < 0 || !write_content(unpack, fd, entry, error))
                 return false;
-        batch_keep(&unpack->batch, &fd, entry->hash);
+        staging_keep(&unpack->batch, &fd, entry->hash);
         return true;
 }
 
@@ -281,7 +281,7 @@ static bool keep_package(Unpack *unpack, GError **error)
 {
         g_autoptr(GPtrArray) missing = NULL;
 
-        return batch_finish(&unpack->batch, error) &&
+        return staging_finish(&unpack->batch, error) &&
                package_store_offer(unpack->store, unpack->manifest, &missing, error) &&
                store_commit(unpack->store, unpack->manifest->hash, error);
 }
@@ -322,9 +322,9 @@ static bool unpack_all(PackageStore *store, const char *path, char *ret_hash, GE
 
         if (!archive)
                 return false;
-        ok = batch_open(&unpack.batch, store, error) && read_archive(&unpack, error) &&
+        ok = staging_open(&unpack.batch, store, error) && read_archive(&unpack, error) &&
              keep_package(&unpack, error);
-        batch_clear(&unpack.batch);
+        staging_clear(&unpack.batch);
         if (ok)
                 g_strlcpy(ret_hash, manifest->hash, HASH_LEN + 1);
         return ok;
