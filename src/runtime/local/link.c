@@ -364,12 +364,20 @@ static void keep_forgets(GHashTable *kept, GPtrArray *tasks)
         g_ptr_array_set_size(tasks, 0);
 }
 
+/* Forgets that went with a hello that was not answered to its end are said again. */
 static void disconnect(AgentLink *link)
 {
+        GHashTableIter iter;
+        void *task;
+
         fd_close_p(&link->fd);
         link->fd = -1;
-        g_hash_table_remove_all(link->forgotten);
         g_mutex_lock(&link->lock);
+        g_hash_table_iter_init(&iter, link->forgotten);
+        while (g_hash_table_iter_next(&iter, &task, NULL)) {
+                g_hash_table_iter_steal(&iter);
+                g_hash_table_add(link->kept, task);
+        }
         link->state = LINK_DOWN;
         keep_forgets(link->kept, link->writing_forgets);
         keep_forgets(link->kept, link->out_forgets);

@@ -1,0 +1,592 @@
+/* The local driver against the real agent: members, work directories, storage, environments; the agent killed
+ * at any time. */
+#include "runtime/local/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/json.h"
+
+enum { WAIT_MS = 30000 };
+
+typedef struct {
+        char *state;
+        Runtime *runtime;
+        GAsyncQueue *seen;
+        GPtrArray *aside; /* observations that others than the one waited for */
+        char id[ID_LEN + 1];
+} Fixture;
+
+static char *agent_program;
+
+static void observe(Observation *observation, void *arg)
+{
+        g_async_queue_push(arg, observation);
+}
+
+static void open_runtime(Fixture *f, gint64 epoch)
+{
+        LocalConfig config = {
+                .state_dir = f->state, .agent_program = agent_program, .dc = "dc1", .uv = "", .epoch = epoch
+        };
+        g_autoptr(GError) error = NULL;
+
+        f->runtime = local_runtime_new(&config, &error);
+        g_assert_no_error(error);
+        g_assert_true(f->runtime->ops->open(f->runtime, observe, f->seen, &error));
+        g_assert_no_error(error);
+}
+
+/* The next observation of the kind (of the task, unless NULL); others are put aside and looked through first.
+ */
+static Observation *await(Fixture *f, ObservationKind kind, const char *task)
+{
+        for (guint i = 0;; i++) {
+                Observation *observation;
+
+                if (i == f->aside->len) {
+                        observation = g_async_queue_timeout_pop(f->seen, WAIT_MS * 1000);
+                        if (!observation)
+                                g_error("nothing of kind %d about '%s' came", kind, task ? task : "");
+                        g_test_message("kind %d '%s' exit %d %s", observation->kind, observation->task,
+                                       observation->exit_code, observation->text ? observation->text : "");
+                        g_ptr_array_add(f->aside, observation);
+                }
+                observation = f->aside->pdata[i];
+                if (observation->kind == kind && (!task || strcmp(observation->task, task) == 0))
+                        return g_ptr_array_steal_index(f->aside, i);
+        }
+}
+
+static void expect(Fixture *f, ObservationKind kind, const char *task)
+{
+        observation_free(await(f, kind, task));
+}
+
+static void setup(Fixture *f, gconstpointer data)
+{
+        f->state = g_dir_make_tmp("test-local-XXXXXX", NULL);
+        f->seen = g_async_queue_new_full((GDestroyNotify)observation_free);
+        f->aside = g_ptr_array_new_with_free_func((GDestroyNotify)observation_free);
+        id_new(f->id);
+        open_runtime(f, 1);
+        expect(f, OBSERVED_SYNCED, NULL);
+}
+
+/* The pid that holds the agent's lock file, from the agent's answer to a hello of a newer server. */
+static pid_t agent_pid(Fixture *f)
+{
+        g_autofree char *lock = g_build_filename(f->state, "agent", "lock", NULL);
+        fd_auto int fd = open(lock, O_RDWR | O_CLOEXEC);
+        struct stat st;
+        g_autofree char *locks = NULL, *needle = NULL;
+        char *line;
+
+        g_assert_cmpint(fd, >=, 0);
+        g_assert_cmpint(fstat(fd, &st), ==, 0);
+        g_assert_true(g_file_get_contents("/proc/locks", &locks, NULL, NULL));
+        needle = g_strdup_printf(":%lu ", (unsigned long)st.st_ino);
+        line = strstr(locks, needle);
+        if (!line)
+                return 0;
+        while (line > locks && line[-1] != '\n')
+                line--;
+        g_auto(GStrv) fields = g_regex_split_simple(" +", line, 0, 0);
+        return (pid_t)g_ascii_strtoll(fields[4], NULL, 10);
+}
+
+static void kill_agent(Fixture *f)
+{
+        pid_t pid = agent_pid(f);
+
+        g_assert_cmpint(pid, >, 1);
+        g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+}
+
+static void close_runtime(Fixture *f)
+{
+        f->runtime->ops->close(f->runtime);
+        g_clear_pointer(&f->runtime, local_runtime_free);
+        for (Observation *left; (left = g_async_queue_try_pop(f->seen));)
+                observation_free(left);
+        g_ptr_array_set_size(f->aside, 0);
+}
+
+static void teardown(Fixture *f, gconstpointer data)
+{
+        pid_t pid;
+
+        if (f->runtime)
+                close_runtime(f);
+        pid = agent_pid(f);
+        if (pid > 1)
+                (void)kill(pid, SIGTERM);
+        for (int i = 0; i < 500 && agent_pid(f) > 1; i++)
+                g_usleep(10000); /* its directory must not go before it */
+        g_async_queue_unref(f->seen);
+        g_ptr_array_unref(f->aside);
+        g_assert_true(file_remove_tree(f->state, NULL));
+        g_free(f->state);
+}
+
+static char *read_path(const char *path)
+{
+        char *text = NULL;
+
+        g_file_get_contents(path, &text, NULL, NULL);
+        return text ? text : g_strdup("");
+}
+
+static char *read_log(Fixture *f, const RuntimeJob *job, const char *role, int index)
+{
+        g_autofree char *path = f->runtime->ops->log_path(f->runtime, job->id, job->attempt, role, index);
+
+        return read_path(path);
+}
+
+static RuntimeJob job_of(Fixture *f)
+{
+        return (RuntimeJob){ .id = f->id, .user = "ada", .attempt = 1 };
+}
+
+static char *task_of(const RuntimeJob *job, const char *role, int index)
+{
+        return g_strdup_printf("%s.%d.%s.%d", job->id, job->attempt, role, index);
+}
+
+static char *start_full(Fixture *f, const RuntimeJob *job, const char *role, int index, const char *script,
+                        TaskStart extra)
+{
+        const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+        const char *const env[] = { "GREETING=hello", NULL };
+        char *task = task_of(job, role, index);
+
+        extra.task = task;
+        extra.argv = (char *const *)argv;
+        if (!extra.env)
+                extra.env = (char *const *)env;
+        extra.grace_ms = 2000;
+        f->runtime->ops->start(f->runtime, job, &extra);
+        return task;
+}
+
+static char *start(Fixture *f, const RuntimeJob *job, const char *role, int index, const char *script)
+{
+        return start_full(f, job, role, index, script, (TaskStart){ 0 });
+}
+
+static void expect_exit(Fixture *f, const char *task, int code)
+{
+        Observation *exited = await(f, OBSERVED_EXITED, task);
+
+        g_assert_cmpint(exited->exit_code, ==, code);
+        observation_free(exited);
+        f->runtime->ops->forget(f->runtime, task);
+}
+
+static void test_plain(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *task = start(f, &job, "worker", 0, "echo $GREETING $USER; pwd; exit 3");
+        g_autofree char *want =
+                g_strdup_printf("hello ada\n%s/jobs/%.2s/%s/1/work\n", f->state, f->id, f->id);
+        g_autofree char *work = g_strdup_printf("%s/jobs/%.2s/%s/1/work", f->state, f->id, f->id),
+                        *log = NULL;
+        Observation *started = await(f, OBSERVED_STARTED, task);
+
+        g_assert_cmpint(started->pid, >, 1);
+        observation_free(started);
+        expect_exit(f, task, 3);
+        log = read_log(f, &job, "worker", 0);
+        g_assert_cmpstr(log, ==, want);
+        g_assert_true(g_file_test(work, G_FILE_TEST_IS_DIR));
+        f->runtime->ops->clean(f->runtime, f->id, 1);
+        g_assert_false(g_file_test(work, G_FILE_TEST_EXISTS)); /* an empty one goes at once */
+        g_free(log);
+        log = read_log(f, &job, "worker", 0);
+        g_assert_cmpstr(log, ==, want); /* logs stay */
+}
+
+static void test_idempotent(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *task = start(f, &job, "worker", 0, "echo once");
+        g_autofree char *again = start(f, &job, "worker", 0, "echo once"), *log = NULL;
+
+        expect_exit(f, task, 0);
+        log = read_log(f, &job, "worker", 0);
+        g_assert_cmpstr(log, ==, "once\n");
+}
+
+static void test_start_failed(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        const char *const argv[] = { "no-such-program", NULL };
+        g_autofree char *task = task_of(&job, "worker", 0);
+        TaskStart failing = { .task = task, .argv = (char *const *)argv };
+        Observation *failed;
+
+        f->runtime->ops->start(f->runtime, &job, &failing);
+        failed = await(f, OBSERVED_START_FAILED, task);
+        g_assert_nonnull(strstr(failed->text, "no-such-program"));
+        observation_free(failed);
+        f->runtime->ops->forget(f->runtime, task);
+}
+
+static void test_stop(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *task = start(f, &job, "worker", 0, "exec sleep 600");
+        Observation *exited;
+
+        expect(f, OBSERVED_STARTED, task);
+        f->runtime->ops->stop(f->runtime, task, 5000);
+        exited = await(f, OBSERVED_EXITED, task);
+        g_assert_cmpint(exited->signal, ==, SIGTERM);
+        observation_free(exited);
+        f->runtime->ops->forget(f->runtime, task);
+}
+
+static void test_ready_file(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *task =
+                start_full(f, &job, "worker", 0, "touch \"$PADDLE_READY_FILE\"; exec sleep 600",
+                           (TaskStart){ .ready_file = "ready-0" });
+
+        expect(f, OBSERVED_READY, task);
+        f->runtime->ops->stop(f->runtime, task, 0);
+        expect(f, OBSERVED_EXITED, task);
+        f->runtime->ops->forget(f->runtime, task);
+}
+
+/* A tree as the package store keeps them. */
+static void make_package(Fixture *f, const char *hash)
+{
+        g_autofree char *dir = g_build_filename(f->state, "packages", hash, "sub", NULL);
+        g_autofree char *train = g_build_filename(f->state, "packages", hash, "train.py", NULL);
+        g_autofree char *helper = g_build_filename(dir, "helper.py", NULL);
+
+        g_assert_true(file_mkdirs(dir, 0755, NULL));
+        g_assert_true(
+                g_file_set_contents(train, "from sub import helper\nprint(__name__, helper.X)\n", -1, NULL));
+        g_assert_true(g_file_set_contents(helper, "X = 5\n", -1, NULL));
+        g_assert_cmpint(chmod(train, 0444), ==, 0);
+}
+
+static void wait_gone(const char *path)
+{
+        for (int i = 0; i < 1000 && g_file_test(path, G_FILE_TEST_EXISTS); i++)
+                g_usleep(10000);
+        g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+}
+
+static void test_package(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *work = g_strdup_printf("%s/jobs/%.2s/%s/1/work", f->state, f->id, f->id);
+        g_autofree char *original = g_build_filename(f->state, "packages/abc/sub/helper.py", NULL);
+        char *tasks[3], *text;
+
+        make_package(f, "abc");
+        job.package = "abc";
+        job.package_name = "demo";
+        tasks[0] = start(f, &job, "trainer", 0, "python3 train.py");
+        tasks[1] = start(f, &job, "trainer", 1, "cd / && python3 -m demo.train");
+        tasks[2] = start(f, &job, "trainer", 2, "echo X=6 >sub/other.py && ls sub");
+        for (int i = 0; i < 3; i++) {
+                expect_exit(f, tasks[i], 0);
+                g_free(tasks[i]);
+        }
+        text = read_log(f, &job, "trainer", 0);
+        g_assert_cmpstr(text, ==, "__main__ 5\n");
+        g_free(text);
+        text = read_log(f, &job, "trainer", 1);
+        g_assert_cmpstr(text, ==, "__main__ 5\n");
+        g_free(text);
+        text = read_path(original);
+        g_assert_cmpstr(text, ==, "X = 5\n");
+        g_free(text);
+        f->runtime->ops->clean(f->runtime, f->id, 1);
+        wait_gone(work);
+}
+
+static void test_package_missing(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *task = NULL;
+        Observation *failed;
+
+        job.package = "nosuch";
+        job.package_name = "demo";
+        task = start(f, &job, "trainer", 0, "true");
+        failed = await(f, OBSERVED_START_FAILED, task);
+        g_assert_nonnull(strstr(failed->text, "cannot copy the package"));
+        observation_free(failed);
+}
+
+/* A copy that a dead server left half made is begun anew. */
+static void test_package_resumed(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *half = g_strdup_printf("%s/jobs/%.2s/%s/1/work.new/junk", f->state, f->id, f->id),
+                        *task = NULL, *log = NULL;
+
+        make_package(f, "abc");
+        g_assert_true(file_mkdirs(half, 0755, NULL));
+        job.package = "abc";
+        job.package_name = "demo";
+        task = start(f, &job, "trainer", 0, "ls");
+        expect_exit(f, task, 0);
+        log = read_log(f, &job, "trainer", 0);
+        g_assert_cmpstr(log, ==, "sub\ntrain.py\n");
+}
+
+static void test_storage(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *input = g_build_filename(f->state, "storage/dc1/home/ada/data", NULL);
+        g_autofree char *file = g_build_filename(input, "x", NULL), *task = NULL, *log = NULL, *want = NULL;
+        g_autofree char *result = g_build_filename(f->state, "storage/dc1/home/ada/out/model/y", NULL),
+                        *text = NULL;
+
+        g_assert_true(file_mkdirs(input, 0755, NULL));
+        g_assert_true(g_file_set_contents(file, "data\n", -1, NULL));
+        job.input = "/pfs/dc1/home/ada/data";
+        job.output = "/pfs/dc1/home/ada/out/model";
+        task = start(f, &job, "trainer", 0, "cat $PADDLE_INPUT/x; echo made >$OUTPUT/y; echo $INPUT");
+        expect_exit(f, task, 0);
+        log = read_log(f, &job, "trainer", 0);
+        want = g_strdup_printf("data\n%s\n", input);
+        g_assert_cmpstr(log, ==, want);
+        text = read_path(result);
+        g_assert_cmpstr(text, ==, "made\n");
+}
+
+/* Mounts need privileges; where they are to be had the /pfs names are seen. */
+static void test_pfs_names(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *task = NULL, *log = NULL,
+                        *result = g_build_filename(f->state, "storage/dc1/home/ada/out/y", NULL),
+                        *text = NULL;
+
+        if (geteuid() != 0) {
+                g_test_skip("a mount namespace needs root");
+                return;
+        }
+        job.output = "/pfs/dc1/home/ada/out";
+        task = start(f, &job, "trainer", 0, "echo made >/pfs/dc1/home/ada/out/y; ls /pfs/dc1");
+        expect_exit(f, task, 0);
+        log = read_log(f, &job, "trainer", 0);
+        g_assert_cmpstr(log, ==, "home\npublic\n");
+        text = read_path(result);
+        g_assert_cmpstr(text, ==, "made\n");
+}
+
+static void test_storage_refused(Fixture *f, gconstpointer data)
+{
+        static const struct {
+                const char *input, *output;
+        } cases[] = {
+                { "/pfs/dc1/home/bob/data", NULL },
+                { "/pfs/dc1/home/ada/../bob", NULL },
+                { NULL, "/pfs/dc1/home/bob/out" },
+                { NULL, "/etc" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                RuntimeJob job = job_of(f);
+                g_autofree char *task = NULL;
+                Observation *failed;
+
+                job.input = cases[i].input;
+                job.output = cases[i].output;
+                task = start(f, &job, "trainer", (int)i, "true");
+                failed = await(f, OBSERVED_START_FAILED, task);
+                g_assert_nonnull(strstr(failed->text, cases[i].input ? "input: " : "output: "));
+                observation_free(failed);
+        }
+}
+
+/* Killed under members that run, end meanwhile, and are to be forgotten: all is known again. */
+static void test_agent_killed(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *runs = start(f, &job, "worker", 0, "exec sleep 600");
+        g_autofree char *ends = start(f, &job, "worker", 1, "while [ ! -e go ]; do sleep 0.01; done; exit 7");
+        g_autofree char *over = start(f, &job, "worker", 2, "exit 1");
+        g_autofree char *go = g_strdup_printf("%s/jobs/%.2s/%s/1/work/go", f->state, f->id, f->id);
+
+        expect(f, OBSERVED_STARTED, runs);
+        expect(f, OBSERVED_STARTED, ends);
+        expect(f, OBSERVED_EXITED, over);
+        kill_agent(f);
+        expect(f, OBSERVED_DISCONNECTED, NULL);
+        g_assert_true(g_file_set_contents(go, "", -1, NULL));
+        f->runtime->ops->forget(f->runtime, over);
+        g_ptr_array_set_size(f->aside, 0);
+        expect(f, OBSERVED_SYNCED, NULL);
+        expect(f, OBSERVED_STARTED, runs);
+        expect_exit(f, ends, 7);
+        f->runtime->ops->stop(f->runtime, runs, 0);
+        expect(f, OBSERVED_EXITED, runs);
+        f->runtime->ops->forget(f->runtime, runs);
+}
+
+static void test_server_restart(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        g_autofree char *runs = start(f, &job, "worker", 0, "exec sleep 600");
+        g_autofree char *over = start(f, &job, "worker", 1, "exit 4");
+
+        expect(f, OBSERVED_STARTED, runs);
+        expect(f, OBSERVED_EXITED, over);
+        close_runtime(f);
+        open_runtime(f, 2);
+        expect(f, OBSERVED_STARTED, runs);
+        expect_exit(f, over, 4); /* it was not forgotten */
+        expect(f, OBSERVED_SYNCED, NULL);
+        f->runtime->ops->stop(f->runtime, runs, 0);
+        expect_exit(f, runs, -1);
+}
+
+static void prepare_and_expect_failure(Fixture *f, const RuntimeJob *job, const char *says)
+{
+        Observation *failed;
+
+        f->runtime->ops->prepare(f->runtime, job);
+        failed = await(f, OBSERVED_PREPARE_FAILED, job->id);
+        g_assert_nonnull(strstr(failed->text, says));
+        observation_free(failed);
+}
+
+/* An environment of pip without any package source: one that needs nothing beyond the interpreter can be
+ * built. */
+static void test_environment(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f), other = job_of(f);
+        g_autofree char *task = NULL, *log = NULL, *build_log = NULL;
+
+        f->runtime->ops->prepare(f->runtime, &job); /* needs nothing */
+        expect(f, OBSERVED_PREPARED, job.id);
+        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &job));
+
+        job.requirements = "pip\n"; /* every new environment has it */
+        other.id = "0000000000000000";
+        other.requirements = job.requirements;
+        g_assert_false(f->runtime->ops->is_prepared(f->runtime, &job));
+        f->runtime->ops->prepare(f->runtime, &job);
+        f->runtime->ops->prepare(f->runtime, &job);
+        f->runtime->ops->prepare(f->runtime, &other);
+        expect(f, OBSERVED_PREPARED, job.id);
+        expect(f, OBSERVED_PREPARED, other.id);
+        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &job));
+        build_log = read_log(f, &job, "environment", 0);
+        g_assert_nonnull(strstr(build_log, "The environment is ready."));
+
+        task = start(f, &job, "worker", 0,
+                     "python -c 'import sys, os; print(sys.prefix == os.environ[\"VIRTUAL_ENV\"])'");
+        expect_exit(f, task, 0);
+        log = read_log(f, &job, "worker", 0);
+        g_assert_cmpstr(log, ==, "True\n");
+
+        job.requirements = "nosuchthing==1\n";
+        prepare_and_expect_failure(f, &job, "No matching distribution found for nosuchthing==1");
+        prepare_and_expect_failure(f, &job,
+                                   "No matching distribution found for nosuchthing==1"); /* tried again */
+        job.requirements = "-r elsewhere.txt\n";
+        prepare_and_expect_failure(f, &job, "refers to another file");
+}
+
+/* The server goes while a build runs, and the next one takes it up; so with the agent. */
+static void test_environment_survives(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+
+        job.requirements = "pip>=1\n";
+        f->runtime->ops->prepare(f->runtime, &job);
+        kill_agent(f);
+        expect(f, OBSERVED_SYNCED, NULL);
+        close_runtime(f);
+        open_runtime(f, 2);
+        f->runtime->ops->prepare(f->runtime, &job);
+        expect(f, OBSERVED_PREPARED, job.id);
+}
+
+static void test_ports(Fixture *f, gconstpointer data)
+{
+        int ports[3];
+
+        g_assert_true(f->runtime->ops->lease_ports(f->runtime, f->id, 3, ports, NULL));
+        g_assert_cmpint(ports[0], !=, ports[1]);
+        f->runtime->ops->release_ports(f->runtime, f->id);
+        f->runtime->ops->keep_ports(f->runtime, f->id, 3, ports);
+}
+
+static void test_no_agent(void)
+{
+        g_autofree char *state = g_dir_make_tmp("test-local-XXXXXX", NULL);
+        LocalConfig config = {
+                .state_dir = state, .agent_program = "/nonexistent/agent", .dc = "dc1", .epoch = 1
+        };
+        g_autoptr(GError) error = NULL;
+        Runtime *runtime = local_runtime_new(&config, &error);
+
+        g_assert_no_error(error);
+        g_assert_false(runtime->ops->open(runtime, observe, NULL, &error));
+        g_assert_nonnull(strstr(error->message, "/nonexistent/agent"));
+        local_runtime_free(runtime);
+        g_assert_true(file_remove_tree(state, NULL));
+}
+
+/* The program stands in the build tree, in the room beside this one. */
+static char *find_agent(void)
+{
+        g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+        g_autofree char *dir = g_path_get_dirname(self);
+
+        return g_build_filename(dir, "../agent/paddle-agent", NULL);
+}
+
+int main(int argc, char **argv)
+{
+        static const struct {
+                const char *name;
+                void (*run)(Fixture *, gconstpointer);
+        } tests[] = {
+                { "/local/plain", test_plain },
+                { "/local/idempotent", test_idempotent },
+                { "/local/start-failed", test_start_failed },
+                { "/local/stop", test_stop },
+                { "/local/ready-file", test_ready_file },
+                { "/local/package", test_package },
+                { "/local/package-missing", test_package_missing },
+                { "/local/package-resumed", test_package_resumed },
+                { "/local/storage", test_storage },
+                { "/local/pfs-names", test_pfs_names },
+                { "/local/storage-refused", test_storage_refused },
+                { "/local/agent-killed", test_agent_killed },
+                { "/local/server-restart", test_server_restart },
+                { "/local/environment", test_environment },
+                { "/local/environment-survives", test_environment_survives },
+                { "/local/ports", test_ports },
+        };
+
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        g_setenv("PIP_CONFIG_FILE", "/dev/null", TRUE);
+        g_setenv("PIP_NO_INDEX", "1", TRUE);
+        g_unsetenv("PIP_FIND_LINKS");
+        agent_program = find_agent();
+        g_test_add_func("/local/no-agent", test_no_agent);
+        for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
+                g_test_add(tests[i].name, Fixture, NULL, setup, tests[i].run, teardown);
+        return g_test_run();
+}
