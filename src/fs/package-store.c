@@ -47,7 +47,7 @@ bool store_check_hash(const char *hash, GError **error)
                        hash ? hash : "");
 }
 
-GMutex *store_lock(PackageStore *store, const char *hash)
+GMutex *packages_lock(PackageStore *store, const char *hash)
 {
         return &store->stripes[(g_ascii_xdigit_value(hash[0]) * 16 + g_ascii_xdigit_value(hash[1])) %
                                STORE_STRIPES];
@@ -191,7 +191,7 @@ static char *manifest_path(const PackageStore *store, const char *hash)
 static bool remember(PackageStore *store, const Manifest *manifest, GError **error)
 {
         g_autofree char *path = manifest_path(store, manifest->hash), *text = NULL;
-        GMutex *lock = store_lock(store, manifest->hash);
+        GMutex *lock = packages_lock(store, manifest->hash);
         bool ok;
 
         if (access(path, F_OK) == 0)
@@ -297,7 +297,7 @@ bool package_store_blob_write(PackageStore *store, const char *hash, guint64 off
         piece = open(file, O_RDONLY | O_CLOEXEC);
         if (piece < 0)
                 return err_set_errno(error, errno, "cannot open '%s'", file);
-        lock = store_lock(store, hash);
+        lock = packages_lock(store, hash);
         g_rw_lock_reader_lock(&store->removal);
         g_mutex_lock(lock);
         ok = has_blob(store, hash) || append_piece(store, hash, offset, piece, last, error);
@@ -548,9 +548,9 @@ static Manifest *recall(PackageStore *store, const char *hash, GError **error)
         return g_steal_pointer(&manifest);
 }
 
-bool store_commit(PackageStore *store, const char *hash, GError **error)
+bool packages_commit(PackageStore *store, const char *hash, GError **error)
 {
-        GMutex *lock = store_lock(store, hash);
+        GMutex *lock = packages_lock(store, hash);
         g_autoptr(Manifest) manifest = NULL;
         bool ok = true;
 
@@ -570,7 +570,7 @@ bool package_store_commit(PackageStore *store, const char *hash, GError **error)
         if (!store_check_hash(hash, error))
                 return false;
         g_rw_lock_reader_lock(&store->removal);
-        ok = store_commit(store, hash, error);
+        ok = packages_commit(store, hash, error);
         g_rw_lock_reader_unlock(&store->removal);
         return ok;
 }

@@ -38,7 +38,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, staging_clear)
 /* "blobs/<xx>/<hash>"; the caller's. */
 char *blob_name(const char *hash);
 bool store_check_hash(const char *hash, GError **error);
-GMutex *store_lock(PackageStore *store, const char *hash);
+GMutex *packages_lock(PackageStore *store, const char *hash);
 
 /* package_store_commit for one who shares `removal` already. */
-bool store_commit(PackageStore *store, const char *hash, GError **error);
+bool packages_commit(PackageStore *store, const char *hash, GError **error);

@@ -283,7 +283,7 @@ static bool keep_package(Unpack *unpack, GError **error)
 
         return staging_finish(&unpack->batch, error) &&
                package_store_offer(unpack->store, unpack->manifest, &missing, error) &&
-               store_commit(unpack->store, unpack->manifest->hash, error);
+               packages_commit(unpack->store, unpack->manifest->hash, error);
 }
 
 static Archive *archive_open(const char *path, GError **error)
