@@ -100,8 +100,8 @@ static bool empty_log(Store *store, GError **error)
 
         if (conn_exec(&store->writer, "PRAGMA wal_checkpoint(TRUNCATE)", &failure))
                 return true;
-        if (err_is(failure,
-                   ERR_NO_SPACE)) { /* what is there can be read; commits will say that they cannot */
+        if (err_is(failure, ERR_NO_SPACE)) {
+                /* What is there can be read; commits will say that they cannot. */
                 g_autofree char *reason = err_text(failure);
 
                 log_warning("the database's log could not be emptied", "reason", reason, NULL);
