@@ -60,7 +60,7 @@ typedef struct {
         uid_t uid;                      /* of the peer on the Unix socket, else -1 */
         char address[INET6_ADDRSTRLEN]; /* of the peer, "unix" on the Unix socket */
         bool over;                      /* above the limit: one 503 and the end */
-        bool used;                      /* a request has been answered on it */
+        atomic_bool used;               /* a request has been answered on it */
         atomic_int phase;
         _Atomic gint64 since_ms; /* of the phase */
         _Atomic gint64 received; /* bytes of the body, in PHASE_BODY */
