@@ -140,17 +140,10 @@ static bool send_piece(Send *send, const Entry *entry, int fd, char *buffer, gui
         return true;
 }
 
-static bool send_large(Send *send, const Entry *entry, guint64 have, GError **error)
+/* From `at` to the end. When all bytes have arrived but not the word that they are, an empty last piece says
+ * it. */
+static bool send_rest(Send *send, const Entry *entry, int fd, char *buffer, guint64 at, GError **error)
 {
-        fd_auto int fd = open_entry(send, entry, error);
-        g_autofree char *buffer = NULL;
-        /* All bytes have arrived, but not the word that they are: the last piece is sent once more with none.
-         */
-        guint64 at = MIN(have, entry->size);
-
-        if (fd < 0 || !check_large(fd, entry, error))
-                return false;
-        buffer = g_malloc(SEND_BODY);
         report(send, entry->path, at, 0, 0);
         do {
                 if (!send_piece(send, entry, fd, buffer, &at, error))
@@ -158,6 +151,31 @@ static bool send_large(Send *send, const Entry *entry, guint64 have, GError **er
         } while (at < entry->size);
         report(send, entry->path, 0, 0, 1);
         return true;
+}
+
+/* What the server has may be wrong (others send under any hash). It finds out with the last piece and drops
+ * it; then once more from 0. */
+static bool send_large(Send *send, const Entry *entry, guint64 have, GError **error)
+{
+        fd_auto int fd = open_entry(send, entry, error);
+        g_autofree char *buffer = NULL;
+        g_autoptr(GError) failure = NULL;
+        guint64 done = send->progress.bytes_done;
+
+        if (fd < 0 || !check_large(fd, entry, error))
+                return false;
+        buffer = g_malloc(SEND_BODY);
+        if (have > entry->size)
+                (void)send->ops->piece(send->arg, entry->hash, have, "", 0, true, &have,
+                                       NULL); /* refused, and dropped */
+        else if (send_rest(send, entry, fd, buffer, have, &failure))
+                return true;
+        else if (have == 0 || !err_is(failure, ERR_INVALID)) {
+                g_propagate_error(error, g_steal_pointer(&failure));
+                return false;
+        }
+        send->progress.bytes_done = done;
+        return send_rest(send, entry, fd, buffer, 0, error);
 }
 
 static bool send_item(Send *send, const json_t *item, GError **error)

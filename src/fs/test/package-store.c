@@ -1,0 +1,480 @@
+/* The store of packages: offering, sending, resuming, committing, removing, and many threads at once. */
+#include "fs/package.h"
+
+#include "fs/manifest.h"
+#include "fs/upload.h"
+#include "scratch.h"
+
+typedef struct {
+        char *dir, *store_dir, *files;
+        PackageStore *store;
+} Fixture;
+
+static void set_up(Fixture *fixture, gconstpointer unused)
+{
+        g_autoptr(GError) error = NULL;
+
+        fixture->dir = scratch_new();
+        fixture->store_dir = g_build_filename(fixture->dir, "packages", NULL);
+        fixture->files = g_build_filename(fixture->dir, "files", NULL);
+        fixture->store = package_store_open(fixture->store_dir, &error);
+        g_assert_no_error(error);
+}
+
+static void tear_down(Fixture *fixture, gconstpointer unused)
+{
+        package_store_close(fixture->store);
+        scratch_free(fixture->dir);
+        g_free(fixture->store_dir);
+        g_free(fixture->files);
+}
+
+static char *spool(const Fixture *fixture, const void *data, gsize len)
+{
+        static gint number;
+        g_autofree char *name = g_strdup_printf("spool.%d", g_atomic_int_add(&number, 1));
+
+        put(fixture->dir, name, data, (gssize)len);
+        return g_build_filename(fixture->dir, name, NULL);
+}
+
+static bool send_bytes(const Fixture *fixture, const char *hash, guint64 offset, const void *data, gsize len,
+                       bool last, GError **error)
+{
+        g_autofree char *file = spool(fixture, data, len);
+
+        return package_store_blob_write(fixture->store, hash, offset, file, last, error);
+}
+
+static bool send_blobs(const Fixture *fixture, const char *body, gsize len, GError **error)
+{
+        g_autofree char *file = spool(fixture, body, len);
+
+        return package_store_blobs_write(fixture->store, file, error);
+}
+
+/* The tables of package_send over a store in this process. */
+
+typedef struct {
+        const Fixture *fixture;
+        guint offers, bodies, pieces, commits;
+        guint break_after; /* pieces, then the connection breaks; 0: never */
+} Wire;
+
+static json_t *wire_offer(void *arg, const char *text, gsize len, GError **error)
+{
+        Wire *wire = arg;
+        g_autoptr(Manifest) manifest = manifest_parse(text, len, error);
+        g_autoptr(GPtrArray) missing = NULL;
+        g_autoptr(json_t) items = json_array();
+
+        wire->offers++;
+        if (!manifest || !package_store_offer(wire->fixture->store, manifest, &missing, error))
+                return NULL;
+        for (guint i = 0; i < missing->len; i++)
+                json_array_append_new(items,
+                                      json_pack("{s:s, s:I}", "hash", missing->pdata[i], "have",
+                                                (json_int_t)package_store_blob_size(wire->fixture->store,
+                                                                                    missing->pdata[i])));
+        return json_pack("{s:O, s:b}", "missing", items, "ready",
+                         package_store_has(wire->fixture->store, manifest->hash));
+}
+
+static bool wire_blobs(void *arg, const void *data, gsize len, GError **error)
+{
+        Wire *wire = arg;
+
+        wire->bodies++;
+        g_assert_cmpuint(len, <=, SEND_BODY);
+        return send_blobs(wire->fixture, data, len, error);
+}
+
+static bool wire_piece(void *arg, const char *hash, guint64 offset, const void *data, gsize len, bool last,
+                       guint64 *ret_have, GError **error)
+{
+        Wire *wire = arg;
+
+        if (wire->break_after && wire->pieces >= wire->break_after)
+                return err_set(error, ERR_UNAVAILABLE, "the line is cut");
+        wire->pieces++;
+        if (send_bytes(wire->fixture, hash, offset, data, len, last, error))
+                return true;
+        *ret_have = package_store_blob_size(wire->fixture->store, hash);
+        return false;
+}
+
+static bool wire_commit(void *arg, const char *hash, GError **error)
+{
+        Wire *wire = arg;
+
+        wire->commits++;
+        return package_store_commit(wire->fixture->store, hash, error);
+}
+
+static const PackageOps wire_ops = { wire_offer, wire_blobs, wire_piece, wire_commit };
+
+static Manifest *pack_files(const Fixture *fixture)
+{
+        g_autoptr(GError) error = NULL;
+        Manifest *manifest = manifest_of_directory(fixture->files, NULL, NULL, &error);
+
+        g_assert_no_error(error);
+        return manifest;
+}
+
+static void test_send(Fixture *fixture, gconstpointer unused)
+{
+        Wire wire = { .fixture = fixture };
+        g_autofree char *script = g_build_filename(fixture->files, "run.sh", NULL), *tree = NULL,
+                        *text = NULL, *run = NULL;
+        g_autofree char *link = g_build_filename(fixture->files, "l", NULL), *requirements = NULL;
+        g_autoptr(Manifest) manifest = NULL;
+        g_autoptr(GError) error = NULL;
+        struct stat st;
+
+        put(fixture->files, "a/b.py", "print(1)\n", -1);
+        put(fixture->files, "a/same.py", "print(1)\n", -1);
+        put(fixture->files, "run.sh", "#!/bin/sh\n", -1);
+        put(fixture->files, "empty", "", 0);
+        put(fixture->files, "requirments.txt", "numpy\n", -1);
+        g_assert_cmpint(chmod(script, 0755), ==, 0);
+        g_assert_cmpint(symlink("a/b.py", link), ==, 0);
+        manifest = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_cmpuint(wire.bodies, ==, 1);
+        g_assert_true(package_store_has(fixture->store, manifest->hash));
+        tree = package_store_path(fixture->store, manifest->hash);
+        text = get(tree, "l");
+        g_assert_cmpstr(text, ==, "print(1)\n");
+        run = g_build_filename(tree, "run.sh", NULL);
+        g_assert_cmpint(stat(run, &st), ==, 0);
+        g_assert_cmpint(st.st_mode & 0777, ==, 0555);
+        g_assert_cmpint(stat(tree, &st), ==, 0);
+        g_assert_cmpint(st.st_mode & 0777, ==, 0555);
+        requirements = package_store_requirements(fixture->store, manifest->hash, &error);
+        g_assert_cmpstr(requirements, ==, "numpy\n");
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_cmpuint(wire.bodies, ==, 1); /* nothing is sent twice */
+        g_assert_cmpuint(wire.commits, ==, 1);
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+}
+
+static void test_requirements(Fixture *fixture, gconstpointer unused)
+{
+        Wire wire = { .fixture = fixture };
+        g_autoptr(Manifest) manifest = NULL, none = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = NULL, *path = g_build_filename(fixture->files, "requirements.txt", NULL),
+                        *absent = NULL;
+
+        put(fixture->files, "requirements.txt", "first\n", -1);
+        put(fixture->files, "requirments.txt", "second\n", -1);
+        manifest = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        text = package_store_requirements(fixture->store, manifest->hash, &error);
+        g_assert_cmpstr(text, ==, "first\n");
+        g_assert_cmpint(unlink(path), ==, 0);
+        g_clear_pointer(&path, g_free);
+        path = g_build_filename(fixture->files, "requirments.txt", NULL);
+        g_assert_cmpint(unlink(path), ==, 0);
+        none = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, none, &wire_ops, &wire, NULL, NULL, &error));
+        absent = package_store_requirements(fixture->store, none->hash, &error);
+        g_assert_null(absent);
+        g_assert_no_error(error);
+        assert_refused(package_store_requirements(fixture->store, "../x", error_), ERR_INVALID, "not a hash");
+}
+
+/* 20 MiB in pieces of 8: the line breaks after one, the next try goes on from there. */
+static void test_resume(Fixture *fixture, gconstpointer unused)
+{
+        Wire wire = { .fixture = fixture, .break_after = 1 };
+        gsize len = 20 << 20;
+        g_autofree char *big = g_malloc0(len), *name = NULL;
+        g_autoptr(Manifest) manifest = NULL;
+        g_autoptr(GError) error = NULL;
+        const Entry *entry;
+
+        big[len - 1] = 'x';
+        put(fixture->files, "big", big, (gssize)len);
+        manifest = pack_files(fixture);
+        entry = manifest->entries->pdata[0];
+        assert_refused(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, error_),
+                       ERR_UNAVAILABLE, "cut");
+        g_assert_cmpuint(package_store_blob_size(fixture->store, entry->hash), ==, SEND_BODY);
+        assert_refused(package_store_commit(fixture->store, manifest->hash, error_), ERR_CONFLICT,
+                       "content of 'big' is missing");
+        wire = (Wire){ .fixture = fixture };
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_cmpuint(wire.pieces, ==, 2);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, entry->hash), ==, len);
+}
+
+/* Another has sent rubbish under that hash: too little, or more than there should be. */
+static void test_poisoned(Fixture *fixture, gconstpointer unused)
+{
+        gsize len = 600 << 10;
+        g_autofree char *big = g_malloc0(len), *rubbish = g_strnfill(700 << 10, '?');
+
+        for (int i = 0; i < 2; i++) {
+                Wire wire = { .fixture = fixture };
+                g_autoptr(Manifest) manifest = NULL;
+                g_autoptr(GError) error = NULL;
+
+                big[0] = (char)('0' + i);
+                put(fixture->files, "big", big, (gssize)len);
+                manifest = pack_files(fixture);
+                g_assert_true(send_bytes(fixture, ((Entry *)manifest->entries->pdata[0])->hash, 0, rubbish,
+                                         i ? 700 << 10 : 1000, false, &error));
+                g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+                g_assert_no_error(error);
+                g_assert_true(package_store_has(fixture->store, manifest->hash));
+        }
+}
+
+static void test_blob_refused(Fixture *fixture, gconstpointer unused)
+{
+        char hash[HASH_LEN + 1];
+        g_autofree char *upper = NULL;
+        g_autoptr(GError) error = NULL;
+
+        hash_bytes("abcdef", 6, hash);
+        upper = g_ascii_strup(hash, -1);
+        assert_refused(send_bytes(fixture, "../../etc/passwd", 0, "x", 1, false, error_), ERR_INVALID,
+                       "64 lower-case hex");
+        assert_refused(send_bytes(fixture, upper, 0, "x", 1, false, error_), ERR_INVALID,
+                       "64 lower-case hex");
+        g_assert_true(send_bytes(fixture, hash, 0, "abc", 3, false, &error));
+        assert_refused(send_bytes(fixture, hash, 0, "abc", 3, false, error_), ERR_CONFLICT,
+                       "3 bytes have arrived");
+        assert_refused(send_bytes(fixture, hash, 4, "ef", 2, true, error_), ERR_CONFLICT,
+                       "3 bytes have arrived");
+        assert_refused(send_bytes(fixture, hash, 3, "xyz", 3, true, error_), ERR_INVALID, "dropped");
+        g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 0);
+        g_assert_true(send_bytes(fixture, hash, 0, "abcdef", 6, true, &error));
+        g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 6);
+        g_assert_true(send_bytes(fixture, hash, 0, "abc", 3, false, &error)); /* it is there: nothing to do */
+        g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 6);
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+}
+
+static void test_blobs_refused(Fixture *fixture, gconstpointer unused)
+{
+        static const struct {
+                const char *format, *says;
+        } cases[] = {
+                { "%s 4\nabc", "ends after 3 of 4" },
+                { "%s 3\nabd", "has the hash" },
+                { "%s -3\nabc", "is not '<64 hex digits> <size>'" },
+                { "%s 3 \nabc", "is not '<64 hex digits> <size>'" },
+                { "%s 99999999999999999999\nabc", "is not '<64 hex digits> <size>'" },
+                { "%s 3\nabc\n", "is not '<64 hex digits> <size>'" },
+                { "x%s 3\nabc", "is not '<64 hex digits> <size>'" },
+        };
+        char hash[HASH_LEN + 1];
+
+        hash_bytes("abc", 3, hash);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *body = g_strdup_printf(cases[i].format, hash);
+
+                assert_refused(send_blobs(fixture, body, strlen(body), error_), ERR_INVALID, cases[i].says);
+                g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 0);
+                g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+        }
+}
+
+static void test_lies(Fixture *fixture, gconstpointer unused)
+{
+        char hash[HASH_LEN + 1];
+        g_autofree char *body = NULL, *text = NULL;
+        g_autoptr(Manifest) manifest = NULL;
+        g_autoptr(GPtrArray) missing = NULL;
+        g_autoptr(GError) error = NULL;
+
+        hash_bytes("abc", 3, hash);
+        body = g_strdup_printf("%s 3\nabc", hash);
+        g_assert_true(send_blobs(fixture, body, strlen(body), &error));
+        text = g_strdup_printf("paddle-package 1\nf 644 5 %s a\n", hash);
+        manifest = manifest_parse(text, strlen(text), &error);
+        g_assert_true(package_store_offer(fixture->store, manifest, &missing, &error));
+        g_assert_cmpuint(missing->len, ==, 0);
+        assert_refused(package_store_commit(fixture->store, manifest->hash, error_), ERR_INVALID,
+                       "said to have 5 bytes");
+        g_assert_false(package_store_has(fixture->store, manifest->hash));
+        assert_refused(package_store_commit(fixture->store, hash, error_), ERR_NOT_FOUND, "nothing is known");
+}
+
+static void test_remove(Fixture *fixture, gconstpointer unused)
+{
+        Wire wire = { .fixture = fixture };
+        g_autoptr(Manifest) one = NULL, two = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autofree char *tree = NULL, *text = NULL;
+        char shared[HASH_LEN + 1], own[HASH_LEN + 1];
+
+        hash_bytes("shared", 6, shared);
+        hash_bytes("own", 3, own);
+        put(fixture->files, "shared", "shared", -1);
+        two = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, two, &wire_ops, &wire, NULL, NULL, &error));
+        put(fixture->files, "own", "own", -1);
+        one = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, one, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_true(package_store_remove(fixture->store, one->hash, &error));
+        g_assert_false(package_store_has(fixture->store, one->hash));
+        g_assert_cmpuint(package_store_blob_size(fixture->store, own), ==, 0);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, shared), ==, 6);
+        tree = package_store_path(fixture->store, two->hash);
+        text = get(tree, "shared");
+        g_assert_cmpstr(text, ==, "shared");
+        assert_refused(package_store_remove(fixture->store, one->hash, error_), ERR_NOT_FOUND, "is not here");
+        g_assert_true(package_send(fixture->files, one, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_true(package_store_has(fixture->store, one->hash));
+}
+
+/* What a crash leaves is not taken for whole, and goes when it is old. */
+static void test_leftovers(Fixture *fixture, gconstpointer unused)
+{
+        static const char *const names[] = { "upload/batch.x/0", ".tree.x/a", "upload/new" };
+        struct timespec old[2] = { { .tv_sec = time(NULL) - 2 * 86400 },
+                                   { .tv_sec = time(NULL) - 2 * 86400 } };
+        g_autofree char *batch = g_build_filename(fixture->store_dir, "upload/batch.x", NULL);
+        g_autofree char *tree = g_build_filename(fixture->store_dir, ".tree.x", NULL);
+        g_autoptr(GError) error = NULL;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+                put(fixture->store_dir, names[i], "x", 1);
+        put(fixture->store_dir, ".gone.x/a", "x", 1);
+        g_assert_cmpint(utimensat(AT_FDCWD, batch, old, 0), ==, 0);
+        g_assert_cmpint(utimensat(AT_FDCWD, tree, old, 0), ==, 0);
+        package_store_close(fixture->store);
+        fixture->store = package_store_open(fixture->store_dir, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 1);
+        g_assert_cmpuint(count_names(fixture->store_dir, "."), ==, 3); /* blobs, manifests, upload */
+}
+
+/* Four threads send the same and overlapping packages while one removes what comes. */
+
+typedef struct {
+        Fixture *fixture;
+        Manifest *manifests[4];
+        char *dirs[4];
+        gint sent;
+} Crowd;
+
+static gpointer send_all(gpointer arg)
+{
+        Crowd *crowd = arg;
+
+        for (int i = 0; i < 12; i++) {
+                Wire wire = { .fixture = crowd->fixture };
+                g_autoptr(GError) error = NULL;
+                int n = i % 4;
+
+                if (package_send(crowd->dirs[n], crowd->manifests[n], &wire_ops, &wire, NULL, NULL, &error))
+                        g_atomic_int_inc(&crowd->sent);
+                else if (!err_is(error, ERR_CONFLICT)) /* removed in between, three times over */
+                        g_error("%s", error->message);
+        }
+        return NULL;
+}
+
+static gpointer remove_some(gpointer arg)
+{
+        Crowd *crowd = arg;
+
+        for (int i = 0; i < 12; i++) {
+                g_autoptr(GError) error = NULL;
+
+                if (!package_store_remove(crowd->fixture->store, crowd->manifests[i % 4]->hash, &error) &&
+                    !err_is(error, ERR_NOT_FOUND))
+                        g_error("%s", error->message);
+                g_thread_yield();
+        }
+        return NULL;
+}
+
+static void test_threads(Fixture *fixture, gconstpointer unused)
+{
+        Crowd crowd = { .fixture = fixture };
+        GThread *threads[5];
+        g_autofree char *large = g_malloc0(400 << 10);
+
+        for (int i = 0; i < 4; i++) {
+                crowd.dirs[i] = g_strdup_printf("%s/p%d", fixture->dir, i);
+                put(crowd.dirs[i], "common.py", "common", -1);
+                put(crowd.dirs[i], "own.py", (char[]){ (char)('a' + i), 0 }, -1);
+                put(crowd.dirs[i], "large", large, 400 << 10);
+                crowd.manifests[i] = manifest_of_directory(crowd.dirs[i], NULL, NULL, NULL);
+        }
+        for (int i = 0; i < 5; i++)
+                threads[i] = g_thread_new("crowd", i < 4 ? send_all : remove_some, &crowd);
+        for (int i = 0; i < 5; i++)
+                g_thread_join(threads[i]);
+        g_assert_cmpint(crowd.sent, >, 0);
+        for (int i = 0; i < 4; i++) {
+                Wire wire = { .fixture = fixture };
+                g_autoptr(GError) error = NULL;
+                g_autofree char *tree = package_store_path(fixture->store, crowd.manifests[i]->hash);
+                g_autoptr(Manifest) again = NULL;
+
+                g_assert_true(package_send(crowd.dirs[i], crowd.manifests[i], &wire_ops, &wire, NULL, NULL,
+                                           &error));
+                again = manifest_of_directory(tree, NULL, NULL, &error);
+                g_assert_cmpstr(again->hash, ==, crowd.manifests[i]->hash);
+                manifest_free(crowd.manifests[i]);
+                g_free(crowd.dirs[i]);
+        }
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+}
+
+static void test_speed(Fixture *fixture, gconstpointer unused)
+{
+        Wire wire = { .fixture = fixture };
+        g_autofree char *data = g_malloc0(10000);
+        g_autoptr(Manifest) manifest = NULL;
+        g_autoptr(GError) error = NULL;
+        gint64 start;
+
+        for (int i = 0; i < 1000; i++) {
+                g_autofree char *name = g_strdup_printf("d%d/f%d.py", i % 20, i);
+
+                memcpy(data, &i, sizeof i);
+                put(fixture->files, name, data, 10000);
+        }
+        manifest = pack_files(fixture);
+        start = g_get_monotonic_time();
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_test_message("first sending: %" G_GINT64_FORMAT " us", g_get_monotonic_time() - start);
+        g_assert_cmpuint(wire.bodies, ==, 2);
+        start = g_get_monotonic_time();
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_test_message("second sending: %" G_GINT64_FORMAT " us", g_get_monotonic_time() - start);
+        g_assert_cmpuint(wire.bodies, ==, 2);
+}
+
+int main(int argc, char **argv)
+{
+        static const struct {
+                const char *path;
+                void (*run)(Fixture *fixture, gconstpointer unused);
+        } tests[] = {
+                { "/fs/package-store/send", test_send },
+                { "/fs/package-store/requirements", test_requirements },
+                { "/fs/package-store/resume", test_resume },
+                { "/fs/package-store/poisoned", test_poisoned },
+                { "/fs/package-store/blob-refused", test_blob_refused },
+                { "/fs/package-store/blobs-refused", test_blobs_refused },
+                { "/fs/package-store/lies", test_lies },
+                { "/fs/package-store/remove", test_remove },
+                { "/fs/package-store/leftovers", test_leftovers },
+                { "/fs/package-store/threads", test_threads },
+                { "/fs/package-store/speed", test_speed },
+        };
+
+        g_test_init(&argc, &argv, NULL);
+        for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
+                g_test_add(tests[i].path, Fixture, NULL, set_up, tests[i].run, tear_down);
+        return g_test_run();
+}
