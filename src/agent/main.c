@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "agent/keep.h"
 #include "agent/server.h"
 #include "base/clock.h"
@@ -94,14 +96,25 @@ static void on_broken(const GError *error, void *arg)
         g_main_loop_quit(agent->loop);
 }
 
+/* Keepers whose spawner was killed become our children, as what is left of members whose keeper was. What
+ * became of them is known by other means; not every init reaps in time. */
+static void reap(void)
+{
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+                ;
+}
+
 static gboolean on_signal(gint fd, GIOCondition condition, gpointer arg)
 {
         Agent *agent = arg;
         struct signalfd_siginfo info;
 
-        if (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
-                log_info("asked to end; members and keepers stay", "signal", strsignal((int)info.ssi_signo),
-                         NULL);
+        if (read(fd, &info, sizeof info) != (ssize_t)sizeof info)
+                return G_SOURCE_CONTINUE;
+        reap();
+        if (info.ssi_signo == SIGCHLD)
+                return G_SOURCE_CONTINUE;
+        log_info("asked to end; members and keepers stay", "signal", strsignal((int)info.ssi_signo), NULL);
         g_main_loop_quit(agent->loop);
         return G_SOURCE_CONTINUE;
 }
@@ -125,21 +138,6 @@ static bool take_lock(Agent *agent, const char *path, GError **error)
         return true;
 }
 
-/* "paddle/<id>" of the cgroup layout: the same for every agent of this directory, different for others. */
-static char *cgroup_id(const char *dir)
-{
-        char *path = realpath(dir, NULL);
-        struct stat status = { 0 };
-        g_autofree char *text = NULL, *sum = NULL;
-
-        (void)stat(dir, &status); /* it was made just now */
-        text = g_strdup_printf("%s %ju %ju", path ? path : dir, (uintmax_t)status.st_dev,
-                               (uintmax_t)status.st_ino);
-        sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
-        free(path);
-        return g_strndup(sum, 12);
-}
-
 static char *spawner_path(const Agent *agent)
 {
         g_autofree char *self = NULL, *dir = NULL;
@@ -158,6 +156,7 @@ static int signal_fd(void)
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGCHLD);
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -169,7 +168,7 @@ static bool open_keep(Agent *agent, const char *dir, GError **error)
 
         if (!file_mkdirs(tasks, 0700, error))
                 return false;
-        id = cgroup_id(dir);
+        id = cgroup_id_of(dir);
         agent->keep = keep_new(&(KeepConfig){ .tasks_dir = tasks,
                                               .spawner_program = spawner,
                                               .cgroup_id = id,
@@ -255,7 +254,8 @@ int main(int argc, char **argv)
         json_init();
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGHUP, SIG_IGN);
-        (void)setsid(); /* fails for a leader, who has a session of its own already */
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* see reap() */
+        (void)setsid();                         /* fails for a leader, who has a session of its own already */
         ok = read_options(&agent, argc, argv, &error);
         if (ok && (agent.help || agent.version)) {
                 g_autofree char *help = options_help(options, 100);

@@ -211,12 +211,22 @@ static bool is_first(const Slot *slot, SlotController controller)
         return true;
 }
 
+static bool has_limits(const SlotLimits *limits)
+{
+        return needs_cpu(limits) || limits->memory > 0 || limits->processes > 0;
+}
+
 bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid)
 {
         for (int i = 0; i < SLOT_CONTROLLERS; i++) {
                 if (!is_first(slot, i) || (i == SLOT_CPU && !is_v2(slot, i) && !needs_cpu(limits)))
                         continue;
-                if (!put_number(slot, i, "cgroup.procs", pid))
+                if (put_number(slot, i, "cgroup.procs", pid))
+                        continue;
+                /* Somebody tidies empty groups away; a new one has no limits yet, so it serves only who wants
+                 * none. */
+                if (errno != ENOENT || has_limits(limits) || mkdir(slot->dir[i], 0755) < 0 ||
+                    !put_number(slot, i, "cgroup.procs", pid))
                         return false;
         }
         return true;

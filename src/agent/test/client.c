@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -79,19 +80,6 @@ void client_disconnect(Client *client)
         client->fd = -1;
         g_string_truncate(client->in, 0);
         client->in_at = 0;
-}
-
-void client_free(Client *client)
-{
-        if (!client)
-                return;
-        client_disconnect(client);
-        kill_all(client);
-        (void)file_remove_tree(client->dir, NULL); /* scratch */
-        g_string_free(client->in, TRUE);
-        g_free(client->dir);
-        g_free(client->bin);
-        g_free(client);
 }
 
 void client_start_agent(Client *client)
@@ -237,25 +225,52 @@ json_t *client_expect(Client *client, const char *op, const char *task)
         g_error("the agent did not say '%s' of '%s'", op, task ? task : "any");
 }
 
-/* The id that the agent of this directory has among the cgroups is the only new one below "paddle" while it
- * runs, so a test compares with what was there before it. */
-char *client_cgroups(void)
+char *client_cgroups(const Client *client)
 {
         static const char *const mounts[] = {
                 "", "memory", "cpu", "cpuacct", "cpu,cpuacct", "pids", "unified"
         };
+        g_autofree char *dir = g_build_filename(client->dir, "agent", NULL), *id = cgroup_id_of(dir);
         g_autoptr(GString) found = g_string_new(NULL);
 
         for (gsize i = 0; i < G_N_ELEMENTS(mounts); i++) {
-                g_autofree char *path = g_build_filename("/sys/fs/cgroup", mounts[i], "paddle", NULL);
-                g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+                g_autofree char *group = g_build_filename("/sys/fs/cgroup", mounts[i], "paddle", id, NULL);
 
-                for (const char *name; dir && (name = g_dir_read_name(dir));) {
-                        g_autofree char *group = g_build_filename(path, name, NULL);
-
-                        if (g_file_test(group, G_FILE_TEST_IS_DIR))
-                                g_string_append_printf(found, "%s\n", group);
-                }
+                if (g_file_test(group, G_FILE_TEST_IS_DIR))
+                        g_string_append_printf(found, "%s\n", group);
         }
         return g_string_free(g_steal_pointer(&found), FALSE);
+}
+
+/* rmdir of what a killed agent left; the processes are gone. */
+static void remove_cgroups(const Client *client)
+{
+        g_autofree char *groups = client_cgroups(client);
+        g_auto(GStrv) list = g_strsplit(groups, "\n", -1);
+
+        for (char **group = list; *group && **group; group++) {
+                g_autoptr(GDir) dir = g_dir_open(*group, 0, NULL);
+
+                for (const char *name; dir && (name = g_dir_read_name(dir));) {
+                        g_autofree char *slot = g_build_filename(*group, name, NULL);
+
+                        if (g_str_has_prefix(name, "slot-"))
+                                (void)rmdir(slot); /* what stays is seen by whoever looks */
+                }
+                (void)rmdir(*group);
+        }
+}
+
+void client_free(Client *client)
+{
+        if (!client)
+                return;
+        client_disconnect(client);
+        kill_all(client);
+        remove_cgroups(client);
+        (void)file_remove_tree(client->dir, NULL); /* scratch */
+        g_string_free(client->in, TRUE);
+        g_free(client->dir);
+        g_free(client->bin);
+        g_free(client);
 }

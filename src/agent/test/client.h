@@ -40,5 +40,5 @@ json_t *client_expect(Client *client, const char *op, const char *task);
 
 /* Pids of processes that have `text` in their command line or environment. */
 GArray *client_processes(const char *text);
-/* The groups of all agents on this machine, a line each; the caller's. */
-char *client_cgroups(void);
+/* The groups that this client's agents have now, a line each; the caller's. */
+char *client_cgroups(const Client *client);

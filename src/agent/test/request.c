@@ -1,0 +1,108 @@
+/* `start` lines: what is taken, what is refused with which words, and what the spawner gets. */
+#include "agent/request.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+#define BASE "\"dir\":\"/d\",\"log\":\"/l\""
+
+static void test_refused(void)
+{
+        static const struct {
+                const char *line, *says;
+        } cases[] = {
+                { "{\"task\":\"a.1\",\"argv\":[\"x\"]," BASE "}", NULL },
+                { "{\"task\":\"a.1\",\"argv\":[\"x\"],\"env\":[],\"binds\":[\"/a\",\"/"
+                  "b\"],\"banner\":null," BASE "}",
+                  NULL },
+                { "{\"argv\":[\"x\"]," BASE "}", "'start' names no task" },
+                { "{\"task\":\"A\",\"argv\":[\"x\"]," BASE "}", "task 'A' is not a name of [a-z0-9.-]" },
+                { "{\"task\":\"../x\",\"argv\":[\"x\"]," BASE "}", "task '../x' is not a name" },
+                { "{\"task\":\"\",\"argv\":[\"x\"]," BASE "}", "task '' is not a name" },
+                { "{\"task\":\"a\",\"argv\":[]," BASE "}", "task 'a': argv names no program" },
+                { "{\"task\":\"a\",\"argv\":[\"\"]," BASE "}", "task 'a': argv names no program" },
+                { "{\"task\":\"a\"," BASE "}", "task 'a': argv names no program" },
+                { "{\"task\":\"a\",\"argv\":[\"x\",1]," BASE "}", "argv[1] is not a string" },
+                { "{\"task\":\"a\",\"argv\":\"x\"," BASE "}", "argv" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"env\":[null]," BASE "}", "env[0] is not a string" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"binds\":[\"/a\"]," BASE "}", "binds are not pairs" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"dir\":\"d\",\"log\":\"/l\"}", "must be absolute" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"memory\":-1," BASE "}", "memory" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"ready_port\":65536," BASE "}", "ready_port" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"grace_ms\":1.5," BASE "}", "grace_ms" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) object = json_parse(cases[i].line, strlen(cases[i].line), NULL);
+                g_autoptr(GError) error = NULL;
+                StartRequest request;
+                bool ok = start_request_parse(object, &request, &error);
+
+                g_assert_true(ok == !cases[i].says);
+                if (!ok && !strstr(error->message, cases[i].says))
+                        g_error("'%s' does not say '%s'", error->message, cases[i].says);
+        }
+}
+
+static void test_names(void)
+{
+        g_autofree char *longest = g_strnfill(160, 'a'), *longer = g_strnfill(161, 'a');
+        const struct {
+                const char *name;
+                bool ok;
+        } cases[] = {
+                { "4k2m.1.trainer.0", true },
+                { "env.0f", true },
+                { "-", true },
+                { longest, true },
+                { longer, false },
+                { ".", false },
+                { "..", false },
+                { ".hidden", false },
+                { "a/b", false },
+                { "a b", false },
+                { "", false },
+                { "A", false },
+                { "\xc3\xa4", false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_true(task_name_is_valid(cases[i].name) == cases[i].ok);
+}
+
+static void test_pack(void)
+{
+        static const char line[] =
+                "{\"task\":\"a\",\"argv\":[\"x\",\"\"],\"env\":[\"A=1\"],\"memory\":77,\"grace_ms\":9," BASE
+                "}";
+        static const char strings[] =
+                "a\0/d\0/l\0\0\0s\0/m\0\0\0/p\0x\0\0A=1"; /* and the literal's own NUL */
+        g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
+        const Slot slot = { .dir = { [SLOT_MEMORY] = "/m", [SLOT_PIDS] = "/p" }, .v2 = 1u << SLOT_PIDS };
+        g_autoptr(GByteArray) message = NULL;
+        StartRequest request;
+        WireSpawn head;
+
+        g_assert_true(start_request_parse(object, &request, NULL));
+        message = start_request_pack(&request, 5, "s", 4, &slot);
+        memcpy(&head, message->data, sizeof head);
+        g_assert_cmpint((int)head.id, ==, 5);
+        g_assert_cmpint(head.slot, ==, 4);
+        g_assert_cmpint((int)head.limits.memory, ==, 77);
+        g_assert_cmpint((int)head.n_argv, ==, 2);
+        g_assert_cmpint((int)head.n_env, ==, 1);
+        g_assert_cmpint((int)head.n_binds, ==, 0);
+        g_assert_cmpmem(message->data + sizeof head, message->len - sizeof head, strings, sizeof strings);
+        g_assert_cmpint((int)head.payload, ==, sizeof strings);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        g_test_add_func("/agent/request/refused", test_refused);
+        g_test_add_func("/agent/request/names", test_names);
+        g_test_add_func("/agent/request/pack", test_pack);
+        return g_test_run();
+}
