@@ -147,12 +147,14 @@ static int dispatch(Cli *cli, const Verb *verb, const Common *before, int argc, 
         g_autoptr(GError) error = NULL;
         g_autofree void *target = g_malloc0(verb->size);
         Common *common = target;
+        bool ok;
         int status;
 
         options_set_defaults(verb->options, target);
         common->server = g_strdup(before->server);
         common->token = g_strdup(before->token);
-        status = finish(cli, run_verb(cli, verb, target, argc, argv, &error), error);
+        ok = run_verb(cli, verb, target, argc, argv, &error);
+        status = finish(cli, ok, error);
         options_clear(verb->options, target);
         g_clear_pointer(&cli->client, http_client_free);
         return status;

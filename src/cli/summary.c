@@ -32,20 +32,18 @@ bool job_succeeded(const json_t *job)
         return strcmp(text_of(job, "state"), job_state_name(JOB_SUCCEEDED)) == 0;
 }
 
-/* A bar in eighths of a column, as fine as the block characters are. */
+/* A bar in eighths of a column, as fine as the block characters are; in whole columns without them. */
 static void append_bar(GString *out, gint64 part, gint64 whole, bool utf8)
 {
         static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
-        int eighth = whole > 0 ? (int)((double)part / (double)whole * BAR_COLUMNS * 8 + 0.5) : 0;
+        double columns = whole > 0 ? (double)part / (double)whole * BAR_COLUMNS : 0;
+        int eighth = MAX((int)(columns * 8 + 0.5), part > 0 ? 1 : 0);
+        int full = utf8 ? eighth / 8 : (int)(columns + 0.5);
 
-        if (part > 0 && eighth == 0)
-                eighth = 1;
-        for (int i = 0; i < eighth / 8; i++)
+        for (int i = 0; i < full; i++)
                 g_string_append(out, utf8 ? "█" : "#");
         if (utf8)
                 g_string_append(out, eighths[eighth % 8]);
-        else if (eighth % 8 >= 4)
-                g_string_append_c(out, '#');
 }
 
 static void append_cpu(GString *out, const json_t *usage)

@@ -1,0 +1,63 @@
+/* Log lines with their member in front. */
+#include "cli/prefix.h"
+
+#include <string.h>
+
+typedef struct {
+        const char *member, *text;
+} Piece;
+
+static const struct {
+        const char *name;
+        Piece pieces[5];
+        const char *out;
+} cases[] = {
+        { "one line", { { "trainer-0", "hello\n" } }, "trainer-0 | hello\n" },
+        { "two lines", { { "trainer-0", "a\nb\n" } }, "trainer-0 | a\ntrainer-0 | b\n" },
+        { "empty lines", { { "trainer-0", "\n\n" } }, "trainer-0 | \ntrainer-0 | \n" },
+        { "padding", { { "ps-0", "a\n" }, { "trainer-0", "b\n" } }, "ps-0      | a\ntrainer-0 | b\n" },
+        { "pieces of a line", { { "trainer-0", "he" }, { "trainer-0", "llo\n" } }, "trainer-0 | hello\n" },
+        { "interrupted",
+          { { "trainer-0", "he" }, { "trainer-1", "x\n" }, { "trainer-0", "llo\n" } },
+          "trainer-0 | he\ntrainer-1 | x\ntrainer-0 | llo\n" },
+        { "nothing", { { "trainer-0", "" } }, "" },
+        { "nothing does not interrupt",
+          { { "trainer-0", "he" }, { "trainer-1", "" }, { "trainer-0", "llo\n" } },
+          "trainer-0 | hello\n" },
+        { "no end", { { "trainer-0", "a" } }, "trainer-0 | a\n" },
+        { "longer than the width", { { "trainer-1000", "a\n" } }, "trainer-1000 | a\n" },
+        { "no name", { { "", "a\nb" }, { "", "c\n" } }, "a\nbc\n" },
+};
+
+static void test_cases(void)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(LogPrefixer) prefixer = log_prefixer_new(9, false);
+                g_autoptr(GString) out = g_string_new(NULL);
+
+                g_test_message("%s", cases[i].name);
+                for (const Piece *piece = cases[i].pieces; piece->text; piece++)
+                        log_prefixer_add(prefixer, piece->member, piece->text, out);
+                log_prefixer_break(prefixer, out);
+                g_assert_cmpstr(out->str, ==, cases[i].out);
+        }
+}
+
+static void test_colours(void)
+{
+        g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, true);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        log_prefixer_add(prefixer, "a", "1\n", out);
+        log_prefixer_add(prefixer, "b", "2\n", out);
+        log_prefixer_add(prefixer, "a", "3\n", out);
+        g_assert_cmpstr(out->str, ==, "\033[36ma |\033[0m 1\n\033[33mb |\033[0m 2\n\033[36ma |\033[0m 3\n");
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/cli/prefix/cases", test_cases);
+        g_test_add_func("/cli/prefix/colours", test_colours);
+        return g_test_run();
+}

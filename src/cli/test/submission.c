@@ -1,0 +1,277 @@
+/* Command lines to specifications (cloud.md 1.4 and its cases 2, 4, 5, 11): what is sent, or what is said. */
+#include "cli/submission.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/yaml.h"
+
+#define SEED "--job-name=a --package-path=. --entry-point=go "
+#define A_NAME_OF_64 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl"
+
+static const struct {
+        SubmitForm form;
+        const char *line;
+        const char *file; /* job file, YAML, or NULL */
+        const char *spec; /* JSON, when it is taken */
+        const char *says; /* a part of the message, when it is not */
+} cases[] = {
+        /* the short form */
+        { SUBMIT_WORDS, "-- true", NULL, "{\"command\":[\"true\"]}", NULL },
+        { SUBMIT_WORDS, "true", NULL, "{\"command\":[\"true\"]}", NULL },
+        { SUBMIT_WORDS, "-n 4 --ps 2 -- python train.py", NULL,
+          "{\"command\":[\"python\",\"train.py\"],\"roles\":[{\"name\":\"pserver\",\"replicas\":2},"
+          "{\"name\":\"trainer\",\"replicas\":4}]}",
+          NULL },
+        { SUBMIT_WORDS, "-n 2 python -u x.py --flag", NULL,
+          "{\"command\":[\"python\",\"-u\",\"x.py\",\"--flag\"],\"roles\":[{\"name\":\"trainer\","
+          "\"replicas\":2}]}",
+          NULL },
+        { SUBMIT_WORDS, "--ps 1 'python train.py --x 1'", NULL,
+          "{\"command\":\"python train.py --x 1\",\"roles\":[{\"name\":\"pserver\",\"replicas\":1},"
+          "{\"name\":\"trainer\",\"replicas\":1}]}",
+          NULL },
+        { SUBMIT_WORDS, "--name digits --entry-point 'a b'", NULL,
+          "{\"name\":\"digits\",\"command\":\"a b\"}", NULL },
+        { SUBMIT_WORDS, "--framework plain -n 3 true", NULL,
+          "{\"framework\":\"plain\",\"command\":[\"true\"],\"roles\":[{\"name\":\"worker\",\"replicas\":3}]}",
+          NULL },
+        { SUBMIT_WORDS, "", NULL, NULL, "a command is missing\nSay what to run" },
+        { SUBMIT_WORDS, "--", NULL, NULL, "a command is missing" },
+        { SUBMIT_WORDS, "-- ''", NULL, NULL, "the command is an empty word" },
+        { SUBMIT_WORDS, "--entry-point=x y", NULL, NULL,
+          "the command 'y ...' and --entry-point='x' contradict each other" },
+
+        /* the seed's form, in all its spellings */
+        { SUBMIT_FLAGS,
+          "--job-name=a --package-path=. --entry-point='python train.py' --input=/i --output=/o --trainers=4 "
+          "--pservers=2 --base-image=img",
+          NULL,
+          "{\"name\":\"a\",\"image\":\"img\",\"input\":\"/i\",\"output\":\"/o\",\"command\":\"python "
+          "train.py\","
+          "\"roles\":[{\"name\":\"pserver\",\"replicas\":2},{\"name\":\"trainer\",\"replicas\":4}]}",
+          NULL },
+        { SUBMIT_FLAGS, SEED "--base-image:paddlepaddle/paddle:0.10.rc2", NULL,
+          "{\"name\":\"a\",\"image\":\"paddlepaddle/paddle:0.10.rc2\",\"command\":\"go\"}", NULL },
+        { SUBMIT_FLAGS, SEED "--base-image paddlepaddle/paddle", NULL,
+          "{\"name\":\"a\",\"image\":\"paddlepaddle/paddle\",\"command\":\"go\"}", NULL },
+        { SUBMIT_FLAGS, SEED "--pserver=1", NULL,
+          "{\"name\":\"a\",\"command\":\"go\",\"roles\":[{\"name\":\"pserver\",\"replicas\":1},"
+          "{\"name\":\"trainer\",\"replicas\":1}]}",
+          NULL },
+        { SUBMIT_FLAGS, SEED "--env=NUM_PASS=5 --env X= --env:Y=a=b --env NUM_PASS=6", NULL,
+          "{\"name\":\"a\",\"env\":{\"NUM_PASS\":\"6\",\"X\":\"\",\"Y\":\"a=b\"},\"command\":\"go\"}", NULL },
+        { SUBMIT_FLAGS, SEED "--use-gpu=true --trainer-gpu-num=2", NULL,
+          "{\"name\":\"a\",\"use_gpu\":true,\"command\":\"go\",\"roles\":[{\"name\":\"trainer\",\"replicas\":"
+          "1,"
+          "\"gpus\":2}]}",
+          NULL },
+        { SUBMIT_FLAGS, SEED "--use-gpu=false", NULL, "{\"name\":\"a\",\"command\":\"go\"}", NULL },
+        { SUBMIT_FLAGS, SEED "--gpus 2", NULL,
+          "{\"name\":\"a\",\"use_gpu\":true,\"command\":\"go\",\"roles\":[{\"name\":\"trainer\",\"replicas\":"
+          "1,"
+          "\"gpus\":2}]}",
+          NULL },
+        { SUBMIT_FLAGS,
+          SEED "--pservers 1 --cpu 2 --memory 1Gi --ps-cpu 500m --ps-memory 64Mi --retries 3 --time-limit 2h "
+               "--grace 5s --on-lost fail",
+          NULL,
+          "{\"name\":\"a\",\"on_lost\":\"fail\",\"retries\":3,\"time_limit\":\"7200000ms\",\"grace\":"
+          "\"5000ms\","
+          "\"command\":\"go\",\"roles\":[{\"name\":\"pserver\",\"replicas\":1,\"cpu\":\"500m\",\"memory\":"
+          "\"64Mi\"},"
+          "{\"name\":\"trainer\",\"replicas\":1,\"cpu\":\"2\",\"memory\":\"1Gi\"}]}",
+          NULL },
+
+        /* what is missing or contradictory */
+        { SUBMIT_FLAGS, "--package-path=. --entry-point=go", NULL, NULL, "--job-name is missing" },
+        { SUBMIT_FLAGS, "--job-name=a --package-path=.", NULL, NULL, "--entry-point is missing" },
+        { SUBMIT_FLAGS, "--job-name=a --entry-point=go", NULL, NULL, "--package-path is missing" },
+        { SUBMIT_FLAGS, "--job-name=a --entry-point=go --no-package", NULL,
+          "{\"name\":\"a\",\"command\":\"go\"}", NULL },
+        { SUBMIT_FLAGS, SEED "python", NULL, NULL, "'python' is not expected here" },
+        { SUBMIT_FLAGS, SEED "--use-gpu=true", NULL, NULL, "--use-gpu=true needs --trainer-gpu-num" },
+        { SUBMIT_FLAGS, SEED "--use-gpu", NULL, NULL, "--use-gpu=true needs --trainer-gpu-num" },
+        { SUBMIT_FLAGS, SEED "--trainer-gpu-num=2", NULL, NULL, "--trainer-gpu-num=2 needs --use-gpu=true" },
+        { SUBMIT_FLAGS, SEED "--use-gpu=maybe", NULL, NULL, "--use-gpu: 'maybe' is not true or false" },
+        { SUBMIT_FLAGS, SEED "--use-gpu --gpus 1 --trainer-gpu-num 2", NULL, NULL,
+          "--gpus=1 and --trainer-gpu-num=2 contradict each other" },
+        { SUBMIT_FLAGS, SEED "--no-package", NULL, NULL,
+          "--no-package and --package-path='.' contradict each other" },
+        { SUBMIT_FLAGS, "--job-name=a --entry-point=go --package-path=/nonexistent", NULL, NULL,
+          "--package-path: '/nonexistent' does not exist" },
+        { SUBMIT_FLAGS, "--job-name=a --entry-point=go --package-path=/dev/null", NULL, NULL,
+          "--package-path: '/dev/null' is not a directory" },
+        { SUBMIT_FLAGS, "--job-name=a --entry-point=go --package-path=", NULL, NULL,
+          "--package-path: '' does not exist" },
+        { SUBMIT_FLAGS, SEED "--ps-cpu 1", NULL, NULL, "--ps-cpu needs --pservers of 1 or more" },
+        { SUBMIT_FLAGS, SEED "--pservers 0 --ps-memory 1Gi", NULL, NULL,
+          "--ps-memory needs --pservers of 1 or more" },
+        { SUBMIT_FLAGS, SEED "--pservers 2 --framework plain", NULL, NULL,
+          "--pservers=2 and --framework=plain contradict each other" },
+        { SUBMIT_FLAGS, SEED "--framework caffe", NULL, NULL,
+          "--framework: 'caffe' is not known; it is one of" },
+
+        /* counts */
+        { SUBMIT_FLAGS, SEED "--trainers 0", NULL, NULL,
+          "--trainers: '0' is not a whole number from 1 to 10000" },
+        { SUBMIT_FLAGS, SEED "--trainers -1", NULL, NULL, "--trainers: '-1' is not a whole number" },
+        { SUBMIT_FLAGS, SEED "--trainers 1000000000", NULL, NULL,
+          "--trainers: '1000000000' is not a whole number" },
+        { SUBMIT_FLAGS, SEED "--trainers 2x", NULL, NULL, "--trainers: '2x'" },
+        { SUBMIT_FLAGS, SEED "--pservers -1", NULL, NULL,
+          "--pservers: '-1' is not a whole number from 0 to 10000" },
+        { SUBMIT_FLAGS, SEED "--pservers 1000000000", NULL, NULL, "--pservers: '1000000000'" },
+        { SUBMIT_FLAGS, SEED "--trainers", NULL, NULL, "--trainers needs a value" },
+        { SUBMIT_FLAGS, SEED "--trainer 2", NULL, NULL, "Did you mean --trainers?" },
+
+        /* names, variables, quantities */
+        { SUBMIT_FLAGS, "--job-name=a/b --package-path=. --entry-point=go", NULL, NULL, "'a/b'" },
+        { SUBMIT_FLAGS, "--job-name=.. --package-path=. --entry-point=go", NULL, NULL, "'..'" },
+        { SUBMIT_FLAGS, "--job-name=Upper --package-path=. --entry-point=go", NULL, NULL, "'Upper'" },
+        { SUBMIT_FLAGS, "--job-name= --package-path=. --entry-point=go", NULL, NULL, "''" },
+        { SUBMIT_FLAGS, "--job-name=" A_NAME_OF_64 " --package-path=. --entry-point=go", NULL, NULL,
+          A_NAME_OF_64 },
+        { SUBMIT_FLAGS, SEED "--env NUM_PASS", NULL, NULL, "--env: 'NUM_PASS' is not NAME=VALUE" },
+        { SUBMIT_FLAGS, SEED "--env =5", NULL, NULL, "--env: '' is not a variable's name" },
+        { SUBMIT_FLAGS, SEED "--env 1A=5", NULL, NULL, "--env: '1A' is not a variable's name" },
+        { SUBMIT_FLAGS, SEED "--cpu many", NULL, NULL, "--cpu" },
+        { SUBMIT_FLAGS, SEED "--memory 1Q", NULL, NULL, "--memory" },
+        { SUBMIT_FLAGS, SEED "--time-limit soon", NULL, NULL, "--time-limit: 'soon' is not a duration" },
+        { SUBMIT_FLAGS, SEED "--on-lost cry", NULL, NULL, "'cry'" },
+
+        /* job files */
+        { SUBMIT_WORDS, "", "command: [\"true\"]\nname: a\n", "{\"command\":[\"true\"],\"name\":\"a\"}",
+          NULL },
+        { SUBMIT_WORDS, "--name b -- false", "command: [\"true\"]\nname: a\nretries: 2\n",
+          "{\"command\":[\"false\"],\"name\":\"b\",\"retries\":2}", NULL },
+        { SUBMIT_WORDS, "-n 3 --cpu 2",
+          "command: [\"true\"]\nroles: [{name: worker, replicas: 1, memory: 1Gi}]\n",
+          "{\"command\":[\"true\"],\"roles\":[{\"name\":\"worker\",\"replicas\":3,\"memory\":\"1Gi\",\"cpu\":"
+          "\"2\"}]}",
+          NULL },
+        { SUBMIT_WORDS, "-e A=2", "command: [\"true\"]\nenv: {A: \"1\", B: \"1\"}\n",
+          "{\"command\":[\"true\"],\"env\":{\"A\":\"2\",\"B\":\"1\"}}", NULL },
+        { SUBMIT_FLAGS, "", "name: a\ncommand: go\npackage_path: demo\n",
+          "{\"name\":\"a\",\"command\":\"go\"}", NULL },
+        { SUBMIT_FLAGS, "", "command: go\npackage_path: demo\n", NULL, "--job-name is missing" },
+        { SUBMIT_WORDS, "", "command: [\"true\"]\ncolour: red\n", NULL, "'colour'" },
+        { SUBMIT_WORDS, "", "command: 7\n", NULL, "command" },
+};
+
+static bool from_line(SubmitForm form, const char *line, const char *file_text, json_t **ret_spec,
+                      char **ret_package, GError **error)
+{
+        const Option *options = form == SUBMIT_WORDS ? submission_short_options : submission_options;
+        g_autoptr(json_t) file =
+                file_text ? yaml_parse(file_text, strlen(file_text), "job.yaml", error) : NULL;
+        Submission submission = { 0 };
+        g_auto(GStrv) argv = NULL;
+        g_auto(GStrv) words = NULL;
+        int argc = 0;
+        bool ok;
+
+        g_assert_true(!*line || g_shell_parse_argv(line, &argc, &argv, NULL));
+        options_set_defaults(options, &submission);
+        ok = options_parse(options, &submission, argc, argv, form == SUBMIT_WORDS, &words, error) &&
+             submission_spec(&submission, form, words, file, ret_spec, ret_package, error);
+        options_clear(options, &submission);
+        return ok;
+}
+
+static void check_taken(const json_t *spec, const char *expected)
+{
+        g_autoptr(json_t) wanted = json_parse(expected, strlen(expected), NULL);
+        g_autofree char *have = json_format(spec);
+
+        g_assert_nonnull(wanted);
+        if (!json_equal(spec, wanted))
+                g_test_fail_printf("have %s, want %s", have, expected);
+}
+
+static void test_cases(void)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) spec = NULL;
+                g_autofree char *package = NULL;
+                bool ok = from_line(cases[i].form, cases[i].line, cases[i].file, &spec, &package, &error);
+
+                g_test_message("%s", cases[i].line);
+                if (cases[i].spec) {
+                        g_assert_no_error(error);
+                        g_assert_true(ok);
+                        check_taken(spec, cases[i].spec);
+                        continue;
+                }
+                g_assert_false(ok);
+                g_assert_cmpint(err_row(error)->exit, ==, 2);
+                if (!strstr(error->message, cases[i].says))
+                        g_test_fail_printf("'%s' says: %s", cases[i].line, error->message);
+        }
+}
+
+static void test_packages(void)
+{
+        static const struct {
+                SubmitForm form;
+                const char *line, *file, *package;
+        } rows[] = {
+                { SUBMIT_WORDS, "true", NULL, "." },
+                { SUBMIT_WORDS, "--package-path /tmp true", NULL, "/tmp" },
+                { SUBMIT_WORDS, "--no-package true", NULL, NULL },
+                { SUBMIT_FLAGS, SEED, NULL, "." },
+                { SUBMIT_WORDS, "", "command: [\"true\"]\npackage_path: demo\n", "demo" },
+                { SUBMIT_WORDS, "--package-path /tmp", "command: [\"true\"]\npackage_path: demo\n", "/tmp" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) spec = NULL;
+                g_autofree char *package = NULL;
+
+                from_line(rows[i].form, rows[i].line, rows[i].file, &spec, &package, &error);
+                g_assert_no_error(error);
+                g_assert_cmpstr(package, ==, rows[i].package);
+        }
+}
+
+static void test_programs(void)
+{
+        static const struct {
+                const char *command, *program;
+        } rows[] = {
+                { "\"python train.py\"", "train.py" },
+                { "[\"python3.11\",\"-u\",\"sub/train.py\",\"--x\"]", "sub/train.py" },
+                { "\"/usr/bin/python train.py\"", "train.py" },
+                { "[\"sh\",\"run.sh\"]", "run.sh" },
+                { "[\"./run.sh\"]", "./run.sh" },
+                { "[\"bin/run\",\"a\"]", "bin/run" },
+                { "[\"python\",\"-m\",\"demo.train\"]", NULL },
+                { "[\"python\",\"-c\",\"print(1)\"]", NULL },
+                { "[\"python\"]", NULL },
+                { "[\"true\"]", NULL },
+                { "[\"/bin/true\"]", NULL },
+                { "[\"python\",\"/abs/train.py\"]", NULL },
+                { "\"python $SCRIPT\"", NULL },
+                { "\"unbalanced ' quote\"", NULL },
+                { "7", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(json_t) command = json_parse(rows[i].command, strlen(rows[i].command), NULL);
+                g_autofree char *program = submission_program(command);
+
+                g_assert_cmpstr(program, ==, rows[i].program);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        json_init();
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/cli/submission/cases", test_cases);
+        g_test_add_func("/cli/submission/packages", test_packages);
+        g_test_add_func("/cli/submission/programs", test_programs);
+        return g_test_run();
+}
