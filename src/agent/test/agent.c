@@ -1,0 +1,382 @@
+/* The real agent over its socket: what each kind of member comes to, what is refused, and what survives whom.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/test/client.h"
+#include "base/file.h"
+#include "base/json.h"
+
+static Client *connected(void)
+{
+        Client *client = client_new("agent");
+
+        client_connect(client);
+        json_decref(client_expect(client, "synced", NULL));
+        return client;
+}
+
+static char *log_of(const Client *client, const char *task)
+{
+        g_autofree char *path = g_build_filename(client->dir, "logs", task, NULL);
+        char *text = NULL;
+
+        return g_file_get_contents(path, &text, NULL, NULL) ? text : g_strdup("");
+}
+
+/* "exited 7 0": how the row's member ended. */
+static char *outcome(const json_t *report)
+{
+        const char *op = json_string_value(json_object_get(report, "op"));
+
+        if (strcmp(op, "exited") != 0)
+                return g_strdup_printf("%s: %s", op, json_string_value(json_object_get(report, "text")));
+        return g_strdup_printf("exited %d %d%s",
+                               (int)json_integer_value(json_object_get(report, "exit_code")),
+                               (int)json_integer_value(json_object_get(report, "signal")),
+                               json_is_true(json_object_get(report, "oom")) ? " oom" : "");
+}
+
+static json_t *expect_end(Client *client, const char *task)
+{
+        for (;;) {
+                json_t *report = client_receive(client, 20000);
+                const char *op = report ? json_string_value(json_object_get(report, "op")) : "nothing";
+
+                if (!report)
+                        g_error("'%s' did not end", task);
+                if (strcmp(op, "exited") == 0 || strcmp(op, "failed") == 0 || strcmp(op, "lost") == 0)
+                        return report;
+                json_decref(report);
+        }
+}
+
+static const struct {
+        const char *argv, *more, *outcome, *log;
+} rows[] = {
+        { "[\"true\"]", "", "exited 0 0", NULL },
+        { "[\"sh\",\"-c\",\"exit 7\"]", "", "exited 7 0", NULL },
+        { "[\"sh\",\"-c\",\"kill -SEGV $$\"]", "", "exited -1 11", NULL },
+        { "[\"echo\",\"hello\"]", "\"banner\":\"== first\"", "exited 0 0", "== first\nhello\n" },
+        { "[\"sh\",\"-c\",\"echo out; echo err >&2; cat\"]", "", "exited 0 0", "out\nerr\n" },
+        { "[\"sh\",\"-c\",\"sleep 900 & exit 3\"]", "", "exited 3 0", NULL },
+        { "[\"sh\",\"-c\",\"setsid setsid sleep 900 & exit 4\"]", "", "exited 4 0", NULL },
+        { "[\"nonesuch\"]", "",
+          "failed: cannot run 'nonesuch': No such file or directory in PATH '/usr/local/bin:/usr/bin:/bin'",
+          "paddle: cannot run 'nonesuch': No such file or directory in PATH "
+          "'/usr/local/bin:/usr/bin:/bin'\n" },
+        { "[\"/etc/passwd\"]", "", "failed: cannot run '/etc/passwd': Permission denied", NULL },
+        { "[\"python3\",\"-c\",\"x=bytearray(300<<20); import time; time.sleep(9)\"]", "\"memory\":67108864",
+          "exited -1 9 oom", NULL },
+        { "[\"python3\",\"-c\",\"x=bytearray(30<<20)\"]", "\"memory\":67108864", "exited 0 0", NULL },
+        { "[\"sh\",\"-c\",\"sleep 0 | sleep 0 | sleep 0 | sleep 0 | sleep 0; true\"]", "\"processes\":2",
+          "exited 2 0", NULL },
+        { "[\"true\"]", "\"cpu_milli\":500,\"cpu_weight_milli\":2000", "exited 0 0", NULL },
+        { "[\"true\"]", "\"memory\":-5", "failed: memory: ", NULL },
+        { "[\"sh\",\"-c\",\"ls /proc/self/fd | wc -l\"]", "", "exited 0 0",
+          "4\n" }, /* and the directory's own */
+        { "[\"sh\",\"-c\",\"cat /proc/self/oom_score_adj; grep -c SigBlk:.0000000000000000 "
+          "/proc/self/status\"]",
+          "", "exited 0 0", "500\n1\n" },
+};
+
+static void test_rows(void)
+{
+        g_autoptr(Client) client = connected();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *task = g_strdup_printf("row.%d", (int)i), *is = NULL, *log = NULL;
+                g_autoptr(json_t) report = NULL;
+
+                g_assert_true(client_start(client, task, rows[i].argv, rows[i].more));
+                report = expect_end(client, task);
+                is = outcome(report);
+                log = log_of(client, task);
+                if (!g_str_has_prefix(is, rows[i].outcome) ||
+                    (rows[i].log && strcmp(log, rows[i].log) != 0)) {
+                        g_test_message("%s: '%s', log '%s'", rows[i].argv, is, log);
+                        g_test_fail();
+                }
+        }
+}
+
+static void test_bad_directory(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(json_t) report = NULL;
+
+        g_assert_true(client_sendf(client,
+                                   "{\"op\":\"start\",\"task\":\"a\",\"argv\":[\"true\"],\"dir\":\"/"
+                                   "nonexistent\",\"log\":\"%s/l\"}",
+                                   client->dir));
+        report = client_expect(client, "failed", "a");
+        g_assert_cmpstr(json_string_value(json_object_get(report, "text")), ==,
+                        "cannot enter the directory '/nonexistent': No such file or directory");
+}
+
+/* Lines that mean nothing are answered and survived; the connection goes on. */
+static void test_broken_lines(void)
+{
+        static const char *const lines[] = {
+                "garbage",
+                "{",
+                "[]",
+                "null",
+                "{\"op\":1}",
+                "{\"op\":\"x\"}",
+                "{\"op\":\"start\"}",
+                "{\"op\":\"stop\"}",
+                "{\"op\":\"stop\",\"task\":\"/\"}",
+                "{\"op\":\"hello\"}",
+                "{\"op\":\"hello\",\"epoch\":-1}",
+                "\x01\xff",
+                "{\"op\":\"stop\",\"task\":\"a\",\"grace_ms\":\"x\"}",
+                "{\"op\":\"\\u0000\"}",
+                "{\"op\":\"ping\",\"op\":\"ping\"}",
+        };
+        g_autoptr(Client) client = connected();
+        g_autofree char *huge = g_strnfill(3 << 20, 'x');
+
+        for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
+                g_assert_true(client_sendf(client, "%s", lines[i]));
+                json_decref(client_expect(client, "error", NULL));
+        }
+        g_assert_true(client_sendf(client, "%s", huge));
+        json_decref(client_expect(client, "error", NULL));
+        for (int i = 0; i < 300; i++) { /* random bytes, each line ended */
+                g_autoptr(GString) line = g_string_new("x");
+
+                for (int n = g_random_int_range(0, 200); n > 0; n--)
+                        g_string_append_c(line, (char)g_random_int_range(11, 256));
+                g_assert_true(client_sendf(client, "%s", line->str));
+                json_decref(client_expect(client, "error", NULL));
+        }
+        g_assert_true(client_sendf(client, "{\"op\":\"ping\"}"));
+        json_decref(client_expect(client, "pong", NULL));
+}
+
+static void test_epochs(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(json_t) refused = NULL;
+        gint64 newest;
+
+        client->epoch += 10;
+        client_connect(client);
+        json_decref(client_expect(client, "synced", NULL));
+        newest = client->epoch;
+        g_assert_cmpint(kill(client->agent, SIGKILL), ==, 0); /* the epoch is on disk */
+        g_assert_cmpint(waitpid(client->agent, NULL, 0), ==, client->agent);
+        client->agent = 0;
+        client->epoch = newest - 2;
+        client_connect(client);
+        refused = client_expect(client, "refused", NULL);
+        g_assert_cmpint((int)json_integer_value(json_object_get(refused, "epoch")), ==, (int)newest);
+        g_assert_null(client_receive(client, 20000));
+        g_assert_cmpint(client->fd, ==, -1);
+        client->epoch = newest - 1; /* the same is welcome: its connection broke */
+        client_connect(client);
+        json_decref(client_expect(client, "synced", NULL));
+        g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"nobody\",\"grace_ms\":0}"));
+        json_decref(client_expect(client, "lost", "nobody"));
+}
+
+static void kill_agent(Client *client)
+{
+        g_assert_cmpint(kill(client->agent, SIGKILL), ==, 0);
+        g_assert_cmpint(waitpid(client->agent, NULL, 0), ==, client->agent);
+        client->agent = 0;
+        client_disconnect(client);
+}
+
+/* The grace is the keeper's: it runs out although the agent is dead. */
+static void test_stop_survives_agent(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(json_t) report = NULL;
+        g_autofree char *is = NULL;
+
+        g_assert_true(client_start(
+                client, "stubborn",
+                "[\"sh\",\"-c\",\"trap 'echo term' TERM; touch ready; while :; do sleep 0.01; done\"]",
+                "\"ready_file\":\"/\""));
+        json_decref(client_expect(client, "ready", "stubborn"));
+        for (;;) {
+                g_autofree char *ready = g_build_filename(client->dir, "ready", NULL);
+
+                if (g_file_test(ready, G_FILE_TEST_EXISTS))
+                        break;
+                g_usleep(1000);
+        }
+        g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"stubborn\",\"grace_ms\":300}"));
+        g_assert_true(client_sendf(client, "{\"op\":\"ping\"}"));
+        json_decref(client_expect(client, "pong", NULL));
+        kill_agent(client);
+        client_connect(client);
+        report = expect_end(client, "stubborn");
+        is = outcome(report);
+        g_assert_cmpstr(is, ==, "exited -1 9");
+}
+
+/* What is known is told again, with the same words, by the next agent, and never started again. */
+static void test_told_again(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autofree char *first = NULL, *second = NULL, *log = NULL;
+        g_autoptr(json_t) before = NULL, after = NULL;
+
+        g_assert_true(client_start(client, "once", "[\"echo\",\"x\"]", ""));
+        before = client_expect(client, "exited", "once");
+        first = json_format(before);
+        kill_agent(client);
+        client_connect(client);
+        after = client_expect(client, "exited", "once");
+        second = json_format(after);
+        g_assert_cmpstr(first, ==, second);
+        g_assert_true(client_start(client, "once", "[\"echo\",\"x\"]", ""));
+        json_decref(client_expect(client, "exited", "once"));
+        log = log_of(client, "once");
+        g_assert_cmpstr(log, ==, "x\n");
+}
+
+static void test_ready(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autofree char *file = g_strdup_printf("\"ready_file\":\"%s/up\"", client->dir);
+
+        g_assert_true(client_start(client, "file", "[\"sh\",\"-c\",\"touch up; exec sleep 900\"]", file));
+        json_decref(client_expect(client, "ready", "file"));
+        g_assert_true(client_start(
+                client, "port",
+                "[\"python3\",\"-c\",\"import socket,time\\ns=socket.socket()\\ns.setsockopt(1,2,1)\\n"
+                "s.bind(('127.0.0.1',21987))\\ns.listen()\\ntime.sleep(900)\"]",
+                "\"ready_port\":21987"));
+        json_decref(client_expect(client, "ready", "port"));
+        g_assert_true(client_start(client, "other", "[\"sleep\",\"0.3\"]",
+                                   "\"ready_port\":21987")); /* somebody else's port */
+        for (;;) {
+                g_autoptr(json_t) report = client_receive(client, 20000);
+
+                g_assert_nonnull(report);
+                g_assert_cmpstr(json_string_value(json_object_get(report, "op")), !=, "ready");
+                if (strcmp(json_string_value(json_object_get(report, "op")), "exited") == 0)
+                        break;
+        }
+}
+
+/* The head stays, the end stays, a line between says so. */
+static void test_log_cap(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autofree char *log = NULL;
+
+        g_assert_true(client_start(client, "loud",
+                                   "[\"sh\",\"-c\",\"echo HEAD; yes | head -c 3000000; echo END\"]",
+                                   "\"log_bytes\":100000"));
+        json_decref(client_expect(client, "exited", "loud"));
+        log = log_of(client, "loud");
+        g_assert_true(g_str_has_prefix(log, "HEAD\n"));
+        g_assert_true(g_str_has_suffix(log, "END\n"));
+        g_assert_nonnull(strstr(log + 99000, "paddle: this log has reached its limit of 100000 bytes"));
+        g_assert_cmpuint(strlen(log), <, 200000);
+}
+
+static void test_big_environment(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(GString) line = g_string_new(NULL);
+        g_autofree char *log = NULL;
+
+        g_string_printf(line,
+                        "{\"op\":\"start\",\"task\":\"big\",\"argv\":[\"sh\",\"-c\",\"env | grep -c "
+                        "^V\"],\"dir\":\"/\","
+                        "\"log\":\"%s/logs/big\",\"env\":[\"PATH=/usr/bin:/bin\"",
+                        client->dir);
+        for (int i = 0; i < 18; i++) {
+                g_autofree char *value = g_strnfill(100000, 'v');
+
+                g_string_append_printf(line, ",\"V%d=%s\"", i, value);
+        }
+        g_string_append(line, "]}\n");
+        g_assert_true(client_send(client, line->str));
+        json_decref(client_expect(client, "exited", "big"));
+        log = log_of(client, "big");
+        g_assert_cmpstr(log, ==, "18\n");
+}
+
+/* Reports pile up unread; the agent goes on, and the next connection hears all of it. */
+static void test_slow_server(void)
+{
+        enum { TASKS = 60 };
+        g_autoptr(Client) client = connected();
+        int ended = 0;
+
+        for (int i = 0; i < TASKS; i++) {
+                g_autofree char *task = g_strdup_printf("slow.%d", i);
+
+                g_assert_true(client_start(client, task, "[\"true\"]", ""));
+        }
+        client_disconnect(client); /* without having read a line */
+        while (ended < TASKS) {
+                g_autoptr(json_t) report = NULL;
+
+                ended = 0;
+                client_connect(client);
+                do {
+                        g_clear_pointer(&report, json_decref);
+                        report = client_receive(client, 20000);
+                        g_assert_nonnull(report);
+                        ended += strcmp(json_string_value(json_object_get(report, "op")), "exited") == 0;
+                } while (strcmp(json_string_value(json_object_get(report, "op")), "synced") != 0);
+        }
+}
+
+/* It ends by itself, and takes its socket and its groups along. */
+static void test_linger(void)
+{
+        g_autoptr(Client) client = client_new("agent");
+        g_autofree char *socket = g_build_filename(client->dir, "agent.sock", NULL), *groups = NULL;
+
+        client->linger_ms = 50;
+        client_connect(client);
+        json_decref(client_expect(client, "synced", NULL));
+        g_assert_true(client_start(client, "a", "[\"true\"]", ""));
+        json_decref(client_expect(client, "exited", "a"));
+        g_assert_true(client_sendf(client, "{\"op\":\"forget\",\"task\":\"a\"}"));
+        client_disconnect(client);
+        g_assert_cmpint(waitpid(client->agent, NULL, 0), ==, client->agent);
+        client->agent = 0;
+        g_assert_false(g_file_test(socket, G_FILE_TEST_EXISTS));
+        groups = client_cgroups(client);
+        g_assert_cmpstr(groups, ==, "");
+}
+
+int main(int argc, char **argv)
+{
+        static const struct {
+                const char *name;
+                void (*test)(void);
+        } tests[] = {
+                { "/agent/agent/rows", test_rows },
+                { "/agent/agent/bad-directory", test_bad_directory },
+                { "/agent/agent/broken-lines", test_broken_lines },
+                { "/agent/agent/epochs", test_epochs },
+                { "/agent/agent/stop-survives-agent", test_stop_survives_agent },
+                { "/agent/agent/told-again", test_told_again },
+                { "/agent/agent/ready", test_ready },
+                { "/agent/agent/log-cap", test_log_cap },
+                { "/agent/agent/big-environment", test_big_environment },
+                { "/agent/agent/slow-server", test_slow_server },
+                { "/agent/agent/linger", test_linger },
+        };
+
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
+                g_test_add_func(tests[i].name, tests[i].test);
+        return g_test_run();
+}
