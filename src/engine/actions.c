@@ -1,0 +1,205 @@
+/* What the runtime is asked to do: the difference between a published view and the one before it. Runs after
+ * the commit only, so that every action has a durable reason; all actions may be repeated. Against no view
+ * before (after the runtime has connected) it asks for everything that the job wants: that is how engine and
+ * runtime converge. */
+#include "engine/state.h"
+
+#include "engine/task.h"
+#include "model/framework.h"
+
+/* ---- a member's start ---- */
+
+/* ports[role][index] and gpus[role][index] for the variables of all members; lives as long as the placement.
+ */
+typedef struct {
+        Placement placement;
+        int **ports;
+        char ***gpus;
+} Stand;
+
+static void stand_init(Stand *stand, const Engine *engine, const Job *job)
+{
+        const Spec *spec = job->spec;
+
+        stand->ports = g_new0(int *, spec->n_roles + 1);
+        stand->gpus = g_new0(char **, spec->n_roles + 1);
+        for (int r = 0; r < spec->n_roles; r++) {
+                stand->ports[r] = g_new0(int, spec->roles[r].replicas + 1);
+                stand->gpus[r] = g_new0(char *, spec->roles[r].replicas + 1);
+        }
+        for (int i = 0; i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+
+                stand->ports[member->role][member->index] = member->port;
+                stand->gpus[member->role][member->index] = member->gpus;
+        }
+        stand->placement = (Placement){ .spec = spec,
+                                        .job_id = job->id,
+                                        .job_name = job->name,
+                                        .user = job->user,
+                                        .dc = engine->dc,
+                                        .queue = "default",
+                                        .attempt = job->attempt,
+                                        .host = "127.0.0.1",
+                                        .ports = (int *const *)stand->ports,
+                                        .extra_ports = &job->extra_port,
+                                        .gpus = (char *const *const *)stand->gpus };
+}
+
+static void stand_clear(Stand *stand)
+{
+        for (int r = 0; r < stand->placement.spec->n_roles; r++) {
+                g_free(stand->ports[r]);
+                g_free(stand->gpus[r]); /* the lists in it are the members' */
+        }
+        g_free(stand->ports);
+        g_free(stand->gpus);
+}
+
+void runtime_job_fill(const Job *job, RuntimeJob *ret)
+{
+        const Spec *spec = job->spec;
+
+        *ret = (RuntimeJob){ .id = job->id,
+                             .user = job->user,
+                             .attempt = job->attempt,
+                             .package = spec->package,
+                             .package_name = spec->package_name,
+                             .requirements = spec->requirements,
+                             .input = spec->input,
+                             .output = spec->output };
+}
+
+static bool declares_itself(const Job *job, const Member *member)
+{
+        const FrameworkRole *role = framework_role(job->spec->framework, job->spec->roles[member->role].name);
+
+        return role && role->listens && job->spec->ready_declared;
+}
+
+static bool listens(const Job *job, const Member *member)
+{
+        const FrameworkRole *role = framework_role(job->spec->framework, job->spec->roles[member->role].name);
+
+        return role && role->listens && !job->spec->ready_declared;
+}
+
+static char **add_variable(char **env, const char *name, const char *value)
+{
+        guint n = g_strv_length(env);
+
+        env = g_renew(char *, env, n + 2);
+        env[n] = g_strdup_printf("%s=%s", name, value);
+        env[n + 1] = NULL;
+        return env;
+}
+
+static void start(Engine *engine, const Job *job, const Member *member, const Placement *placement)
+{
+        const RuntimeOps *ops = engine->runtime->ops;
+        const Role *role = &job->spec->roles[member->role];
+        g_autofree char *task = task_format(job, member);
+        g_autofree char *log =
+                ops->log_path(engine->runtime, job->id, job->attempt, role->name, member->index);
+        g_autofree char *ready = declares_itself(job, member) ? g_strdup_printf("%s.ready", log) : NULL;
+        g_auto(GStrv) env = framework_environment(placement, member->role, member->index);
+        Resources weight = { 0 };
+        RuntimeJob about;
+
+        if (ready)
+                env = add_variable(env, "PADDLE_READY_FILE", ready);
+        spec_member_wants(job->spec, member->role, &engine->total, &weight);
+        runtime_job_fill(job, &about);
+        ops->start(engine->runtime, &about,
+                   &(TaskStart){
+                           .task = task,
+                           .argv = role->command ? role->command : job->spec->command,
+                           .env = env,
+                           .limits = { MAX(role->each.cpu_milli, 0), role->each.memory, role->each.gpus },
+                           .cpu_weight_milli = weight.cpu_milli,
+                           .grace_ms = job->spec->grace_ms,
+                           .ready_port = listens(job, member) ? member->port : 0,
+                           .ready_file = ready });
+}
+
+/* ---- the difference ---- */
+
+static MemberState state_before(const Job *was, const Job *now, int i)
+{
+        return was && was->attempt == now->attempt && i < was->n_members ? was->members[i].state
+                                                                         : MEMBER_WAITING;
+}
+
+static bool starts(const Job *was, const Job *now, int i)
+{
+        return now->members[i].state == MEMBER_INTENDED && state_before(was, now, i) != MEMBER_INTENDED;
+}
+
+static void start_members(Engine *engine, const Job *was, const Job *now)
+{
+        Stand stand;
+        int first = 0;
+
+        while (first < now->n_members && !starts(was, now, first))
+                first++;
+        if (first == now->n_members)
+                return;
+        stand_init(&stand, engine, now);
+        for (int i = first; i < now->n_members; i++)
+                if (starts(was, now, i))
+                        start(engine, now, &now->members[i], &stand.placement);
+        stand_clear(&stand);
+}
+
+static void stop_members(Engine *engine, const Job *was, const Job *now)
+{
+        for (int i = 0; i < now->n_members; i++) {
+                g_autofree char *task = NULL;
+
+                if (now->members[i].state != MEMBER_STOPPING || state_before(was, now, i) == MEMBER_STOPPING)
+                        continue;
+                task = task_format(now, &now->members[i]);
+                engine->runtime->ops->stop(engine->runtime, task, now->spec->grace_ms);
+        }
+}
+
+/* A task whose end is durable now. */
+static void forget_members(Engine *engine, const Job *was, const Job *now)
+{
+        for (int i = 0; i < now->n_members; i++) {
+                g_autofree char *task = NULL;
+
+                if (!member_is_ended(&now->members[i]) || !was || was->attempt != now->attempt ||
+                    member_is_ended(&was->members[i]))
+                        continue;
+                task = task_format(now, &now->members[i]);
+                engine->runtime->ops->forget(engine->runtime, task);
+        }
+}
+
+static void prepare(Engine *engine, const Job *was, const Job *now)
+{
+        RuntimeJob about;
+
+        if (now->state != JOB_QUEUED || now->env_state != ENV_BUILDING ||
+            (was && was->env_state == ENV_BUILDING))
+                return;
+        runtime_job_fill(now, &about);
+        engine->runtime->ops->prepare(engine->runtime, &about);
+}
+
+void actions_run(Engine *engine, const Job *was, const Job *now)
+{
+        const RuntimeOps *ops = engine->runtime->ops;
+
+        if (engine->connected) { /* else all of it is asked for when the runtime is synced */
+                prepare(engine, was, now);
+                start_members(engine, was, now);
+                stop_members(engine, was, now);
+        }
+        forget_members(engine, was, now);
+        if (was && !life_is_at_rest(was) && life_is_at_rest(now)) {
+                ops->release_ports(engine->runtime, now->id);
+                ops->clean(engine->runtime, now->id, now->attempt);
+        }
+}

@@ -1,0 +1,414 @@
+/* A batch: what is applied between two commits (see state.h).
+ *
+ * The first touch of a job clones its view; the old one is kept, as it is needed anyway to know what changed.
+ * After the commit the drafts become the views; after a failed one they are dropped and the old views stand
+ * again, so that nobody ever saw what is not durable. Answers and actions come after either, never before. */
+#include "engine/state.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "engine/task.h"
+
+enum { RETRY_MS = 1000 }; /* after a failed commit */
+
+/* ---- filling ---- */
+
+static void event_free_p(gpointer event)
+{
+        event_free(event);
+}
+
+void batch_init(Batch *batch)
+{
+        g_queue_init(&batch->inputs);
+        g_queue_init(&batch->put_back);
+        batch->dirty = g_ptr_array_new();
+        batch->events = g_ptr_array_new_with_free_func(event_free_p);
+        batch->users = g_ptr_array_new();
+        batch->tokens = g_ptr_array_new();
+        batch->dropped_tokens = g_ptr_array_new();
+        batch->dropped_jobs = g_ptr_array_new_with_free_func(g_free);
+        batch->strays = g_ptr_array_new_with_free_func(g_free);
+        batch->unwanted = g_ptr_array_new_with_free_func(g_free);
+}
+
+void batch_clear(Batch *batch)
+{
+        GPtrArray *const lists[] = { batch->dirty,  batch->events,         batch->users,
+                                     batch->tokens, batch->dropped_tokens, batch->dropped_jobs,
+                                     batch->strays, batch->unwanted };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
+                g_ptr_array_unref(lists[i]);
+}
+
+void batch_begin(Engine *engine)
+{
+        Batch *batch = &engine->batch;
+        GPtrArray *const lists[] = { batch->dirty,  batch->events,         batch->users,
+                                     batch->tokens, batch->dropped_tokens, batch->dropped_jobs,
+                                     batch->strays, batch->unwanted };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
+                g_ptr_array_set_size(lists[i], 0);
+        batch->now = engine_now(engine);
+        batch->revision = engine->revision;
+        batch->horizon = 0;
+        batch->synced = false;
+}
+
+static void touch(Engine *engine, Live *live)
+{
+        if (live->dirty)
+                return;
+        live->was = live->job;
+        live->job = job_draft(live->was);
+        live->dirty = true;
+        g_ptr_array_add(engine->batch.dirty, live);
+}
+
+Live *batch_add_job(Engine *engine, Job *job)
+{
+        Live *live = live_add(engine, job);
+
+        live->dirty = true;
+        g_ptr_array_add(engine->batch.dirty, live);
+        return live;
+}
+
+Life batch_life(Engine *engine, Live *live)
+{
+        touch(engine, live);
+        return (Life){ .job = live->job,
+                       .now = engine->batch.now,
+                       .notes = g_array_new(FALSE, FALSE, sizeof(LifeNote)) };
+}
+
+static void add_event(Batch *batch, Job *job, LifeNote *note)
+{
+        Event *event = g_new0(Event, 1);
+
+        event->revision = job->revision = ++batch->revision;
+        event->time = batch->now;
+        event->job_seq = job->seq;
+        g_strlcpy(event->job_id, job->id, sizeof event->job_id);
+        event->user = g_strdup(job->user);
+        event->kind = g_strdup(note->kind);
+        event->data = g_steal_pointer(&note->data);
+        g_ptr_array_add(batch->events, event);
+}
+
+void batch_end_life(Engine *engine, Live *live, Life *life)
+{
+        for (guint i = 0; i < life->notes->len; i++)
+                add_event(&engine->batch, live->job, &g_array_index(life->notes, LifeNote, i));
+        g_clear_pointer(&life->notes, g_array_unref);
+        live_settle(engine, live, engine->batch.now);
+}
+
+/* ---- committing ---- */
+
+static bool is_empty(const Engine *engine)
+{
+        const Batch *batch = &engine->batch;
+
+        return !batch->dirty->len && !batch->users->len && !batch->tokens->len &&
+               !batch->dropped_tokens->len && !batch->dropped_jobs->len && !batch->horizon &&
+               !(batch->synced && engine->boot_due);
+}
+
+static void die(Engine *engine, const GError *error)
+{
+        engine->dead = true;
+        log_error("a commit ended in an unknown state; the server has to start anew", "error", error->message,
+                  NULL);
+        if (engine->config.fatal)
+                engine->config.fatal(error, engine->config.fatal_arg);
+}
+
+static void count_commit(Engine *engine, gint64 started_us)
+{
+        EngineMetrics *metrics = &engine->metrics;
+
+        metrics->commit_us_last = g_get_monotonic_time() - started_us;
+        metrics->commit_us_max = MAX(metrics->commit_us_max, metrics->commit_us_last);
+        metrics->batches++;
+        metrics->batch_jobs_max = MAX(metrics->batch_jobs_max, (gint64)engine->batch.dirty->len);
+}
+
+static bool commit(Engine *engine, GError **error)
+{
+        Batch *batch = &engine->batch;
+        g_autoptr(GPtrArray) new_jobs = g_ptr_array_new();
+        g_autoptr(GPtrArray) changed = g_ptr_array_new();
+        StoreBatch all = { .new_jobs = new_jobs,
+                           .changed_jobs = changed,
+                           .events = batch->events,
+                           .users = batch->users,
+                           .tokens = batch->tokens,
+                           .dropped_tokens = batch->dropped_tokens,
+                           .dropped_jobs = batch->dropped_jobs,
+                           .events_horizon = batch->horizon,
+                           .boot_id = batch->synced && engine->boot_due ? engine->boot_id : NULL };
+        StoreFailure failure = STORE_FAILED_CLEAN;
+        gint64 started = g_get_monotonic_time();
+        g_autoptr(GError) failed = NULL;
+
+        for (guint i = 0; i < batch->dirty->len; i++) {
+                Live *live = g_ptr_array_index(batch->dirty, i);
+
+                g_ptr_array_add(live->was ? changed : new_jobs, live->job);
+        }
+        if (store_commit(engine->store, &all, &failure, &failed)) {
+                count_commit(engine, started);
+                return true;
+        }
+        if (failure == STORE_FAILED_FATAL)
+                die(engine, failed);
+        g_propagate_error(error, g_steal_pointer(&failed));
+        return false;
+}
+
+/* ---- after a failed commit ---- */
+
+/* What the drafts took is given back first, so that what the old views hold is free again when they take it
+ * back. */
+static void release_drafts(Engine *engine)
+{
+        for (guint i = 0; i < engine->batch.dirty->len; i++) {
+                Live *live = g_ptr_array_index(engine->batch.dirty, i);
+
+                if (live->leased)
+                        engine->runtime->ops->release_ports(engine->runtime, live->job->id);
+                live->leased = false;
+                if (!live->was || life_is_at_rest(live->was))
+                        live_release(engine, live, live->job);
+        }
+}
+
+static void restore_view(Engine *engine, Live *live)
+{
+        Job *draft = live->job;
+
+        if (!live->was) {
+                live_remove(engine, live);
+        } else {
+                live->job = g_steal_pointer(&live->was);
+                live->dirty = false;
+                if (!life_is_at_rest(live->job))
+                        live_hold(engine, live, live->job);
+                live_settle(engine, live, engine->batch.now);
+        }
+        job_unref(draft);
+}
+
+static void restore(Engine *engine)
+{
+        release_drafts(engine);
+        for (guint i = 0; i < engine->batch.dirty->len; i++)
+                restore_view(engine, g_ptr_array_index(engine->batch.dirty, i));
+        engine->blocked_seq = 0;
+        engine->pass_due = true;
+}
+
+/* Observations are kept, unconfirmed, before those that were kept already; callers get the error. */
+static void answer_failed(Engine *engine, const GError *error)
+{
+        GQueue kept = G_QUEUE_INIT;
+        Input *input;
+
+        while ((input = g_queue_pop_head(&engine->batch.inputs))) {
+                if (input->kind == INPUT_OBSERVATION)
+                        g_queue_push_tail(&kept, input);
+                else
+                        input_answer(input, error);
+        }
+        while ((input = g_queue_pop_tail(&kept)))
+                g_queue_push_head(&engine->held, input);
+        engine->retry_at = clock_monotonic_ms() + RETRY_MS;
+        log_warning("a commit failed; nothing of it was acknowledged, going on", "error", error->message,
+                    NULL);
+}
+
+/* ---- after a commit ---- */
+
+static int running_members(const Job *job)
+{
+        int n = 0;
+
+        for (int i = 0; job && i < job->n_members; i++)
+                n += job->members[i].state == MEMBER_RUNNING || job->members[i].state == MEMBER_READY;
+        return n;
+}
+
+static bool is_open(const Job *job)
+{
+        return job && !job_state_is_final(job->state);
+}
+
+static bool is_in(const Job *job, JobState state)
+{
+        return job && job->state == state;
+}
+
+void batch_count(EngineMetrics *metrics, const Job *was, const Job *now)
+{
+        metrics->open_jobs += is_open(now) - is_open(was);
+        metrics->queued_jobs += is_in(now, JOB_QUEUED) - is_in(was, JOB_QUEUED);
+        metrics->running_jobs += is_in(now, JOB_RUNNING) - is_in(was, JOB_RUNNING);
+        metrics->running_members += running_members(now) - running_members(was);
+        metrics->submitted += !was;
+        metrics->succeeded += is_in(now, JOB_SUCCEEDED);
+        metrics->failed += is_in(now, JOB_FAILED);
+        metrics->cancelled += is_in(now, JOB_CANCELLED);
+}
+
+static void take_replies(Engine *engine)
+{
+        for (GList *link = engine->batch.inputs.head; link; link = link->next) {
+                Input *input = link->data;
+
+                if (input->live)
+                        input->job = job_ref(input->live->job);
+                engine->metrics.observations += input->kind == INPUT_OBSERVATION;
+        }
+}
+
+/* The drafts become views; jobs that ended leave. */
+static GArray *settle_drafts(Engine *engine)
+{
+        GArray *changes = g_array_new(FALSE, FALSE, sizeof(ViewChange));
+
+        for (guint i = 0; i < engine->batch.dirty->len; i++) {
+                Live *live = g_ptr_array_index(engine->batch.dirty, i);
+                ViewChange change = { live->was, live->job };
+
+                g_array_append_val(changes, change);
+                batch_count(&engine->metrics, change.was, change.now);
+                live->dirty = live->leased = false;
+                live->was = NULL;
+                if (job_state_is_final(live->job->state))
+                        live_remove(engine, live);
+        }
+        return changes;
+}
+
+void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray *ret_dropped)
+{
+        ViewState state = { .revision = engine->revision,
+                            .ready = engine->opened && !engine->dead,
+                            .connected = engine->connected,
+                            .metrics = engine->metrics };
+
+        state.metrics.total = state.metrics.free = engine->total;
+        resources_subtract(&state.metrics.free, &engine->used);
+        views_publish(engine->views, changes, n, &state, ret_dropped);
+}
+
+static void answer_all(Engine *engine)
+{
+        Input *input;
+
+        while ((input = g_queue_pop_head(&engine->batch.inputs)))
+                input_answer(input, NULL);
+}
+
+/* Tasks that no job knows: those that ended are forgotten, with their directory; those that run are killed.
+ */
+static void handle_strays(Engine *engine)
+{
+        const RuntimeOps *ops = engine->runtime->ops;
+
+        for (guint i = 0; i < engine->batch.strays->len; i++) {
+                const char *task = g_ptr_array_index(engine->batch.strays, i);
+                TaskName name;
+                Live *live;
+
+                ops->forget(engine->runtime, task);
+                if (!task_parse(task, &name))
+                        continue;
+                live = live_find(engine, name.job_id);
+                if (!live || live->job->attempt != name.attempt)
+                        ops->clean(engine->runtime, name.job_id, name.attempt);
+        }
+        for (guint i = 0; i < engine->batch.unwanted->len; i++)
+                ops->stop(engine->runtime, g_ptr_array_index(engine->batch.unwanted, i), 0);
+}
+
+static void act(Engine *engine, const GArray *changes)
+{
+        bool resync = engine->batch.synced;
+
+        if (resync)
+                engine->connected = false; /* what starts and stops is asked for below, once */
+        for (guint i = 0; i < changes->len; i++) {
+                const ViewChange *change = &g_array_index(changes, ViewChange, i);
+
+                actions_run(engine, change->was, change->now);
+        }
+        handle_strays(engine);
+        if (resync) {
+                GHashTableIter iter;
+                gpointer live;
+
+                engine->connected = true;
+                g_hash_table_iter_init(&iter, engine->by_id);
+                while (g_hash_table_iter_next(&iter, &live, NULL))
+                        actions_run(engine, NULL, ((Live *)live)->job);
+        }
+}
+
+static void note_synced(Engine *engine)
+{
+        if (!engine->batch.synced)
+                return;
+        engine->connected = engine->opened = true;
+        engine->boot_due = engine->rebooted = false;
+        g_hash_table_remove_all(engine->seen);
+}
+
+static void free_final(const GArray *changes)
+{
+        for (guint i = 0; i < changes->len; i++) {
+                const ViewChange *change = &g_array_index(changes, ViewChange, i);
+
+                if (job_state_is_final(change->now->state))
+                        job_unref(change->now);
+        }
+}
+
+static void publish_and_act(Engine *engine)
+{
+        bool news = engine->batch.revision > engine->revision;
+        g_autoptr(GPtrArray) dropped = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
+        g_autoptr(GArray) changes = NULL;
+
+        engine->revision = engine->batch.revision;
+        engine->horizon = MAX(engine->horizon, engine->batch.horizon);
+        note_synced(engine);
+        take_replies(engine);
+        changes = settle_drafts(engine);
+        batch_publish(engine, (const ViewChange *)(void *)changes->data, changes->len, dropped);
+        if (news)
+                views_wake(engine->views, engine->revision);
+        answer_all(engine);
+        act(engine, changes);
+        free_final(changes);
+}
+
+void batch_end(Engine *engine)
+{
+        g_autoptr(GError) error = NULL;
+        bool empty = is_empty(engine);
+
+        if (!empty && !commit(engine, &error)) {
+                restore(engine);
+                answer_failed(engine, error);
+        } else {
+                if (!empty)
+                        engine->retry_at = 0; /* there is room again */
+                publish_and_act(engine);
+        }
+        inbox_put_back(&engine->inbox, &engine->batch.put_back);
+}

@@ -1,0 +1,42 @@
+/* Why a job waits, in a sentence, for readers of any thread: from its view and the published figures. */
+#include "engine/state.h"
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "sched/sched.h"
+
+static char *explain_retry(const Job *job, gint64 now)
+{
+        g_autofree char *wait = duration_format(job->not_before - now);
+
+        return g_strdup_printf("attempt %d failed: %s; tried again in %s", job->attempt,
+                               job->reason ? job->reason : "", wait);
+}
+
+static char *explain_place(const Job *job, const ViewState *state, int ahead, gint64 now)
+{
+        SchedJob waits = { .seq = job->seq, .not_before = job->not_before, .ready = true };
+
+        if (!spec_wants(job->spec, &state->metrics.total, &waits.want))
+                return g_strdup("asks for more than can be counted");
+        return sched_explain(&waits, &state->metrics.total, &state->metrics.free, ahead, now);
+}
+
+char *engine_explain(Engine *engine, const Job *job)
+{
+        gint64 now = engine_now(engine);
+        ViewState state;
+
+        if (job->state != JOB_QUEUED)
+                return NULL;
+        if (job->env_state == ENV_BUILDING)
+                return g_strdup_printf(
+                        "its environment is being built; see `paddle logs %s --member environment`",
+                        job->name);
+        if (job->not_before > now && job->attempt > 0)
+                return explain_retry(job, now);
+        views_state(engine->views, &state);
+        if (!state.connected)
+                return g_strdup("the runtime is not connected; the job starts when it is back");
+        return explain_place(job, &state, views_ahead(engine->views, job->seq), now);
+}

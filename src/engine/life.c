@@ -1,0 +1,533 @@
+/* The life cycle (see life.h, design.md 4). What always holds here: a job at rest (queued or final) has no
+ * member that may run; `succeeded` needs every member of the roles that end by themselves to have exited with
+ * 0; an attempt is left only when all its members have ended. */
+#include "engine/life.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/task.h"
+#include "model/framework.h"
+
+/* ---- notes ---- */
+
+static void note(Life *life, const char *kind, json_t *data)
+{
+        LifeNote made = { .kind = kind, .data = data ? json_format(data) : g_strdup("{}") };
+
+        json_decref(data);
+        g_array_append_val(life->notes, made);
+}
+
+static void note_reason(Life *life, const char *kind)
+{
+        const Job *job = life->job;
+
+        note(life, kind,
+             job->reason ? json_pack("{s:s, s:i}", "reason", job->reason, "attempt", job->attempt) : NULL);
+}
+
+static void note_member(Life *life, const char *kind, const Member *member)
+{
+        g_autofree char *name = member_name(life->job, member);
+
+        note(life, kind, json_pack("{s:s, s:i}", "member", name, "attempt", life->job->attempt));
+}
+
+static void note_exit(Life *life, const Member *member)
+{
+        g_autofree char *name = member_name(life->job, member);
+        json_t *data = json_pack("{s:s, s:i, s:b, s:b}", "member", name, "attempt", life->job->attempt, "oom",
+                                 member->oom, "lost", member->state == MEMBER_LOST);
+
+        json_object_set_new(data, "exit_code",
+                            member->exit_code >= 0 ? json_integer(member->exit_code) : json_null());
+        json_object_set_new(data, "signal", member->signal ? json_integer(member->signal) : json_null());
+        if (member->error)
+                json_object_set_new(data, "error", json_string(member->error));
+        note(life, "member.exited", data);
+}
+
+/* ---- what is so ---- */
+
+static const FrameworkRole *role_of(const Job *job, const Member *member)
+{
+        return framework_role(job->spec->framework, job->spec->roles[member->role].name);
+}
+
+static bool ends_with_job(const Job *job, const Member *member)
+{
+        const FrameworkRole *role = role_of(job, member);
+
+        return role && role->end == ENDS_WITH_JOB;
+}
+
+bool member_is_ended(const Member *member)
+{
+        return member->state == MEMBER_EXITED || member->state == MEMBER_LOST;
+}
+
+static bool is_done(const Member *member)
+{
+        return member->state == MEMBER_EXITED && member->exit_code == 0 && !member->signal && !member->error;
+}
+
+static bool is_up(const Member *member)
+{
+        return member->state == MEMBER_RUNNING || member->state == MEMBER_READY || is_done(member);
+}
+
+static bool is_ready(const Job *job, const Member *member)
+{
+        const FrameworkRole *role = role_of(job, member);
+
+        return role && role->listens ? member->state == MEMBER_READY || is_done(member) : is_up(member);
+}
+
+/* A member that was never intended has nothing to end. */
+static bool all_ended(const Job *job)
+{
+        for (int i = 0; i < job->n_members; i++)
+                if (!member_is_ended(&job->members[i]) && job->members[i].state != MEMBER_WAITING)
+                        return false;
+        return true;
+}
+
+/* All members that have to end by themselves did, and well: what is left are those that end with the job. */
+static bool work_is_done(const Job *job)
+{
+        for (int i = 0; i < job->n_members; i++)
+                if (!ends_with_job(job, &job->members[i]) && !is_done(&job->members[i]))
+                        return false;
+        return true;
+}
+
+bool life_is_at_rest(const Job *job)
+{
+        return job->state == JOB_QUEUED || job->state == JOB_SUBMITTED || job_state_is_final(job->state);
+}
+
+gint64 life_queued_since(const Job *job)
+{
+        return job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
+}
+
+gint64 life_due(const Job *job)
+{
+        if (job->state == JOB_QUEUED)
+                return job->not_before;
+        if (job->state == JOB_RUNNING && job->spec->time_limit_ms > 0 && !work_is_done(job))
+                return job->running + job->spec->time_limit_ms;
+        return 0;
+}
+
+/* ---- moves ---- */
+
+static void set_reason(Job *job, char *reason)
+{
+        g_free(job->reason);
+        job->reason = reason;
+}
+
+static void move(Life *life, JobState to)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (!job_move(life->job, to, life->now, &error))
+                g_error("%s", error->message); /* a hole in the table is our bug: better no server than a
+                                                  wrong one */
+}
+
+/* By way of the states between, where the table has no direct one. */
+static void move_by(Life *life, JobState via, JobState to)
+{
+        if (!job_state_can(life->job->state, to))
+                move(life, via);
+        move(life, to);
+}
+
+static void set_running(Life *life)
+{
+        move(life, JOB_RUNNING);
+        note(life, "job.running", json_pack("{s:i}", "attempt", life->job->attempt));
+}
+
+static void succeed(Life *life)
+{
+        if (life->job->state == JOB_STARTING) /* it was done before its start was reported */
+                set_running(life);
+        move(life, JOB_SUCCEEDED);
+        note_reason(life, "job.succeeded");
+}
+
+static void finish(Life *life, JobState to)
+{
+        move_by(life, JOB_STOPPING, to);
+        note_reason(life, to == JOB_FAILED ? "job.failed" : "job.cancelled");
+}
+
+static gint64 backoff_ms(const Job *job)
+{
+        gint64 wait = MAX(job->spec->backoff_ms, 1); /* never in the batch in which the attempt ended */
+
+        for (int i = 1; i < job->failures && wait < LIFE_BACKOFF_MAX_MS; i++)
+                wait *= 2;
+        return MIN(wait, MAX(LIFE_BACKOFF_MAX_MS, 1));
+}
+
+/* The times of the attempt that ends go to the sums, so that they stand for all earlier attempts. */
+static void sum_times(Job *job, gint64 now)
+{
+        gint64 since = life_queued_since(job);
+        gint64 admitted = job->admitted ? job->admitted : now;
+        gint64 running = job->running ? job->running : now;
+
+        job->queued_ms += MAX(admitted - since, 0);
+        job->starting_ms += MAX(running - admitted, 0);
+        job->running_ms += MAX(now - running, 0);
+        job->admitted = job->running = 0;
+}
+
+static void queue_again(Life *life)
+{
+        Job *job = life->job;
+
+        sum_times(job, life->now);
+        move_by(life, JOB_STOPPING, JOB_QUEUED);
+        job->not_before = life->now + backoff_ms(job);
+        note(life, "job.retrying",
+             json_pack("{s:s, s:i, s:I}", "reason", job->reason, "attempt", job->attempt, "not_before",
+                       (json_int_t)job->not_before));
+}
+
+static void conclude(Life *life)
+{
+        if (life->job->stop_to == JOB_QUEUED)
+                queue_again(life);
+        else
+                finish(life, life->job->stop_to);
+}
+
+static void stop_members(Job *job)
+{
+        for (int i = 0; i < job->n_members; i++) {
+                Member *member = &job->members[i];
+
+                if (member->state != MEMBER_WAITING && !member_is_ended(member))
+                        member->state = MEMBER_STOPPING;
+        }
+}
+
+/* Ends the attempt: at once when nothing runs any more, else by way of `stopping`. */
+static void stop(Life *life, JobState to, char *reason)
+{
+        Job *job = life->job;
+
+        set_reason(job, reason);
+        job->stop_to = (guint8)to;
+        stop_members(job);
+        if (all_ended(job)) {
+                conclude(life);
+                return;
+        }
+        move(life, JOB_STOPPING);
+        note_reason(life, "job.stopping");
+}
+
+/* ---- starting ---- */
+
+static void intend_phase(Job *job, int phase)
+{
+        for (int i = 0; i < job->n_members; i++) {
+                const FrameworkRole *role = role_of(job, &job->members[i]);
+
+                if ((role ? role->phase : 0) == phase && job->members[i].state == MEMBER_WAITING)
+                        job->members[i].state = MEMBER_INTENDED;
+        }
+}
+
+/* The first phase that has a member for which `missing` is true, or -1. */
+static int first_phase(const Job *job, bool (*missing)(const Job *job, const Member *member))
+{
+        int first = -1;
+
+        for (int i = 0; i < job->n_members; i++) {
+                const FrameworkRole *role = role_of(job, &job->members[i]);
+                int phase = role ? role->phase : 0;
+
+                if (missing(job, &job->members[i]) && (first < 0 || phase < first))
+                        first = phase;
+        }
+        return first;
+}
+
+static bool is_waiting(const Job *job, const Member *member)
+{
+        return member->state == MEMBER_WAITING;
+}
+
+static bool is_not_ready(const Job *job, const Member *member)
+{
+        return member->state != MEMBER_WAITING && !is_ready(job, member);
+}
+
+static bool is_not_up(const Job *job, const Member *member)
+{
+        return !is_up(member);
+}
+
+/* Intends the next phase when all before it are ready; running when every member is up. */
+static void advance(Life *life)
+{
+        Job *job = life->job;
+        int waiting = first_phase(job, is_waiting);
+
+        if (job->state != JOB_STARTING)
+                return;
+        if (waiting >= 0) {
+                if (first_phase(job, is_not_ready) < 0)
+                        intend_phase(job, waiting);
+                return;
+        }
+        if (first_phase(job, is_not_up) < 0)
+                set_running(life);
+}
+
+/* ---- ends ---- */
+
+static char *see_log(const Job *job, const char *member)
+{
+        return g_strdup_printf("see `paddle logs %s --member %s`", job->name, member);
+}
+
+static char *say_oom(const Job *job, const Member *member, const char *name)
+{
+        gint64 limit = job->spec->roles[member->role].each.memory;
+        g_autofree char *text = limit > 0 ? memory_format(limit) : NULL;
+
+        if (text)
+                return g_strdup_printf("%s was killed by its memory limit of %s; ask for more with --memory",
+                                       name, text);
+        return g_strdup_printf(
+                "%s was killed because the machine ran out of memory; ask for memory with --memory", name);
+}
+
+static char *say_exit(const Job *job, const Member *member)
+{
+        g_autofree char *name = member_name(job, member);
+        g_autofree char *see = see_log(job, name);
+
+        if (member->error)
+                return g_strdup_printf("%s could not be started: %s", name, member->error);
+        if (member->state == MEMBER_LOST)
+                return g_strdup_printf("%s was lost: the machine restarted, or its keeper was killed", name);
+        if (member->oom)
+                return say_oom(job, member, name);
+        if (member->signal)
+                return g_strdup_printf("%s was ended by signal %d (%s); %s", name, member->signal,
+                                       g_strsignal(member->signal), see);
+        if (member->exit_code == 0)
+                return g_strdup_printf(
+                        "%s exited with status 0 before the trainers ended (a server that cannot bind "
+                        "its port does that); %s",
+                        name, see);
+        return g_strdup_printf("%s exited with status %d; %s", name, member->exit_code, see);
+}
+
+/* What will not start the next time either. The texts are strerror's and the agent's. */
+static bool is_permanent(const char *error)
+{
+        static const char *const phrases[] = { "No such file or directory", "does not exist",
+                                               "Permission denied",         "not found",
+                                               "Exec format error",         "Not a directory" };
+
+        for (gsize i = 0; error && i < G_N_ELEMENTS(phrases); i++)
+                if (strstr(error, phrases[i]))
+                        return true;
+        return false;
+}
+
+static JobState after_loss(const Job *job)
+{
+        bool again = job->spec->restart_lost && job->attempt - job->failures <= LIFE_LOST_MAX;
+
+        return again ? JOB_QUEUED : JOB_FAILED;
+}
+
+static void attempt_failed(Life *life, const Member *member)
+{
+        Job *job = life->job;
+        char *why = say_exit(job, member);
+
+        if (member->state == MEMBER_LOST) {
+                stop(life, after_loss(job), why);
+                return;
+        }
+        job->failures++;
+        stop(life,
+             job->failures <= job->spec->retries && !is_permanent(member->error) ? JOB_QUEUED : JOB_FAILED,
+             why);
+}
+
+static void record_end(Life *life, Member *member, const MemberEnd *end)
+{
+        /* The power button ends processes by signals: what the machine's restart did is not the job's
+         * failure. */
+        bool swept = end->rebooted && end->kind == END_EXITED && (end->signal || end->exit_code >= 128);
+
+        member->state = end->kind == END_LOST || swept ? MEMBER_LOST : MEMBER_EXITED;
+        member->exit_code = end->kind == END_EXITED && !end->signal ? (gint16)end->exit_code : -1;
+        member->signal = end->kind == END_EXITED ? (guint8)end->signal : 0;
+        member->oom = end->oom;
+        member->finished = end->time ? end->time : life->now;
+        member->peak_memory = end->peak_memory;
+        member->cpu_us = end->cpu_us;
+        g_free(member->error);
+        member->error = end->kind == END_START_FAILED
+                                ? g_strdup(end->text ? end->text : "no reason was given")
+                                : NULL;
+        note_exit(life, member);
+}
+
+/* The work is done: what ends with the job is stopped; the last to end makes it succeeded. */
+static void wind_down(Life *life)
+{
+        Job *job = life->job;
+
+        stop_members(job);
+        if (all_ended(job))
+                succeed(life);
+}
+
+void life_member_ended(Life *life, int index, const MemberEnd *end)
+{
+        Job *job = life->job;
+        Member *member = &job->members[index];
+        bool was_done = work_is_done(job);
+
+        record_end(life, member, end);
+        if (job->state == JOB_STOPPING) {
+                if (all_ended(job))
+                        conclude(life);
+        } else if (!was_done && (!is_done(member) || ends_with_job(job, member))) {
+                attempt_failed(life, member);
+        } else if (work_is_done(job)) {
+                wind_down(life);
+        } else {
+                advance(life);
+        }
+}
+
+/* ---- the rest of what can happen ---- */
+
+void life_submitted(Life *life, EnvState env)
+{
+        Job *job = life->job;
+
+        job->env_state = (guint8)env;
+        if (env == ENV_READY)
+                job->env_ready = life->now;
+        if (job->state == JOB_SUBMITTED)
+                move(life, JOB_QUEUED);
+        note(life, "job.queued", NULL);
+        if (env == ENV_BUILDING)
+                note(life, "job.environment", json_pack("{s:s}", "state", "building"));
+}
+
+void life_environment(Life *life, EnvState env, const char *why)
+{
+        Job *job = life->job;
+
+        job->env_state = (guint8)env;
+        if (env == ENV_READY)
+                job->env_ready = life->now;
+        note(life, "job.environment", json_pack("{s:s}", "state", env == ENV_READY ? "ready" : "failed"));
+        if (env == ENV_FAILED && !job_state_is_final(job->state))
+                stop(life, JOB_FAILED,
+                     g_strdup_printf("its environment could not be made: %s; see `paddle logs %s --member "
+                                     "environment`",
+                                     why ? why : "no reason was given", job->name));
+}
+
+void life_admitted(Life *life)
+{
+        Job *job = life->job;
+
+        set_reason(job, NULL);
+        job->not_before = 0;
+        job->stop_to = 0;
+        move_by(life, JOB_ADMITTED, JOB_STARTING);
+        job->admitted = life->now;
+        note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
+        intend_phase(job, first_phase(job, is_waiting));
+}
+
+static void confirm_start(Life *life, Member *member, int pid, gint64 time)
+{
+        if (pid)
+                member->pid = pid;
+        if (!member->started)
+                member->started = time ? time : life->now;
+}
+
+void life_member_started(Life *life, int index, int pid, gint64 time)
+{
+        Member *member = &life->job->members[index];
+
+        confirm_start(life, member, pid, time);
+        if (member->state != MEMBER_INTENDED)
+                return;
+        member->state = MEMBER_RUNNING;
+        note_member(life, "member.started", member);
+        advance(life);
+}
+
+void life_member_ready(Life *life, int index, gint64 time)
+{
+        Member *member = &life->job->members[index];
+
+        life_member_started(life, index, 0, time);
+        if (member->state != MEMBER_RUNNING)
+                return;
+        member->state = MEMBER_READY;
+        note_member(life, "member.ready", member);
+        advance(life);
+}
+
+bool life_cancel(Life *life, const char *by, GError **error)
+{
+        Job *job = life->job;
+
+        if (job_state_is_final(job->state))
+                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
+                               job_state_name(job->state));
+        if (job->state != JOB_STOPPING) {
+                stop(life, JOB_CANCELLED, g_strdup_printf("cancelled by %s", by));
+        } else if (job->stop_to == JOB_QUEUED) {
+                job->stop_to = JOB_CANCELLED;
+                set_reason(job, g_strdup_printf("cancelled by %s", by));
+                note_reason(life, "job.stopping");
+        }
+        return true;
+}
+
+/* As a person would have written it: "2h", "90s". */
+static char *limit_format(gint64 ms)
+{
+        static const struct {
+                gint64 ms;
+                const char *unit;
+        } units[] = { { 86400000, "d" }, { 3600000, "h" }, { 60000, "m" }, { 1000, "s" }, { 1, "ms" } };
+        gsize i = 0;
+
+        while (ms % units[i].ms)
+                i++;
+        return g_strdup_printf("%" G_GINT64_FORMAT "%s", ms / units[i].ms, units[i].unit);
+}
+
+void life_expired(Life *life)
+{
+        g_autofree char *limit = limit_format(life->job->spec->time_limit_ms);
+
+        stop(life, JOB_FAILED, g_strdup_printf("time limit of %s reached", limit));
+}

@@ -1,0 +1,300 @@
+/* The test's house (see help.h). */
+#include "engine/test/help.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "engine/state.h"
+
+enum { WAIT_MS = 20000 };
+
+static _Thread_local bool last_repeated;
+
+/* ---- the house ---- */
+
+static gint64 own_clock(void *arg)
+{
+        House *house = arg;
+
+        return __atomic_load_n(&house->clock_ms, __ATOMIC_SEQ_CST);
+}
+
+static void note_fatal(const GError *error, void *arg)
+{
+        House *house = arg;
+
+        __atomic_add_fetch(&house->fatal, 1, __ATOMIC_SEQ_CST);
+}
+
+static void wake(gint64 revision, void *arg)
+{
+        House *house = arg;
+
+        pthread_mutex_lock(&house->lock);
+        house->revision = revision;
+        pthread_cond_broadcast(&house->woken);
+        pthread_mutex_unlock(&house->lock);
+}
+
+House *house_new_cold(void)
+{
+        House *house = g_new0(House, 1);
+        pthread_condattr_t attr;
+
+        json_init();
+        house->dir = g_dir_make_tmp("engine-XXXXXX", NULL);
+        house->script = script_new(&(Resources){ 4000, 4ll << 30, 4 });
+        house->clock_ms = 1750000000000;
+        house->boot_id = "11111111-1111-1111-1111-111111111111";
+        pthread_mutex_init(&house->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&house->woken, &attr);
+        pthread_condattr_destroy(&attr);
+        return house;
+}
+
+void house_open(House *house)
+{
+        g_autoptr(GError) error = NULL;
+
+        house->store = store_open(house->dir, &error);
+        g_assert_no_error(error);
+        house->config.store = house->store;
+        house->config.runtime = script_runtime(house->script);
+        house->config.dc = "local";
+        house->config.boot_id = house->boot_id;
+        house->config.now = own_clock;
+        house->config.now_arg = house;
+        house->config.fatal = note_fatal;
+        house->config.fatal_arg = house;
+        house->engine = engine_new(&house->config, &error);
+        g_assert_no_error(error);
+        engine_watch(house->engine, wake, house);
+}
+
+void house_sync(House *house)
+{
+        script_say_kind(house->script, OBSERVED_SYNCED, NULL);
+        house_barrier(house);
+        g_assert_true(engine_is_ready(house->engine));
+}
+
+House *house_new(void)
+{
+        House *house = house_new_cold();
+
+        house_open(house);
+        house_sync(house);
+        return house;
+}
+
+void house_close(House *house)
+{
+        engine_unwatch(house->engine, wake, house);
+        g_clear_pointer(&house->engine, engine_free);
+        g_clear_pointer(&house->store, store_close);
+        script_reset(house->script);
+}
+
+void house_free(House *house)
+{
+        if (house->engine)
+                house_close(house);
+        script_free(house->script);
+        (void)file_remove_tree(house->dir, NULL); /* a scratch directory under the system's own */
+        pthread_cond_destroy(&house->woken);
+        pthread_mutex_destroy(&house->lock);
+        g_free(house->dir);
+        g_free(house);
+}
+
+void house_pass(House *house, gint64 ms)
+{
+        __atomic_add_fetch(&house->clock_ms, ms, __ATOMIC_SEQ_CST);
+        engine_poke(house->engine);
+        house_barrier(house);
+}
+
+/* ---- commands, waited for ---- */
+
+typedef struct {
+        pthread_mutex_t lock;
+        pthread_cond_t answered;
+        bool done, repeated;
+        char *id;
+        GError *error;
+} Answer;
+
+static void answer(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Answer *got = arg;
+
+        pthread_mutex_lock(&got->lock);
+        got->done = true;
+        got->repeated = repeated;
+        got->id = job ? g_strdup(job->id) : NULL;
+        got->error = error ? g_error_copy(error) : NULL;
+        pthread_cond_signal(&got->answered);
+        pthread_mutex_unlock(&got->lock);
+}
+
+#define ANSWER_INIT                                                                                          \
+        {                                                                                                    \
+                .lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER                      \
+        }
+
+static bool answer_wait(Answer *got, char **ret_id, GError **error)
+{
+        bool ok;
+
+        pthread_mutex_lock(&got->lock);
+        while (!got->done)
+                pthread_cond_wait(&got->answered, &got->lock);
+        pthread_mutex_unlock(&got->lock);
+        pthread_cond_destroy(&got->answered);
+        pthread_mutex_destroy(&got->lock);
+        last_repeated = got->repeated;
+        ok = !got->error;
+        if (got->error)
+                g_propagate_error(error, got->error);
+        if (ret_id)
+                *ret_id = got->id;
+        else
+                g_free(got->id);
+        return ok;
+}
+
+bool house_repeated(void)
+{
+        return last_repeated;
+}
+
+static Spec *parse(const char *text)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
+        g_autoptr(json_t) object = json_parse(quoted, strlen(quoted), &error);
+        Spec *spec;
+
+        g_assert_no_error(error);
+        spec = spec_parse(object, &error);
+        g_assert_no_error(error);
+        return spec;
+}
+
+char *house_submit(House *house, const char *user, const char *text, const char *key, GError **error)
+{
+        g_autoptr(Spec) spec = parse(text);
+        Answer got = ANSWER_INIT;
+        char *id = NULL;
+
+        engine_submit(house->engine, user, spec, key, answer, &got);
+        (void)answer_wait(&got, &id, error); /* the error says it */
+        return id;
+}
+
+char *house_submit_ok(House *house, const char *spec)
+{
+        g_autoptr(GError) error = NULL;
+        char *id = house_submit(house, "ann", spec, NULL, &error);
+
+        g_assert_no_error(error);
+        g_assert_nonnull(id);
+        return id;
+}
+
+bool house_cancel(House *house, const char *id, GError **error)
+{
+        Answer got = ANSWER_INIT;
+
+        engine_cancel(house->engine, id, "ann", answer, &got);
+        return answer_wait(&got, NULL, error);
+}
+
+bool house_put_token(House *house, const char *id, GError **error)
+{
+        Answer got = ANSWER_INIT;
+        const Token token = {
+                .id = (char *)id, .user = (char *)"ann", .hash = (char *)id, .note = (char *)"", .created = 1
+        };
+
+        engine_put_token(house->engine, &token, answer, &got);
+        return answer_wait(&got, NULL, error);
+}
+
+bool house_put_user(House *house, const char *name, GError **error)
+{
+        Answer got = ANSWER_INIT;
+        const User user = { .name = (char *)name, .created = 1 };
+
+        engine_put_user(house->engine, &user, answer, &got);
+        return answer_wait(&got, NULL, error);
+}
+
+/* Actions run after the answers of their batch, so a second command's answer comes after them. A command that
+ * is refused without a commit does as well on a full disk. */
+void house_barrier(House *house)
+{
+        for (int i = 0; i < 2; i++) {
+                g_autoptr(GError) error = NULL;
+
+                (void)house_cancel(house, "0000000000000000", &error); /* refused: there is no such job */
+        }
+}
+
+/* ---- looking ---- */
+
+Job *house_job(House *house, const char *id)
+{
+        g_autoptr(GError) error = NULL;
+        Job *job = engine_find(house->engine, "ann", id, &error);
+
+        g_assert_no_error(error);
+        return job;
+}
+
+Job *house_wait(House *house, const char *id, JobState state)
+{
+        gint64 until_ms = clock_monotonic_ms() + WAIT_MS;
+        struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+        for (;;) {
+                gint64 revision = engine_revision(house->engine);
+                Job *job = house_job(house, id);
+
+                if (job->state == state)
+                        return job;
+                pthread_mutex_lock(&house->lock);
+                while (house->revision <= revision)
+                        if (pthread_cond_timedwait(&house->woken, &house->lock, &until) != 0)
+                                g_error("job %s is %s (%s), waited in vain for %s", id,
+                                        job_state_name(job->state), job->reason ? job->reason : "",
+                                        job_state_name(state));
+                pthread_mutex_unlock(&house->lock);
+                job_unref(job);
+        }
+}
+
+char *task_of(const char *id, int attempt, const char *role, int index)
+{
+        return g_strdup_printf("%s.%d.%s.%d", id, attempt, role, index);
+}
+
+char *house_events(House *house, const char *id)
+{
+        g_autoptr(Job) job = house_job(house, id);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) events = store_events(house->store, 0, job->seq, NULL, 1000, &error);
+        g_autoptr(GString) kinds = g_string_new(NULL);
+
+        g_assert_no_error(error);
+        for (guint i = 0; i < events->len; i++) {
+                const Event *event = g_ptr_array_index(events, i);
+
+                g_string_append_printf(kinds, "%s%s", i ? " " : "", event->kind);
+        }
+        return g_strdup(kinds->str);
+}

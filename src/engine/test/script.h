@@ -1,0 +1,43 @@
+/* A runtime that a test plays: it notes what it is asked to do, and says what the test makes it say. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "runtime/runtime.h"
+
+typedef struct Script Script;
+
+Script *script_new(const Resources *total);
+void script_free(Script *script);
+Runtime *script_runtime(Script *script);
+
+/* Environments are there at once, or have to be prepared. */
+void script_prepared(Script *script, bool prepared);
+/* How many ports may be leased at one time. */
+void script_ports(Script *script, int n);
+/* A task whose start is asked for is reported as started at once. */
+void script_starts_at_once(Script *script, bool at_once);
+
+/* What the runtime says. Texts may be NULL. */
+void script_say(Script *script, const Observation *said);
+void script_say_kind(Script *script, ObservationKind kind, const char *task);
+void script_say_exit(Script *script, const char *task, int exit_code, int signal, bool oom);
+
+/* What it was asked to do: lines such as "start ID.1.trainer.0", "stop TASK 30000", "forget TASK", "clean ID
+ * 1", "prepare ID", "lease ID 2", "release ID", "keep ID 2". Counting takes the lines that begin with
+ * `prefix`. */
+int script_count(Script *script, const char *prefix);
+/* Waits until as many such lines are there; a test that waits in vain fails. */
+void script_wait(Script *script, const char *prefix, int n);
+/* All lines with the prefix, in order; a GPtrArray of char *. */
+GPtrArray *script_lines(Script *script, const char *prefix);
+/* Forgets the lines, not the leases: another engine will speak to it. */
+void script_reset(Script *script);
+
+/* Of the last start of `task`; the caller's. NULL when it was never started. */
+char *script_variable(Script *script, const char *task, const char *name);
+int script_ready_port(Script *script, const char *task);
+char *script_ready_file(Script *script, const char *task);
+
+int script_leased(Script *script);
