@@ -31,20 +31,21 @@ typedef struct {
 /* "12.50" is 1250 × 10^-2. False without a digit or with too many. */
 static bool take_digits(const char **at, Quantity *ret)
 {
-        int seen = 0;
-        bool point = false;
+        int significant = 0;
+        bool seen = false, point = false;
 
         for (;; (*at)++) {
                 if (**at == '.' && !point) {
                         point = true;
                 } else if (g_ascii_isdigit(**at)) {
-                        seen++;
+                        seen = true;
                         ret->digits = ret->digits * 10 + (Wide)(**at - '0');
                         ret->ten -= point;
-                        if (ret->digits && seen > DIGITS_MAX)
+                        significant += ret->digits != 0;
+                        if (significant > DIGITS_MAX)
                                 return false;
                 } else {
-                        return seen > 0;
+                        return seen;
                 }
         }
 }
