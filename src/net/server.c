@@ -484,10 +484,13 @@ static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *m
                 return MHD_YES;
         http_fail(request, error);
         request->stage = STAGE_DISCARD;
-        if (announced != 0 && expect && g_ascii_strcasecmp(expect, "100-continue") == 0)
-                return send_reply(
-                        request,
-                        conn); /* the client waits for leave to send; the library closes afterwards */
+        if (announced != 0 && expect && g_ascii_strcasecmp(expect, "100-continue") == 0) {
+                int body = PHASE_BODY; /* which does not come: the client waits for leave to send it */
+
+                return atomic_compare_exchange_strong(&conn->phase, &body, PHASE_BUSY)
+                               ? send_reply(request, conn)
+                               : MHD_NO;
+        }
         return announced > DISCARD_MAX ? refuse_body(request, conn) : MHD_YES;
 }
 

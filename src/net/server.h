@@ -28,7 +28,8 @@ typedef enum {
         HTTP_BODY_FILE,   /* streamed to a temporary file of at most body_max bytes; http_request_body_file */
 } HttpBody;
 
-/* One row: the dispatcher, the OpenAPI document and its tests are drawn from it. In `path`, {x} matches one segment; a last {x...} the rest.
+/* One row: the dispatcher, the OpenAPI document and its tests are drawn from it. In `path`, {x} matches one segment; a last {x...} the rest, which may be
+ * nothing. Text is preferred to {x}, {x} to {x...}. The tables outlive the server.
  * A trailing slash in the request matters not. Rows of one server: HEAD is answered where GET is. */
 typedef struct {
         const char *method, *path;
@@ -63,7 +64,8 @@ typedef struct {
         gint64 body_grace_ms;      /* 0: 10 s */
         gint64 heartbeat_ms;       /* of streams; 0: 15 s */
         gint64 stream_max_age_ms;  /* a follower is ended after this and resumes; 0: 10 min */
-        /* Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is the peer's. Fills user
+        /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.
+         * Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is the peer's. Fills user
          * (copied by the server: *ret_user is freed with g_free). False with ERR_UNAUTHENTICATED. Any worker thread; short. */
         bool (*authenticate)(const char *authorization, uid_t uid, const char *address, char **ret_user, bool *ret_admin,
                              void *arg, GError **error);
@@ -119,7 +121,8 @@ typedef struct {
         void *arg;
 } HttpStream;
 typedef struct HttpStreamHandle HttpStreamHandle;
-/* Starts the stream; the handle is valid until `close` has been called. NULL when refused (too many streams: 503 was sent; close was called). */
+/* Starts the stream; the handle is valid until `close` has been called. NULL when refused (too many streams: 503 was sent; close was called).
+ * Called outside of the handler, `close` may run before this returns. A client that closes even half of its connection counts as gone. */
 HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream);
 void http_stream_wake(HttpStreamHandle *handle); /* any thread */
 

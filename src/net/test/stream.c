@@ -19,6 +19,7 @@ typedef struct {
         HttpStreamHandle *handle;
         int sent;
         bool flood; /* as much as there is room for */
+        int late;   /* pulls that find nothing, while the wake for the next comes */
         bool last_closed;
 } Follower;
 
@@ -27,6 +28,12 @@ static StreamState pull(GString *out, void *arg)
         Follower *follower = arg;
         Source *source = follower->source;
 
+        if (follower->late > 0) {
+                http_stream_wake(follower->handle);
+                if (--follower->late == 0)
+                        g_string_append(out, "late\n");
+                return STREAM_WAIT;
+        }
         if (follower->flood) {
                 for (int i = 0; i < 1000; i++)
                         g_string_append(out, "0123456789012345678901234567890\n");
@@ -62,6 +69,7 @@ static void follow(HttpRequest *request, void *arg)
 
         follower->source = source;
         follower->flood = http_request_query(request, "flood") != NULL;
+        follower->late = http_request_query(request, "late") ? 100 : 0;
         pthread_mutex_lock(&source->mutex);
         source->opened++;
         pthread_mutex_unlock(&source->mutex);
@@ -168,6 +176,17 @@ static void test_no_wake_is_lost(void)
         raw_until(fd, text, "\r\n0\r\n\r\n"); /* a good end */
         wait_metric(source.server, streams, ==, 0);
         wait_metric(source.server, suspended, ==, 0);
+}
+
+/* The wake comes in the middle of a pull that finds nothing: there is another pull. */
+static void test_wake_during_pull(void)
+{
+        g_auto(Source) source = { 0 };
+
+        set_up(&source, &(HttpServerConfig){ .heartbeat_ms = 3600000 });
+        fd_auto int fd = ask_follow(&source, "ann", "?late=1");
+        g_autoptr(GString) text = g_string_new(NULL);
+        raw_until(fd, text, "late\n");
 }
 
 static void test_heartbeat(void)
@@ -317,6 +336,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         json_init();
         g_test_add_func("/net/stream/no-wake-is-lost", test_no_wake_is_lost);
+        g_test_add_func("/net/stream/wake-during-pull", test_wake_during_pull);
         g_test_add_func("/net/stream/heartbeat", test_heartbeat);
         g_test_add_func("/net/stream/max-age", test_max_age);
         g_test_add_func("/net/stream/client-leaves", test_client_leaves);
