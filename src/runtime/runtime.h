@@ -29,6 +29,7 @@ typedef struct {
         gint64 log_limit;         /* bytes; 0: none */
         gint64 grace_ms;          /* used when the member has to be ended for a reason of its keeper's own */
         int ready_port;           /* > 0: READY is observed when a process of the member listens on it */
+        int ready_port_other;     /* > 0: or on this one */
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */

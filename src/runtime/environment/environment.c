@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +54,7 @@ static const char identity_program[] = "import sys, sysconfig\n"
                                        "print(sys.version.replace('\\n', ' '), sysconfig.get_platform())\n";
 
 /* What an interpreter said of itself, by the name it was asked under: it is asked once in a process. */
-static GMutex identities_lock;
+static pthread_mutex_t identities_lock = PTHREAD_MUTEX_INITIALIZER;
 static GHashTable *identities;
 
 bool environment_is_needed(const char *requirements)
@@ -72,19 +73,19 @@ static char *identity_get(const char *python)
 {
         char *identity;
 
-        g_mutex_lock(&identities_lock);
+        pthread_mutex_lock(&identities_lock);
         identity = identities ? g_strdup(g_hash_table_lookup(identities, python)) : NULL;
-        g_mutex_unlock(&identities_lock);
+        pthread_mutex_unlock(&identities_lock);
         return identity;
 }
 
 static void identity_keep(const char *python, const char *identity)
 {
-        g_mutex_lock(&identities_lock);
+        pthread_mutex_lock(&identities_lock);
         if (!identities)
                 identities = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_hash_table_insert(identities, g_strdup(python), g_strdup(identity));
-        g_mutex_unlock(&identities_lock);
+        pthread_mutex_unlock(&identities_lock);
 }
 
 bool environment_is_known(const EnvironmentConfig *config)

@@ -2,6 +2,7 @@
  * new start of the same name are handed to the link under that lock, so that the agent sees them in order. */
 #include "runtime/local/builds.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -29,7 +30,7 @@ struct Builds {
         char *envs_dir, *uv, *python, *state_dir;
         gint64 log_limit;
         AgentLink *link;
-        GMutex lock;
+        pthread_mutex_t lock;
         GHashTable *running;
 };
 
@@ -54,7 +55,7 @@ Builds *builds_new(const BuildsConfig *config)
         builds->state_dir = g_strdup(config->state_dir);
         builds->log_limit = config->log_limit;
         builds->link = config->link;
-        g_mutex_init(&builds->lock);
+        pthread_mutex_init(&builds->lock, NULL);
         builds->running = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, build_free);
         return builds;
 }
@@ -64,7 +65,7 @@ void builds_free(Builds *builds)
         if (!builds)
                 return;
         g_hash_table_unref(builds->running);
-        g_mutex_clear(&builds->lock);
+        pthread_mutex_destroy(&builds->lock);
         g_free(builds->envs_dir);
         g_free(builds->uv);
         g_free(builds->python);
@@ -148,7 +149,7 @@ static void wait_for_build(Builds *builds, const char *key, const char *job_id, 
 {
         Build *build;
 
-        g_mutex_lock(&builds->lock);
+        pthread_mutex_lock(&builds->lock);
         build = build_get(builds, key);
         if (!build->requirements)
                 build->requirements = g_strdup(requirements);
@@ -156,7 +157,7 @@ static void wait_for_build(Builds *builds, const char *key, const char *job_id, 
                 g_ptr_array_add(build->waiting, g_strdup(job_id));
         if (!build->seen)
                 ask_or_fail(builds, build);
-        g_mutex_unlock(&builds->lock);
+        pthread_mutex_unlock(&builds->lock);
 }
 
 void builds_prepare(Builds *builds, const char *job_id, const char *requirements)
@@ -274,13 +275,13 @@ bool builds_observe(Builds *builds, const Observation *observation)
 {
         bool ours = g_str_has_prefix(observation->task, TASK_PREFIX);
 
-        g_mutex_lock(&builds->lock);
+        pthread_mutex_lock(&builds->lock);
         if (observation->kind == OBSERVED_DISCONNECTED)
                 on_disconnected(builds);
         else if (observation->kind == OBSERVED_SYNCED)
                 on_synced(builds);
         else if (ours)
                 on_report(builds, observation);
-        g_mutex_unlock(&builds->lock);
+        pthread_mutex_unlock(&builds->lock);
         return ours;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -39,10 +40,11 @@ struct AgentLink {
         gint64 epoch;
         LinkDeliver deliver;
         void *arg;
-        GThread *thread;
+        pthread_t thread;
+        bool opened;
         int wake; /* eventfd */
 
-        GMutex lock;
+        pthread_mutex_t lock;
         LinkState state;
         bool closing;
         GString *out;           /* lines for the agent */
@@ -80,7 +82,7 @@ AgentLink *agent_link_new(const LinkConfig *config)
         link->arg = config->arg;
         link->fd = -1;
         link->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        g_mutex_init(&link->lock);
+        pthread_mutex_init(&link->lock, NULL);
         link->out = g_string_new(NULL);
         link->out_forgets = g_ptr_array_new_with_free_func(g_free);
         link->kept = set_new();
@@ -104,7 +106,7 @@ void agent_link_free(AgentLink *link)
         g_ptr_array_unref(link->writing_forgets);
         g_hash_table_unref(link->kept);
         g_hash_table_unref(link->forgotten);
-        g_mutex_clear(&link->lock);
+        pthread_mutex_destroy(&link->lock);
         fd_close_p(&link->wake);
         g_free(link->last_reason);
         g_free(link->program);
@@ -127,12 +129,12 @@ bool agent_link_send(AgentLink *link, const GString *lines)
 {
         bool taken, first;
 
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         taken = link->state == LINK_SYNCED;
         first = link->out->len == 0;
         if (taken)
                 g_string_append_len(link->out, lines->str, (gssize)lines->len);
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         if (taken && first)
                 wake_up(link);
         return taken;
@@ -142,7 +144,7 @@ void agent_link_forget(AgentLink *link, const char *task)
 {
         bool first = false;
 
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         if (link->state == LINK_SYNCED) {
                 first = link->out->len == 0;
                 message_forget(link->out, task);
@@ -150,16 +152,16 @@ void agent_link_forget(AgentLink *link, const char *task)
         } else {
                 g_hash_table_add(link->kept, g_strdup(task));
         }
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         if (first)
                 wake_up(link);
 }
 
 void agent_link_post(AgentLink *link, Observation *observation)
 {
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         g_queue_push_tail(&link->posted, observation);
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         wake_up(link);
 }
 
@@ -169,9 +171,9 @@ static bool is_closing(AgentLink *link)
 {
         bool closing;
 
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         closing = link->closing;
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         return closing;
 }
 
@@ -179,10 +181,10 @@ static void deliver_posted(AgentLink *link)
 {
         GQueue posted;
 
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         posted = link->posted;
         g_queue_init(&link->posted);
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         for (Observation *observation; (observation = g_queue_pop_head(&posted));)
                 link->deliver(observation, link->arg);
 }
@@ -330,9 +332,9 @@ static bool connect_agent(AgentLink *link, GError **error)
 
 static void set_state(AgentLink *link, LinkState state)
 {
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         link->state = state;
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
 }
 
 /* hello, and behind it the forgets that waited. */
@@ -345,7 +347,7 @@ static void greet(AgentLink *link)
         g_string_truncate(link->writing, 0);
         link->written = 0;
         message_hello(link->writing, link->epoch);
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         link->state = LINK_GREETING;
         g_hash_table_iter_init(&iter, link->kept);
         while (g_hash_table_iter_next(&iter, &task, NULL)) {
@@ -354,7 +356,7 @@ static void greet(AgentLink *link)
                 g_hash_table_add(link->forgotten, g_strdup(task));
         }
         g_hash_table_remove_all(link->kept);
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
 }
 
 static void keep_forgets(GHashTable *kept, GPtrArray *tasks)
@@ -372,7 +374,7 @@ static void disconnect(AgentLink *link)
 
         fd_close_p(&link->fd);
         link->fd = -1;
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         g_hash_table_iter_init(&iter, link->forgotten);
         while (g_hash_table_iter_next(&iter, &task, NULL)) {
                 g_hash_table_iter_steal(&iter);
@@ -382,7 +384,7 @@ static void disconnect(AgentLink *link)
         keep_forgets(link->kept, link->writing_forgets);
         keep_forgets(link->kept, link->out_forgets);
         g_string_truncate(link->out, 0);
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
 }
 
 /* Takes what waits, when the last is written. True: there is something to write. */
@@ -396,12 +398,12 @@ static bool take_output(AgentLink *link)
         g_ptr_array_set_size(link->writing_forgets, 0);
         g_string_truncate(empty, 0);
         link->written = 0;
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         link->writing = link->out;
         link->writing_forgets = link->out_forgets;
         link->out = empty;
         link->out_forgets = no_forgets;
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         return link->writing->len > 0;
 }
 
@@ -428,7 +430,7 @@ static void begin_taking(AgentLink *link)
         void *task;
 
         link->synced_at = clock_monotonic_ms();
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         g_hash_table_iter_init(&iter, link->kept);
         while (g_hash_table_iter_next(&iter, &task, NULL)) {
                 message_forget(link->out, task);
@@ -436,7 +438,7 @@ static void begin_taking(AgentLink *link)
         }
         g_hash_table_remove_all(link->kept);
         link->state = LINK_SYNCED;
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
 }
 
 static void take_observation(AgentLink *link, Observation *observation)
@@ -568,18 +570,24 @@ static void *run(void *arg)
         return NULL;
 }
 
-void agent_link_open(AgentLink *link)
+bool agent_link_open(AgentLink *link, GError **error)
 {
-        link->thread = g_thread_new("agent-link", run, link);
+        int err = pthread_create(&link->thread, NULL, run, link);
+
+        if (err)
+                return err_set_errno(error, err, "cannot start a thread");
+        link->opened = true;
+        return true;
 }
 
 void agent_link_close(AgentLink *link)
 {
-        if (!link->thread)
+        if (!link->opened)
                 return;
-        g_mutex_lock(&link->lock);
+        pthread_mutex_lock(&link->lock);
         link->closing = true;
-        g_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&link->lock);
         wake_up(link);
-        g_thread_join(g_steal_pointer(&link->thread));
+        pthread_join(link->thread, NULL);
+        link->opened = false;
 }

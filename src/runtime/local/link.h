@@ -30,7 +30,7 @@ AgentLink *agent_link_new(const LinkConfig *config);
 void agent_link_free(AgentLink *link);
 
 /* Starts the thread. */
-void agent_link_open(AgentLink *link);
+bool agent_link_open(AgentLink *link, GError **error);
 /* Ends the thread; nothing is delivered afterwards. The agent runs on. What waits to be sent is sent if that
  * does not block. */
 void agent_link_close(AgentLink *link);

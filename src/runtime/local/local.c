@@ -10,6 +10,7 @@
 #include "runtime/local/local.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #include "runtime/local/ports.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
+#include "runtime/local/workers.h"
 
 enum { WORKERS_MAX = 4 };
 
@@ -51,11 +53,11 @@ typedef struct {
         Ports *ports;
         AgentLink *link;
         Builds *builds;
-        GThreadPool *workers;
+        Workers *workers;
         ObserveFunc observe;
         void *observe_arg;
 
-        GMutex lock;
+        pthread_mutex_t lock;
         bool closing;
         GHashTable *copies; /* name -> Copy */
 } LocalRuntime;
@@ -79,7 +81,7 @@ static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), 
         work->run = run;
         work->text[0] = g_strdup(first);
         work->text[1] = g_strdup(second);
-        g_thread_pool_push(local->workers, work, NULL); /* no error: the pool is not exclusive */
+        workers_push(local->workers, work);
 }
 
 static void work_run(void *data, void *arg)
@@ -209,17 +211,17 @@ static void make_copy(LocalRuntime *local, Work *work)
         Copy *copy;
         bool skip;
 
-        g_mutex_lock(&local->lock);
+        pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, work->text[0]); /* only this worker takes it out again */
         skip = local->closing || copy->cancelled;
-        g_mutex_unlock(&local->lock);
+        pthread_mutex_unlock(&local->lock);
 
         if (!skip && !workdir_make_copy(copy->attempt_dir, copy->package, copy->package_name, &failure))
                 (void)err_prefix(&failure, "cannot copy the package: ");
 
-        g_mutex_lock(&local->lock);
+        pthread_mutex_lock(&local->lock);
         g_hash_table_steal(local->copies, copy->name);
-        g_mutex_unlock(&local->lock);
+        pthread_mutex_unlock(&local->lock);
         if (skip)
                 g_ptr_array_set_size(copy->waiting, 0);
         copy_done(local, copy, failure ? failure->message : NULL);
@@ -232,7 +234,7 @@ static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const
         g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
         Copy *copy;
 
-        g_mutex_lock(&local->lock);
+        pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, name);
         if (!copy && !workdir_exists(attempt_dir) && !local->closing) {
                 copy = copy_new(local, job, name, attempt_dir);
@@ -241,7 +243,7 @@ static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const
         }
         if (copy)
                 copy_wait(copy, task, g_steal_pointer(&line));
-        g_mutex_unlock(&local->lock);
+        pthread_mutex_unlock(&local->lock);
         if (line) {
                 (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
                 g_string_free(line, TRUE);
@@ -264,13 +266,13 @@ static bool withdraw(LocalRuntime *local, const char *task)
         Copy *copy;
         int at = -1;
 
-        g_mutex_lock(&local->lock);
+        pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, name);
         if (copy)
                 at = find_waiting(copy, task);
         if (at >= 0)
                 g_ptr_array_remove_index(copy->waiting, (guint)at);
-        g_mutex_unlock(&local->lock);
+        pthread_mutex_unlock(&local->lock);
         return at >= 0;
 }
 
@@ -478,13 +480,13 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt)
         g_autofree char *dir = workdir_attempt(local->state_dir, job_id, attempt);
         Copy *copy;
 
-        g_mutex_lock(&local->lock);
+        pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, name);
         if (copy) {
                 copy->cancelled = true;
                 g_ptr_array_set_size(copy->waiting, 0);
         }
-        g_mutex_unlock(&local->lock);
+        pthread_mutex_unlock(&local->lock);
         if (!copy && !workdir_remove_empty(dir))
                 work_push(local, remove_attempt, dir, NULL);
 }
@@ -550,19 +552,17 @@ static bool op_open(Runtime *runtime, ObserveFunc observe, void *arg, GError **e
                 return err_set_errno(error, errno, "the agent '%s' cannot be run", local->agent_program);
         local->observe = observe;
         local->observe_arg = arg;
-        agent_link_open(local->link);
-        return true;
+        return agent_link_open(local->link, error);
 }
 
 static void op_close(Runtime *runtime)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
 
-        g_mutex_lock(&local->lock);
+        pthread_mutex_lock(&local->lock);
         local->closing = true; /* copies that have not begun are left to the next server */
-        g_mutex_unlock(&local->lock);
-        if (local->workers)
-                g_thread_pool_free(g_steal_pointer(&local->workers), FALSE, TRUE);
+        pthread_mutex_unlock(&local->lock);
+        workers_free(g_steal_pointer(&local->workers));
         agent_link_close(local->link);
 }
 
@@ -634,7 +634,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->max_processes = config->max_processes;
         local->inherited = variables_inherit(environ_list);
         inventory_get(&config->inventory, &local->total);
-        g_mutex_init(&local->lock);
+        pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
 }
 
@@ -655,8 +655,7 @@ static void connect_parts(LocalRuntime *local, gint64 epoch)
         local->link = agent_link_new(&link);
         builds.link = local->link;
         local->builds = builds_new(&builds);
-        local->workers =
-                g_thread_pool_new(work_run, local, WORKERS_MAX, FALSE, NULL); /* no error: not exclusive */
+        local->workers = workers_new(WORKERS_MAX, work_run, local);
 }
 
 Runtime *local_runtime_new(const LocalConfig *config, GError **error)
@@ -688,7 +687,7 @@ void local_runtime_free(Runtime *runtime)
         ports_free(local->ports);
         storage_close(local->storage);
         g_hash_table_unref(local->copies);
-        g_mutex_clear(&local->lock);
+        pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
         g_free(local->fallback_path);
         g_free(local->state_dir);

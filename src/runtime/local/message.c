@@ -88,6 +88,7 @@ void message_start(GString *out, const TaskStart *task)
         add_number(out, "log_bytes", task->log_limit);
         add_number(out, "grace_ms", task->grace_ms);
         add_number(out, "ready_port", task->ready_port);
+        add_number(out, "ready_port_other", task->ready_port_other);
         add_string(out, "ready_file", task->ready_file);
         add_list(out, "binds", task->binds);
         end(out);

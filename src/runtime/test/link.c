@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "runtime/local/message.h"
+#include "runtime/test/observed.h"
 
 enum { WAIT_MS = 20000 };
 
@@ -19,13 +20,8 @@ typedef struct {
         int listener, fd; /* the agent's side */
         GString *in;
         AgentLink *link;
-        GAsyncQueue *seen;
+        Observed *seen;
 } Fixture;
-
-static void observe(Observation *observation, void *arg)
-{
-        g_async_queue_push(arg, observation);
-}
 
 static void listen_as_agent(Fixture *f)
 {
@@ -40,11 +36,11 @@ static void listen_as_agent(Fixture *f)
 static void open_link(Fixture *f, const char *program)
 {
         LinkConfig config = {
-                .program = program, .state_dir = f->dir, .epoch = 5, .deliver = observe, .arg = f->seen
+                .program = program, .state_dir = f->dir, .epoch = 5, .deliver = observed_push, .arg = f->seen
         };
 
         f->link = agent_link_new(&config);
-        agent_link_open(f->link);
+        g_assert_true(agent_link_open(f->link, NULL));
 }
 
 static void setup(Fixture *f, gconstpointer data)
@@ -52,7 +48,7 @@ static void setup(Fixture *f, gconstpointer data)
         f->dir = g_dir_make_tmp("test-link-XXXXXX", NULL);
         f->fd = f->listener = -1;
         f->in = g_string_new(NULL);
-        f->seen = g_async_queue_new_full((GDestroyNotify)observation_free);
+        f->seen = observed_new();
 }
 
 static void teardown(Fixture *f, gconstpointer data)
@@ -61,7 +57,7 @@ static void teardown(Fixture *f, gconstpointer data)
         fd_close_p(&f->fd);
         fd_close_p(&f->listener);
         g_string_free(f->in, TRUE);
-        g_async_queue_unref(f->seen);
+        observed_free(f->seen);
         g_assert_true(file_remove_tree(f->dir, NULL));
         g_free(f->dir);
 }
@@ -120,7 +116,7 @@ static void expect_line(Fixture *f, const char *want)
 
 static Observation *next(Fixture *f)
 {
-        Observation *observation = g_async_queue_timeout_pop(f->seen, WAIT_MS * 1000);
+        Observation *observation = observed_pop(f->seen, WAIT_MS);
 
         g_assert_nonnull(observation);
         return observation;
@@ -305,7 +301,7 @@ static void test_no_agent(Fixture *f, gconstpointer data)
                                         1)); /* delivered all the same; the same reason is not told twice */
         expect(f, OBSERVED_STARTED, "", NULL);
         agent_link_close(f->link);
-        g_assert_cmpint(g_async_queue_length(f->seen), ==, 0);
+        g_assert_null(observed_pop(f->seen, 0));
 }
 
 /* One that ends at once without listening. */

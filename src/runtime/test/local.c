@@ -12,23 +12,19 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "runtime/test/observed.h"
 
 enum { WAIT_MS = 30000 };
 
 typedef struct {
         char *state;
         Runtime *runtime;
-        GAsyncQueue *seen;
+        Observed *seen;
         GPtrArray *aside; /* observations that others than the one waited for */
         char id[ID_LEN + 1];
 } Fixture;
 
 static char *agent_program;
-
-static void observe(Observation *observation, void *arg)
-{
-        g_async_queue_push(arg, observation);
-}
 
 static void open_runtime(Fixture *f, gint64 epoch)
 {
@@ -39,7 +35,7 @@ static void open_runtime(Fixture *f, gint64 epoch)
 
         f->runtime = local_runtime_new(&config, &error);
         g_assert_no_error(error);
-        g_assert_true(f->runtime->ops->open(f->runtime, observe, f->seen, &error));
+        g_assert_true(f->runtime->ops->open(f->runtime, observed_push, f->seen, &error));
         g_assert_no_error(error);
 }
 
@@ -51,7 +47,7 @@ static Observation *await(Fixture *f, ObservationKind kind, const char *task)
                 Observation *observation;
 
                 if (i == f->aside->len) {
-                        observation = g_async_queue_timeout_pop(f->seen, WAIT_MS * 1000);
+                        observation = observed_pop(f->seen, WAIT_MS);
                         if (!observation)
                                 g_error("nothing of kind %d about '%s' came", kind, task ? task : "");
                         g_test_message("kind %d '%s' exit %d %s", observation->kind, observation->task,
@@ -72,7 +68,7 @@ static void expect(Fixture *f, ObservationKind kind, const char *task)
 static void setup(Fixture *f, gconstpointer data)
 {
         f->state = g_dir_make_tmp("test-local-XXXXXX", NULL);
-        f->seen = g_async_queue_new_full((GDestroyNotify)observation_free);
+        f->seen = observed_new();
         f->aside = g_ptr_array_new_with_free_func((GDestroyNotify)observation_free);
         id_new(f->id);
         open_runtime(f, 1);
@@ -113,7 +109,7 @@ static void close_runtime(Fixture *f)
 {
         f->runtime->ops->close(f->runtime);
         g_clear_pointer(&f->runtime, local_runtime_free);
-        for (Observation *left; (left = g_async_queue_try_pop(f->seen));)
+        for (Observation *left; (left = observed_pop(f->seen, 0));)
                 observation_free(left);
         g_ptr_array_set_size(f->aside, 0);
 }
@@ -129,7 +125,7 @@ static void teardown(Fixture *f, gconstpointer data)
                 (void)kill(pid, SIGTERM);
         for (int i = 0; i < 500 && agent_pid(f) > 1; i++)
                 g_usleep(10000); /* its directory must not go before it */
-        g_async_queue_unref(f->seen);
+        observed_free(f->seen);
         g_ptr_array_unref(f->aside);
         g_assert_true(file_remove_tree(f->state, NULL));
         g_free(f->state);
@@ -540,7 +536,7 @@ static void test_no_agent(void)
         Runtime *runtime = local_runtime_new(&config, &error);
 
         g_assert_no_error(error);
-        g_assert_false(runtime->ops->open(runtime, observe, NULL, &error));
+        g_assert_false(runtime->ops->open(runtime, observed_push, NULL, &error));
         g_assert_nonnull(strstr(error->message, "/nonexistent/agent"));
         local_runtime_free(runtime);
         g_assert_true(file_remove_tree(state, NULL));
