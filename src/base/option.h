@@ -5,7 +5,7 @@
  *             { 0 },
  *     };
  *
- * Forms taken: --name VALUE, --name=VALUE, --name:VALUE, -x VALUE, -xVALUE; a bool may stand alone (--use-gpu) or carry a
+ * Forms taken: --name VALUE, --name=VALUE, --name:VALUE, -x VALUE, -xVALUE, -x=VALUE; a bool may stand alone (--use-gpu) or carry a
  * value (--use-gpu=true, never as a separate word); `--` ends the options. */
 #pragma once
 
@@ -28,8 +28,8 @@ typedef struct {
         size_t offset;        /* of the field in the target struct */
         const char *arg;      /* placeholder in help, "N"; NULL for a bool */
         const char *fallback; /* default as text, parsed like any value; NULL: the field stays 0 */
-        const char *help;     /* one sentence without a full stop */
-        gint64 min, max;      /* for OPTION_INT */
+        const char *help;     /* one sentence without a full stop; NULL: taken, but not shown */
+        gint64 min, max;      /* for OPTION_INT; max 0: no upper bound */
         const char *alias;    /* another long name that means the same (older spellings), or NULL */
 } Option;
 

@@ -19,7 +19,8 @@ typedef struct {
         const char *name;
         RoleEnd end;
         int phase;        /* roles of phase n+1 start when all members of phase n are ready */
-        bool listens;     /* ready when it listens on its port; otherwise ready as soon as it runs */
+        bool listens;     /* ready when it listens on its port (its first member also on the framework's extra port: Paddle's
+                           * server 0 serves the start barrier there and opens its own port only after it); otherwise as soon as it runs */
         bool has_port;    /* gets a port lease of its own (the endpoint) */
         const char *training_role; /* TRAINING_ROLE, or NULL */
 } FrameworkRole;

@@ -24,18 +24,18 @@ typedef struct {
 static char *keep_text(Block *block, const char *text)
 {
         gsize len = text ? strlen(text) + 1 : 0;
-        char *copy = block->text + block->n_text;
+        gsize place = block->n_text;
 
         if (!text)
                 return NULL;
         block->n_text += len;
-        return block->pointers ? memcpy(copy, text, len) : NULL;
+        return block->pointers ? memcpy(block->text + place, text, len) : NULL;
 }
 
 static char **keep_list(Block *block, char *const *list)
 {
         gsize len = list ? g_strv_length((char **)list) : 0;
-        char **copy = block->pointers + block->n_pointers;
+        char **copy = block->pointers ? block->pointers + block->n_pointers : NULL;
 
         if (!list)
                 return NULL;
@@ -43,12 +43,12 @@ static char **keep_list(Block *block, char *const *list)
         for (gsize i = 0; i < len; i++) {
                 char *text = keep_text(block, list[i]);
 
-                if (block->pointers)
+                if (copy)
                         copy[i] = text;
         }
-        if (block->pointers)
+        if (copy)
                 copy[len] = NULL;
-        return block->pointers ? copy : NULL;
+        return copy;
 }
 
 /* `to` may be scrap memory in the counting pass. Names of roles belong to the framework's row. */
