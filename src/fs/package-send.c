@@ -14,7 +14,7 @@
 #include "fs/hash.h"
 #include "fs/upload.h"
 
-enum { ROUNDS = 3 }; /* of offer and commit: contents may be removed with another package in between */
+enum { ROUNDS = 3 }; /* of offer and commit: another may remove the package or contents of it in between */
 
 typedef struct {
         int root;
@@ -256,7 +256,7 @@ static bool send_rounds(Send *send, GError **error)
                 send->body_files = 0;
                 if (send_round(send, text, &failure))
                         return true;
-                if (!err_is(failure, ERR_CONFLICT))
+                if (!err_is(failure, ERR_CONFLICT) && !err_is(failure, ERR_NOT_FOUND))
                         break;
         }
         g_propagate_error(error, g_steal_pointer(&failure));

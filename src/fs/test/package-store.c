@@ -1,6 +1,9 @@
 /* The store of packages: offering, sending, resuming, committing, removing, and many threads at once. */
 #include "fs/package.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "fs/manifest.h"
 #include "fs/upload.h"
 #include "scratch.h"
@@ -374,7 +377,8 @@ static gpointer send_all(gpointer arg)
 
                 if (package_send(crowd->dirs[n], crowd->manifests[n], &wire_ops, &wire, NULL, NULL, &error))
                         g_atomic_int_inc(&crowd->sent);
-                else if (!err_is(error, ERR_CONFLICT)) /* removed in between, three times over */
+                else if (!err_is(error, ERR_CONFLICT) &&
+                         !err_is(error, ERR_NOT_FOUND)) /* removed in between, three times over */
                         g_error("%s", error->message);
         }
         return NULL;
@@ -429,6 +433,96 @@ static void test_threads(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
 }
 
+/* A child sends and removes packages without end and is killed in the middle of it; each time at another
+ * step. */
+
+static void send_for_ever(Fixture *fixture, int steps)
+{
+        for (guint i = 0;; i++) {
+                Wire wire = { .fixture = fixture };
+                g_autoptr(Manifest) manifest = NULL;
+                g_autofree char *text = g_strdup_printf("%u", i);
+
+                put(fixture->files, "a/changes", text, -1);
+                manifest = manifest_of_directory(fixture->files, NULL, NULL, NULL);
+                if (!manifest ||
+                    !package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, NULL) ||
+                    write(steps, "x", 1) != 1)
+                        _exit(1);
+                if (i % 3 == 2)
+                        (void)package_store_remove(fixture->store, manifest->hash, NULL);
+        }
+}
+
+/* Every tree is what its name says. Returns how many there are. */
+static guint check_trees(const Fixture *fixture)
+{
+        GDir *stream = g_dir_open(fixture->store_dir, 0, NULL);
+        guint count = 0;
+
+        for (const char *name; (name = g_dir_read_name(stream));) {
+                g_autofree char *tree = g_build_filename(fixture->store_dir, name, NULL);
+                g_autoptr(Manifest) manifest = NULL;
+
+                if (!package_store_has(fixture->store, name))
+                        continue;
+                manifest = manifest_of_directory(tree, NULL, NULL, NULL);
+                g_assert_cmpstr(manifest->hash, ==, name);
+                count++;
+        }
+        g_dir_close(stream);
+        return count;
+}
+
+static void check_blobs(const Fixture *fixture)
+{
+        for (int i = 0; i < 256; i++) {
+                g_autofree char *dir = g_strdup_printf("%s/blobs/%02x", fixture->store_dir, (unsigned)i);
+                GDir *stream = g_dir_open(dir, 0, NULL);
+
+                for (const char *name; (name = g_dir_read_name(stream));) {
+                        g_autofree char *blob = g_build_filename(dir, name, NULL);
+                        char hash[HASH_LEN + 1];
+
+                        g_assert_true(hash_file(blob, hash, NULL, NULL));
+                        g_assert_cmpstr(hash, ==, name);
+                }
+                g_dir_close(stream);
+        }
+}
+
+static void test_killed(Fixture *fixture, gconstpointer unused)
+{
+        g_autofree char *large = g_malloc0(300 << 10);
+        guint trees = 0;
+
+        put(fixture->files, "large", large, 300 << 10);
+        for (int round = 0; round < 12; round++) {
+                g_autoptr(GError) error = NULL;
+                int steps[2], status;
+                char byte;
+                pid_t pid;
+
+                g_assert_cmpint(pipe2(steps, O_CLOEXEC), ==, 0);
+                pid = fork();
+                if (pid == 0)
+                        send_for_ever(fixture, steps[1]);
+                close(steps[1]);
+                for (int i = 0; i <= round; i++)
+                        g_assert_cmpint(read(steps[0], &byte, 1), ==, 1);
+                g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+                g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+                g_assert_true(WIFSIGNALED(status));
+                close(steps[0]);
+                package_store_close(fixture->store);
+                fixture->store = package_store_open(fixture->store_dir, &error);
+                g_assert_no_error(error);
+                trees += check_trees(fixture);
+                check_blobs(fixture);
+        }
+        g_assert_cmpuint(trees, >, 0);
+}
+
 static void test_speed(Fixture *fixture, gconstpointer unused)
 {
         Wire wire = { .fixture = fixture };
@@ -470,6 +564,7 @@ int main(int argc, char **argv)
                 { "/fs/package-store/remove", test_remove },
                 { "/fs/package-store/leftovers", test_leftovers },
                 { "/fs/package-store/threads", test_threads },
+                { "/fs/package-store/killed", test_killed },
                 { "/fs/package-store/speed", test_speed },
         };
 
