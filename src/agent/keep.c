@@ -33,8 +33,9 @@ enum {
         ORPHAN_POLL_MS = 20,
         SWEEP_MS = 10,
         DYING_MAX_MS =
-                10 * 1000, /* then a lost task is reported although something of it hangs in the kernel */
-        READY_POLL_MS = 25,
+                10 * 1000,  /* then a lost task is reported although something of it hangs in the kernel */
+        READY_POLL_MS = 20, /* at first; an eighth longer each time */
+        READY_POLL_MAX_MS = 250,
         SPAWNER_STARTS_MAX = 5, /* within SPAWNER_WINDOW_MS */
         SPAWNER_WINDOW_MS = 10 * 1000,
         EVENTS = 64,
@@ -239,7 +240,7 @@ static void set_started(Keep *keep, Task *task, int member, gint64 time_ms)
         drop_request(task);
         if (task->state != TASK_ENDED)
                 report(keep, task, task_format_started);
-        if (task->state != TASK_ENDED && (task->ready_port > 0 || task->ready_file))
+        if (task->state != TASK_ENDED && (task->ready_ports[0] > 0 || task->ready_file))
                 watch_ready(keep);
 }
 
@@ -359,7 +360,7 @@ static void fill_from_record(Keep *keep, Task *task, int fd, const RecordStarted
         char path[RECORD_READY_MAX];
 
         task->keeper = started->keeper;
-        task->ready_port = started->ready_port;
+        memcpy(task->ready_ports, started->ready_ports, sizeof task->ready_ports);
         if (!task->ready_file && record_read_ready_file(fd, started, path))
                 task->ready_file = g_strdup(path);
         if (task->slot < 0 && started->slot >= 0 && cgroup_pool_is_usable(keep->pool)) {
@@ -551,7 +552,7 @@ static bool adopt_all(Keep *keep, GError **error)
 static bool waits_for_ready(const Task *task)
 {
         return task->state == TASK_RUNNING && task->started && !task->ready &&
-               (task->ready_port > 0 || task->ready_file);
+               (task->ready_ports[0] > 0 || task->ready_file);
 }
 
 static bool has_ready_file(const Task *task)
@@ -568,27 +569,35 @@ static void find_listeners(Keep *keep, const GPtrArray *waiting, ReadyPort *port
                 Slot slot;
 
                 cgroup_pool_slot(keep->pool, task->slot, &slot);
-                ports[i] = (ReadyPort){ .port = task->ready_port, .session = task->member };
-                if (task->slot >= 0)
-                        ports[i].procs = ready_procs_path(&slot);
+                for (guint j = 0; j < TASK_READY_PORTS; j++) {
+                        ReadyPort *port = &ports[i * TASK_READY_PORTS + j];
+
+                        *port = (ReadyPort){ .port = task->ready_ports[j], .session = task->member };
+                        if (task->slot >= 0)
+                                port->procs = ready_procs_path(&slot);
+                }
         }
-        ready_ports_find("/proc", ports, waiting->len);
+        ready_ports_find("/proc", ports, (gsize)waiting->len * TASK_READY_PORTS);
 }
 
 static gboolean on_ready_timer(gpointer arg)
 {
         Keep *keep = arg;
         g_autoptr(GPtrArray) waiting = tasks_where(keep, waits_for_ready);
-        g_autofree ReadyPort *ports = g_new0(ReadyPort, waiting->len + 1);
+        g_autofree ReadyPort *ports = g_new0(ReadyPort, (gsize)waiting->len * TASK_READY_PORTS + 1);
         bool more = false;
 
         if (waiting->len > 0)
                 find_listeners(keep, waiting, ports);
         for (guint i = 0; i < waiting->len; i++) {
                 Task *task = waiting->pdata[i];
+                bool listens = false;
 
-                g_free(ports[i].procs);
-                if (!ports[i].listens && !has_ready_file(task)) {
+                for (guint j = 0; j < TASK_READY_PORTS; j++) {
+                        listens |= ports[i * TASK_READY_PORTS + j].listens;
+                        g_free(ports[i * TASK_READY_PORTS + j].procs);
+                }
+                if (!listens && !has_ready_file(task)) {
                         more = true;
                         continue;
                 }
@@ -596,14 +605,18 @@ static gboolean on_ready_timer(gpointer arg)
                 task->ready_ms = clock_now_ms();
                 report(keep, task, task_format_ready);
         }
-        if (more)
-                return G_SOURCE_CONTINUE;
         keep->ready_timer = 0;
+        if (more) {
+                keep->ready_poll_ms = MIN(keep->ready_poll_ms + keep->ready_poll_ms / 8, READY_POLL_MAX_MS);
+                keep->ready_timer = g_timeout_add(keep->ready_poll_ms, on_ready_timer, keep);
+        }
         return G_SOURCE_REMOVE;
 }
 
+/* Somebody new waits: look often again. */
 static void watch_ready(Keep *keep)
 {
+        keep->ready_poll_ms = READY_POLL_MS;
         if (!keep->ready_timer)
                 keep->ready_timer = g_timeout_add(READY_POLL_MS, on_ready_timer, keep);
 }
@@ -715,7 +728,8 @@ void keep_start(Keep *keep, const StartRequest *request)
         }
         task = add_task(keep, request->task);
         task->slot = number;
-        task->ready_port = (int)request->ready_port;
+        task->ready_ports[0] = (int32_t)request->ready_port;
+        task->ready_ports[1] = (int32_t)request->ready_port_other;
         task->ready_file = request->ready_file && *request->ready_file ? g_strdup(request->ready_file) : NULL;
         cgroup_pool_slot(keep->pool, number, &slot);
         spare = take_spare(keep);

@@ -116,11 +116,11 @@ static bool write_started(const Keeper *keeper, const Spawn *spawn, const char *
                 .keeper = getpid(),
                 .member = keeper->member,
                 .slot = spawn->head->slot,
-                .ready_port = spawn->head->ready_port,
                 .time_ms = now,
         };
         const char *ready_file = spawn->strings[WIRE_READY_FILE];
 
+        memcpy(started.ready_ports, spawn->head->ready_ports, sizeof started.ready_ports);
         memcpy(started.boot_id, boot_id, strnlen(boot_id, sizeof started.boot_id - 1));
         return record_write_started(keeper->state_fd, &started, *ready_file ? ready_file : NULL);
 }

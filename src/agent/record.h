@@ -13,16 +13,16 @@ enum {
         RECORD_READY_AT = 2048, /* the path of the ready file */
         RECORD_TEXT_MAX = 1024,
         RECORD_READY_MAX = 4096, /* PATH_MAX */
+        TASK_READY_PORTS = 2,    /* a member is ready when it listens on any of them */
 };
 
 typedef struct {
         int32_t keeper, member; /* pids */
         int32_t slot;           /* number of its cgroup slot; -1: none */
-        int32_t ready_port;     /* 0: none */
+        int32_t ready_ports[TASK_READY_PORTS]; /* 0: none */
         int64_t time_ms;
         char boot_id[40];
         uint32_t ready_len; /* of the ready file's path; 0: none */
-        uint32_t reserved;
 } RecordStarted;
 
 typedef enum { END_EXITED = 1, END_FAILED, END_LOST } EndKind;

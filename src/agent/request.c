@@ -71,6 +71,7 @@ static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
                 { "log_bytes", G_MAXINT64 / 2, &ret->log_bytes },
                 { "grace_ms", GRACE_MAX_MS, &ret->grace_ms },
                 { "ready_port", 65535, &ret->ready_port },
+                { "ready_port_other", 65535, &ret->ready_port_other },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
@@ -129,7 +130,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .id = id,
                 .slot = slot_number,
                 .slot_v2 = slot->v2,
-                .ready_port = (int32_t)request->ready_port,
+                .ready_ports = { (int32_t)request->ready_port, (int32_t)request->ready_port_other },
                 .limits = request->limits,
                 .log_bytes = request->log_bytes,
                 .grace_ms = request->grace_ms,

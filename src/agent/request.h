@@ -10,7 +10,7 @@ enum { TASK_NAME_SIZE = 161 }; /* with its NUL; the rule is in doc/agent.md */
 typedef struct {
         const char *task, *dir, *log, *banner, *ready_file;
         json_t *argv, *env, *binds;
-        gint64 ready_port, log_bytes, grace_ms;
+        gint64 ready_port, ready_port_other, log_bytes, grace_ms;
         SlotLimits limits;
 } StartRequest;
 

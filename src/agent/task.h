@@ -30,7 +30,7 @@ typedef struct {
         bool started, ready;
         bool kill_session; /* in TASK_DYING, without a slot */
         gint64 started_ms, ready_ms;
-        int ready_port;
+        int32_t ready_ports[TASK_READY_PORTS]; /* any of them; 0: none */
         char *ready_file;
         gint64 stop_ms;     /* the grace of a stop that waits for a keeper; -1: none */
         GBytes *request;    /* until a keeper has it */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/record.h"
 #include "agent/slot.h"
 
 enum {
@@ -38,7 +39,7 @@ typedef struct {
         uint32_t n_argv, n_env, n_binds;
         int32_t slot;     /* -1: none */
         uint32_t slot_v2; /* bit per controller */
-        int32_t ready_port;
+        int32_t ready_ports[TASK_READY_PORTS];
         SlotLimits limits;
         int64_t log_bytes, grace_ms;
 } WireSpawn;

@@ -119,6 +119,8 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
                            .cpu_weight_milli = weight.cpu_milli,
                            .grace_ms = job->spec->grace_ms,
                            .ready_port = listens(job, member) ? member->port : 0,
+                           .ready_port_other =
+                                   listens(job, member) && member->index == 0 ? job->extra_port : 0,
                            .ready_file = ready });
 }
 

@@ -19,7 +19,7 @@ static int scratch(void)
 }
 
 static const RecordStarted some_started = {
-        .keeper = 7, .member = 8, .slot = 3, .ready_port = 80, .time_ms = 5, .boot_id = "b"
+        .keeper = 7, .member = 8, .slot = 3, .ready_ports = { 80, 81 }, .time_ms = 5, .boot_id = "b"
 };
 static const RecordEnd some_end = {
         .kind = END_EXITED, .exit_code = 4, .oom = 1, .clean = 1, .cpu_us = 9, .text = "t"
