@@ -52,7 +52,7 @@ struct Keep {
         int next_spare;
         CgroupPool *pool;
         SpawnLink *link;
-        guint epoll_source, orphan_timer, sweep_timer, ready_timer;
+        guint epoll_source, orphan_timer, sweep_timer, ready_timer, ready_poll_ms;
         gint64 starts[SPAWNER_STARTS_MAX]; /* of the spawner, monotonic; a ring */
         guint n_starts;
         bool rest_discarded;
