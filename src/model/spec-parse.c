@@ -3,7 +3,6 @@
  *
  * What always holds: a Spec that came out of here has 1..SPEC_ROLES_MAX roles of its framework, each once, a
  * command for every member, and counts and sizes inside the limits of spec.h. */
-#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -230,6 +229,13 @@ static bool take_quantity(const json_t *object, const char *where, const char *n
         return parse(what, number ? number : json_string_value(value), ret, error);
 }
 
+static gint64 round_up(double value)
+{
+        gint64 whole = (gint64)value;
+
+        return whole + ((double)whole < value);
+}
+
 /* Seconds as a number, or text such as "90s", "2h"; at most `max` ms. */
 static bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *ret, GError **error)
 {
@@ -244,7 +250,7 @@ static bool take_duration(const json_t *object, const char *name, gint64 max, gi
                         return false;
         } else if (json_is_number(value) && json_number_value(value) >= 0 &&
                    json_number_value(value) < 1e12) {
-                ms = (gint64)ceil(json_number_value(value) * 1000);
+                ms = round_up(json_number_value(value) * 1000);
         } else {
                 return err_set(error, ERR_INVALID, "%s: '%.40s' is not a duration such as 90s, 15m, 2h or 1d",
                                name, shown);
