@@ -30,7 +30,7 @@ typedef struct {
 bool staging_open(Batch *batch, PackageStore *store, GError **error);
 int staging_next(Batch *batch, GError **error); /* a new empty file; -1 on failure */
 void staging_keep(Batch *batch, int *fd,
-                const char *hash); /* takes the file of the last staging_next, whose content has `hash` */
+                  const char *hash); /* takes the file of the last staging_next, whose content has `hash` */
 bool staging_finish(Batch *batch, GError **error);
 void staging_clear(Batch *batch);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, staging_clear)
