@@ -23,6 +23,11 @@ HIDDEN = 64
 RATE = 0.02
 
 
+def quiet():
+    """Paddle prints its tables and modes in many calls; a person wants to see the training."""
+    return contextlib.redirect_stdout(io.StringIO())
+
+
 def build():
     """The network; returns its inputs, its loss, and the names of its parameters in order."""
     pixels = static.data("pixels", [None, 64], "float32")
@@ -50,8 +55,9 @@ def train(inputs, names):
     trainer, trainers = fleet.worker_index(), fleet.worker_num()
     passes = int(os.environ.get("NUM_PASS", "20"))
     exe = static.Executor(paddle.CPUPlace())
-    exe.run(static.default_startup_program())
-    fleet.init_worker()
+    with quiet():
+        exe.run(static.default_startup_program())
+        fleet.init_worker()
     pixels, labels = data.shard(*data.load("train"), trainer, trainers)
     test = data.load("test")
     print(f"trainer {trainer} of {trainers}: {len(labels)} digits", flush=True)
@@ -63,14 +69,15 @@ def train(inputs, names):
             dataset = paddle.distributed.QueueDataset()
             dataset.init(batch_size=BATCH, thread_num=1, use_var=inputs, pipe_command="cat")
             dataset.set_filelist([path])
-            with contextlib.redirect_stdout(io.StringIO()):  # Paddle prints its worker's tables in each call
+            with quiet():
                 exe.train_from_dataset(static.default_main_program(), dataset)
             if trainer == 0:
                 now = accuracy(parameters(names), *test)
                 print(f"pass {number}/{passes}: test accuracy {now:.4f} ({time.time() - start:.2f} s)", flush=True)
     if trainer == 0:
         save(parameters(names), test)
-    fleet.stop_worker()
+    with quiet():
+        fleet.stop_worker()
 
 
 def save(values, test):
@@ -82,16 +89,20 @@ def save(values, test):
 
 
 def main():
+    paddle.disable_signal_handler()  # a parameter server is stopped by SIGTERM: no trace of that in its log
     paddle.enable_static()
-    fleet.init(fleet.PaddleCloudRoleMaker(is_collective=False))
-    inputs, loss, names = build()
-    strategy = fleet.DistributedStrategy()
-    strategy.a_sync = True
-    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(RATE), strategy)
-    optimizer.minimize(loss)
+    with quiet():
+        fleet.init(fleet.PaddleCloudRoleMaker(is_collective=False))
+        inputs, loss, names = build()
+        strategy = fleet.DistributedStrategy()
+        strategy.a_sync = True
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(RATE), strategy)
+        optimizer.minimize(loss)
     if fleet.is_server():
-        fleet.init_server()
-        fleet.run_server()
+        print(f"parameter server {fleet.server_index()} of {fleet.server_num()}", flush=True)
+        with quiet():
+            fleet.init_server()
+            fleet.run_server()
     else:
         train(inputs, names)
 
