@@ -202,6 +202,7 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
         forget_members(engine, was, now);
         if (was && !life_is_at_rest(was) && life_is_at_rest(now)) {
                 ops->release_ports(engine->runtime, now->id);
+                engine->pass_due |= engine->ports_at != 0;
                 ops->clean(engine->runtime, now->id, now->attempt);
         }
 }

@@ -5,10 +5,15 @@
  * place in the line. */
 #include "engine/state.h"
 
+#include "base/clock.h"
 #include "model/framework.h"
 #include "sched/sched.h"
 
-enum { WINDOW = 64 }; /* jobs shown to the scheduler at once */
+enum {
+        WINDOW = 64, /* jobs shown to the scheduler at once */
+        PORTS_RETRY_MS =
+                1000, /* others on this machine may hold the ports: nobody says when they give them back */
+};
 
 /* ---- members ---- */
 
@@ -112,6 +117,7 @@ static bool admit_window(Engine *engine)
 
                 if (!admit(engine, live)) {
                         engine->blocked_seq = live->job->seq;
+                        engine->ports_at = clock_monotonic_ms() + PORTS_RETRY_MS;
                         return false;
                 }
         }
@@ -122,10 +128,13 @@ void admit_pass(Engine *engine)
 {
         bool connected = engine->connected || engine->batch.synced;
 
-        if (!engine->pass_due || !connected || engine->dead)
+        if (engine->ports_at && engine->ports_at <= clock_monotonic_ms())
+                engine->pass_due = true;
+        if (!engine->pass_due || !connected)
                 return;
         engine->pass_due = false;
         engine->blocked_seq = 0;
+        engine->ports_at = 0;
         while (g_sequence_get_length(engine->eligible) > 0 && admit_window(engine))
                 ;
         engine->pass_due = false; /* leaving the line is no reason to look again */

@@ -212,23 +212,46 @@ static void restore(Engine *engine)
         engine->pass_due = true;
 }
 
-/* Observations are kept, unconfirmed, before those that were kept already; callers get the error. */
-static void answer_failed(Engine *engine, const GError *error)
+static void note_failure(Engine *engine, const GError *error)
+{
+        engine->retry_at = clock_monotonic_ms() + RETRY_MS;
+        if (!engine->failing && !engine->dead)
+                log_warning("a commit failed; nothing of it was acknowledged, trying again each second",
+                            "error", error->message, NULL);
+        engine->failing =
+                true; /* one line for the first, one for the end: a full disk may be the log's, too */
+}
+
+/* Moves the commands of the batch to `ret`; the observations are kept, unconfirmed, before those that were
+ * kept already. */
+static void keep_observations(Engine *engine, GQueue *ret)
 {
         GQueue kept = G_QUEUE_INIT;
         Input *input;
 
-        while ((input = g_queue_pop_head(&engine->batch.inputs))) {
-                if (input->kind == INPUT_OBSERVATION)
-                        g_queue_push_tail(&kept, input);
-                else
-                        input_answer(input, error);
-        }
+        while ((input = g_queue_pop_head(&engine->batch.inputs)))
+                g_queue_push_tail(input->kind == INPUT_OBSERVATION ? &kept : ret, input);
         while ((input = g_queue_pop_tail(&kept)))
                 g_queue_push_head(&engine->held, input);
-        engine->retry_at = clock_monotonic_ms() + RETRY_MS;
-        log_warning("a commit failed; nothing of it was acknowledged, going on", "error", error->message,
-                    NULL);
+}
+
+/* On a full disk all callers get the error. Any other clean failure is one input's own, and nobody knows
+ * which: each command is applied again, alone. */
+static void answer_failed(Engine *engine, const GError *error)
+{
+        GQueue commands = G_QUEUE_INIT;
+        Input *input;
+
+        keep_observations(engine, &commands);
+        note_failure(engine, error);
+        if (commands.length > 1 && !engine->dead && !err_is(error, ERR_NO_SPACE)) {
+                engine->singly = commands.length;
+                for (GList *link = commands.head; link; link = link->next)
+                        input_again(link->data);
+                inbox_put_back(&engine->inbox, &commands);
+        }
+        while ((input = g_queue_pop_head(&commands)))
+                input_answer(input, error);
 }
 
 /* ---- after a commit ---- */
@@ -397,6 +420,14 @@ static void publish_and_act(Engine *engine)
         free_final(changes);
 }
 
+static void note_success(Engine *engine)
+{
+        engine->retry_at = 0;
+        if (engine->failing)
+                log_info("commits succeed again", NULL);
+        engine->failing = false;
+}
+
 void batch_end(Engine *engine)
 {
         g_autoptr(GError) error = NULL;
@@ -407,7 +438,7 @@ void batch_end(Engine *engine)
                 answer_failed(engine, error);
         } else {
                 if (!empty)
-                        engine->retry_at = 0; /* there is room again */
+                        note_success(engine);
                 publish_and_act(engine);
         }
         inbox_put_back(&engine->inbox, &engine->batch.put_back);

@@ -113,6 +113,7 @@ static void turn(Engine *engine, GQueue *inputs)
 
 /* ---- waiting ---- */
 
+/* The earlier of two times, -1 standing for never. */
 static gint64 sooner(gint64 a, gint64 b)
 {
         return a < 0 || b < 0 ? MAX(a, b) : MIN(a, b);
@@ -129,8 +130,10 @@ static gint64 next_turn(const Engine *engine)
         if (engine->held.length > 0 || retain_is_due(engine, now) ||
             (engine->pass_due && engine->connected && g_sequence_get_length(engine->eligible) > 0))
                 return 0;
+        if (engine->ports_at && engine->connected)
+                until = engine->ports_at;
         if (due)
-                until = monotonic + due - now;
+                until = sooner(until, monotonic + due - now);
         if (g_sequence_get_length(engine->timers) > 0) {
                 const Live *first = g_sequence_get(g_sequence_get_begin_iter(engine->timers));
 
@@ -139,13 +142,23 @@ static gint64 next_turn(const Engine *engine)
         return until;
 }
 
+/* The next inputs. False when the engine ends. */
+static bool take(Engine *engine, GQueue *ret)
+{
+        guint max = engine->singly > 0 ? 1 : BATCH_MAX;
+
+        if (engine->singly > 0)
+                engine->singly--;
+        return inbox_take(&engine->inbox, max, engine->dead ? -1 : next_turn(engine), ret);
+}
+
 static void *run(void *arg)
 {
         Engine *engine = arg;
         GQueue inputs = G_QUEUE_INIT;
 
         pthread_setname_np(pthread_self(), "engine");
-        while (inbox_take(&engine->inbox, BATCH_MAX, engine->dead ? -1 : next_turn(engine), &inputs)) {
+        while (take(engine, &inputs)) {
                 if (engine->dead)
                         refuse_all(engine, &inputs);
                 else

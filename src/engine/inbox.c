@@ -31,6 +31,14 @@ void input_free(Input *input)
         g_free(input);
 }
 
+void input_again(Input *input)
+{
+        g_clear_error(&input->error);
+        g_clear_pointer(&input->job, job_unref);
+        input->live = NULL;
+        input->repeated = false;
+}
+
 void input_answer(Input *input, const GError *error)
 {
         if (!error)

@@ -35,6 +35,8 @@ typedef struct {
 
 Input *input_new(InputKind kind, EngineDone done, void *arg);
 void input_free(Input *input);
+/* As if it had never been applied. */
+void input_again(Input *input);
 /* Calls done and frees; with `error` the outcome is that error, whatever was noted before. */
 void input_answer(Input *input, const GError *error);
 

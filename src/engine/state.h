@@ -65,6 +65,7 @@ struct Engine {
         GByteArray *gpus;   /* one byte a device: taken */
         gint64 blocked_seq; /* the eligible job that did not fit: nothing behind it is looked at; 0: none */
         bool pass_due;      /* something changed that may let a job start */
+        gint64 ports_at; /* the first in line lacks ports: asked for again then, monotonic ms; 0: none does */
 
         bool connected, opened; /* synced now; synced once */
         bool rebooted;    /* the machine restarted since the last run, and what it left is not reported yet */
@@ -73,6 +74,9 @@ struct Engine {
         GHashTable *seen; /* tasks reported since the runtime connected, until it is synced */
         GQueue held;      /* observations of a batch whose commit failed, in order */
         gint64 retry_at;  /* monotonic ms; the held ones and the clock wait until then; 0: nothing held */
+
+        bool failing; /* the last commit failed */
+        guint singly; /* so many commands are applied one by one: their batch broke a constraint */
 
         gint64 seq, revision, horizon;
         gint64 retain_seq,

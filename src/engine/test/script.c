@@ -266,6 +266,11 @@ void script_reset(Script *script)
         pthread_mutex_unlock(&script->lock);
 }
 
+void script_total(Script *script, const Resources *total)
+{
+        script->total = *total;
+}
+
 void script_prepared(Script *script, bool prepared)
 {
         pthread_mutex_lock(&script->lock);

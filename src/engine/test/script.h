@@ -12,6 +12,8 @@ Script *script_new(const Resources *total);
 void script_free(Script *script);
 Runtime *script_runtime(Script *script);
 
+/* Another machine, for the next engine. */
+void script_total(Script *script, const Resources *total);
 /* Environments are there at once, or have to be prepared. */
 void script_prepared(Script *script, bool prepared);
 /* How many ports may be leased at one time. */
