@@ -1,4 +1,5 @@
-/* Time. Wall clock in milliseconds since 1970 (UTC) for what is kept and shown; a monotonic one for waiting. */
+/* Time. Wall clock in milliseconds since 1970 (UTC) for what is kept and shown; a monotonic one for waiting.
+ */
 #pragma once
 
 #include <glib.h>

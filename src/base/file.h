@@ -6,7 +6,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* `fd_auto int fd = open(...)`: closed at the end of the scope unless taken with fd_steal. (g_autofd needs GLib 2.76.) */
+/* `fd_auto int fd = open(...)`: closed at the end of the scope unless taken with fd_steal. (g_autofd needs
+ * GLib 2.76.) */
 static inline void fd_close_p(const int *fd)
 {
         if (*fd >= 0)
@@ -21,7 +22,8 @@ static inline int fd_steal(int *fd)
         return taken;
 }
 
-/* Reads a whole file of at most `max` bytes; *ret is NUL-terminated and the caller's. ERR_TOO_LARGE above `max`. */
+/* Reads a whole file of at most `max` bytes; *ret is NUL-terminated and the caller's. ERR_TOO_LARGE above
+ * `max`. */
 bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error);
 
 /* Writes all of `data`, going on after short writes and EINTR. */
@@ -33,6 +35,6 @@ bool file_replace(const char *path, const void *data, gsize len, mode_t mode, bo
 /* mkdir -p; an existing directory is fine. */
 bool file_mkdirs(const char *path, mode_t mode, GError **error);
 
-/* rm -rf, never following links and never leaving the tree; a missing path is fine. Returns false on the first
- * failure, having gone on with the rest. */
+/* rm -rf, never following links and never leaving the tree; a missing path is fine. Returns false on the
+ * first failure, having gone on with the rest. */
 bool file_remove_tree(const char *path, GError **error);

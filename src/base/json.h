@@ -1,5 +1,5 @@
-/* jansson with GLib's manners: cleanup attributes, aborting allocators, bounded parsing, typed getters that name the
- * field they refuse. Paths in messages read like "roles[1].replicas". */
+/* jansson with GLib's manners: cleanup attributes, aborting allocators, bounded parsing, typed getters that
+ * name the field they refuse. Paths in messages read like "roles[1].replicas". */
 #pragma once
 
 #include <glib.h>
@@ -19,8 +19,8 @@ enum { JSON_DEPTH_MAX = 64 };
 /* Call once in main(): out of memory aborts, as in all of GLib. */
 void json_init(void);
 
-/* Parses one document of `len` bytes; refuses duplicate members, NULs in strings, and trailing bytes. ERR_INVALID with line
- * and column. NULL on failure. */
+/* Parses one document of `len` bytes; refuses duplicate members, NULs in strings, and trailing bytes.
+ * ERR_INVALID with line and column. NULL on failure. */
 json_t *json_parse(const char *text, gsize len, GError **error);
 
 /* Compact text; the caller's, to be g_free()d. */
@@ -29,16 +29,21 @@ char *json_format(const json_t *value);
 /* A new object {"code","message","hint"[,"request_id"]} of an error. */
 json_t *json_from_error(const GError *error, const char *request_id);
 
-/* Typed members. Absent or null: true, *ret untouched. Wrong type or out of range: false with ERR_INVALID that names
- * `where` (prefix such as "roles[1]." or "") and `name`. Strings are borrowed from `object` and hold at most `max` bytes. */
-bool json_get_string(const json_t *object, const char *where, const char *name, gsize max, const char **ret, GError **error);
-bool json_get_int(const json_t *object, const char *where, const char *name, gint64 min, gint64 max, gint64 *ret,
-                  GError **error);
+/* Typed members. Absent or null: true, *ret untouched. Wrong type or out of range: false with ERR_INVALID
+ * that names `where` (prefix such as "roles[1]." or "") and `name`. Strings are borrowed from `object` and
+ * hold at most `max` bytes. */
+bool json_get_string(const json_t *object, const char *where, const char *name, gsize max, const char **ret,
+                     GError **error);
+bool json_get_int(const json_t *object, const char *where, const char *name, gint64 min, gint64 max,
+                  gint64 *ret, GError **error);
 bool json_get_bool(const json_t *object, const char *where, const char *name, bool *ret, GError **error);
-bool json_get_array(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret, GError **error);
-bool json_get_object(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret, GError **error);
+bool json_get_array(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret,
+                    GError **error);
+bool json_get_object(const json_t *object, const char *where, const char *name, gsize max_items, json_t **ret,
+                     GError **error);
 
-/* False with ERR_INVALID naming the first member of `object` that is not in the NULL-terminated list `known`. */
+/* False with ERR_INVALID naming the first member of `object` that is not in the NULL-terminated list `known`.
+ */
 bool json_only(const json_t *object, const char *where, const char *const *known, GError **error);
 
 /* The known words of an error message: "one of a, b, c" from a NULL-terminated list; the caller's. */

@@ -1,14 +1,17 @@
-/* Numbers from outside: the one parser. It takes decimal digits only: no sign, no blank, no trailing byte, no overflow. */
+/* Numbers from outside: the one parser. It takes decimal digits only: no sign, no blank, no trailing byte, no
+ * overflow. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
-/* Parse `text` as an integer of min..max (inclusive, 0 <= min). False with ERR_INVALID, which names `what`, the text and
- * the range: "--trainers: '-1' is not a whole number from 0 to 10000". *ret is set only on success. */
+/* Parse `text` as an integer of min..max (inclusive, 0 <= min). False with ERR_INVALID, which names `what`,
+ * the text and the range: "--trainers: '-1' is not a whole number from 0 to 10000". *ret is set only on
+ * success. */
 bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret, GError **error);
 
-/* Parse a duration: "90", "90s", "15m", "2h", "1d", "250ms"; a bare number counts seconds. Result in milliseconds. */
+/* Parse a duration: "90", "90s", "15m", "2h", "1d", "250ms"; a bare number counts seconds. Result in
+ * milliseconds. */
 bool duration_parse(const char *what, const char *text, gint64 *ret_ms, GError **error);
 
 /* Parse a yes or no: true/false, yes/no, on/off, 1/0, any case. */
