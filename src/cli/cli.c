@@ -129,12 +129,30 @@ static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *c
         return check_words(verb, words, error) && verb->run(cli, target, words, error);
 }
 
+/* The server's own hint speaks of headers; a person has flags and files. */
+static void print_failure(const Cli *cli, const GError *error)
+{
+        g_autofree char *text = err_text(error);
+        g_autoptr(GError) told = NULL;
+
+        if (!err_is(error, ERR_UNAUTHENTICATED)) {
+                cli_print_error(cli, error);
+                return;
+        }
+        (void)err_set(
+                &told, ERR_UNAUTHENTICATED, /* false, as always */
+                "%s\nGive a token with --token, PADDLE_TOKEN or 'token:' in the configuration; `paddle token "
+                "create` on the server's machine makes one.",
+                text);
+        cli_print_error(cli, told);
+}
+
 static int finish(const Cli *cli, bool ok, GError *error)
 {
         g_autoptr(GError) late = NULL;
 
         if (!ok)
-                cli_print_error(cli, error);
+                print_failure(cli, error);
         if (!cli_flush(&late) && ok) {
                 cli_print_error(cli, late);
                 return err_row(late)->exit;

@@ -211,7 +211,7 @@ ClientConfig *client_config_parse(const char *text, gsize len, const char *name,
         g_autoptr(json_t) root = NULL;
         GError *cause = NULL;
 
-        root = yaml_parse(text, len, "YAML", &cause);
+        root = len > 0 ? yaml_parse(text, len, "YAML", &cause) : json_null();
         if (!root || !read_root(config, root, &cause))
                 return refuse(name, cause, error);
         return g_steal_pointer(&config);
@@ -228,5 +228,5 @@ ClientConfig *client_config_read(const char *path, GError **error)
         if (!err_is(cause, ERR_NOT_FOUND))
                 return refuse(path, cause, error);
         g_error_free(cause);
-        return client_config_parse("", 0, path, error);
+        return client_config_parse(NULL, 0, path, error);
 }

@@ -193,12 +193,17 @@ static void say_packed(const Cli *cli, const Manifest *manifest, const Sent *sen
                         files == 1 ? "it" : "them");
 }
 
+/* The directory's own name, as far as it can stand on PYTHONPATH and in JSON. */
 static void name_package(const char *dir, json_t *spec)
 {
         g_autofree char *whole = g_canonicalize_filename(dir, NULL);
         g_autofree char *base = g_path_get_basename(whole);
+        g_autofree char *name = g_utf8_make_valid(base, -1);
 
-        json_object_set_new(spec, "package_name", json_string(base));
+        for (char *at = name; *at; at++)
+                if (g_ascii_iscntrl(*at) || *at == ':' || *at == '/')
+                        *at = '_';
+        json_object_set_new(spec, "package_name", json_string(name));
 }
 
 bool pack_send(Cli *cli, const char *dir, json_t *spec, GError **error)
