@@ -92,6 +92,10 @@ static void test_rows(void)
                 g_autofree char *task = g_strdup_printf("row.%d", (int)i), *is = NULL, *log = NULL;
                 g_autoptr(json_t) report = NULL;
 
+                if (!client->has_groups &&
+                    (strstr(rows[i].more, "memory\":6") || strstr(rows[i].more, "processes")))
+                        continue; /* without cgroups the first is an rlimit with another outcome, the second
+                                     is not enforced */
                 g_assert_true(client_start(client, task, rows[i].argv, rows[i].more));
                 report = expect_end(client, task);
                 is = outcome(report);

@@ -181,6 +181,8 @@ static json_t *take_line(Client *client)
         object = json_parse(start, (gsize)(newline - start), NULL);
         g_assert_true(json_is_object(object));
         client->in_at += (gsize)(newline - start) + 1;
+        if (g_strcmp0(json_string_value(json_object_get(object, "op")), "hello") == 0)
+                client->has_groups = json_array_size(json_object_get(object, "limits")) > 0;
         return object;
 }
 

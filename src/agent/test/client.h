@@ -15,6 +15,7 @@ typedef struct {
         gsize in_at; /* start of the next line */
         gint64 epoch;
         int linger_ms;
+        bool has_groups; /* the last hello said that limits are enforced: there are cgroups */
 } Client;
 
 Client *client_new(const char *name);

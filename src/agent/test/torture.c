@@ -348,11 +348,16 @@ static void test_torture(void)
         g_test_message("PADDLE_SEED=%u", number);
         client->linger_ms = LINGER_MS;
         g_assert_cmpint(g_mkdir_with_parents(ran, 0755), ==, 0);
+        client_connect(client);
+        json_decref(client_expect(client, "synced", NULL));
         torture.n = g_getenv("PADDLE_SOAK") ? TASKS_SOAK : TASKS;
         torture.jobs = g_new0(Job, torture.n);
         for (int i = 0; i < torture.n; i++) {
                 (void)g_snprintf(torture.jobs[i].name, sizeof torture.jobs[i].name, "t%d.1.worker.0", i);
                 torture.jobs[i].shape = g_rand_int_range(torture.random, 0, SHAPES);
+                if (torture.jobs[i].shape == DETACHES && !client->has_groups)
+                        torture.jobs[i].shape =
+                                LEAVES_CHILD; /* outside its session it is found by its cgroup only */
                 torture.jobs[i].code = g_rand_int_range(torture.random, 0, 100);
         }
         run(&torture);
