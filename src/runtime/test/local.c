@@ -75,7 +75,7 @@ static void setup(Fixture *f, gconstpointer data)
         expect(f, OBSERVED_SYNCED, NULL);
 }
 
-/* The pid that holds the agent's lock file, from the agent's answer to a hello of a newer server. */
+/* The pid that holds the agent's lock file; 0: nobody does. */
 static pid_t agent_pid(Fixture *f)
 {
         g_autofree char *lock = g_build_filename(f->state, "agent", "lock", NULL);
@@ -436,6 +436,83 @@ static void test_agent_killed(Fixture *f, gconstpointer data)
         f->runtime->ops->forget(f->runtime, runs);
 }
 
+enum { MANY = 60, KILLS = 6 };
+
+typedef struct {
+        char *task;
+        bool seen, ended; /* seen: handed over or reported since the last connection */
+} Many;
+
+static void start_missing(Fixture *f, const RuntimeJob *job, Many many[MANY])
+{
+        for (int i = 0; i < MANY; i++) {
+                if (many[i].seen || many[i].ended)
+                        continue;
+                g_free(many[i].task);
+                many[i].task = start(f, job, "worker", i, "echo ran >>ran; sleep 0.1");
+                many[i].seen = true;
+        }
+}
+
+static int index_of(const Many many[MANY], const char *task)
+{
+        for (int i = 0; i < MANY; i++)
+                if (g_strcmp0(many[i].task, task) == 0)
+                        return i;
+        return -1;
+}
+
+/* As the engine does: what is not reported is asked for again after each `synced`. Returns 1 for an end that
+ * is new. */
+static int apply(Fixture *f, const RuntimeJob *job, Many many[MANY], const Observation *observation)
+{
+        int i = index_of(many, observation->task);
+
+        if (observation->kind == OBSERVED_DISCONNECTED)
+                for (int n = 0; n < MANY; n++)
+                        many[n].seen = false;
+        if (observation->kind == OBSERVED_SYNCED)
+                start_missing(f, job, many);
+        if (i < 0)
+                return 0;
+        many[i].seen = true;
+        if (observation->kind != OBSERVED_EXITED)
+                return 0;
+        g_assert_cmpint(observation->exit_code, ==, 0);
+        f->runtime->ops->forget(f->runtime, many[i].task);
+        return many[i].ended ? 0 : (many[i].ended = true);
+}
+
+/* Every member runs once and its end is told, however often the agent is killed in between. */
+static void test_agent_killed_often(Fixture *f, gconstpointer data)
+{
+        RuntimeJob job = job_of(f);
+        Many many[MANY] = { 0 };
+        g_autofree char *path = g_strdup_printf("%s/jobs/%.2s/%s/1/work/ran", f->state, f->id, f->id),
+                        *ran = NULL;
+        int ended = 0, kills = 0;
+
+        start_missing(f, &job, many);
+        while (ended < MANY) {
+                Observation *observation = observed_pop(f->seen, WAIT_MS);
+
+                if (!observation)
+                        g_error("%d of %d ended", ended, MANY);
+                ended += apply(f, &job, many, observation);
+                if (kills < KILLS && ended >= kills * (MANY / KILLS) &&
+                    observation->kind != OBSERVED_DISCONNECTED && agent_pid(f) > 1) {
+                        kill_agent(f);
+                        kills++;
+                }
+                observation_free(observation);
+        }
+        g_assert_cmpint(kills, ==, KILLS);
+        ran = read_path(path);
+        g_assert_cmpuint(strlen(ran), ==, MANY * strlen("ran\n"));
+        for (int i = 0; i < MANY; i++)
+                g_free(many[i].task);
+}
+
 static void test_server_restart(Fixture *f, gconstpointer data)
 {
         RuntimeJob job = job_of(f);
@@ -569,6 +646,7 @@ int main(int argc, char **argv)
                 { "/local/pfs-names", test_pfs_names },
                 { "/local/storage-refused", test_storage_refused },
                 { "/local/agent-killed", test_agent_killed },
+                { "/local/agent-killed-often", test_agent_killed_often },
                 { "/local/server-restart", test_server_restart },
                 { "/local/environment", test_environment },
                 { "/local/environment-survives", test_environment_survives },
