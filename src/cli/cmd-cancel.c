@@ -19,7 +19,8 @@ static bool cancel(Cli *cli, const char *job, GError **error)
         return true;
 }
 
-/* One that cannot be cancelled does not save the others; the first failure is the outcome. */
+/* One that cannot be cancelled does not save the others; the first failure is the outcome. Without a server
+ * there are no others. */
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         g_autoptr(GError) first = NULL;
@@ -35,6 +36,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                         cli_print_error(cli, cause);
                 else
                         first = g_steal_pointer(&cause);
+                if (err_is(first, ERR_UNREACHABLE))
+                        break;
         }
         if (!first)
                 return true;

@@ -337,7 +337,8 @@ static void print_summary(const Cli *cli, const json_t *job)
         g_autofree char *times = summary_stages(job, &cli->terminal, colour);
 
         cli_say(cli, "\n%s\n\n%s", line, times);
-        summary_members(json_object_get(job, "members"), 2, stderr);
+        if (json_array_size(json_object_get(job, "members")) > 0)
+                summary_members(json_object_get(job, "members"), 2, stderr);
 }
 
 bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error)

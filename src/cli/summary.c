@@ -70,6 +70,17 @@ static void append_memory(GString *out, const json_t *usage)
         g_string_append_c(out, '\n');
 }
 
+/* The environment is made while the job is queued: its time is taken out of the queue's, so that the parts
+ * add up to the whole. */
+static gint64 stage_ms(const json_t *times, gsize stage)
+{
+        gint64 ms = int_of(times, stages[stage].member);
+
+        if (strcmp(stages[stage].name, "queued") == 0)
+                ms -= MAX(int_of(times, "environment_ms"), 0);
+        return MAX(ms, 0);
+}
+
 char *summary_stages(const json_t *job, const Terminal *terminal, bool colour)
 {
         const json_t *times = json_object_get(job, "stages"), *usage = json_object_get(job, "usage");
@@ -77,9 +88,9 @@ char *summary_stages(const json_t *job, const Terminal *terminal, bool colour)
         gint64 whole = 0;
 
         for (gsize i = 0; i < G_N_ELEMENTS(stages); i++)
-                whole += MAX(int_of(times, stages[i].member), 0);
+                whole += stage_ms(times, i);
         for (gsize i = 0; i < G_N_ELEMENTS(stages); i++) {
-                gint64 ms = MAX(int_of(times, stages[i].member), 0);
+                gint64 ms = stage_ms(times, i);
                 g_autofree char *time = duration_format(ms);
 
                 g_string_append_printf(out, "  %-11s  %9s  %s", stages[i].name, time,

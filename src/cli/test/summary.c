@@ -6,7 +6,7 @@
 #define JOB(state, reason)                                                                                   \
         "{\"name\":\"digits\",\"state\":\"" state "\",\"reason\":\"" reason "\","                            \
         "\"submitted_at\":\"2026-03-01T10:00:00.100Z\",\"finished_at\":\"2026-03-01T10:00:24.200Z\","        \
-        "\"stages\":{\"queued_ms\":0,\"environment_ms\":6000,\"starting_ms\":10,\"running_ms\":18000},"      \
+        "\"stages\":{\"queued_ms\":6200,\"environment_ms\":6000,\"starting_ms\":10,\"running_ms\":18000},"   \
         "\"usage\":{\"cpu_ms\":34000,\"peak_memory\":1073741824,\"cpu_efficiency\":0.714,"                   \
         "\"memory_efficiency\":null}}"
 
@@ -45,7 +45,7 @@ static void test_stages(void)
         g_autofree char *plain = summary_stages(job, &terminal, false);
 
         g_assert_cmpstr(plain, ==,
-                        "  queued            0 ms  \n"
+                        "  queued          200 ms  \n"
                         "  environment      6.0 s  #######\n"
                         "  starting         10 ms  \n"
                         "  running         18.0 s  ######################\n"
