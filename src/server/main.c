@@ -41,14 +41,12 @@ static char *state_path(const Server *server, const char *name)
 
 static bool make_state_dir(Server *server, GError **error)
 {
-        static const char *const private_dirs[] = { "agent", "envs", "jobs", "packages", "storage", "tmp" };
+        static const char *const private_dirs[] = { "agent", "envs", "jobs", "packages", "storage" };
         g_autofree char *absolute = g_canonicalize_filename(server->options.state, NULL);
-        g_autofree char *temp = NULL;
 
         g_free(server->options.state);
         server->options.state = g_steal_pointer(&absolute);
-        temp = state_path(server, "tmp");
-        if (!file_mkdirs(server->options.state, 0711, error) || !file_remove_tree(temp, error))
+        if (!file_mkdirs(server->options.state, 0711, error))
                 return false;
         for (gsize i = 0; i < G_N_ELEMENTS(private_dirs); i++) {
                 g_autofree char *path = state_path(server, private_dirs[i]);
@@ -57,6 +55,14 @@ static bool make_state_dir(Server *server, GError **error)
                         return false;
         }
         return true;
+}
+
+/* Empty: bodies that a server which died had begun to take. Only for who holds the store's lock. */
+static bool make_temp_dir(const Server *server, GError **error)
+{
+        g_autofree char *path = state_path(server, "tmp");
+
+        return file_remove_tree(path, error) && file_mkdirs(path, 0700, error);
 }
 
 /* One more than at the last start, so that the agent knows the newer of two servers. */
@@ -180,7 +186,7 @@ static bool server_open(Server *server, GError **error)
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
-        if (!(server->store = store_open(server->options.state, error)) ||
+        if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
             !open_runtime(server, error) || !open_engine(server, error))

@@ -2,7 +2,6 @@
 #include "api/v1/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -66,25 +65,21 @@ static json_t *list_directory(Api *api, const Target *target, bool recursive, GE
 static void send_file(Api *api, HttpRequest *request, const Target *target)
 {
         g_autoptr(GError) error = NULL;
-        g_autofree char *real = storage_resolve(api->storage, target->path, &target->access, false, &error);
-        fd_auto int fd = real ? open(real, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+        fd_auto int fd = storage_open_file(api->storage, target->path, &target->access, &error);
         struct stat st;
 
-        if (real && (fd < 0 || fstat(fd, &st) < 0)) {
-                err_set_errno(&error, errno, "cannot open '%s'", target->path);
-        } else if (real && S_ISDIR(st.st_mode)) {
+        if (fd >= 0 && fstat(fd, &st) < 0)
+                err_set_errno(&error, errno, "cannot read '%s'", target->path);
+        if (error) {
+                http_fail(request, error);
+        } else if (S_ISDIR(st.st_mode)) {
                 g_autoptr(json_t) reply = list_directory(api, target, false, &error);
 
                 reply_or_fail(request, reply, error);
-                return;
-        } else if (real && !S_ISREG(st.st_mode)) {
-                err_set(&error, ERR_INVALID, "'%s' is not a regular file", target->path);
-        }
-        if (error)
-                http_fail(request, error);
-        else
-                http_reply_file(request, real, fd_steal(&fd), 0, (guint64)st.st_size,
+        } else {
+                http_reply_file(request, target->path, fd_steal(&fd), 0, (guint64)st.st_size,
                                 "application/octet-stream");
+        }
 }
 
 static void get_file(HttpRequest *request, void *arg)
@@ -137,10 +132,12 @@ static void put_chunk(HttpRequest *request, void *arg)
 
 static bool do_finish(Api *api, const Target *target, const json_t *body, GError **error)
 {
+        static const char *const known[] = { "op", "size", "chunks", NULL };
         json_t *chunks = NULL;
         gint64 size = -1;
 
-        if (!json_get_int(body, "", "size", 0, G_MAXINT64, &size, error) ||
+        if (!json_only(body, "", known, error) ||
+            !json_get_int(body, "", "size", 0, G_MAXINT64, &size, error) ||
             !json_get_array(body, "", "chunks", G_MAXINT32, &chunks, error))
                 return false;
         if (size < 0 || !chunks)
@@ -150,7 +147,10 @@ static bool do_finish(Api *api, const Target *target, const json_t *body, GError
 
 static bool do_mkdir(Api *api, const Target *target, const json_t *body, GError **error)
 {
-        return storage_make_dir(api->storage, target->path, &target->access, error);
+        static const char *const known[] = { "op", NULL };
+
+        return json_only(body, "", known, error) &&
+               storage_make_dir(api->storage, target->path, &target->access, error);
 }
 
 static const struct {

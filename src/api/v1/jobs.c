@@ -43,6 +43,17 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         http_request_unref(submit->request);
 }
 
+/* An input must be there; an output is made at the start, so that a job that is refused leaves nothing. */
+static bool check_place(const char *name, const char *path, const char *real, bool write, GError **error)
+{
+        if (!write && !g_file_test(real, G_FILE_TEST_EXISTS))
+                return err_set(error, ERR_NOT_FOUND,
+                               "%s: '%s' does not exist\nPut it there with `paddle upload`.", name, path);
+        if (write && g_file_test(real, G_FILE_TEST_IS_REGULAR))
+                return err_set(error, ERR_CONFLICT, "%s: '%s' is a file, not a directory", name, path);
+        return true;
+}
+
 /* Replaces a path member by its /pfs form and checks that the caller may use it. */
 static bool take_path(Api *api, const HttpCaller *caller, json_t *object, const char *name, bool write,
                       GError **error)
@@ -58,12 +69,11 @@ static bool take_path(Api *api, const HttpCaller *caller, json_t *object, const 
         path = pfs_path_normal(text, api->dc, caller->user, error);
         if (!path)
                 return err_prefix(error, "%s: ", name);
-        real = storage_resolve(api->storage, path, &access, write, error);
+        real = storage_resolve(api->storage, path, &access, false, error);
         if (!real)
                 return err_prefix(error, "%s: ", name);
-        if (!write && !g_file_test(real, G_FILE_TEST_EXISTS))
-                return err_set(error, ERR_NOT_FOUND,
-                               "%s: '%s' does not exist\nPut it there with `paddle upload`.", name, path);
+        if (!check_place(name, path, real, write, error))
+                return false;
         json_object_set_new(object, name, json_string(path));
         return true;
 }

@@ -26,6 +26,7 @@ struct TokenCache {
         GMutex lock;
         GHashTable *by_hash; /* char * -> Known * */
         GHashTable *by_uid;  /* uid -> char * */
+        guint changes;       /* what was looked up before the last change is not added */
 };
 
 static void known_free(void *arg)
@@ -58,14 +59,16 @@ static void cache_clear(TokenCache *cache)
 {
         g_mutex_lock(&cache->lock);
         g_hash_table_remove_all(cache->by_hash);
+        cache->changes++;
         g_mutex_unlock(&cache->lock);
 }
 
-static bool cache_find(TokenCache *cache, const char *hash, Known *ret)
+static bool cache_find(TokenCache *cache, const char *hash, Known *ret, guint *ret_changes)
 {
         const Known *known;
 
         g_mutex_lock(&cache->lock);
+        *ret_changes = cache->changes;
         known = g_hash_table_lookup(cache->by_hash, hash);
         if (known)
                 *ret = (Known){ g_strdup(known->user), known->admin, known->expires };
@@ -73,7 +76,7 @@ static bool cache_find(TokenCache *cache, const char *hash, Known *ret)
         return known != NULL;
 }
 
-static void cache_add(TokenCache *cache, const char *hash, const Known *known)
+static void cache_add(TokenCache *cache, const char *hash, const Known *known, guint changes)
 {
         Known *copy = g_new0(Known, 1);
 
@@ -81,8 +84,11 @@ static void cache_add(TokenCache *cache, const char *hash, const Known *known)
         g_mutex_lock(&cache->lock);
         if (g_hash_table_size(cache->by_hash) >= CACHE_MAX)
                 g_hash_table_remove_all(cache->by_hash);
-        g_hash_table_insert(cache->by_hash, g_strdup(hash), copy);
+        if (cache->changes == changes)
+                g_hash_table_insert(cache->by_hash, g_strdup(hash), g_steal_pointer(&copy));
         g_mutex_unlock(&cache->lock);
+        if (copy)
+                known_free(copy);
 }
 
 static bool find_token(Api *api, const char *hash, Known *ret, GError **error)
@@ -90,8 +96,9 @@ static bool find_token(Api *api, const char *hash, Known *ret, GError **error)
         g_autoptr(GError) unknown = NULL;
         g_autoptr(Token) token = NULL;
         g_autoptr(User) user = NULL;
+        guint changes;
 
-        if (cache_find(api->tokens, hash, ret))
+        if (cache_find(api->tokens, hash, ret, &changes))
                 return true;
         token = store_token_by_hash(api->store, hash, &unknown);
         user = token ? store_user(api->store, token->user, &unknown) : NULL;
@@ -103,7 +110,7 @@ static bool find_token(Api *api, const char *hash, Known *ret, GError **error)
                 return false;
         }
         *ret = (Known){ g_strdup(user->name), user->admin, token->expires };
-        cache_add(api->tokens, hash, ret);
+        cache_add(api->tokens, hash, ret, changes);
         return true;
 }
 
