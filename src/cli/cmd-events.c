@@ -70,12 +70,13 @@ static char *cell_data(const json_t *event, const Terminal *terminal)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
+/* KIND is as wide as the longest one, so that a stream stays in line from its first event on. */
 static const Column columns[] = {
         { ">REVISION", false, cell_revision },
         { "TIME", false, cell_time },
         { "JOB", false, cell_job },
         { "USER", true, cell_user },
-        { "KIND", false, cell_kind },
+        { "KIND           ", false, cell_kind },
         { "DATA", false, cell_data },
         { 0 },
 };

@@ -79,7 +79,7 @@ static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL 
 static bool call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
 {
         http->headers = repeatable;
-        http->retries = RETRIES;
+        http->retries = http->retries ? http->retries : RETRIES;
         if (!http_call(cli->client, http, reply, error))
                 return false;
         return reply->status / 100 == 2 || http_reply_error(reply, error);
@@ -92,7 +92,8 @@ static json_t *offer(void *arg, const char *manifest, gsize len, GError **error)
                           .path = "/v1/packages/offer",
                           .type = "text/plain",
                           .body = manifest,
-                          .body_len = len };
+                          .body_len = len,
+                          .retries = 1 /* the first request: who is not there is reported at once */ };
 
         return call(arg, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error) : NULL;
 }

@@ -126,7 +126,8 @@ const TransferOps remote_ops = { .chunks = chunks,
                                  .list = list,
                                  .read = read_range };
 
-/* The home of the caller: "/pfs/<dc>/home/<user>" needs both names. */
+/* The home of the caller: "/pfs/<dc>/home/<user>" needs both names. They are asked for in any case: without
+ * patience, so that a server that is not there is reported at once. */
 static bool ask_names(Cli *cli, json_t **ret_info, json_t **ret_who, GError **error)
 {
         return http_call_json(cli->client, "GET", "/v1/info", NULL, ret_info, error) &&
@@ -135,11 +136,10 @@ static bool ask_names(Cli *cli, json_t **ret_info, json_t **ret_who, GError **er
 
 char *remote_path(Cli *cli, const char *text, GError **error)
 {
-        bool whole = g_str_has_prefix(text, "/pfs/");
         g_autoptr(json_t) info = NULL, who = NULL;
         g_autofree char *path = NULL;
 
-        if (!whole && !ask_names(cli, &info, &who, error))
+        if (!ask_names(cli, &info, &who, error))
                 return NULL;
         path = pfs_path_normal(text, text_of(info, "datacenter"), text_of(who, "user"), error);
         if (!path)

@@ -10,7 +10,8 @@
 #include "cli/listing.h"
 #include "cli/pack.h"
 
-enum { RETRIES = 6 };
+/* A server that was reached a moment ago is waited for; one that was never reached is reported at once. */
+enum { RETRIES_FIRST = 1, RETRIES = 6 };
 
 /* The directory of a job file's package_path is seen from the file. */
 static char *place_package(const Submission *s, const json_t *file, char *package)
@@ -36,7 +37,7 @@ static void warn_of_program(const Cli *cli, const char *dir, const json_t *spec)
                          dir);
 }
 
-static bool post(Cli *cli, const json_t *spec, const char *key, json_t **ret, GError **error)
+static bool post(Cli *cli, const json_t *spec, const char *key, int retries, json_t **ret, GError **error)
 {
         g_autofree char *body = json_format(spec);
         g_autofree char *header = g_strconcat("Idempotency-Key: ", key, NULL);
@@ -47,7 +48,7 @@ static bool post(Cli *cli, const json_t *spec, const char *key, json_t **ret, GE
                           .body = body,
                           .body_len = strlen(body),
                           .headers = headers,
-                          .retries = RETRIES };
+                          .retries = retries };
 
         if (!http_call(cli_client(cli, NULL), &call, &reply, error))
                 return false;
@@ -102,7 +103,8 @@ bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const 
         if (package && !pack_send(cli, package, spec, error))
                 return false;
         id_new(key);
-        if (!post(cli, spec, s->idempotency_key ? s->idempotency_key : key, &job, error))
+        if (!post(cli, spec, s->idempotency_key ? s->idempotency_key : key, package ? RETRIES : RETRIES_FIRST,
+                  &job, error))
                 return false;
         print_submitted(cli, job, format, s->follow);
         return !s->follow || follow_to_end(cli, text_of(job, "id"), text_of(job, "name"), error);
