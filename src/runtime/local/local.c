@@ -54,6 +54,7 @@ typedef struct {
         AgentLink *link;
         Builds *builds;
         Workers *workers;
+        Spares *spares;
         ObserveFunc observe;
         void *observe_arg;
 
@@ -424,7 +425,7 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
         plan_paths(local, job, task, &plan);
         if (!plan_environment(local, job, &plan, error) || !plan_storage(local, job, &plan, error))
                 return false;
-        if (!job->package && !workdir_make_empty(plan.attempt_dir, error))
+        if (!job->package && !workdir_make_empty(plan.attempt_dir, local->spares, error))
                 return false;
         plan_variables(local, job, task, &plan);
         line = plan_line(local, task, &plan);
@@ -487,7 +488,7 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt)
                 g_ptr_array_set_size(copy->waiting, 0);
         }
         pthread_mutex_unlock(&local->lock);
-        if (!copy && !workdir_remove_empty(dir))
+        if (!copy && !workdir_remove_empty(dir, local->spares))
                 work_push(local, remove_attempt, dir, NULL);
 }
 
@@ -661,11 +662,13 @@ static void connect_parts(LocalRuntime *local, gint64 epoch)
 Runtime *local_runtime_new(const LocalConfig *config, GError **error)
 {
         LocalRuntime *local = g_new0(LocalRuntime, 1);
-        g_autofree char *storage_dir = NULL;
+        g_autofree char *storage_dir = NULL, *spares_dir = NULL;
 
         configure(local, config);
         storage_dir = g_build_filename(local->state_dir, "storage", NULL);
-        if (!make_dirs(local, error) || !(local->storage = storage_open(storage_dir, local->dc, error))) {
+        spares_dir = g_build_filename(local->state_dir, "jobs", ".spare", NULL);
+        if (!make_dirs(local, error) || !(local->storage = storage_open(storage_dir, local->dc, error)) ||
+            !(local->spares = spares_open(spares_dir, error))) {
                 local_runtime_free(&local->runtime);
                 return NULL;
         }
@@ -685,6 +688,7 @@ void local_runtime_free(Runtime *runtime)
         agent_link_free(local->link);
         builds_free(local->builds);
         ports_free(local->ports);
+        spares_close(local->spares);
         storage_close(local->storage);
         g_hash_table_unref(local->copies);
         pthread_mutex_destroy(&local->lock);

@@ -38,11 +38,15 @@ static bool make_dir(char *path, int levels)
         return ok && (mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
-bool workdir_make_empty(const char *attempt_dir, GError **error)
+bool workdir_make_empty(const char *attempt_dir, Spares *spares, GError **error)
 {
+        g_autofree char *dir = g_strdup(attempt_dir);
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
 
-        if (!make_dir(work, 4)) /* work, attempt, id, xx; jobs/ itself was made at the start */
+        if (access(work, F_OK) == 0)
+                return true;
+        /* attempt, id, xx; jobs/ itself was made at the start */
+        if (!make_dir(dir, 3) || (!spares_take(spares, work) && !make_dir(work, 0)))
                 return err_set_errno(error, errno, "cannot make the work directory '%s'", work);
         return true;
 }
@@ -82,12 +86,12 @@ bool workdir_make_copy(const char *attempt_dir, const char *package, const char 
         return true;
 }
 
-bool workdir_remove_empty(const char *attempt_dir)
+bool workdir_remove_empty(const char *attempt_dir, Spares *spares)
 {
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
         g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
 
-        return (rmdir(work) == 0 || errno == ENOENT) && access(path, F_OK) < 0;
+        return (spares_give(spares, work) || rmdir(work) == 0 || errno == ENOENT) && access(path, F_OK) < 0;
 }
 
 bool workdir_remove(const char *attempt_dir, GError **error)

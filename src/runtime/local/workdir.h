@@ -12,18 +12,20 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "runtime/local/spares.h"
+
 char *workdir_job(const char *state_dir, const char *job_id);
 char *workdir_attempt(const char *state_dir, const char *job_id, int attempt);
 
-/* An empty `work`, with as few system calls as can be: one when it exists, four for a first attempt. */
-bool workdir_make_empty(const char *attempt_dir, GError **error);
+/* An empty `work`, taken from the spares when there is one, with as few system calls as can be. */
+bool workdir_make_empty(const char *attempt_dir, Spares *spares, GError **error);
 bool workdir_exists(const char *attempt_dir);
 /* A writable copy of the tree `package`, to be seen under `name`. May take long. Takes up after a copy that
  * was broken off. */
 bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, GError **error);
 
 /* Removes what is removed at once (an empty `work`); true when nothing is left for workdir_remove(). */
-bool workdir_remove_empty(const char *attempt_dir);
+bool workdir_remove_empty(const char *attempt_dir, Spares *spares);
 bool workdir_remove(const char *attempt_dir, GError **error);
 
 /* Which environment a job was prepared with: a link, so that it holds whatever becomes of server and
