@@ -232,6 +232,7 @@ static bool load(Engine *engine, GError **error)
 {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(job_unref_p);
         StoreState state = { 0 };
+        Resources total = { 0 };
 
         if (!store_load(engine->store, &state, jobs, error))
                 return false;
@@ -243,9 +244,8 @@ static bool load(Engine *engine, GError **error)
         if (!engine->runtime->ops->open(engine->runtime, observe, engine, error))
                 return false;
         engine->open = true;
-        engine->runtime->ops->inventory(engine->runtime, &engine->total);
-        g_byte_array_set_size(engine->gpus, (guint)CLAMP(engine->total.gpus, 0, GPUS_MAX));
-        memset(engine->gpus->data, 0, engine->gpus->len);
+        engine->runtime->ops->inventory(engine->runtime, &total);
+        live_inventory(engine, &total, engine_now(engine));
         adopt_all(engine, jobs);
         return true;
 }

@@ -272,6 +272,13 @@ static void recount(Engine *engine, Live *live, gint64 now)
         live_settle(engine, live, now);
 }
 
+static void count_gpus(Engine *engine)
+{
+        g_byte_array_set_size(engine->gpus, (guint)CLAMP(engine->total.gpus, 0, GPUS_MAX));
+        for (guint i = 0; i < engine->gpus->len; i++)
+                engine->gpus->data[i] = 0;
+}
+
 void live_inventory(Engine *engine, const Resources *total, gint64 now)
 {
         GHashTableIter iter;
@@ -280,8 +287,7 @@ void live_inventory(Engine *engine, const Resources *total, gint64 now)
         if (memcmp(&engine->total, total, sizeof *total) == 0)
                 return;
         engine->total = *total;
-        g_byte_array_set_size(engine->gpus, (guint)CLAMP(total->gpus, 0, GPUS_MAX));
-        memset(engine->gpus->data, 0, engine->gpus->len);
+        count_gpus(engine);
         g_hash_table_iter_init(&iter, engine->by_id);
         while (g_hash_table_iter_next(&iter, &live, NULL))
                 recount(engine, live, now);

@@ -240,7 +240,8 @@ static void test_ports_run_out(void)
                 "{'name':'trainer','replicas':1,'cpu':'1'}]}";
         g_autofree char *one = g_strdup_printf(spec, "a"), *two = g_strdup_printf(spec, "b");
         House *house = house_new();
-        g_autofree char *a = NULL, *b = NULL;
+        g_autofree char *a = NULL, *b = NULL, *task = NULL;
+        g_autoptr(Job) ended = NULL;
         int leased;
 
         a = house_submit_ok(house, one);
@@ -250,12 +251,9 @@ static void test_ports_run_out(void)
         b = house_submit_ok(house, two);
         assert_state(house, b, JOB_QUEUED);
         g_assert_true(house_cancel(house, a, NULL));
-        for (int i = 0; i < 1; i++) {
-                g_autofree char *task = task_of(a, 1, "pserver", i);
-
-                script_say_kind(house->script, OBSERVED_LOST, task);
-        }
-        house_wait(house, a, JOB_CANCELLED);
+        task = task_of(a, 1, "pserver", 0);
+        script_say_kind(house->script, OBSERVED_LOST, task);
+        ended = house_wait(house, a, JOB_CANCELLED);
         house_barrier(house);
         assert_state(house, b, JOB_STARTING);
         g_assert_cmpint(script_leased(house->script), ==, leased);

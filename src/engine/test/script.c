@@ -259,6 +259,17 @@ GPtrArray *script_lines(Script *script, const char *prefix)
         return lines;
 }
 
+GPtrArray *script_take(Script *script)
+{
+        GPtrArray *lines;
+
+        pthread_mutex_lock(&script->lock);
+        lines = script->lines;
+        script->lines = g_ptr_array_new_with_free_func(g_free);
+        pthread_mutex_unlock(&script->lock);
+        return lines;
+}
+
 void script_reset(Script *script)
 {
         pthread_mutex_lock(&script->lock);

@@ -34,6 +34,8 @@ int script_count(Script *script, const char *prefix);
 void script_wait(Script *script, const char *prefix, int n);
 /* All lines with the prefix, in order; a GPtrArray of char *. */
 GPtrArray *script_lines(Script *script, const char *prefix);
+/* All lines, which are forgotten. */
+GPtrArray *script_take(Script *script);
 /* Forgets the lines, not the leases: another engine will speak to it. */
 void script_reset(Script *script);
 

@@ -1,0 +1,440 @@
+/* A random life: people submit and cancel, members start, become ready, end and get lost, the disk fills up,
+ * the runtime goes and comes back, the server restarts, in any order. After each step some things must hold,
+ * and in the end everything must have come to its end exactly once. --seed repeats a run.
+ *
+ * The test keeps the runtime's world: which tasks it knows, and which calls it has not carried out yet (they
+ * get lost when the connection or the server does). */
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/state.h"
+#include "engine/task.h"
+#include "engine/test/help.h"
+#include "store/test/faulty.h"
+
+enum { STEPS = 3000, OPEN_MAX = 12 };
+
+typedef struct {
+        bool ended;
+        int exit_code, signal;
+        bool lost;
+} Task;
+
+typedef struct {
+        House *house;
+        GPtrArray *ids;        /* of acknowledged jobs */
+        GHashTable *tasks;     /* name → Task: what the runtime knows */
+        GHashTable *confirmed; /* names of tasks whose start is durable */
+        GQueue calls;          /* not carried out yet */
+        bool connected, full;
+        int submitted, n_start, n_restart, n_full, n_lost, n_unconnected;
+} World;
+
+static bool chance(int percent)
+{
+        return g_test_rand_int_range(0, 100) < percent;
+}
+
+/* ---- the runtime's side ---- */
+
+static void report(World *world, const char *name, const Task *task)
+{
+        if (!task->ended)
+                script_say_kind(world->house->script, OBSERVED_STARTED, name);
+        else if (task->lost)
+                script_say_kind(world->house->script, OBSERVED_LOST, name);
+        else
+                script_say_exit(world->house->script, name, task->exit_code, task->signal, false);
+}
+
+static void report_all(World *world)
+{
+        GHashTableIter iter;
+        gpointer name, task;
+
+        g_hash_table_iter_init(&iter, world->tasks);
+        while (g_hash_table_iter_next(&iter, &name, &task))
+                report(world, name, task);
+        world->connected = true;
+        script_say_kind(world->house->script, OBSERVED_SYNCED, NULL);
+}
+
+static void end_task(World *world, const char *name, Task *task, int exit_code, int signal, bool lost)
+{
+        *task = (Task){ .ended = true, .exit_code = exit_code, .signal = signal, .lost = lost };
+        if (world->connected)
+                report(world, name, task);
+}
+
+static void carry_out_start(World *world, const char *name)
+{
+        Task *task = g_hash_table_lookup(world->tasks, name);
+
+        if (g_hash_table_contains(world->confirmed, name))
+                g_error("%s is started again, though it was confirmed", name);
+        world->n_start++;
+        if (!task) {
+                task = g_new0(Task, 1);
+                g_hash_table_insert(world->tasks, g_strdup(name), task);
+        }
+        report(world, name, task);
+}
+
+static void carry_out_stop(World *world, const char *name)
+{
+        Task *task = g_hash_table_lookup(world->tasks, name);
+
+        if (!task)
+                script_say_kind(world->house->script, OBSERVED_LOST, name);
+        else if (!task->ended)
+                end_task(world, name, task, chance(50) ? 0 : -1, 0, false);
+}
+
+static void carry_out(World *world, const char *call)
+{
+        g_auto(GStrv) words = g_strsplit(call, " ", 3);
+
+        if (strcmp(words[0], "start") == 0)
+                carry_out_start(world, words[1]);
+        else if (strcmp(words[0], "stop") == 0)
+                carry_out_stop(world, words[1]);
+        else if (strcmp(words[0], "forget") == 0)
+                g_hash_table_remove(world->tasks, words[1]);
+        else if (strcmp(words[0], "prepare") == 0)
+                script_say_kind(world->house->script,
+                                chance(90) ? OBSERVED_PREPARED : OBSERVED_PREPARE_FAILED, words[1]);
+}
+
+static void take_calls(World *world)
+{
+        g_autoptr(GPtrArray) lines = script_take(world->house->script);
+
+        for (guint i = 0; i < lines->len; i++)
+                if (world->connected)
+                        g_queue_push_tail(&world->calls, g_strdup(g_ptr_array_index(lines, i)));
+}
+
+static void lose_calls(World *world)
+{
+        take_calls(world);
+        g_queue_clear_full(&world->calls, g_free);
+}
+
+/* ---- what must hold ---- */
+
+static void assert_forgettable(World *world, const char *name)
+{
+        TaskName parts;
+        g_autoptr(Job) job = NULL;
+        int index;
+
+        g_assert_true(task_parse(name, &parts));
+        job = store_job_by_id(world->house->store, parts.job_id, NULL);
+        index = job ? task_member(job, &parts) : -1;
+        if (index >= 0 && !member_is_ended(&job->members[index]))
+                g_error("%s is forgotten, but its end is not stored", name);
+}
+
+static void check_calls(World *world)
+{
+        for (GList *link = world->calls.head; link; link = link->next)
+                if (g_str_has_prefix(link->data, "forget "))
+                        assert_forgettable(world, (const char *)link->data + strlen("forget "));
+}
+
+static void check_job(World *world, const char *id, Resources *ret_used)
+{
+        g_autoptr(Job) view = engine_job(world->house->engine, id);
+        g_autoptr(Job) stored = store_job_by_id(world->house->store, id, NULL);
+
+        g_assert_nonnull(stored);
+        if (!view) {
+                g_assert_true(job_state_is_final(stored->state));
+                return;
+        }
+        g_assert_cmpint(view->revision, ==, stored->revision);
+        g_assert_cmpint(view->state, ==, stored->state);
+        g_assert_cmpint(view->attempt, ==, stored->attempt);
+        for (int i = 0; i < view->n_members; i++) {
+                g_assert_cmpint(view->members[i].state, ==, stored->members[i].state);
+                if (view->members[i].started || member_is_ended(&view->members[i]))
+                        g_hash_table_add(world->confirmed, task_format(view, &view->members[i]));
+        }
+        if (!life_is_at_rest(view)) {
+                Resources want = { 0 };
+
+                g_assert_true(spec_wants(view->spec, &(Resources){ 4000, 4ll << 30, 4 }, &want));
+                g_assert_true(resources_add(ret_used, &want, 1));
+        }
+}
+
+static void check(World *world)
+{
+        Resources used = { 0 };
+        EngineMetrics metrics;
+
+        house_barrier(world->house);
+        for (guint i = 0; i < world->ids->len; i++)
+                check_job(world, g_ptr_array_index(world->ids, i), &used);
+        engine_metrics(world->house->engine, &metrics);
+        g_assert_cmpint(metrics.free.cpu_milli, >=, 0);
+        g_assert_cmpint(metrics.free.gpus, >=, 0);
+        g_assert_cmpint(metrics.total.cpu_milli - metrics.free.cpu_milli, ==, used.cpu_milli);
+        g_assert_cmpint(metrics.total.gpus - metrics.free.gpus, ==, used.gpus);
+        take_calls(world);
+        check_calls(world);
+}
+
+/* ---- what may happen ---- */
+
+static char *random_spec(World *world)
+{
+        static const char *const roles[] = {
+                "{'name':'worker','replicas':1,'cpu':'1'}",
+                "{'name':'worker','replicas':3,'cpu':'1','gpus':1}",
+                "{'name':'worker','replicas':2,'cpu':'2'}",
+                "{'name':'pserver','replicas':2,'cpu':'500m'},{'name':'trainer','replicas':2,'cpu':'500m'}",
+                "{'name':'pserver','replicas':1,'cpu':'1'},{'name':'trainer','replicas':1,'cpu':'1','gpus':"
+                "2}",
+        };
+
+        return g_strdup_printf(
+                "{'name':'j%d','command':['t'],'retries':%d,'backoff':'%ds','on_lost':'%s'%s,'roles':[%s]}",
+                g_test_rand_int_range(0, 10), g_test_rand_int_range(0, 3), g_test_rand_int_range(0, 3),
+                chance(70) ? "retry" : "fail", chance(20) ? ",'time_limit':'20s'" : "",
+                roles[g_test_rand_int_range(0, G_N_ELEMENTS(roles))]);
+}
+
+static void do_submit(World *world)
+{
+        g_autofree char *spec = random_spec(world), *id = NULL;
+        g_autofree char *key = chance(30) ? g_strdup_printf("k%d", g_test_rand_int_range(0, 1000)) : NULL;
+        g_autoptr(GError) error = NULL;
+        EngineMetrics metrics;
+
+        engine_metrics(world->house->engine, &metrics);
+        if (metrics.open_jobs >= OPEN_MAX)
+                return;
+        script_prepared(world->house->script, chance(80));
+        id = house_submit(world->house, "ann", spec, key, &error);
+        if (id && !house_repeated()) {
+                g_ptr_array_add(world->ids, g_steal_pointer(&id));
+                world->submitted++;
+        } else if (error) {
+                g_assert_true(err_is(error, ERR_EXISTS) || err_is(error, ERR_CONFLICT) ||
+                              err_is(error, ERR_NO_SPACE));
+                g_assert_true(world->full || !err_is(error, ERR_NO_SPACE));
+        }
+}
+
+static void do_cancel(World *world)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (world->ids->len > 0)
+                (void)house_cancel(world->house,
+                                   g_ptr_array_index(world->ids,
+                                                     g_test_rand_int_range(0, (int)world->ids->len)),
+                                   &error);
+}
+
+static void do_calls(World *world)
+{
+        for (int n = g_test_rand_int_range(1, 5); n > 0 && world->connected && world->calls.length > 0; n--) {
+                g_autofree char *call = g_queue_pop_head(&world->calls);
+
+                carry_out(world, call);
+        }
+}
+
+static const char *random_task(World *world, Task **ret)
+{
+        g_autoptr(GList) names = g_hash_table_get_keys(world->tasks);
+        const char *name;
+
+        if (!names)
+                return NULL;
+        names = g_list_sort(names, (GCompareFunc)strcmp);
+        name = g_list_nth_data(names, (guint)g_test_rand_int_range(0, (int)g_list_length(names)));
+        *ret = g_hash_table_lookup(world->tasks, name);
+        return name;
+}
+
+static void do_task(World *world)
+{
+        Task *task;
+        const char *name = random_task(world, &task);
+
+        if (!name)
+                return;
+        if (task->ended) { /* told again, until it is forgotten */
+                if (world->connected)
+                        report(world, name, task);
+        } else if (world->connected && chance(50)) {
+                script_say_kind(world->house->script, OBSERVED_READY, name);
+        } else if (chance(70)) {
+                end_task(world, name, task, 0, 0, false);
+        } else if (chance(50)) {
+                end_task(world, name, task, 1, 0, false);
+        } else {
+                world->n_lost++;
+                end_task(world, name, task, -1, 0, true);
+        }
+}
+
+static void do_pass(World *world)
+{
+        house_pass(world->house, g_test_rand_int_range(1, 3000));
+}
+
+static void make_room(World *world)
+{
+        faulty_set(FAULT_NONE, NULL, 0, false);
+        world->full = false;
+        (void)house_put_user(world->house, "root", NULL); /* lets what was kept be tried at once */
+}
+
+static void do_disk(World *world)
+{
+        if (world->full) {
+                make_room(world);
+        } else if (chance(20)) {
+                world->full = true;
+                world->n_full++;
+                faulty_set(FAULT_FULL, "-wal", g_test_rand_int_range(1, 4), false);
+        }
+}
+
+static void do_connection(World *world)
+{
+        if (!world->connected) {
+                report_all(world);
+        } else if (chance(15)) {
+                house_barrier(world->house);
+                lose_calls(world);
+                world->connected = false;
+                world->n_unconnected++;
+                script_say_kind(world->house->script, OBSERVED_DISCONNECTED, NULL);
+        }
+}
+
+static void do_restart(World *world)
+{
+        if (!chance(20))
+                return;
+        make_room(world);
+        lose_calls(world);
+        house_close(world->house);
+        house_open(world->house);
+        world->connected = false;
+        world->n_restart++;
+        report_all(world);
+}
+
+static const struct {
+        int weight;
+        void (*run)(World *world);
+} steps[] = {
+        { 25, do_submit }, { 3, do_cancel }, { 25, do_calls },     { 35, do_task },
+        { 8, do_pass },    { 4, do_disk },   { 3, do_connection }, { 2, do_restart },
+};
+
+static void random_step(World *world)
+{
+        int total = 0, at;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(steps); i++)
+                total += steps[i].weight;
+        at = g_test_rand_int_range(0, total);
+        for (gsize i = 0; i < G_N_ELEMENTS(steps); at -= steps[i++].weight) {
+                if (at >= steps[i].weight)
+                        continue;
+                steps[i].run(world);
+                return;
+        }
+}
+
+/* ---- the end ---- */
+
+static void end_all(World *world)
+{
+        GHashTableIter iter;
+        gpointer name, task;
+
+        while (world->calls.length > 0)
+                do_calls(world);
+        g_hash_table_iter_init(&iter, world->tasks);
+        while (g_hash_table_iter_next(&iter, &name, &task)) {
+                script_say_kind(world->house->script, OBSERVED_READY, name);
+                if (!((Task *)task)->ended && chance(50))
+                        end_task(world, name, task, 0, 0, false);
+        }
+        house_pass(world->house, 60000);
+        check(world);
+}
+
+static gint64 count_open(World *world)
+{
+        EngineMetrics metrics;
+
+        engine_metrics(world->house->engine, &metrics);
+        return metrics.open_jobs;
+}
+
+static void assert_ended_once(World *world, const char *id)
+{
+        g_autofree char *kinds = house_events(world->house, id);
+        g_auto(GStrv) each = g_strsplit(kinds, " ", -1);
+        int ends = 0;
+
+        for (char **kind = each; *kind; kind++)
+                ends += strcmp(*kind, "job.succeeded") == 0 || strcmp(*kind, "job.failed") == 0 ||
+                        strcmp(*kind, "job.cancelled") == 0;
+        if (ends != 1)
+                g_error("job %s: %s", id, kinds);
+}
+
+static void test_random(void)
+{
+        World world = { .connected = true };
+        EngineMetrics metrics;
+
+        faulty_install();
+        world.house = house_new();
+        world.ids = g_ptr_array_new_with_free_func(g_free);
+        world.tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        world.confirmed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        script_ports(world.house->script, 9);
+        for (int i = 0; i < STEPS; i++) {
+                random_step(&world);
+                check(&world);
+        }
+        make_room(&world);
+        if (!world.connected)
+                report_all(&world);
+        for (int i = 0; i < 1000 && (count_open(&world) > 0 || g_hash_table_size(world.tasks) > 0); i++)
+                end_all(&world);
+        engine_metrics(world.house->engine, &metrics);
+        g_assert_cmpint(metrics.open_jobs, ==, 0);
+        g_assert_cmpint(metrics.free.cpu_milli, ==, 4000);
+        g_assert_cmpint(script_leased(world.house->script), ==, 0);
+        g_assert_cmpint((int)g_hash_table_size(world.tasks), ==, 0);
+        for (guint i = 0; i < world.ids->len; i++)
+                assert_ended_once(&world, g_ptr_array_index(world.ids, i));
+        g_test_message("%d jobs, %d starts, %d restarts, %d full disks, %d losses, %d disconnections",
+                       world.submitted, world.n_start, world.n_restart, world.n_full, world.n_lost,
+                       world.n_unconnected);
+        house_free(world.house);
+        g_queue_clear_full(&world.calls, g_free);
+        g_hash_table_unref(world.tasks);
+        g_hash_table_unref(world.confirmed);
+        g_ptr_array_unref(world.ids);
+        faulty_remove();
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/random/life", test_random);
+        return g_test_run();
+}
