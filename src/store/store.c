@@ -5,6 +5,7 @@ void event_free(Event *event)
 {
         if (!event)
                 return;
+        g_free(event->name);
         g_free(event->user);
         g_free(event->kind);
         g_free(event->data);

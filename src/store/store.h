@@ -15,6 +15,7 @@ typedef struct {
         gint64 time;             /* ms */
         gint64 job_seq;          /* 0: not about a job */
         char job_id[ID_LEN + 1]; /* "" when not about a job */
+        char *name;              /* of the job; filled by queries, not kept with the event */
         char *user;              /* whose job; who may see it */
         char *kind;              /* "job.queued", "member.exited", ... (doc/events.md) */
         char *data;              /* JSON object */

@@ -12,9 +12,9 @@ json_t *api_format_event(const Event *event)
         g_autofree char *time = clock_format(event->time);
         json_t *data = event->data ? json_loads(event->data, 0, NULL) : NULL;
 
-        return json_pack("{s:I, s:s, s:s, s:s*, s:s, s:o}", "revision", (json_int_t)event->revision, "time",
-                         time, "job", event->job_id, "user", event->user, "kind", event->kind, "data",
-                         data ? data : json_object());
+        return json_pack("{s:I, s:s, s:s, s:s?, s:s?, s:s, s:o}", "revision", (json_int_t)event->revision,
+                         "time", time, "job", event->job_id, "name", event->name, "user", event->user, "kind",
+                         event->kind, "data", data ? data : json_object());
 }
 
 typedef struct {

@@ -29,7 +29,7 @@ static const char environment_member[] = "environment";
 typedef struct {
         char *name; /* "trainer-0" */
         int attempt;
-        char *path;
+        char *path, *dir;
         guint64 offset; /* of the next byte to send */
         int fd;         /* -1 until it exists */
 } LogFile;
@@ -40,6 +40,7 @@ static void log_file_free(LogFile *file)
                 close(file->fd);
         g_free(file->name);
         g_free(file->path);
+        g_free(file->dir);
         g_free(file);
 }
 
@@ -226,12 +227,23 @@ static char *cursor_format(const LogStream *stream)
         return g_string_free(text, FALSE);
 }
 
+/* Opens a file that may not be there yet. Its directory is watched first, so that what comes after is not
+ * missed; that one may be missing, too: it is made before the member's start, whose publication brings us
+ * here again. */
+static bool open_file(const LogStream *stream, LogFile *file)
+{
+        if (file->fd >= 0)
+                return true;
+        live_stream_watch(stream->live, file->dir);
+        file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+        return file->fd >= 0;
+}
+
 static void add_file(LogStream *stream, const Job *job, int attempt, const char *role, int index)
 {
         bool environment = role == environment_member;
         g_autofree char *name = environment ? g_strdup(role) : g_strdup_printf("%s-%d", role, index);
         g_autofree char *path = NULL;
-        g_autofree char *dir = NULL;
         LogFile *file;
 
         if (stream->members && !g_strv_contains((const char *const *)stream->members, name))
@@ -239,18 +251,16 @@ static void add_file(LogStream *stream, const Job *job, int attempt, const char 
         path = path_of(stream->api, job, attempt, role, index);
         if (!path)
                 return;
-        dir = g_path_get_dirname(path);
-        live_stream_watch(stream->live, dir);
         file = g_new0(LogFile, 1);
         file->name = g_steal_pointer(&name);
+        file->dir = g_path_get_dirname(path);
         file->path = g_steal_pointer(&path);
         file->attempt = attempt;
         file->fd = -1;
         g_ptr_array_add(stream->files, file);
         if (cursor_offset(stream->cursor, attempt, file->name, &file->offset) || stream->tail < 0)
                 return;
-        file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-        if (file->fd >= 0) {
+        if (open_file(stream, file)) {
                 struct stat st;
 
                 if (fstat(file->fd, &st) == 0)
@@ -301,9 +311,7 @@ static bool send_piece(const LogStream *stream, LogFile *file, GString *out, boo
         ssize_t got;
         gsize len;
 
-        if (file->fd < 0)
-                file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-        if (file->fd < 0)
+        if (!open_file(stream, file))
                 return false;
         buffer = g_malloc(PIECE);
         got = pread(file->fd, buffer, PIECE, (off_t)file->offset);
@@ -402,6 +410,32 @@ static bool query_follow(HttpRequest *request, bool *ret)
         return false;
 }
 
+/* A cursor is empty or ATTEMPT.MEMBER:OFFSET,...; which members it names is not looked at. */
+static bool query_cursor(HttpRequest *request, const char **ret)
+{
+        const char *cursor = http_request_query(request, "cursor");
+        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", -1);
+        g_autoptr(GError) error = NULL;
+
+        for (char **part = parts; *part && !error; part++) {
+                const char *dot = strchr(*part, '.'), *colon = dot ? strchr(dot, ':') : NULL;
+                g_autofree char *attempt = dot ? g_strndup(*part, (gsize)(dot - *part)) : NULL;
+                gint64 number;
+
+                if (!colon || !number_parse("attempt", attempt, 0, G_MAXINT, &number, NULL) ||
+                    !number_parse("offset", colon + 1, 0, G_MAXINT64, &number, NULL))
+                        err_set(&error, ERR_INVALID,
+                                "cursor: '%.80s' is not ATTEMPT.MEMBER:OFFSET as the stream's ids have it",
+                                *part);
+        }
+        if (error) {
+                http_fail(request, error);
+                return false;
+        }
+        *ret = cursor ? cursor : http_request_header(request, "Last-Event-ID");
+        return true;
+}
+
 /* The attempt before the first to be sent: the newest but one, or what the cursor begins with. */
 static int first_attempt(const Job *job, const char *cursor, gint64 asked)
 {
@@ -422,7 +456,7 @@ static void stream_logs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(Job) job = api_job(api, request);
-        const char *cursor = http_request_query(request, "cursor");
+        const char *cursor;
         char **members = NULL;
         gint64 attempt, tail;
         LogStream *stream;
@@ -430,10 +464,8 @@ static void stream_logs(HttpRequest *request, void *arg)
 
         if (!job || !query_attempt(request, job, &attempt) || !query_follow(request, &follow) ||
             !http_request_query_int(request, "tail", 0, TAIL_MAX, -1, &tail) ||
-            !query_members(request, job, &members))
+            !query_cursor(request, &cursor) || !query_members(request, job, &members))
                 return;
-        if (!cursor)
-                cursor = http_request_header(request, "Last-Event-ID");
         stream = g_new0(LogStream, 1);
         *stream = (LogStream){
                 .api = api,

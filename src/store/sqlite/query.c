@@ -35,7 +35,8 @@ enum {
         " AND job.seq < ?1 AND job.seq >= ?2 AND (?3 >> state) & 1 ORDER BY job.seq DESC LIMIT ?6"
 /* ?1 after, ?2 to, ?3 user, ?4 job, ?5 limit */
 #define EVENTS(which)                                                                                        \
-        "SELECT revision, time, job_seq, job_id, user, kind, data FROM event WHERE " which                   \
+        "SELECT revision, time, job_seq, job_id, user, kind, data,"                                          \
+        " (SELECT name FROM job WHERE seq = job_seq) FROM event WHERE " which                                \
         " AND revision > ?1 AND revision <= ?2 AND (?3 IS NULL OR user = ?3) ORDER BY revision LIMIT ?5"
 
 const char *const reader_sql[] = {
@@ -234,6 +235,7 @@ static Event *read_event(Conn *conn, int stmt)
         event->user = conn_text(conn, stmt, 4);
         event->kind = conn_text(conn, stmt, 5);
         event->data = conn_text(conn, stmt, 6);
+        event->name = conn_text(conn, stmt, 7);
         return event;
 }
 
