@@ -6,24 +6,30 @@
 Run by hand, the call submits the program it stands in; run by the platform, it trains. `Client` speaks the `/v1` interface.
 """
 
-from . import dist, job
-from .client import Client, Event, Job, LogLine, Member
-from .errors import ApiError, Denied, NotFound, ServerNotReached, Unavailable
+from . import dist, errors, job
+from .client import Client, Event, FileInfo, Job, LogLine, Member
+from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
 
 __all__ = [
     "ApiError",
     "Client",
+    "Conflict",
     "Denied",
     "Event",
+    "FileInfo",
+    "Gone",
+    "Invalid",
     "Job",
     "LogLine",
     "Member",
     "NotFound",
+    "PaddleError",
     "PaddleJob",
     "ServerNotReached",
     "Unavailable",
     "dist",
+    "errors",
     "job",
 ]
 __version__ = "0.1.0"

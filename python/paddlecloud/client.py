@@ -1,23 +1,29 @@
 """A typed client of the `/v1` interface (doc/rest.md)."""
 
 import dataclasses
+import functools
+import http.client
 import json
 import os
 import time
 import urllib.parse
 import uuid
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
-from . import config, errors, package
-from .transport import Transport
+from . import config, errors, files, package
+from .transport import ServerEvent, Transport
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled", "preempted"})
-CHUNK = 4 * 1024 * 1024
+AWAY_MAX = 60.0  # seconds that a server may be away while something waits for it
+PAGE = 200
+EVENTS_PAGE = 1000
+Record = TypeVar("Record")
 
 
-def _fields_of(cls, body):
-    known = {field.name for field in dataclasses.fields(cls)} - {"raw"}
-    return cls(**{name: body[name] for name in known if name in body}, raw=body)
+def _fields_of(kind: Callable[..., Record], body: Dict[str, Any]) -> Record:
+    """The dataclass `kind` from the members of `body` that it knows, and `raw` with all."""
+    known = {field.name for field in dataclasses.fields(kind)} - {"raw"}  # type: ignore[arg-type]
+    return kind(**{name: body[name] for name in known if name in body}, raw=body)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,10 +73,12 @@ class Job:
 
     @property
     def is_final(self) -> bool:
+        """Whether nothing will change any more."""
         return self.state in FINAL_STATES
 
     @property
     def members(self) -> List[Member]:
+        """Its processes; empty in a job that came from Client.jobs()."""
         return [_fields_of(Member, item) for item in self.raw.get("members", [])]
 
 
@@ -96,45 +104,61 @@ class LogLine:
     text: str
 
 
+@dataclasses.dataclass(frozen=True)
+class FileInfo:
+    """What stands in the storage: `path` below /pfs, `size` in bytes, `mtime` in RFC 3339."""
+
+    path: str
+    dir: bool
+    size: int = 0
+    mtime: Optional[str] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
 class Client:
     """A server. Without `server` it is found as `paddle` finds it, and an embedded one is started when none is named.
 
-    Every call raises errors.ApiError (NotFound, Denied, Unavailable) or errors.ServerNotReached. What may be repeated safely is
-    repeated after a failure; a submit carries an idempotency key, so that a repeat never makes a second job.
+    `timeout` in seconds counts a server's silence, `retries` further tries after the first. Every call raises errors.ApiError (Invalid,
+    Denied, NotFound, Conflict, Gone, Unavailable) or errors.ServerNotReached, all of them errors.PaddleError. What may be repeated
+    safely is repeated after a failure; a submit carries an idempotency key, so that a repeat never makes a second job. What waits
+    (wait, logs, events) outlives restarts of the server of up to a minute. Not thread-safe: use one for each thread.
     """
 
     def __init__(
         self, server: Optional[str] = None, token: Optional[str] = None, timeout: float = 60.0, retries: int = 5
-    ):
-        self._transport = Transport(config.find_server(server), config.find_token(token), timeout, retries)
+    ) -> None:
+        url = config.find_server(server)
+        self._transport = Transport(url, config.find_token(token, url), timeout, retries)
 
     def close(self) -> None:
+        """Closes the connection; a further call opens another."""
         self._transport.close()
 
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def version(self) -> str:
         """The server's version."""
-        return self._transport.json("GET", "/v1/version")["version"]
+        return str(self._transport.json("GET", "/v1/version")["version"])
 
     # -- jobs
 
-    def submit(self, spec: Dict[str, Any], idempotency_key: Optional[str] = None) -> Job:
-        """Submits a specification (doc/rest.md, "A specification")."""
+    def submit(self, spec: Mapping[str, Any], idempotency_key: Optional[str] = None) -> Job:
+        """Submits a specification (doc/rest.md, "A specification"). A repeat with the same key (1 to 128 printable bytes) returns the
+        job that the first one made."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return _fields_of(Job, self._transport.json("POST", "/v1/jobs", spec, headers))
+        return _fields_of(Job, self._transport.json("POST", "/v1/jobs", dict(spec), headers, repeatable=True))
 
     def job(self, id_or_name: str) -> Job:
-        """One job; a name means the newest job of that name."""
+        """One job; a name means the newest job of that name. Raises errors.NotFound."""
         return _fields_of(Job, self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}"))
 
     def jobs(self, state: Optional[str] = None, name: Optional[str] = None, all_users: bool = False) -> Iterator[Job]:
-        """Jobs, newest first, fetched page by page. `state` is one word or several separated by commas."""
-        query = {"limit": 200, "state": state, "name": name, "all": "true" if all_users else None}
+        """Jobs, newest first, without members, fetched page by page. `state` is one word or several separated by commas."""
+        query = {"limit": PAGE, "state": state, "name": name, "all": "true" if all_users else None}
         while True:
             page = self._transport.json("GET", "/v1/jobs?" + _query(query))
             for item in page["items"]:
@@ -148,106 +172,151 @@ class Client:
         return _fields_of(Job, self._transport.json("DELETE", f"/v1/jobs/{_quote(id_or_name)}"))
 
     def wait(self, id_or_name: str, timeout: Optional[float] = None) -> Job:
-        """Waits until the job is finished; TimeoutError after `timeout` seconds."""
+        """Waits until the job is finished, and returns it; TimeoutError after `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         job = self.job(id_or_name)
         while not job.is_final:
             left = 25.0 if end is None else min(25.0, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"job '{job.name}' is still {job.state} after {timeout} s")
-            query = _query({"wait_ms": int(left * 1000), "revision": job.revision})
-            job = _fields_of(Job, self._transport.json("GET", f"/v1/jobs/{job.id}?{query}"))
+            path = f"/v1/jobs/{job.id}?" + _query({"wait_ms": int(left * 1000), "revision": job.revision})
+            job = _fields_of(Job, self._patiently(functools.partial(self._transport.json, "GET", path)))
         return job
+
+    def _patiently(self, call: Callable[[], Record]) -> Record:
+        """What `call` returns, once the server is back; gives up when it stays away for a minute."""
+        end = time.monotonic() + AWAY_MAX
+        while True:
+            try:
+                return call()
+            except (errors.ServerNotReached, errors.Unavailable):
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
 
     # -- logs and events
 
-    def logs(self, id_or_name: str, member: Optional[str] = None, follow: bool = False) -> Iterator[LogLine]:
-        """Lines of the job's members; with `follow` until the job ends, across restarts of the server."""
-        query = {"follow": "true" if follow else "false", "member": member}
-        for _, kind, data in self._resumed(f"/v1/jobs/{_quote(id_or_name)}/logs", query):
-            if kind == "log":
-                for line in data["text"].splitlines():
+    def logs(
+        self, id_or_name: str, member: Optional[str] = None, follow: bool = False, tail: Optional[int] = None
+    ) -> Iterator[LogLine]:
+        """Lines of the job's members; with `follow` until the job ends, across restarts of the server.
+
+        `member` is a name such as "trainer-0" or "environment", or several separated by commas; `tail` begins with that many last
+        lines of each.
+        """
+        query = {"follow": "true" if follow else "false", "member": member, "tail": tail}
+        begun: Dict[Tuple[int, str], str] = {}  # lines without their end so far, by attempt and member
+        for event in self._resumed(f"/v1/jobs/{_quote(id_or_name)}/logs", query):
+            if event.kind == "log":
+                data = json.loads(event.data)
+                source = (data["attempt"], data["member"])
+                *whole, rest = (begun.pop(source, "") + data["text"]).split("\n")
+                for line in whole:
                     yield LogLine(data["member"], data["attempt"], line)
-            elif kind == "end":
-                return
+                if rest:
+                    begun[source] = rest
+        for (attempt, name), rest in begun.items():
+            yield LogLine(name, attempt, rest)
 
     def events(self, since: int = 0, job: Optional[str] = None, follow: bool = True) -> Iterator[Event]:
-        """Events with a larger revision than `since`, of one job or all; with `follow` it does not end by itself."""
-        if not follow:
-            page = self._transport.json(
-                "GET", f"/v1/jobs/{_quote(job or '')}/events?" + _query({"since": since, "limit": 10000})
-            )
-            yield from (_fields_of(Event, item) for item in page["items"])
-            return
-        for _, _, data in self._resumed("/v1/events", {"since": since, "job": job}):
-            yield _fields_of(Event, data)
+        """Events with a larger revision than `since`, of one job or all; with `follow` it does not end by itself.
 
-    def _resumed(self, path, query):
-        """A stream of events that is taken up again where it broke off; gives up when the server stays away for a minute."""
-        last_id, lost = None, None
+        Without `follow` a job is needed (ValueError). Raises errors.Gone when the server no longer keeps events that old.
+        """
+        if follow:
+            for event in self._resumed("/v1/events", {"since": since, "job": job}):
+                yield _fields_of(Event, json.loads(event.data))
+            return
+        if job is None:
+            raise ValueError("events without follow are those of one job; name it")
+        while True:
+            query = _query({"since": since, "limit": EVENTS_PAGE})
+            items = self._transport.json("GET", f"/v1/jobs/{_quote(job)}/events?{query}")["items"]
+            yield from (_fields_of(Event, item) for item in items)
+            if len(items) < EVENTS_PAGE:
+                return
+            since = items[-1]["revision"]
+
+    def _resumed(self, path: str, query: Mapping[str, Any]) -> Iterator[ServerEvent]:
+        """A stream of events to its `end`, taken up again where it broke off; gives up when the server stays away for a minute."""
+        last_id: Optional[str] = None
+        lost: Optional[float] = None
         while True:
             headers = {"Last-Event-ID": last_id} if last_id else {}
-            asked = {name: value for name, value in query.items() if not (last_id and name == "since")}
+            asked = {name: value for name, value in query.items() if not (last_id and name in ("since", "tail"))}
+            cause: Exception = http.client.IncompleteRead(b"")
             try:
-                for last_id, kind, data in self._transport.events(f"{path}?{_query(asked)}", headers):
-                    lost = None
-                    body = json.loads(data)
-                    if kind == "error":
-                        raise errors.from_reply(500, body)
-                    yield last_id, kind, body
-                    if kind == "end":
+                for event in self._transport.events(f"{path}?{_query(asked)}", headers):
+                    lost, last_id = None, event.id or last_id
+                    if event.kind == "error":
+                        raise errors.from_reply(500, json.loads(event.data))
+                    if event.kind == "end":
                         return
-            except (OSError, errors.Unavailable) as error:
-                lost = lost or time.monotonic()
-                if time.monotonic() - lost > 60:
-                    raise errors.ServerNotReached(f"the server at {self._transport.url} is away: {error}") from error
-                time.sleep(0.5)
+                    yield event
+            except (OSError, http.client.HTTPException, errors.Unavailable) as error:
+                cause = error
+            lost = lost or time.monotonic()
+            if time.monotonic() - lost > AWAY_MAX:
+                raise errors.ServerNotReached(f"the server at {self._transport.url} is away: {cause}") from cause
+            time.sleep(0.2)
 
     # -- packages and files
 
-    def send_package(self, directory: str, extra: Optional[Dict[str, str]] = None) -> str:
-        """Sends a directory as a package, only what the server lacks; returns its hash."""
+    def send_package(self, directory: str, extra: Optional[Mapping[str, str]] = None) -> str:
+        """Sends a directory as a package, only what the server lacks; returns its hash (64 hex digits) for a specification's `package`.
+
+        Its .gitignore and .paddleignore say what stays behind. `extra` maps further relative paths to files elsewhere. Raises ValueError for
+        what a package cannot hold.
+        """
         return package.send(self._transport, package.of_directory(directory, extra))
 
+    def files(self, remote: str = "") -> List[FileInfo]:
+        """What stands at and below `remote`, /pfs/... or a path in the user's home. Raises errors.NotFound."""
+        return [_fields_of(FileInfo, item) for item in files.listing(self._transport, self.path_of(remote))]
+
     def upload(self, local: str, remote: str) -> None:
-        """Sends one file to /pfs/... or a path in the user's home; only chunks that the server lacks travel."""
-        path, size = self._file_path(remote), os.path.getsize(local)
-        have = self._upload_state(path)
-        chunks = []
-        with open(local, "rb") as file:
-            for index in range((size + CHUNK - 1) // CHUNK):
-                data = file.read(CHUNK)
-                chunks.append(package.hashlib.blake2b(data, digest_size=32).hexdigest())
-                if index >= len(have) or have[index] != chunks[-1]:
-                    headers = {"Content-Type": "application/octet-stream"}
-                    self._transport.request(
-                        "PUT", f"{path}?{_query({'chunk': index, 'hash': chunks[-1]})}", data, headers
-                    )
-        self._transport.json("POST", path, {"op": "finish", "size": size, "chunks": chunks})
+        """Sends a file or directory to /pfs/... or a path in the user's home; only chunks (4 MiB) that the server lacks travel."""
+        target = self.path_of(remote)
+        if not os.path.isdir(local):
+            files.upload_file(self._transport, local, target)
+            return
+        files.make_directory(self._transport, target)
+        for base, directories, names in os.walk(local):
+            inside = os.path.relpath(base, local)
+            there = target if inside == "." else f"{target}/{inside}"
+            for name in directories:
+                if os.path.islink(os.path.join(base, name)):
+                    raise ValueError(f"'{os.path.join(base, name)}' is a link to a directory, which is not followed")
+                files.make_directory(self._transport, f"{there}/{name}")
+            for name in names:
+                files.upload_file(self._transport, os.path.join(base, name), f"{there}/{name}")
 
     def download(self, remote: str, local: str) -> None:
-        """Fetches one file and puts it in place whole."""
-        data = self._transport.request("GET", self._file_path(remote))
-        with open(local + ".part", "wb") as file:
-            file.write(data)
-        os.replace(local + ".part", local)
+        """Fetches a file to the file `local`, or a directory's contents into the directory `local`.
 
-    def _upload_state(self, path):
-        try:
-            return self._transport.json("GET", path + "?upload=true")["chunks"]
-        except errors.NotFound:
-            return []
+        Each file takes its place whole and checked; after a break a repeat goes on where it was. Raises errors.NotFound.
+        """
+        target = self.path_of(remote)
+        for item in self.files(target):
+            inside = item.path[len(target) :].lstrip("/")
+            if not (item.path + "/").startswith(target + "/") or ".." in inside.split("/"):
+                raise ValueError(f"the server lists '{item.path}', which is not in '{target}'")
+            place = os.path.join(local, inside) if inside else local
+            os.makedirs(place if item.dir else os.path.dirname(os.path.abspath(place)), exist_ok=True)
+            if not item.dir:
+                files.download_file(self._transport, item.path, place)
 
-    def _file_path(self, remote):
-        if not remote.startswith("/pfs/"):
-            info, me = self._transport.json("GET", "/v1/info"), self._transport.json("GET", "/v1/whoami")
-            remote = f"/pfs/{info['datacenter']}/home/{me['user']}/{remote.lstrip('/')}"
-        return "/v1/files" + urllib.parse.quote(remote)
+    def path_of(self, remote: str) -> str:
+        """The whole /pfs path of a path in the user's home; one that begins with /pfs/ stays."""
+        if remote.startswith("/pfs/"):
+            return remote.rstrip("/")
+        info, me = self._transport.json("GET", "/v1/info"), self._transport.json("GET", "/v1/whoami")
+        return f"/pfs/{info['datacenter']}/home/{me['user']}/{remote.strip('/')}".rstrip("/")
 
 
-def _quote(text):
+def _quote(text: str) -> str:
     return urllib.parse.quote(text, safe="")
 
 
-def _query(values):
+def _query(values: Mapping[str, Any]) -> str:
     return urllib.parse.urlencode({name: value for name, value in values.items() if value is not None})

@@ -1,14 +1,16 @@
 """`paddle.dist.train(...)`: submits the program it stands in when that is run by hand, trains when the platform runs it."""
 
 import sys
-from typing import Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, TypeVar, Union
 
-from .client import Client
+from .client import Client, Job
 from .job import PaddleJob, dist_train, on_platform
+
+Result = TypeVar("Result")
 
 
 def train(
-    trainer: Optional[Callable[[], object]] = None,
+    trainer: Optional[Callable[[], Result]] = None,
     *,
     job_name: Optional[str] = None,
     trainers: int = 1,
@@ -16,26 +18,33 @@ def train(
     input: Optional[str] = None,
     output: Optional[str] = None,
     base_image: Optional[str] = None,
-    use_gpu: bool = False,
+    use_gpu: Optional[bool] = None,
     trainer_gpu_num: int = 0,
     entry_point: Optional[str] = None,
     package_path: Optional[str] = None,
-    env: Optional[Dict[str, str]] = None,
+    env: Optional[Dict[str, Any]] = None,
     retries: int = 0,
     k8s_user: Optional[str] = None,
     k8s_pssword: Optional[str] = None,
     k8s_password: Optional[str] = None,
     client: Optional[Client] = None,
-):
-    """Run by hand: packs the program's directory, submits it, and returns the Job; without `trainer` the program then ends with status 0,
-    because what follows the call is the training itself. Run by the platform: calls `trainer` and returns its result, or returns None so that
-    the program goes on.
+) -> Union[Result, Job, None]:
+    """Run by hand: packs the program's directory, submits it, and returns the Job; without `trainer` the program then ends with
+    status 0, because what follows the call is the training itself. Run by the platform: calls `trainer` and returns its result, or
+    returns None so that the program goes on.
 
     `trainers` (1..10000) and `pservers` (0..10000) count processes: with parameter servers the job is a paddle-ps job, with several
     trainers alone a collective one. `input` and `output` are paths in the storage; members find them in PADDLE_INPUT and PADDLE_OUTPUT.
-    `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that knows its callers by token or by Unix user
-    does not need them. Raises errors.ApiError when the server refuses, ValueError for contradictory arguments.
+    `entry_point` (a text for the shell) and `package_path` (a directory) replace the running program and its directory; `retries` are
+    further attempts after a failed one. `base_image` is recorded; the local runtime does not use it. `use_gpu` needs `trainer_gpu_num`,
+    GPUs of one trainer. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that knows its
+    callers by token or by Unix user does not need them.
+
+    Raises errors.ApiError when the server refuses, errors.ServerNotReached when there is none, ValueError for contradictory arguments
+    and for what a package cannot hold.
     """
+    if trainer is None and on_platform():
+        return None
     job = PaddleJob(
         job_name=job_name,
         trainers=trainers,
@@ -50,9 +59,11 @@ def train(
         env=env or {},
         retries=retries,
     )
-    if trainer is None and on_platform():
-        return None
-    result = dist_train(trainer or (lambda: None), job, client)
+    result = dist_train(trainer or _nothing, job, client)
     if trainer is None:
         sys.exit(0)
     return result
+
+
+def _nothing() -> Any:
+    """The trainer of a program whose training follows the call."""

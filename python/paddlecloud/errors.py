@@ -1,34 +1,73 @@
-"""What can go wrong when talking to a server: one class for each kind that a program may want to tell apart."""
+"""What can go wrong when talking to a server: one class for each kind that a program may want to tell apart.
+
+PaddleError
+├── ServerNotReached           nobody answers at the server's address
+└── ApiError                   a reply that is an error
+    ├── Invalid                400, 413: the request is wrong; a repeat is wrong, too
+    ├── Denied                 401, 403
+    ├── NotFound               404
+    ├── Conflict               409: it exists already, or its state does not allow that
+    ├── Gone                   410: what was asked for is no longer kept
+    └── Unavailable            429, 502, 503, 504: worth another try later
+"""
+
+from typing import Any, Dict, Type
 
 
-class ApiError(Exception):
-    """A reply that is an error: `status` (HTTP), `code` (a word), `message`, `hint` (what to do next, may be empty)."""
-
-    def __init__(self, status, code, message, hint="", request_id=""):
-        super().__init__(f"{message}\n{hint}" if hint else message)
-        self.status, self.code, self.message, self.hint, self.request_id = status, code, message, hint, request_id
+class PaddleError(Exception):
+    """The base of all errors of this package."""
 
 
-class NotFound(ApiError):
-    """404: no such job, file, token or route."""
+class ServerNotReached(PaddleError):
+    """Nobody answers at the server's address, after all tries."""
+
+
+class ApiError(PaddleError):
+    """A reply that is an error: `status` (HTTP), `code` (a word, doc/rest.md), `message`, `hint` (what to do next, may be empty),
+    `request_id` (as in the server's log), `body` (the whole reply)."""
+
+    def __init__(self, status: int, body: Dict[str, Any]) -> None:
+        self.status = status
+        self.code = str(body.get("code", "failed"))
+        self.message = str(body.get("message", f"HTTP status {status}"))
+        self.hint = str(body.get("hint", ""))
+        self.request_id = str(body.get("request_id", ""))
+        self.body = body
+        super().__init__(f"{self.message}\n{self.hint}" if self.hint else self.message)
+
+
+class Invalid(ApiError):
+    """400 or 413: the request breaks a rule, which the message names."""
 
 
 class Denied(ApiError):
     """401 or 403: no or wrong credentials, or not allowed."""
 
 
+class NotFound(ApiError):
+    """404: no such job, file, token or route."""
+
+
+class Conflict(ApiError):
+    """409: a name that is taken, or a state that does not allow what was asked."""
+
+
+class Gone(ApiError):
+    """410: events older than the server keeps; `body["revision"]` is where to go on."""
+
+
 class Unavailable(ApiError):
     """429, 502, 503, 504: worth another try later; the client has already tried several times."""
 
 
-class ServerNotReached(Exception):
-    """Nobody listens at the server's address."""
-
-
-_CLASSES = {
+_CLASSES: Dict[int, Type[ApiError]] = {
+    400: Invalid,
     401: Denied,
     403: Denied,
     404: NotFound,
+    409: Conflict,
+    410: Gone,
+    413: Invalid,
     429: Unavailable,
     502: Unavailable,
     503: Unavailable,
@@ -36,13 +75,6 @@ _CLASSES = {
 }
 
 
-def from_reply(status, body):
-    """The exception for a reply of `status` whose JSON body is `body` (a dict, or None when it was no JSON)."""
-    body = body if isinstance(body, dict) else {}
-    return _CLASSES.get(status, ApiError)(
-        status,
-        body.get("code", "failed"),
-        body.get("message", f"HTTP status {status}"),
-        body.get("hint", ""),
-        body.get("request_id", ""),
-    )
+def from_reply(status: int, body: object) -> ApiError:
+    """The exception for a reply of `status` whose decoded JSON is `body` (None when it was no JSON)."""
+    return _CLASSES.get(status, ApiError)(status, body if isinstance(body, dict) else {})

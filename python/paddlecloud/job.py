@@ -1,14 +1,15 @@
-"""A job described in Python, and its submission from inside the program that it runs (the older form `paddle.job.dist_train`)."""
+"""A job described in Python, and its submission from inside the program that it runs (`paddle.job.dist_train`)."""
 
 import dataclasses
 import os
-import shlex
 import sys
-from typing import Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar, Union
 
 from .client import Client, Job
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__))
+Result = TypeVar("Result")
+Quantity = Union[int, float, str]
 
 
 def on_platform() -> bool:
@@ -18,7 +19,14 @@ def on_platform() -> bool:
 
 @dataclasses.dataclass
 class PaddleJob:
-    """What to run. Memory is a quantity ("512Mi", "2Gi"), CPU cores a number or quantity ("500m"); None leaves it to the platform."""
+    """What to run, and for how many processes. What is None is left to the platform.
+
+    `trainers` is 1..10000 and `pservers` 0..10000: with parameter servers the job is a paddle-ps job, with several trainers alone a
+    collective one, else a plain one. `entry_point` is a text for the shell, run in a copy of the directory `trainer_package`; by default
+    they are the running program and its directory. CPU is a number of cores or a quantity ("500m"), memory a quantity ("512Mi", "2G"),
+    both for one process; `trainer_gpu` counts GPUs of one trainer. `input` and `output` are paths in the storage, which members find in
+    PADDLE_INPUT and PADDLE_OUTPUT. `retries` are further attempts after a failed one.
+    """
 
     job_name: Optional[str] = None
     trainers: int = 1
@@ -30,19 +38,25 @@ class PaddleJob:
     base_image: Optional[str] = None
     image: Optional[str] = None
     runtime_image: Optional[str] = None
-    use_gpu: bool = False
+    use_gpu: Optional[bool] = None
     trainer_gpu: int = 0
-    trainer_cpu: Optional[object] = None
-    trainer_mem: Optional[str] = None
-    pserver_cpu: Optional[object] = None
-    pserver_mem: Optional[str] = None
-    env: Dict[str, str] = dataclasses.field(default_factory=dict)
+    trainer_cpu: Optional[Quantity] = None
+    trainer_mem: Optional[Quantity] = None
+    pserver_cpu: Optional[Quantity] = None
+    pserver_mem: Optional[Quantity] = None
+    env: Dict[str, Any] = dataclasses.field(default_factory=dict)
     retries: int = 0
 
-    def spec(self, package_hash: Optional[str], package_name: Optional[str]) -> dict:
-        """The specification of POST /v1/jobs."""
-        if self.use_gpu and self.trainer_gpu < 1:
-            raise ValueError("use_gpu needs trainer_gpu (in dist.train: trainer_gpu_num) of at least 1")
+    def spec(
+        self, command: Union[str, List[str]], package_hash: Optional[str] = None, package_name: Optional[str] = None
+    ) -> Dict[str, Any]:
+        """The specification of POST /v1/jobs (doc/rest.md). Raises ValueError when `use_gpu` and `trainer_gpu` contradict each other."""
+        if self.use_gpu is not None and self.use_gpu != (self.trainer_gpu > 0):
+            raise ValueError(
+                "use_gpu needs trainer_gpu (in dist.train: trainer_gpu_num) of at least 1"
+                if self.use_gpu
+                else f"trainer_gpu is {self.trainer_gpu}, but use_gpu is False"
+            )
         plain = self.pservers == 0 and self.trainers == 1
         roles = [
             _role("worker" if plain else "trainer", self.trainers, self.trainer_cpu, self.trainer_mem, self.trainer_gpu)
@@ -52,7 +66,7 @@ class PaddleJob:
         spec = {
             "name": self.job_name,
             "framework": "paddle-ps" if self.pservers else "plain" if plain else "paddle-collective",
-            "command": self.entry_point,
+            "command": command,
             "roles": roles,
             "env": {name: str(value) for name, value in self.env.items()},
             "image": self.base_image or self.image or self.runtime_image,
@@ -60,47 +74,89 @@ class PaddleJob:
             "output": self.output,
             "package": package_hash,
             "package_name": package_name,
-            "use_gpu": self.use_gpu,
+            "use_gpu": self.trainer_gpu > 0,
             "retries": self.retries,
         }
         return {name: value for name, value in spec.items() if value is not None}
 
 
-def _role(name, replicas, cpu, memory, gpus):
-    role = {"name": name, "replicas": replicas, "gpus": gpus}
+def _role(name: str, replicas: int, cpu: Optional[Quantity], memory: Optional[Quantity], gpus: int) -> Dict[str, Any]:
+    role: Dict[str, Any] = {"name": name, "replicas": replicas, "gpus": gpus}
     if cpu is not None:
         role["cpu"] = str(cpu)
     if memory is not None:
-        role["memory"] = str(memory)
+        role["memory"] = _memory(str(memory))
     return role
 
 
-def submit(paddle_job: PaddleJob, client: Optional[Client] = None) -> Job:
-    """Packs and submits the running program (or `trainer_package` with `entry_point`); returns the job."""
-    program = os.path.abspath(sys.argv[0])
-    directory = os.path.abspath(paddle_job.trainer_package or os.path.dirname(program))
-    if paddle_job.entry_point is None:
-        inside = os.path.relpath(program, directory)
-        if inside.startswith(".."):
-            raise ValueError(f"the program '{program}' is not in the package '{directory}'; give entry_point")
-        paddle_job = dataclasses.replace(paddle_job, entry_point=shlex.join(["python", inside, *sys.argv[1:]]))
-    with client or Client() as server:
-        return server.submit(
-            paddle_job.spec(server.send_package(directory, extra=_own_files()), os.path.basename(directory))
+def _memory(text: str) -> str:
+    """The older programs' K is a quantity's k."""
+    return text[:-1] + "k" if text.endswith("K") else text
+
+
+class Program(NamedTuple):
+    """A program on this machine: the directory that is sent, and how a process is started in it."""
+
+    directory: str
+    command: Union[str, List[str]]
+
+
+def find_program(paddle_job: PaddleJob) -> Program:
+    """What the job runs: its `trainer_package` and `entry_point`; what is missing is told from the running program.
+
+    Raises ValueError when there is no program file, as in an interactive session, or when it is not in the package.
+    """
+    main = sys.modules.get("__main__")
+    module = getattr(getattr(main, "__spec__", None), "name", None)  # set for `python -m NAME`
+    file = getattr(main, "__file__", None)
+    if paddle_job.entry_point is not None:
+        here = os.getcwd() if file is None else os.path.dirname(os.path.abspath(file))
+        return Program(os.path.abspath(paddle_job.trainer_package or here), paddle_job.entry_point)
+    if file is None:
+        raise ValueError("there is no program file to submit; put the program into a file, or give entry_point")
+    file = os.path.abspath(file)
+    if module:
+        name = module[: -len(".__main__")] if module.endswith(".__main__") else module
+        return Program(
+            os.path.abspath(paddle_job.trainer_package or os.getcwd()), ["python", "-m", name, *sys.argv[1:]]
         )
+    directory = os.path.abspath(paddle_job.trainer_package or os.path.dirname(file))
+    inside = os.path.relpath(file, directory)
+    if inside.startswith(os.pardir + os.sep):
+        raise ValueError(f"the program '{file}' is not in the package '{directory}'; give entry_point")
+    return Program(directory, ["python", inside, *sys.argv[1:]])
 
 
-def _own_files():
+def submit(paddle_job: PaddleJob, client: Optional[Client] = None) -> Job:
+    """Packs and submits the running program (or `trainer_package` with `entry_point`); returns the job.
+
+    This package travels with it, unless the program's directory has a `paddlecloud` of its own. Raises errors.PaddleError, and
+    ValueError for contradictory arguments or what a package cannot hold.
+    """
+    program = find_program(paddle_job)
+    paddle_job.spec(program.command)  # refuses before anything is sent
+    server = client or Client()
+    try:
+        package = server.send_package(program.directory, extra=_own_files())
+        return server.submit(paddle_job.spec(program.command, package, os.path.basename(program.directory)))
+    finally:
+        if client is None:
+            server.close()
+
+
+def _own_files() -> Dict[str, str]:
     """This package's own files, so that the program finds it where it runs."""
-    return {
-        f"paddlecloud/{name}": os.path.join(_PACKAGE_DIR, name)
-        for name in os.listdir(_PACKAGE_DIR)
-        if name.endswith((".py", ".typed"))
-    }
+    names = (name for name in os.listdir(_PACKAGE_DIR) if name.endswith((".py", ".typed")))
+    return {f"paddlecloud/{name}": os.path.join(_PACKAGE_DIR, name) for name in names}
 
 
-def dist_train(trainer: Callable[[], object], paddle_job: PaddleJob, client: Optional[Client] = None):
-    """Run by the platform: calls `trainer` and returns what it returns. Run by hand: submits this program and returns the Job."""
+def dist_train(
+    trainer: Callable[[], Result], paddle_job: PaddleJob, client: Optional[Client] = None
+) -> Union[Result, Job]:
+    """Run by the platform: calls `trainer` and returns what it returns. Run by hand: submits this program and returns the Job.
+
+    Parameter servers run the same program, so `trainer` is called in them, too; TRAINING_ROLE tells which (PSERVER or TRAINER).
+    """
     if on_platform():
         return trainer()
     job = submit(paddle_job, client)

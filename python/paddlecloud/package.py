@@ -1,6 +1,6 @@
 """Packages: a program's directory named by its content, and sent so that only what the server lacks travels.
 
-The manifest's canonical text (src/fs/package.h): a first line "paddle-package 1", then in byte order of the paths one line an entry:
+The manifest's canonical text (doc/packages.md): a first line "paddle-package 1", then in byte order of the paths one line an entry:
 `f <644|755> <size> <BLAKE2b-256> <path>`, `l <target length> <target> <path>`, `d <path>` for an empty directory.
 """
 
@@ -9,149 +9,269 @@ import json
 import os
 import stat
 import urllib.parse
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-SMALL = 256 * 1024
-BATCH = 8 * 1024 * 1024
-PIECE = 8 * 1024 * 1024
-ALWAYS_IGNORED = {".git", "__pycache__"}
+from . import errors, ignore
+from .transport import Transport
+
+ENTRIES_MAX = 100_000
+BYTES_MAX = 2 << 30  # the platform's own limit is 16 GiB; more than this is a mistake far more often than not
+RULES_MAX = 1 << 20
+SMALL = 256 * 1024  # contents below this size share a request
+BODY = 8 * 1024 * 1024
+ROUNDS = 3  # of offer and commit: another may remove the package in between
+_BYTES = {"Content-Type": "application/octet-stream"}
+_LEAVE_OUT = "remove it, or leave it out by a line in .paddleignore"
 
 
-def _hash_file(path):
-    digest = hashlib.blake2b(digest_size=32)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()
+class File(NamedTuple):
+    """A content: where it is read from, how many bytes it has."""
 
-
-def _escape(name):
-    return name.replace("\\", "\\\\").replace("\n", "\\n")
+    path: str
+    size: int
 
 
 class Manifest:
-    """`lines` in order, `files` {hash: path} of all contents, `hash` of the package."""
+    """What a package holds: `text` (canonical), `files` ({content hash: File}), `hash` (64 hex digits, the package's name)."""
 
-    def __init__(self, entries, files):
-        self.text = ("paddle-package 1\n" + "".join(line + "\n" for _, line in sorted(entries))).encode()
+    def __init__(self, entries: Mapping[bytes, bytes], files: Dict[str, File]) -> None:
+        self.text = b"paddle-package 1\n" + b"".join(entries[path] for path in sorted(entries))
         self.files = files
-        self.hash = hashlib.blake2b(self.text, digest_size=32).hexdigest()
+        self.hash = hash_bytes(self.text)
 
 
-def _ignore_spec(directory):
-    """The rules of .gitignore and .paddleignore of one directory, or None. The second file's rules win, as they come later."""
-    import pathspec  # only who submits needs it: a member of a job does without
-
-    lines = []
-    for name in (".gitignore", ".paddleignore"):
-        try:
-            with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
-                lines += file.read().splitlines()
-        except FileNotFoundError:
-            continue
-    return pathspec.GitIgnoreSpec.from_lines(lines) if lines else None
+def hash_bytes(data: bytes) -> str:
+    """BLAKE2b-256 in hexadecimal."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
-def _is_ignored(specs, relative, is_dir):
-    """The last directory whose rules say something of the path decides, as in gitignore(5)."""
-    for base, spec in reversed(specs):
-        inside = os.path.relpath(relative, base) if base else relative
-        verdict = spec.check_file(inside + "/" if is_dir else inside).include
-        if verdict is not None:
-            return verdict
-    return False
+def _hash_file(path: str) -> Tuple[str, int]:
+    """Hash and size of what was read."""
+    digest, size = hashlib.blake2b(digest_size=32), 0
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+            size += len(block)
+    return digest.hexdigest(), size
 
 
-def of_directory(directory, extra=None):
-    """The manifest of `directory` by its ignore rules; `extra` maps further relative paths to files elsewhere."""
-    entries, files = [], {}
+def _text_fault(text: bytes) -> Optional[str]:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return "names are UTF-8"
+    if any(byte < 0x20 or byte == 0x7F for byte in text):
+        return "names hold no control bytes"
+    return "a path has fewer than 4096 bytes" if len(text) >= 4096 else None
 
-    def add_file(relative, path, mode):
-        content = _hash_file(path)
-        files[content] = path
-        kind = "755" if mode & 0o111 else "644"
-        entries.append((os.fsencode(relative), f"f {kind} {os.path.getsize(path)} {content} {_escape(relative)}"))
 
-    def walk(relative, specs):
-        spec = _ignore_spec(os.path.join(directory, relative))
-        specs = [*specs, (relative, spec)] if spec else specs
-        kept = 0
-        for name in sorted(os.listdir(os.path.join(directory, relative))):
-            path = os.path.join(relative, name)
-            is_dir = stat.S_ISDIR(os.lstat(os.path.join(directory, path)).st_mode)
-            if name in ALWAYS_IGNORED or _is_ignored(specs, path, is_dir):
+def _check_path(path: bytes) -> None:
+    fault = _text_fault(path)
+    if fault:
+        raise ValueError(f"'{_shown(path)}': {fault}; {_LEAVE_OUT}")
+
+
+def _check_link(path: bytes, target: bytes) -> None:
+    """A link's target is relative, with `..` only at its front and no more often than the link is deep."""
+    parts = [part for part in target.split(b"/") if part not in (b"", b".")]
+    ups = parts.count(b"..")
+    fault = _text_fault(target) if target else "its target is empty"
+    if target.startswith(b"/"):
+        fault = "it points to an absolute path"
+    elif not fault and parts[:ups].count(b"..") != ups:
+        fault = "'..' stands only at the front of a link's target"
+    elif not fault and ups > path.count(b"/"):
+        fault = "it points out of the package"
+    if fault:
+        raise ValueError(f"link '{_shown(path)}' to '{_shown(target)}': {fault}; {_LEAVE_OUT}")
+
+
+def _shown(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")
+
+
+def _escape(name: bytes) -> bytes:
+    return name.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
+
+
+class _Walk:
+    """One directory on its way to a manifest. Paths inside it are bytes, as the file system has them."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.fsencode(root)
+        self.entries: Dict[bytes, bytes] = {}
+        self.files: Dict[str, File] = {}
+        self.size = 0
+
+    def add_file(self, path: bytes, source: bytes, executable: bool) -> None:
+        content, size = _hash_file(os.fsdecode(source))
+        self.files[content] = File(os.fsdecode(source), size)
+        self.entries[path] = b"f %s %d %s %s\n" % (
+            b"755" if executable else b"644",
+            size,
+            content.encode(),
+            _escape(path),
+        )
+        self.size += size
+
+    def _add_link(self, path: bytes) -> None:
+        target = os.readlink(os.path.join(self.root, path))
+        _check_link(path, target)
+        escaped = _escape(target)
+        self.entries[path] = b"l %d %s %s\n" % (len(escaped), escaped, _escape(path))
+
+    def _add_dir(self, path: bytes, rules: List[ignore.Rule]) -> None:
+        before = len(self.entries)
+        self.walk(path, rules)
+        if len(self.entries) == before:
+            self.entries[path] = b"d %s\n" % _escape(path)
+
+    def _rules_of(self, base: bytes) -> List[ignore.Rule]:
+        """Those of .gitignore, then those of .paddleignore, which win as they come later."""
+        rules: List[ignore.Rule] = []
+        for name in (b".gitignore", b".paddleignore"):
+            path = os.path.join(self.root, base, name)
+            if not os.path.isfile(path) or os.path.islink(path):
                 continue
-            add(path, specs)
-            kept += 1
-        if relative and not kept:
-            entries.append((os.fsencode(relative), f"d {_escape(relative)}"))
+            with open(path, "rb") as file:
+                text = file.read(RULES_MAX + 1)
+            if len(text) > RULES_MAX:
+                raise ValueError(f"'{_shown(path)}' is larger than 1 MiB, too much for ignore rules")
+            rules += ignore.parse(base, text)
+        return rules
 
-    def add(relative, specs):
-        path = os.path.join(directory, relative)
-        mode = os.lstat(path).st_mode
-        if stat.S_ISDIR(mode):
-            walk(relative, specs)
-        elif stat.S_ISREG(mode):
-            add_file(relative, path, mode)
-        elif stat.S_ISLNK(mode):
-            target = os.readlink(path)
-            inside = os.path.normpath(os.path.join(os.path.dirname(relative), target))
-            if os.path.isabs(target) or inside == ".." or inside.startswith("../"):
-                raise ValueError(f"'{relative}' is a link that leaves the package ('{target}')")
-            entries.append(
-                (os.fsencode(relative), f"l {len(os.fsencode(target))} {_escape(target)} {_escape(relative)}")
+    def walk(self, base: bytes, rules: List[ignore.Rule]) -> None:
+        rules = rules + self._rules_of(base)
+        for name in os.listdir(os.path.join(self.root, base)):
+            path = os.path.join(base, name)
+            status = os.lstat(os.path.join(self.root, path))
+            if ignore.is_ignored(rules, path, stat.S_ISDIR(status.st_mode)):
+                continue
+            _check_path(path)
+            if stat.S_ISDIR(status.st_mode):
+                self._add_dir(path, rules)
+            elif stat.S_ISREG(status.st_mode):
+                self.add_file(path, os.path.join(self.root, path), bool(status.st_mode & stat.S_IXUSR))
+            elif stat.S_ISLNK(status.st_mode):
+                self._add_link(path)
+            else:
+                raise ValueError(
+                    f"'{_shown(path)}' is a socket, pipe or device; a package holds files, links and directories; {_LEAVE_OUT}"
+                )
+            self._check_limits()
+
+    def _check_limits(self) -> None:
+        if len(self.entries) > ENTRIES_MAX or self.size > BYTES_MAX:
+            raise ValueError(
+                f"the package '{os.fsdecode(self.root)}' is too large: over the limit of 2 GiB or 100,000 files; what does not belong to "
+                "it goes into .paddleignore, data goes to the server by upload()"
             )
-        else:
-            raise ValueError(f"'{relative}' is neither a file, a directory nor a link; list it in .paddleignore")
-
-    walk("", [])
-    for relative, path in (extra or {}).items():
-        if not os.path.exists(os.path.join(directory, relative)):
-            add_file(relative, path, 0o644)
-    return Manifest(entries, files)
 
 
-def send(transport, manifest):
-    """Sends what the server lacks and commits; returns the package's hash."""
-    headers = {"Content-Type": "text/plain", "Idempotency-Key": manifest.hash}  # an offer may be repeated
-    offer = json.loads(transport.request("POST", "/v1/packages/offer", manifest.text, headers))
-    if not offer["ready"]:
+def _check_root(directory: str) -> None:
+    for place, words in ((os.path.expanduser("~"), "your home directory"), ("/", "the root of the file system")):
+        if os.path.exists(place) and os.path.samefile(directory, place):
+            raise ValueError(
+                f"'{directory}' is {words}, which is not sent as a package; move the program to a directory of its own"
+            )
+
+
+def of_directory(directory: str, extra: Optional[Mapping[str, str]] = None) -> Manifest:
+    """The manifest of `directory` by its ignore rules, equal to what the command `paddle` makes of it.
+
+    `extra` maps further relative paths to files elsewhere; they are left out when `directory` has something of their first name.
+    Raises ValueError for what a package cannot hold, OSError for what cannot be read.
+    """
+    _check_root(directory)
+    walk = _Walk(directory)
+    walk.walk(b"", [])
+    own = {path.split(b"/")[0] for path in walk.entries}
+    for name, source in (extra or {}).items():
+        if os.fsencode(name).split(b"/")[0] not in own:
+            walk.add_file(os.fsencode(name), os.fsencode(source), executable=False)
+    return Manifest(walk.entries, walk.files)
+
+
+def send(transport: Transport, manifest: Manifest) -> str:
+    """Sends what the server lacks and commits; returns the package's hash. A send that broke off goes on where it was.
+
+    Raises errors.PaddleError, and ValueError for a file that has changed since the manifest was made.
+    """
+    for left in range(ROUNDS - 1, -1, -1):
+        reply = transport.request(
+            "POST", "/v1/packages/offer", manifest.text, {"Content-Type": "text/plain"}, repeatable=True
+        )
+        offer = json.loads(reply)
+        if offer["ready"]:
+            break
         _send_missing(transport, manifest, offer["missing"])
-        transport.json("POST", f"/v1/packages/{manifest.hash}/commit")
+        try:
+            transport.json("POST", f"/v1/packages/{manifest.hash}/commit", repeatable=True)
+            break
+        except errors.Conflict:
+            if left == 0:
+                raise
     return manifest.hash
 
 
-def _send_missing(transport, manifest, missing):
-    headers = {"Content-Type": "application/octet-stream"}
-    batch, size = [], 0
+def _read(file: File, content: str) -> bytes:
+    with open(file.path, "rb") as source:
+        data = source.read()
+    if hash_bytes(data) != content:
+        raise ValueError(f"'{file.path}' has changed since it was packed; submit again when nothing writes to it")
+    return data
+
+
+def _send_missing(transport: Transport, manifest: Manifest, missing: Iterable[Mapping[str, Any]]) -> None:
+    batch: List[bytes] = []
+    size = 0
+
+    def flush() -> None:
+        if batch:
+            transport.request("POST", "/v1/packages/blobs", b"".join(batch), _BYTES, repeatable=True)
+
     for item in missing:
-        path = manifest.files[item["hash"]]
-        length = os.path.getsize(path)
-        if length > SMALL:
-            _send_large(transport, item["hash"], path, length, item["have"])
+        content, file = item["hash"], manifest.files[item["hash"]]
+        if file.size >= SMALL:
+            _send_large(transport, content, file, item["have"])
             continue
-        with open(path, "rb") as file:
-            data = file.read()
-        batch.append(f"{item['hash']} {len(data)}\n".encode() + data)
-        size += len(batch[-1])
-        if size > BATCH:
-            transport.request(
-                "POST", "/v1/packages/blobs", b"".join(batch), {**headers, "Idempotency-Key": item["hash"]}
-            )
+        data = b"%s %d\n" % (content.encode(), file.size) + _read(file, content)
+        if size + len(data) > BODY:
+            flush()
             batch, size = [], 0
-    if batch:
-        transport.request("POST", "/v1/packages/blobs", b"".join(batch), {**headers, "Idempotency-Key": manifest.hash})
+        batch.append(data)
+        size += len(data)
+    flush()
 
 
-def _send_large(transport, content, path, length, offset):
-    with open(path, "rb") as file:
-        file.seek(offset)
+def _send_large(transport: Transport, content: str, file: File, have: int) -> None:
+    """From where the server stands. What it has may be wrong (anybody sends under any hash): then it drops that, and it starts anew."""
+    try:
+        _send_pieces(transport, content, file, have)
+    except errors.Invalid:
+        if have == 0:
+            raise
+        _send_pieces(transport, content, file, 0)
+
+
+def _send_pieces(transport: Transport, content: str, file: File, offset: int) -> None:
+    with open(file.path, "rb") as source:
         while True:
-            data = file.read(PIECE)
-            last = offset + len(data) >= length
+            source.seek(offset)
+            data = source.read(min(BODY, max(0, file.size - offset)))
+            last = offset + len(data) >= file.size
             query = urllib.parse.urlencode({"offset": offset, "last": "true" if last else "false"})
-            transport.request(
-                "PUT", f"/v1/packages/blobs/{content}?{query}", data, {"Content-Type": "application/octet-stream"}
-            )
-            offset += len(data)
+            try:
+                transport.request("PUT", f"/v1/packages/blobs/{content}?{query}", data, _BYTES)
+                offset += len(data)
+            except errors.Conflict as error:  # a repeat of what had arrived, or another sends the same
+                have = error.body.get("have")
+                if not isinstance(have, int) or have == offset or have > file.size:
+                    raise
+                offset, last = have, False
             if last:
                 return
+            if not data and offset < file.size:
+                raise ValueError(
+                    f"'{file.path}' has changed since it was packed; submit again when nothing writes to it"
+                )

@@ -6,116 +6,154 @@ import random
 import socket
 import time
 import urllib.parse
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
 
 from . import errors
 
 RETRIED_STATUSES = {429, 502, 503, 504}
 REPEATABLE = {"GET", "HEAD", "PUT", "DELETE"}
+STREAM_SILENCE = 40.0  # seconds; the server sends a comment every 15
+
+
+class ServerEvent(NamedTuple):
+    """One server-sent event; `id` is the stream's latest so far, None before the first."""
+
+    id: Optional[str]
+    kind: str
+    data: str
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
+    def __init__(self, path: str, timeout: float) -> None:
         super().__init__("localhost", timeout=timeout)
         self._path = path
 
-    def connect(self):
+    def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
 
 
 class Transport:
-    """One server. Not thread-safe; `timeout` in seconds counts silence, `retries` are further tries after the first."""
+    """One server, by one connection that is kept. Not thread-safe.
 
-    def __init__(self, url, token=None, timeout=60.0, retries=5):
+    `timeout` in seconds counts silence, `retries` are further tries after the first. Raises ValueError for a `url` that is
+    neither http://HOST:PORT, https://HOST:PORT nor unix:/PATH.
+    """
+
+    def __init__(self, url: str, token: Optional[str] = None, timeout: float = 60.0, retries: int = 5) -> None:
         self.url, self.token, self.timeout, self.retries = url, token, timeout, retries
-        self._connection = None
+        self._connection: Optional[http.client.HTTPConnection] = None
+        self._connect(timeout)  # connects nothing yet, but checks the address
 
-    def _connect(self, timeout):
-        if self.url.startswith("unix:"):
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        if self.url.startswith("unix:/"):
             return _UnixConnection(self.url[len("unix:") :], timeout)
         parts = urllib.parse.urlsplit(self.url)
-        kinds = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
-        if parts.scheme not in kinds or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"server '{self.url}' is not http://HOST:PORT, https://HOST:PORT or unix:/PATH")
-        return kinds[parts.scheme](parts.hostname, parts.port, timeout=timeout)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        return kind(parts.hostname, parts.port, timeout=timeout)
 
-    def _headers(self, extra):
+    def _headers(self, extra: Optional[Mapping[str, str]]) -> Dict[str, str]:
         headers = dict(extra or {})
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         return headers
 
-    def close(self):
+    def close(self) -> None:
+        """Closes the connection; the next request opens another."""
         if self._connection:
             self._connection.close()
         self._connection = None
 
-    def _try(self, method, path, body, headers):
-        """One try; (status, headers, bytes)."""
-        if self._connection is None:
-            self._connection = self._connect(self.timeout)
-        try:
-            self._connection.request(method, path, body, headers)
-            reply = self._connection.getresponse()
-            return reply.status, reply.headers, reply.read()
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise
-
-    def request(self, method, path, body=None, headers=None):
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Optional[bytes] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        repeatable: Optional[bool] = None,
+    ) -> bytes:
         """The reply's bytes. Raises errors.ApiError for other statuses than 2xx, errors.ServerNotReached when nobody answers.
 
-        Connection failures and the statuses 429, 502, 503, 504 are tried again with growing pauses when the request may be repeated: by
-        its method, or because it carries an Idempotency-Key.
+        Connection failures and the statuses 429, 502, 503, 504 are tried again with growing pauses when the request may be repeated,
+        which its method says unless `repeatable` does.
         """
-        headers = self._headers(headers)
-        tries = 1 + (self.retries if method in REPEATABLE or "Idempotency-Key" in headers else 0)
-        for left in range(tries - 1, -1, -1):
-            pause = min(5.0, 0.1 * 2 ** (tries - 1 - left)) * (0.5 + random.random())
+        sent = self._headers(headers)
+        if repeatable is None:
+            repeatable = method in REPEATABLE
+        tries = 1 + (self.retries if repeatable else 0)
+        for number in range(1, tries + 1):
+            pause = min(5.0, 0.1 * 2.0 ** (number - 1)) * (0.5 + random.random())
+            connection = self._connection = self._connection or self._connect(self.timeout)
             try:
-                status, reply_headers, data = self._try(method, path, body, headers)
+                connection.request(method, path, body, sent)
+                reply = connection.getresponse()
+                data = reply.read()
             except (OSError, http.client.HTTPException) as error:
-                if left == 0:
+                self.close()
+                if number == tries:
                     raise errors.ServerNotReached(f"the server at {self.url} cannot be reached: {error}") from error
                 time.sleep(pause)
                 continue
-            if 200 <= status < 300:
+            if 200 <= reply.status < 300:
                 return data
-            if status not in RETRIED_STATUSES or left == 0:
-                raise errors.from_reply(status, _decode(data))
-            time.sleep(max(pause, float(reply_headers.get("Retry-After") or 0)))
+            if reply.status not in RETRIED_STATUSES or number == tries:
+                raise errors.from_reply(reply.status, _decode(data))
+            time.sleep(max(pause, _seconds(reply.getheader("Retry-After"))))
         raise AssertionError("unreachable")
 
-    def json(self, method, path, body=None, headers=None):
+    def json(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Optional[Mapping[str, str]] = None,
+        repeatable: Optional[bool] = None,
+    ) -> Any:
         """As request, with JSON both ways; None for an empty reply."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", **(headers or {})}
-        return _decode(self.request(method, path, data, headers))
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        reply = self.request(method, path, data, {**kind, **(headers or {})}, repeatable)
+        value = _decode(reply)
+        if reply and value is None:
+            raise errors.ServerNotReached(f"what answers at {self.url} sends no JSON: it is not a job server")
+        return value
 
-    def events(self, path, headers=None):
-        """Yields (id, event, data) of a stream of server-sent events until it ends. A connection of its own; 40 s of silence break it."""
-        connection = self._connect(40.0)
+    def events(self, path: str, headers: Optional[Mapping[str, str]] = None) -> Iterator[ServerEvent]:
+        """A stream of server-sent events, until it ends. A connection of its own, which 40 s of silence break.
+
+        Raises OSError or http.client.HTTPException when it breaks, errors.ApiError when the server refuses.
+        """
+        connection = self._connect(STREAM_SILENCE)
         try:
             connection.request("GET", path, headers=self._headers(headers))
             reply = connection.getresponse()
             if reply.status != 200:
                 raise errors.from_reply(reply.status, _decode(reply.read()))
-            yield from _parse_events(reply)
+            yield from parse_events(reply)
         finally:
             connection.close()
 
 
-def _decode(data):
+def _decode(data: bytes) -> Any:
+    """The JSON value of `data`; None when it is none."""
     try:
         return json.loads(data) if data else None
     except ValueError:
         return None
 
 
-def _parse_events(lines):
-    """Server-sent events of an iterable of byte lines (HTML standard, section 9.2.6)."""
-    last_id, event, data = None, "message", []
+def _seconds(text: Optional[str]) -> float:
+    return float(text) if text and text.isdigit() else 0.0
+
+
+def parse_events(lines: Iterable[bytes]) -> Iterator[ServerEvent]:
+    """The server-sent events in byte lines (HTML standard, section 9.2.6)."""
+    last_id: Optional[str] = None
+    event = "message"
+    data: List[str] = []
     for raw in lines:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if line:
@@ -129,5 +167,5 @@ def _parse_events(lines):
                 data.append(value)
             continue
         if data:
-            yield last_id, event, "\n".join(data)
+            yield ServerEvent(last_id, event, "\n".join(data))
         event, data = "message", []
