@@ -1,5 +1,6 @@
-/* Sends the same request COUNT times over a number of keep-alive connections to a Unix socket, one thread each, and waits for each reply.
- * usage: load SOCKET CONNECTIONS COUNT METHOD PATH [BODY]; prints JSON: requests per second, replies that were not 2xx, latencies in ms. */
+/* Sends the same request COUNT times over a number of keep-alive connections to a Unix socket, one thread
+ * each, and waits for each reply. usage: load SOCKET CONNECTIONS COUNT METHOD PATH [BODY]; prints JSON:
+ * requests per second, replies that were not 2xx, latencies in ms. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,7 +45,8 @@ static int read_reply(int fd)
                 end = strstr(buffer, "\r\n\r\n");
         }
         const char *length = strcasestr(buffer, "\r\nContent-Length:");
-        size_t whole = (size_t)(end + 4 - buffer) + (length && length < end ? strtoul(length + 17, NULL, 10) : 0);
+        size_t whole =
+                (size_t)(end + 4 - buffer) + (length && length < end ? strtoul(length + 17, NULL, 10) : 0);
         int status = (int)strtol(buffer + 9, NULL, 10);
 
         while (have < whole) {
@@ -105,7 +107,8 @@ int main(int argc, char **argv)
         load.address.sun_family = AF_UNIX;
         snprintf(load.address.sun_path, sizeof load.address.sun_path, "%s", argv[1]);
         load.request_len = (size_t)asprintf(&load.request,
-                                            "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                                            "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                                            "application/json\r\nContent-Length: %zu\r\n\r\n%s",
                                             argv[4], argv[5], strlen(body), body);
         start = now_ms();
         for (long i = 0; i < connections; i++)
@@ -115,7 +118,8 @@ int main(int argc, char **argv)
         double seconds = (now_ms() - start) / 1e3;
 
         qsort(load.latency_ms, (size_t)load.count, sizeof *load.latency_ms, by_value);
-        printf("{\"rate\": %.1f, \"seconds\": %.3f, \"bad\": %ld, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f}\n",
+        printf("{\"rate\": %.1f, \"seconds\": %.3f, \"bad\": %ld, \"p50_ms\": %.3f, \"p99_ms\": %.3f, "
+               "\"max_ms\": %.3f}\n",
                (double)load.count / seconds, seconds, (long)load.bad, load.latency_ms[load.count / 2],
                load.latency_ms[load.count * 99 / 100], load.latency_ms[load.count - 1]);
         return 0;

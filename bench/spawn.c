@@ -18,7 +18,8 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-        long count = argc > 3 ? strtol(argv[1], NULL, 10) : 0, in_flight = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
+        long count = argc > 3 ? strtol(argv[1], NULL, 10) : 0,
+             in_flight = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
         long started = 0, ended = 0;
         double start = now();
 

@@ -17,8 +17,8 @@ enum {
 };
 
 typedef struct {
-        int32_t keeper, member; /* pids */
-        int32_t slot;           /* number of its cgroup slot; -1: none */
+        int32_t keeper, member;                /* pids */
+        int32_t slot;                          /* number of its cgroup slot; -1: none */
         int32_t ready_ports[TASK_READY_PORTS]; /* 0: none */
         int64_t time_ms;
         char boot_id[40];

@@ -1,5 +1,6 @@
-/* Names that no file of ours may call: each has a safer twin (GString, g_strlcpy, the parser in base/number.h).
- * Included on the command line of every compilation; what a system header needs of them is included first. */
+/* Names that no file of ours may call: each has a safer twin (GString, g_strlcpy, the parser in
+ * base/number.h). Included on the command line of every compilation; what a system header needs of them is
+ * included first. */
 #pragma once
 
 #include <stdio.h>

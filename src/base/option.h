@@ -1,12 +1,13 @@
-/* Options of a program or verb: one table is the parser, the configuration file's keys, `--help` and the man page.
+/* Options of a program or verb: one table is the parser, the configuration file's keys, `--help` and the man
+ * page.
  *
  *     static const Option options[] = {
- *             { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "number of trainer processes", 0, 10000 },
- *             { 0 },
+ *             { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "number of trainer
+ * processes", 0, 10000 }, { 0 },
  *     };
  *
- * Forms taken: --name VALUE, --name=VALUE, --name:VALUE, -x VALUE, -xVALUE, -x=VALUE; a bool may stand alone (--use-gpu) or carry a
- * value (--use-gpu=true, never as a separate word); `--` ends the options. */
+ * Forms taken: --name VALUE, --name=VALUE, --name:VALUE, -x VALUE, -xVALUE, -x=VALUE; a bool may stand alone
+ * (--use-gpu) or carry a value (--use-gpu=true, never as a separate word); `--` ends the options. */
 #pragma once
 
 #include <glib.h>
@@ -22,8 +23,8 @@ typedef enum {
 } OptionType;
 
 typedef struct {
-        const char *name;     /* long name without dashes; NULL ends the table */
-        char letter;          /* short name or 0 */
+        const char *name; /* long name without dashes; NULL ends the table */
+        char letter;      /* short name or 0 */
         OptionType type;
         size_t offset;        /* of the field in the target struct */
         const char *arg;      /* placeholder in help, "N"; NULL for a bool */
@@ -36,13 +37,14 @@ typedef struct {
 /* Sets the fallbacks of all rows. `target` is zeroed memory or was filled by an earlier call. */
 void options_set_defaults(const Option *options, void *target);
 
-/* Takes argv[0..argc) (without program and verb). Positional words go to *ret_rest (NULL-terminated, the caller's
- * g_strfreev). When `stop_at_word` is set the first positional word ends the options (`paddle submit -n 2 python -u x.py`).
- * ERR_USAGE names the option and, for an unknown one, the nearest known name. */
-bool options_parse(const Option *options, void *target, int argc, char *const *argv, bool stop_at_word, char ***ret_rest,
-                   GError **error);
+/* Takes argv[0..argc) (without program and verb). Positional words go to *ret_rest (NULL-terminated, the
+ * caller's g_strfreev). When `stop_at_word` is set the first positional word ends the options (`paddle submit
+ * -n 2 python -u x.py`). ERR_USAGE names the option and, for an unknown one, the nearest known name. */
+bool options_parse(const Option *options, void *target, int argc, char *const *argv, bool stop_at_word,
+                   char ***ret_rest, GError **error);
 
-/* Sets one option from its long name and a text, as a configuration file does; ERR_INVALID for an unknown name. */
+/* Sets one option from its long name and a text, as a configuration file does; ERR_INVALID for an unknown
+ * name. */
 bool options_set(const Option *options, void *target, const char *name, const char *value, GError **error);
 
 /* Frees strings and lists of the target and zeroes them. */

@@ -1,11 +1,13 @@
-/* Packages: a directory of a user's program, named by its content. A manifest lists files, links and directories in byte order of their
- * paths; the package's hash is BLAKE2b-256 (hex) of the manifest's canonical text, a file's of its bytes. The client sends the
- * manifest, the server answers which contents it lacks, the client sends only those (resumable, chunked), and the server makes the
- * read-only tree `packages/<hash>/` once.
+/* Packages: a directory of a user's program, named by its content. A manifest lists files, links and
+ * directories in byte order of their paths; the package's hash is BLAKE2b-256 (hex) of the manifest's
+ * canonical text, a file's of its bytes. The client sends the manifest, the server answers which contents it
+ * lacks, the client sends only those (resumable, chunked), and the server makes the read-only tree
+ * `packages/<hash>/` once.
  *
- * Canonical text: a first line "paddle-package 1", then one line an entry: `f <mode 644|755> <size> <hash> <path>`,
- * `l <target length> <target> <path>` (the length of the target as it stands there), `d <path>` (only empty directories), each ended by a
- * newline; newlines and backslashes in names are escaped as \n and \\. Nothing stands below a file or a link. */
+ * Canonical text: a first line "paddle-package 1", then one line an entry: `f <mode 644|755> <size> <hash>
+ * <path>`, `l <target length> <target> <path>` (the length of the target as it stands there), `d <path>`
+ * (only empty directories), each ended by a newline; newlines and backslashes in names are escaped as \n and
+ * \\. Nothing stands below a file or a link. */
 #pragma once
 
 #include <glib.h>
@@ -19,7 +21,7 @@ enum {
         MANIFEST_TEXT_MAX = 64 * 1024 * 1024,
 };
 #define PACKAGE_BYTES_MAX (G_GUINT64_CONSTANT(16) << 30) /* unpacked */
-#define HASH_LEN 64 /* hex of 32 bytes */
+#define HASH_LEN 64                                      /* hex of 32 bytes */
 
 typedef enum { ENTRY_FILE, ENTRY_LINK, ENTRY_DIR } EntryKind;
 typedef struct {
@@ -27,8 +29,9 @@ typedef struct {
         bool executable;
         guint64 size;
         char hash[HASH_LEN + 1]; /* of a file's content */
-        char *path;              /* relative, no "." or "..", no leading or trailing slash, valid UTF-8, no control bytes */
-        char *target;            /* of a link: relative, ".." only at its front, stays inside the package */
+        char *path;   /* relative, no "." or "..", no leading or trailing slash, valid UTF-8, no control bytes
+                       */
+        char *target; /* of a link: relative, ".." only at its front, stays inside the package */
 } Entry;
 
 typedef struct {
@@ -39,17 +42,19 @@ typedef struct {
 void manifest_free(Manifest *manifest);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
 
-/* Client: walks `dir` by its ignore rules, hashes (with several threads when there is much). Refuses devices, sockets, links that leave the
- * directory, names that are not UTF-8, more than the limits, files that change meanwhile. `progress` may be NULL; it is called on the
- * calling thread with what has been hashed so far. */
+/* Client: walks `dir` by its ignore rules, hashes (with several threads when there is much). Refuses devices,
+ * sockets, links that leave the directory, names that are not UTF-8, more than the limits, files that change
+ * meanwhile. `progress` may be NULL; it is called on the calling thread with what has been hashed so far. */
 typedef void (*PackProgress)(guint64 files, guint64 bytes, void *arg);
 Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error);
 
-char *manifest_format(const Manifest *manifest);                                /* the canonical text */
-Manifest *manifest_parse(const char *text, gsize len, GError **error);          /* checks every rule; for outside bytes */
+char *manifest_format(const Manifest *manifest); /* the canonical text */
+Manifest *manifest_parse(const char *text, gsize len,
+                         GError **error); /* checks every rule; for outside bytes */
 
-/* Server: a store of packages under `dir` (made if missing): blobs/<xx>/<hash>, <hash>/ (trees), manifests/<hash>, upload/<hash>... Any
- * thread. What has its final name is whole and on disk; a crash leaves only things in upload/, which the next open drops after a day. */
+/* Server: a store of packages under `dir` (made if missing): blobs/<xx>/<hash>, <hash>/ (trees),
+ * manifests/<hash>, upload/<hash>... Any thread. What has its final name is whole and on disk; a crash leaves
+ * only things in upload/, which the next open drops after a day. */
 typedef struct PackageStore PackageStore;
 PackageStore *package_store_open(const char *dir, GError **error);
 void package_store_close(PackageStore *store);
@@ -58,27 +63,35 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PackageStore, package_store_close)
 void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max);
 
 bool package_store_has(PackageStore *store, const char *hash);
-/* Takes a manifest: remembers it, and lists what is missing (char * hashes, in order, each once). Empty: the tree can be made. */
-bool package_store_offer(PackageStore *store, const Manifest *manifest, GPtrArray **ret_missing, GError **error);
+/* Takes a manifest: remembers it, and lists what is missing (char * hashes, in order, each once). Empty: the
+ * tree can be made. */
+bool package_store_offer(PackageStore *store, const Manifest *manifest, GPtrArray **ret_missing,
+                         GError **error);
 /* How many bytes of a content have arrived, so that an upload goes on after a break. */
 guint64 package_store_blob_size(PackageStore *store, const char *hash);
-/* Appends bytes at `offset` (which must be what has arrived, else ERR_CONFLICT); `last` checks the hash (ERR_INVALID drops it) and keeps it. */
-bool package_store_blob_write(PackageStore *store, const char *hash, guint64 offset, const char *file, bool last, GError **error);
-/* Takes many small contents in one file: a sequence of <64 hex hash> <decimal size> newline, then that many bytes; each is checked and kept. */
+/* Appends bytes at `offset` (which must be what has arrived, else ERR_CONFLICT); `last` checks the hash
+ * (ERR_INVALID drops it) and keeps it. */
+bool package_store_blob_write(PackageStore *store, const char *hash, guint64 offset, const char *file,
+                              bool last, GError **error);
+/* Takes many small contents in one file: a sequence of <64 hex hash> <decimal size> newline, then that many
+ * bytes; each is checked and kept. */
 bool package_store_blobs_write(PackageStore *store, const char *file, GError **error);
-/* Makes the tree of a remembered manifest when all contents are there: once, read-only, atomically. ERR_CONFLICT when some are missing
- * (offer again), ERR_NOT_FOUND when nothing is known of it. */
+/* Makes the tree of a remembered manifest when all contents are there: once, read-only, atomically.
+ * ERR_CONFLICT when some are missing (offer again), ERR_NOT_FOUND when nothing is known of it. */
 bool package_store_commit(PackageStore *store, const char *hash, GError **error);
-/* Unpacks an archive (tar, tar.gz, tar.xz, zip; libarchive) into a package and commits it: refuses absolute paths, "..", links that leave the
- * root, devices, hard links outside, more than the limits in files, bytes or ratio (bombs). `ret_hash` gets HASH_LEN + 1 bytes. */
+/* Unpacks an archive (tar, tar.gz, tar.xz, zip; libarchive) into a package and commits it: refuses absolute
+ * paths, "..", links that leave the root, devices, hard links outside, more than the limits in files, bytes
+ * or ratio (bombs). `ret_hash` gets HASH_LEN + 1 bytes. */
 bool package_store_unpack(PackageStore *store, const char *archive, char *ret_hash, GError **error);
 char *package_store_path(PackageStore *store, const char *hash); /* of the tree; the caller's */
-/* The text of requirements.txt or else requirments.txt in the root; NULL when neither is there. The caller's. */
+/* The text of requirements.txt or else requirments.txt in the root; NULL when neither is there. The caller's.
+ */
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
 /* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 
-/* A writable copy of a tree in `dest` (which must not exist): reflinks where the file system can, else copies. */
+/* A writable copy of a tree in `dest` (which must not exist): reflinks where the file system can, else
+ * copies. */
 bool package_copy(const char *tree, const char *dest, GError **error);
 
 /* BLAKE2b-256 of bytes or of a file, in hex. */

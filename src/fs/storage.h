@@ -1,6 +1,7 @@
-/* The storage root: /pfs/<dc>/home/<user>/... and /pfs/<dc>/public/... over `storage/<dc>/{home/<user>,public}` of the state directory.
- * Paths never leave their root: "..", NUL and links that point outside are refused. A user sees only their own home; public is
- * readable by all, writable by administrators. */
+/* The storage root: /pfs/<dc>/home/<user>/... and /pfs/<dc>/public/... over
+ * `storage/<dc>/{home/<user>,public}` of the state directory. Paths never leave their root: "..", NUL and
+ * links that point outside are refused. A user sees only their own home; public is readable by all, writable
+ * by administrators. */
 #pragma once
 
 #include <glib.h>
@@ -23,31 +24,37 @@ typedef struct {
         bool write;
 } StorageAccess;
 
-/* The real path of a /pfs path, checked for `access`. With `make_dirs` it is made as a directory, with all above it; otherwise it need not
- * exist. The message names the rule that was broken. To read a file use storage_open_file: between a path and its use a link may change. */
-char *storage_resolve(Storage *storage, const char *pfs_path, const StorageAccess *access, bool make_dirs, GError **error);
+/* The real path of a /pfs path, checked for `access`. With `make_dirs` it is made as a directory, with all
+ * above it; otherwise it need not exist. The message names the rule that was broken. To read a file use
+ * storage_open_file: between a path and its use a link may change. */
+char *storage_resolve(Storage *storage, const char *pfs_path, const StorageAccess *access, bool make_dirs,
+                      GError **error);
 
 /* A file (or directory) opened for reading, checked as above; -1 on failure. */
 int storage_open_file(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error);
 
 typedef struct {
-        char *path;   /* the /pfs path */
+        char *path; /* the /pfs path */
         bool is_dir;
         guint64 size;
         gint64 mtime; /* ms */
 } StorageEntry;
 void storage_entry_free(StorageEntry *entry);
-/* A file, or the children of a directory (all descendants when `recursive`), sorted by path (names by bytes, a directory right before what
- * is in it); at most `limit`. Links are followed inside the home and not gone down; what is neither file nor directory is left out. */
-GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive, int limit, GError **error);
+/* A file, or the children of a directory (all descendants when `recursive`), sorted by path (names by bytes,
+ * a directory right before what is in it); at most `limit`. Links are followed inside the home and not gone
+ * down; what is neither file nor directory is left out. */
+GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
+                        int limit, GError **error);
 bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error);
-bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive, GError **error);
-/* {"size","chunk_size","chunks":[hash,...]} of a file, or of the unfinished upload of it: there "size" counts the bytes that have
- * arrived, and chunks that have not are null. No upload at all: size 0, no chunks. */
-json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload, GError **error);
-/* One chunk (a file of bytes whose hash is given) of an upload; then storage_finish makes it the file, atomically, after checking size and the hash of
- * every chunk. What exists stays in place until then. */
-bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 index, const char *hash,
-                       const char *file, GError **error);
-bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 size, const json_t *chunks,
+bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
                     GError **error);
+/* {"size","chunk_size","chunks":[hash,...]} of a file, or of the unfinished upload of it: there "size" counts
+ * the bytes that have arrived, and chunks that have not are null. No upload at all: size 0, no chunks. */
+json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload,
+                       GError **error);
+/* One chunk (a file of bytes whose hash is given) of an upload; then storage_finish makes it the file,
+ * atomically, after checking size and the hash of every chunk. What exists stays in place until then. */
+bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 index,
+                       const char *hash, const char *file, GError **error);
+bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 size,
+                    const json_t *chunks, GError **error);

@@ -1,6 +1,6 @@
-/* The client's side of moving files: upload and download of files and directory trees in checked chunks, and sending a package. What is
- * asked of the server goes through tables of functions, so there is no HTTP here. Everything may break off at any point: the same call
- * later goes on where it was. */
+/* The client's side of moving files: upload and download of files and directory trees in checked chunks, and
+ * sending a package. What is asked of the server goes through tables of functions, so there is no HTTP here.
+ * Everything may break off at any point: the same call later goes on where it was. */
 #pragma once
 
 #include <glib.h>
@@ -12,12 +12,15 @@
 
 /* One connection's calls, as doc/rest.md has them under /v1/files. `remote` is a /pfs path. */
 typedef struct {
-        /* {"size","chunks":[hash or null...]} of a file, or with `upload` of its unfinished upload. NULL with ERR_NOT_FOUND when there is none. */
+        /* {"size","chunks":[hash or null...]} of a file, or with `upload` of its unfinished upload. NULL with
+         * ERR_NOT_FOUND when there is none. */
         json_t *(*chunks)(void *arg, const char *remote, bool upload, GError **error);
-        bool (*put_chunk)(void *arg, const char *remote, guint64 index, const char *hash, const void *data, gsize len, GError **error);
+        bool (*put_chunk)(void *arg, const char *remote, guint64 index, const char *hash, const void *data,
+                          gsize len, GError **error);
         bool (*finish)(void *arg, const char *remote, guint64 size, const json_t *chunks, GError **error);
         bool (*make_dir)(void *arg, const char *remote, GError **error);
-        /* {"items":[{"path","dir","size"}...]}: a file is itself, a directory all that is below it. NULL with ERR_NOT_FOUND. */
+        /* {"items":[{"path","dir","size"}...]}: a file is itself, a directory all that is below it. NULL with
+         * ERR_NOT_FOUND. */
         json_t *(*list)(void *arg, const char *remote, GError **error);
         /* Exactly `len` bytes at `offset`. */
         bool (*read)(void *arg, const char *remote, guint64 offset, gsize len, void *data, GError **error);
@@ -31,33 +34,36 @@ typedef struct {
 } TransferProgress;
 typedef void (*TransferReport)(const TransferProgress *progress, void *arg);
 
-/* A file becomes the file `remote`, a directory's content the content of directory `remote`; with a slash at its end, `remote` is the
- * directory to put it into under its own name. Links to files are followed; links to directories, sockets and the like are refused. What is
- * equal at the other side is not sent. */
-bool upload_path(const char *local, const char *remote, const TransferOps *ops, void *arg, TransferReport report, void *report_arg,
-                 GError **error);
+/* A file becomes the file `remote`, a directory's content the content of directory `remote`; with a slash at
+ * its end, `remote` is the directory to put it into under its own name. Links to files are followed; links to
+ * directories, sockets and the like are refused. What is equal at the other side is not sent. */
+bool upload_path(const char *local, const char *remote, const TransferOps *ops, void *arg,
+                 TransferReport report, void *report_arg, GError **error);
 
-/* The other way. When `local` ends in a slash or (for a file) is a directory, the file or directory goes into it under its own name. A file
- * grows as `<name>.part` and replaces what is there only when it is whole; an equal file stays as it is. */
-bool download_path(const char *remote, const char *local, const TransferOps *ops, void *arg, TransferReport report, void *report_arg,
-                   GError **error);
+/* The other way. When `local` ends in a slash or (for a file) is a directory, the file or directory goes into
+ * it under its own name. A file grows as `<name>.part` and replaces what is there only when it is whole; an
+ * equal file stays as it is. */
+bool download_path(const char *remote, const char *local, const TransferOps *ops, void *arg,
+                   TransferReport report, void *report_arg, GError **error);
 
 /* As /v1/packages. */
 typedef struct {
         /* {"missing":[{"hash","have"}...],"ready":bool} */
         json_t *(*offer)(void *arg, const char *manifest, gsize len, GError **error);
-        bool (*blobs)(void *arg, const void *data, gsize len, GError **error); /* in the form of package_store_blobs_write */
+        bool (*blobs)(void *arg, const void *data, gsize len,
+                      GError **error); /* in the form of package_store_blobs_write */
         /* ERR_CONFLICT sets *ret_have to what the server has. */
-        bool (*piece)(void *arg, const char *hash, guint64 offset, const void *data, gsize len, bool last, guint64 *ret_have, GError **error);
+        bool (*piece)(void *arg, const char *hash, guint64 offset, const void *data, gsize len, bool last,
+                      guint64 *ret_have, GError **error);
         bool (*commit)(void *arg, const char *hash, GError **error);
 } PackageOps;
 
 enum {
-        SEND_SMALL = 256 * 1024,      /* contents below this travel together, */
-        SEND_BODY = 8 * 1024 * 1024,  /* in bodies of at most this; larger ones in pieces of this */
+        SEND_SMALL = 256 * 1024,     /* contents below this travel together, */
+        SEND_BODY = 8 * 1024 * 1024, /* in bodies of at most this; larger ones in pieces of this */
 };
 
-/* Makes the package of `manifest`, which is of `dir`, known to the server: sends what it lacks. ERR_CONFLICT when a file has changed since
- * the manifest was made. */
-bool package_send(const char *dir, const Manifest *manifest, const PackageOps *ops, void *arg, TransferReport report, void *report_arg,
-                  GError **error);
+/* Makes the package of `manifest`, which is of `dir`, known to the server: sends what it lacks. ERR_CONFLICT
+ * when a file has changed since the manifest was made. */
+bool package_send(const char *dir, const Manifest *manifest, const PackageOps *ops, void *arg,
+                  TransferReport report, void *report_arg, GError **error);

@@ -1,5 +1,6 @@
-/* A job: its specification and where it stands. A Job is an immutable, counted view: the engine makes a new one for each
- * change (job_draft), publishes it after the commit, and readers hold references. Times are ms since 1970, 0: not yet.
+/* A job: its specification and where it stands. A Job is an immutable, counted view: the engine makes a new
+ * one for each change (job_draft), publishes it after the commit, and readers hold references. Times are ms
+ * since 1970, 0: not yet.
  *
  *   queued ─▶ starting ─▶ running ─▶ succeeded | failed
  *     ▲           │           │
@@ -36,7 +37,7 @@ typedef enum {
 const char *job_state_name(JobState state);
 bool job_state_parse(const char *name, JobState *ret); /* false: no such word */
 bool job_state_is_final(JobState state);
-bool job_state_can(JobState from, JobState to);          /* the table */
+bool job_state_can(JobState from, JobState to); /* the table */
 
 typedef enum {
         MEMBER_WAITING,  /* of a later phase, or not yet intended */
@@ -53,14 +54,14 @@ const char *member_state_name(MemberState state);
 bool member_state_parse(const char *name, MemberState *ret);
 
 typedef struct {
-        guint8 state;      /* MemberState */
-        guint8 role;       /* index into spec->roles */
-        guint8 signal;     /* that ended it, or 0 */
-        bool oom;          /* killed by its memory limit (the cgroup's own counter) */
-        gint16 exit_code;  /* -1 until known or when ended by a signal */
-        guint16 port;      /* leased, or 0 */
-        int index;         /* inside the role */
-        int pid;           /* 0: not known */
+        guint8 state;     /* MemberState */
+        guint8 role;      /* index into spec->roles */
+        guint8 signal;    /* that ended it, or 0 */
+        bool oom;         /* killed by its memory limit (the cgroup's own counter) */
+        gint16 exit_code; /* -1 until known or when ended by a signal */
+        guint16 port;     /* leased, or 0 */
+        int index;        /* inside the role */
+        int pid;          /* 0: not known */
         gint64 started, finished;
         gint64 peak_memory; /* bytes */
         gint64 cpu_us;      /* user + system */
@@ -72,26 +73,28 @@ typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED } EnvState;
 
 typedef struct Job {
         gatomicrefcount refs;
-        gint64 seq;              /* the store's key; grows with submission */
-        gint64 revision;         /* of the event that made this view */
+        gint64 seq;      /* the store's key; grows with submission */
+        gint64 revision; /* of the event that made this view */
         char id[ID_LEN + 1];
-        guint8 state;            /* JobState */
-        guint8 env_state;        /* EnvState */
-        guint8 stop_to;          /* JobState that `stopping` ends in */
-        int attempt;             /* 0 before the first admission, then from 1 */
-        int failures;            /* attempts that failed (retries used) */
+        guint8 state;     /* JobState */
+        guint8 env_state; /* EnvState */
+        guint8 stop_to;   /* JobState that `stopping` ends in */
+        int attempt;      /* 0 before the first admission, then from 1 */
+        int failures;     /* attempts that failed (retries used) */
         char *name, *user;
-        char *idempotency_key;   /* or NULL */
-        char *reason;            /* a sentence: why it waits, failed or was stopped; or NULL */
+        char *idempotency_key; /* or NULL */
+        char *reason;          /* a sentence: why it waits, failed or was stopped; or NULL */
         Spec *spec;
-        gint64 submitted, env_ready, admitted, running, finished, not_before; /* admitted, running: of the last attempt */
+        gint64 submitted, env_ready, admitted, running, finished,
+                not_before;                        /* admitted, running: of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
-        int extra_port;          /* the framework's own lease (gloo), or 0 */
-        int n_members;           /* 0 before admission */
-        Member *members;         /* in role order, then index; n_members */
+        int extra_port;                            /* the framework's own lease (gloo), or 0 */
+        int n_members;                             /* 0 before admission */
+        Member *members;                           /* in role order, then index; n_members */
 } Job;
 
-Job *job_new(const char *user, const char *name, Spec *spec, gint64 now); /* takes a reference of spec; new id */
+Job *job_new(const char *user, const char *name, Spec *spec,
+             gint64 now); /* takes a reference of spec; new id */
 Job *job_ref(Job *job);
 void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
@@ -100,10 +103,12 @@ Job *job_draft(const Job *job); /* a deep copy (spec shared) with one reference 
 /* The only writer of job->state: moves a draft, sets the time that belongs to the state, or ERR_CONFLICT. */
 bool job_move(Job *draft, JobState to, gint64 now, GError **error);
 
-/* Everything but seq, id, user, name, state, spec as one JSON text for the store, and back into a job made from the columns. */
+/* Everything but seq, id, user, name, state, spec as one JSON text for the store, and back into a job made
+ * from the columns. */
 char *job_pack(const Job *job);
 bool job_unpack(Job *job, const char *text, GError **error);
 
-/* The representation of GET /v1/jobs/ID (doc/rest.md). `waiting` is the reason computed for a pending job, or NULL: job->reason. */
+/* The representation of GET /v1/jobs/ID (doc/rest.md). `waiting` is the reason computed for a pending job, or
+ * NULL: job->reason. */
 json_t *job_format(const Job *job, const char *waiting);
 json_t *member_format(const Job *job, const Member *member);

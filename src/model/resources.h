@@ -10,8 +10,9 @@ typedef struct {
         gint64 gpus;      /* devices */
 } Resources;
 
-/* Quantities in the Kubernetes grammar: "2", "500m", "1.5", "64Mi", "1Gi", "1G", "1e3". Exact: a value that is not a whole
- * number of units (milli-cores, bytes) is rounded up; overflow and negative values are ERR_INVALID naming `what`. */
+/* Quantities in the Kubernetes grammar: "2", "500m", "1.5", "64Mi", "1Gi", "1G", "1e3". Exact: a value that
+ * is not a whole number of units (milli-cores, bytes) is rounded up; overflow and negative values are
+ * ERR_INVALID naming `what`. */
 bool cpu_parse(const char *what, const char *text, gint64 *ret_milli, GError **error);
 bool memory_parse(const char *what, const char *text, gint64 *ret_bytes, GError **error);
 char *cpu_format(gint64 milli);    /* "2", "500m" */

@@ -1,5 +1,6 @@
-/* A job's specification: what a person asked for. Immutable once made, counted, shared by every view of the job.
- * Parsed from JSON (the body of POST /v1/jobs, shapes in doc/rest.md) or YAML (a job file), checked completely here. */
+/* A job's specification: what a person asked for. Immutable once made, counted, shared by every view of the
+ * job. Parsed from JSON (the body of POST /v1/jobs, shapes in doc/rest.md) or YAML (a job file), checked
+ * completely here. */
 #pragma once
 
 #include <glib.h>
@@ -14,38 +15,42 @@ enum {
         SPEC_ROLES_MAX = 16,
         SPEC_ENV_MAX = 1000,
         SPEC_ARGV_MAX = 4096,
-        SPEC_TEXT_MAX = 128 * 1024, /* bytes of one argument or variable (the kernel's own limit) */
+        SPEC_TEXT_MAX = 128 * 1024,  /* bytes of one argument or variable (the kernel's own limit) */
         SPEC_BODY_MAX = 1024 * 1024, /* bytes of a specification as JSON */
         SPEC_PATH_MAX = 4096,        /* bytes of a /pfs path */
 };
 
 typedef struct {
-        const char *name;  /* "pserver", "trainer", "worker" */
-        int replicas;      /* 0.. */
-        Resources each;    /* asked for by one member; cpu_milli -1: not declared */
-        char **command;    /* argv, or NULL: the job's */
-        char **env;        /* "K=V", added after the job's, or NULL */
+        const char *name; /* "pserver", "trainer", "worker" */
+        int replicas;     /* 0.. */
+        Resources each;   /* asked for by one member; cpu_milli -1: not declared */
+        char **command;   /* argv, or NULL: the job's */
+        char **env;       /* "K=V", added after the job's, or NULL */
 } Role;
 
 typedef struct Spec {
         gatomicrefcount refs;
-        char *name;        /* NULL: the engine makes one */
+        char *name; /* NULL: the engine makes one */
         const struct Framework *framework;
-        char **command;    /* argv; a command given as one string is { "sh", "-c", text } */
-        char **env;        /* "K=V" in the order given, or NULL */
-        char *image;       /* recorded; unused by the local runtime */
-        char *package;     /* content hash, or NULL: no package */
-        char *package_name;/* directory name under which the package stands on PYTHONPATH; NULL without package */
-        char *requirements;/* text of the requirements file of the package, filled by the API when it has one, else NULL */
-        char *input;       /* /pfs/... or NULL */
-        char *output;      /* /pfs/... or NULL */
+        char **command;       /* argv; a command given as one string is { "sh", "-c", text } */
+        char **env;           /* "K=V" in the order given, or NULL */
+        char *image;          /* recorded; unused by the local runtime */
+        char *package;        /* content hash, or NULL: no package */
+        char *package_name;   /* directory name under which the package stands on PYTHONPATH; NULL without
+                                 package */
+        char *requirements;   /* text of the requirements file of the package, filled by the API when it has
+                                 one, else NULL */
+        char *input;          /* /pfs/... or NULL */
+        char *output;         /* /pfs/... or NULL */
         gint64 time_limit_ms; /* 0: none */
         gint64 grace_ms;      /* TERM to KILL; default 30000 */
         gint64 backoff_ms;    /* before the first retry, doubled each time up to 5 min; default 1000 */
         int retries;          /* further attempts after a failure; default 0 */
-        bool restart_lost;    /* on_lost: "retry" (an attempt lost to a machine restart is repeated without costing a retry) or "fail" */
+        bool restart_lost;    /* on_lost: "retry" (an attempt lost to a machine restart is repeated without
+                                 costing a retry) or "fail" */
         bool use_gpu;
-        bool ready_declared;  /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on their port */
+        bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on
+                                their port */
         int n_roles;
         Role roles[];
 } Spec;
@@ -55,27 +60,29 @@ void spec_unref(Spec *spec); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Spec, spec_unref)
 
 /* Parses and checks. ERR_INVALID names field, value and rule. Unknown members are refused.
- * Framework when not given: pserver replicas > 0 -> paddle-ps; trainer replicas > 1 -> paddle-collective; else plain. */
+ * Framework when not given: pserver replicas > 0 -> paddle-ps; trainer replicas > 1 -> paddle-collective;
+ * else plain. */
 Spec *spec_parse(const json_t *object, GError **error);
 
 /* The canonical JSON: spec_parse(spec_format(s)) equals s; every default is written out. */
 json_t *spec_format(const Spec *spec);
 
-/* The seed's submission (cloud.md 1.4 in snake_case: job_name, package_path, entry_point, input, output, trainers,
- * pservers, base_image, use_gpu, trainer_gpu_num, env, plus package, job_id) as a specification object for spec_parse. */
+/* The seed's submission (cloud.md 1.4 in snake_case: job_name, package_path, entry_point, input, output,
+ * trainers, pservers, base_image, use_gpu, trainer_gpu_num, env, plus package, job_id) as a specification
+ * object for spec_parse. */
 json_t *spec_from_seed(const json_t *seed, GError **error);
 
 int spec_members(const Spec *spec);
 
-/* What all members ask for together on a machine of `total`: a member that declares no CPU asks for one core, but a job that
- * declares none anywhere never asks for more than the machine has. False on overflow. */
+/* What all members ask for together on a machine of `total`: a member that declares no CPU asks for one core,
+ * but a job that declares none anywhere never asks for more than the machine has. False on overflow. */
 bool spec_wants(const Spec *spec, const Resources *total, Resources *ret);
 
 /* What one member of role `r` is accounted with, by the same rule. */
 void spec_member_wants(const Spec *spec, int role, const Resources *total, Resources *ret);
 
-bool name_is_valid(const char *name);                       /* DNS label of at most SPEC_NAME_MAX */
+bool name_is_valid(const char *name);                                /* DNS label of at most SPEC_NAME_MAX */
 bool name_check(const char *what, const char *name, GError **error); /* ERR_INVALID with the rule */
-/* "/pfs/<dc>/home/<user>/..." stays; "/i", "i" become "/pfs/<dc>/home/<user>/i". Refuses "..", NUL, control bytes, empty
- * components are dropped. The caller's; NULL on failure. Ownership is the storage's business. */
+/* "/pfs/<dc>/home/<user>/..." stays; "/i", "i" become "/pfs/<dc>/home/<user>/i". Refuses "..", NUL, control
+ * bytes, empty components are dropped. The caller's; NULL on failure. Ownership is the storage's business. */
 char *pfs_path_normal(const char *path, const char *dc, const char *user, GError **error);

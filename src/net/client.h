@@ -1,6 +1,7 @@
-/* HTTP client, for the command line and for programs that call others. One interface over a table of transports: plain HTTP/1.1 over
- * Unix sockets and loopback TCP without any library; libcurl, loaded only when needed (dlopen), for TLS and remote hosts. Synchronous;
- * one request at a time per client; connections are kept alive. */
+/* HTTP client, for the command line and for programs that call others. One interface over a table of
+ * transports: plain HTTP/1.1 over Unix sockets and loopback TCP without any library; libcurl, loaded only
+ * when needed (dlopen), for TLS and remote hosts. Synchronous; one request at a time per client; connections
+ * are kept alive. */
 #pragma once
 
 #include <glib.h>
@@ -10,7 +11,8 @@
 
 typedef struct HttpClient HttpClient;
 
-/* `url`: "http://host:port", "https://...", "unix:/path/paddled.sock". ERR_INVALID for another form. Does not connect yet. */
+/* `url`: "http://host:port", "https://...", "unix:/path/paddled.sock". ERR_INVALID for another form. Does not
+ * connect yet. */
 HttpClient *http_client_new(const char *url, const char *token, GError **error);
 void http_client_free(HttpClient *client);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HttpClient, http_client_free)
@@ -18,7 +20,7 @@ const char *http_client_url(const HttpClient *client);
 
 typedef struct {
         int status;
-        char *type;     /* content type or NULL */
+        char *type; /* content type or NULL */
         GString *body;
         GHashTable *headers; /* lower-case name -> value */
 } HttpReply;
@@ -26,33 +28,38 @@ void http_reply_clear(HttpReply *reply);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HttpReply, http_reply_clear)
 
 typedef struct {
-        const char *method, *path;  /* path with query, already encoded */
-        const char *type;           /* of the body; NULL: application/json */
+        const char *method, *path; /* path with query, already encoded */
+        const char *type;          /* of the body; NULL: application/json */
         const void *body;
         gsize body_len;
-        int body_fd;                /* > 0: the body is body_len bytes of this file from body_offset */
+        int body_fd; /* > 0: the body is body_len bytes of this file from body_offset */
         guint64 body_offset;
         const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
-        gint64 timeout_ms;          /* of silence; 0: 60 s; -1: none (followers; the server's heartbeats keep it below 30 s) */
-        int retries;                /* after connection failures, 502, 503, 504, 429, with back-off and Retry-After; only for
-                                     * GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
-        gsize body_max;             /* of the reply in memory; 0: 64 MiB */
-        /* When set, the reply's body goes here piece by piece (2xx only) instead of into reply->body. False ends the transfer. */
+        gint64 timeout_ms; /* of silence; 0: 60 s; -1: none (followers; the server's heartbeats keep it below
+                              30 s) */
+        int retries; /* after connection failures, 502, 503, 504, 429, with back-off and Retry-After; only for
+                      * GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
+        gsize body_max; /* of the reply in memory; 0: 64 MiB */
+        /* When set, the reply's body goes here piece by piece (2xx only) instead of into reply->body. False
+         * ends the transfer. */
         bool (*receive)(const char *data, gsize len, void *arg, GError **error);
         void *arg;
 } HttpCall;
 
-/* True when a reply came, whatever its status. ERR_UNREACHABLE (nobody listens), ERR_TIMEOUT, ERR_UNAVAILABLE (broke off). */
+/* True when a reply came, whatever its status. ERR_UNREACHABLE (nobody listens), ERR_TIMEOUT, ERR_UNAVAILABLE
+ * (broke off). */
 bool http_call(HttpClient *client, const HttpCall *call, HttpReply *ret, GError **error);
 
-/* Any reply that is not 2xx as an error: reads the JSON error body (code, message, hint), else status line. Returns false. */
+/* Any reply that is not 2xx as an error: reads the JSON error body (code, message, hint), else status line.
+ * Returns false. */
 bool http_reply_error(const HttpReply *reply, GError **error);
 
 /* The usual call: JSON in (or NULL), JSON out (NULL for an empty reply); non-2xx is an error. */
-bool http_call_json(HttpClient *client, const char *method, const char *path, const json_t *body, json_t **ret, GError **error);
+bool http_call_json(HttpClient *client, const char *method, const char *path, const json_t *body,
+                    json_t **ret, GError **error);
 
-/* Server-sent events: GETs `path` and calls `event` for each until it returns false or the stream ends (true in both cases).
- * Does not reconnect by itself: the caller knows where to resume. */
+/* Server-sent events: GETs `path` and calls `event` for each until it returns false or the stream ends (true
+ * in both cases). Does not reconnect by itself: the caller knows where to resume. */
 typedef bool (*SseFunc)(const char *id, const char *event, const char *data, void *arg);
 bool http_client_events(HttpClient *client, const char *path, SseFunc event, void *arg, GError **error);
 

@@ -1,9 +1,10 @@
-/* HTTP server: a table of routes, requests that may be answered later, streams, server-sent events. On libmicrohttpd (the only file
- * that includes it is net/server.c; its rules are in doc/net.md). Listens on TCP and on a Unix socket with one set of routes.
+/* HTTP server: a table of routes, requests that may be answered later, streams, server-sent events. On
+ * libmicrohttpd (the only file that includes it is net/server.c; its rules are in doc/net.md). Listens on TCP
+ * and on a Unix socket with one set of routes.
  *
- * Handlers run on a small pool of workers and must not block on anything but a short read. A handler ends in exactly one of
- * http_reply*, http_fail, http_stream, http_events; or keeps the request (http_request_ref) and lets another thread call
- * one of these later: the connection is suspended meanwhile. */
+ * Handlers run on a small pool of workers and must not block on anything but a short read. A handler ends in
+ * exactly one of http_reply*, http_fail, http_stream, http_events; or keeps the request (http_request_ref)
+ * and lets another thread call one of these later: the connection is suspended meanwhile. */
 #pragma once
 
 #include <glib.h>
@@ -17,8 +18,8 @@ typedef struct HttpRequest HttpRequest;
 typedef void (*HttpHandler)(HttpRequest *request, void *arg);
 
 typedef enum {
-        HTTP_PUBLIC,   /* no credentials needed */
-        HTTP_USER,     /* any known caller */
+        HTTP_PUBLIC, /* no credentials needed */
+        HTTP_USER,   /* any known caller */
         HTTP_ADMIN,
 } HttpAccess;
 
@@ -28,52 +29,57 @@ typedef enum {
         HTTP_BODY_FILE,   /* streamed to a temporary file of at most body_max bytes; http_request_body_file */
 } HttpBody;
 
-/* One row: the dispatcher, the OpenAPI document and its tests are drawn from it. In `path`, {x} matches one segment; a last {x...} the rest, which may be
- * nothing. Text is preferred to {x}, {x} to {x...}. The tables outlive the server.
- * A trailing slash in the request matters not. Rows of one server: HEAD is answered where GET is. */
+/* One row: the dispatcher, the OpenAPI document and its tests are drawn from it. In `path`, {x} matches one
+ * segment; a last {x...} the rest, which may be nothing. Text is preferred to {x}, {x} to {x...}. The tables
+ * outlive the server. A trailing slash in the request matters not. Rows of one server: HEAD is answered where
+ * GET is. */
 typedef struct {
         const char *method, *path;
         HttpAccess access;
         HttpBody body;
-        guint64 body_max;       /* bytes */
+        guint64 body_max; /* bytes */
         HttpHandler handler;
-        const char *summary;    /* one sentence, for the API document */
-        const char *query;      /* "name:type:sentence;name:..." of query parameters; type string, integer, boolean, array */
+        const char *summary; /* one sentence, for the API document */
+        const char *query;   /* "name:type:sentence;name:..." of query parameters; type string, integer,
+                                boolean, array */
         const char *request_schema, *reply_schema; /* names of component schemas, or NULL */
-        int reply_status;       /* of success; 0: 200 */
-        const char *reply_type; /* content type of success; NULL: application/json */
+        int reply_status;                          /* of success; 0: 200 */
+        const char *reply_type;                    /* content type of success; NULL: application/json */
 } HttpRoute;
 
 typedef struct {
-        const char *user;  /* who calls */
+        const char *user; /* who calls */
         bool admin;
 } HttpCaller;
 
 typedef struct {
-        const char *listen;        /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
-        const char *socket_path;   /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
-        const char *temp_dir;      /* for HTTP_BODY_FILE */
+        const char *listen;      /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
+        const char *socket_path; /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
+        const char *temp_dir;    /* for HTTP_BODY_FILE */
         const char *const *raw_prefixes; /* reserved, NULL */
-        int workers;               /* 0: 2; never 1 */
-        int max_connections;       /* 0: 4096; above it 503 */
-        int max_streams;           /* streams and followers in all; 0: 1000 */
-        int max_streams_per_user;  /* 0: 100 */
-        gint64 body_bytes_max;     /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
-        gint64 header_deadline_ms; /* 0: 10 s */
-        gint64 body_min_rate;      /* bytes/s averaged after body_grace_ms; 0: 1024 */
-        gint64 body_grace_ms;      /* 0: 10 s */
-        gint64 heartbeat_ms;       /* of streams; 0: 15 s */
-        gint64 stream_max_age_ms;  /* a follower is ended after this and resumes; 0: 10 min */
+        int workers;                     /* 0: 2; never 1 */
+        int max_connections;             /* 0: 4096; above it 503 */
+        int max_streams;                 /* streams and followers in all; 0: 1000 */
+        int max_streams_per_user;        /* 0: 100 */
+        gint64 body_bytes_max;           /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
+        gint64 header_deadline_ms;       /* 0: 10 s */
+        gint64 body_min_rate;            /* bytes/s averaged after body_grace_ms; 0: 1024 */
+        gint64 body_grace_ms;            /* 0: 10 s */
+        gint64 heartbeat_ms;             /* of streams; 0: 15 s */
+        gint64 stream_max_age_ms;        /* a follower is ended after this and resumes; 0: 10 min */
         /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.
-         * Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is the peer's. Fills user
-         * (copied by the server: *ret_user is freed with g_free). False with ERR_UNAUTHENTICATED. Any worker thread; short. */
-        bool (*authenticate)(const char *authorization, uid_t uid, const char *address, char **ret_user, bool *ret_admin,
-                             void *arg, GError **error);
+         * Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is
+         * the peer's. Fills user (copied by the server: *ret_user is freed with g_free). False with
+         * ERR_UNAUTHENTICATED. Any worker thread; short. */
+        bool (*authenticate)(const char *authorization, uid_t uid, const char *address, char **ret_user,
+                             bool *ret_admin, void *arg, GError **error);
         void *arg;
 } HttpServerConfig;
 
-/* Binds and listens; `routes` are arrays ending with a NULL method, in a NULL-terminated list; `arg` goes to handlers. */
-HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg, GError **error);
+/* Binds and listens; `routes` are arrays ending with a NULL method, in a NULL-terminated list; `arg` goes to
+ * handlers. */
+HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg,
+                            GError **error);
 /* Quiesces: no new connections, waiting requests are answered 503, streams end; then stops. */
 void http_server_free(HttpServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HttpServer, http_server_free)
@@ -89,42 +95,53 @@ void http_server_metrics(HttpServer *server, HttpMetrics *ret);
 HttpRequest *http_request_ref(HttpRequest *request);
 void http_request_unref(HttpRequest *request);
 const HttpCaller *http_request_caller(const HttpRequest *request);
-const char *http_request_id(const HttpRequest *request);                       /* also sent as X-Request-Id */
-const char *http_request_path(const HttpRequest *request);                     /* decoded, without query */
-const char *http_request_param(const HttpRequest *request, const char *name);  /* of the path, decoded; never NULL for a name of the route */
+const char *http_request_id(const HttpRequest *request);   /* also sent as X-Request-Id */
+const char *http_request_path(const HttpRequest *request); /* decoded, without query */
+const char *
+http_request_param(const HttpRequest *request,
+                   const char *name); /* of the path, decoded; never NULL for a name of the route */
 const char *http_request_query(const HttpRequest *request, const char *name);  /* decoded, or NULL */
 const char *http_request_header(const HttpRequest *request, const char *name); /* or NULL */
-const char *http_request_body(const HttpRequest *request, gsize *ret_len);     /* HTTP_BODY_MEMORY; "" when empty */
-const char *http_request_body_file(const HttpRequest *request);                /* path; unlinked after the reply unless renamed away */
-json_t *http_request_json(const HttpRequest *request, GError **error);         /* the body as an object; the caller's */
+const char *http_request_body(const HttpRequest *request,
+                              gsize *ret_len); /* HTTP_BODY_MEMORY; "" when empty */
+const char *
+http_request_body_file(const HttpRequest *request); /* path; unlinked after the reply unless renamed away */
+json_t *http_request_json(const HttpRequest *request,
+                          GError **error); /* the body as an object; the caller's */
 const HttpRoute *http_request_route(const HttpRequest *request);
 /* Integer query parameter with default; false has replied with the error already. */
-bool http_request_query_int(HttpRequest *request, const char *name, gint64 min, gint64 max, gint64 fallback, gint64 *ret);
+bool http_request_query_int(HttpRequest *request, const char *name, gint64 min, gint64 max, gint64 fallback,
+                            gint64 *ret);
 
 /* Replies. Any thread, once. Bodies are copied unless said otherwise. */
 void http_reply(HttpRequest *request, int status, const char *type, const char *body, gsize len);
-void http_reply_take(HttpRequest *request, int status, const char *type, char *body, gsize len); /* g_free()s body */
+void http_reply_take(HttpRequest *request, int status, const char *type, char *body,
+                     gsize len); /* g_free()s body */
 void http_reply_json(HttpRequest *request, int status, const json_t *value);
-void http_reply_file(HttpRequest *request, const char *path, int fd, guint64 offset, guint64 len, const char *type); /* takes fd; sendfile; answers Range by itself (206, 416) */
+void http_reply_file(HttpRequest *request, const char *path, int fd, guint64 offset, guint64 len,
+                     const char *type); /* takes fd; sendfile; answers Range by itself (206, 416) */
 void http_reply_header(HttpRequest *request, const char *name, const char *value); /* call before the reply */
 void http_fail(HttpRequest *request, const GError *error); /* status and body by the error table */
 
-/* A stream produces its bytes as they come. `pull` runs on a worker: it appends what is there now to `out` and returns
- * STREAM_MORE (call again at once), STREAM_WAIT (suspended until http_stream_wake, or the heartbeat) or STREAM_END. A wake that
- * comes while pull runs is not lost. `close` runs once, after the last pull, on any thread. */
+/* A stream produces its bytes as they come. `pull` runs on a worker: it appends what is there now to `out`
+ * and returns STREAM_MORE (call again at once), STREAM_WAIT (suspended until http_stream_wake, or the
+ * heartbeat) or STREAM_END. A wake that comes while pull runs is not lost. `close` runs once, after the last
+ * pull, on any thread. */
 typedef enum { STREAM_MORE, STREAM_WAIT, STREAM_END } StreamState;
 typedef struct {
-        const char *type;                                  /* content type */
-        StreamState (*pull)(GString *out, void *arg);      /* at most some 64 KiB a call */
+        const char *type;                             /* content type */
+        StreamState (*pull)(GString *out, void *arg); /* at most some 64 KiB a call */
         void (*close)(void *arg);
-        const char *heartbeat;                             /* sent every 15 s of silence (": \n\n"), or NULL */
+        const char *heartbeat; /* sent every 15 s of silence (": \n\n"), or NULL */
         void *arg;
 } HttpStream;
 typedef struct HttpStreamHandle HttpStreamHandle;
-/* Starts the stream; the handle is valid until `close` has been called. NULL when refused (too many streams: 503 was sent; close was called).
- * Called outside of the handler, `close` may run before this returns. A client that closes even half of its connection counts as gone. */
+/* Starts the stream; the handle is valid until `close` has been called. NULL when refused (too many streams:
+ * 503 was sent; close was called). Called outside of the handler, `close` may run before this returns. A
+ * client that closes even half of its connection counts as gone. */
 HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream);
 void http_stream_wake(HttpStreamHandle *handle); /* any thread */
 
-/* Appends one server-sent event: "id: ...\nevent: ...\ndata: ...\n\n"; id and event may be NULL; newlines in data become several data lines. */
+/* Appends one server-sent event: "id: ...\nevent: ...\ndata: ...\n\n"; id and event may be NULL; newlines in
+ * data become several data lines. */
 void sse_append(GString *out, const char *id, const char *event, const char *data);
