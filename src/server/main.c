@@ -65,14 +65,6 @@ static bool make_temp_dir(const Server *server, GError **error)
         return file_remove_tree(path, error) && file_mkdirs(path, 0700, error);
 }
 
-/* What an earlier server was receiving. Only once the store is open: until then it may be one that runs. */
-static bool empty_temp(const Server *server, GError **error)
-{
-        g_autofree char *temp = state_path(server, "tmp");
-
-        return file_remove_tree(temp, error) && file_mkdirs(temp, 0700, error);
-}
-
 /* One more than at the last start, so that the agent knows the newer of two servers. */
 static bool next_epoch(const Server *server, gint64 *ret, GError **error)
 {
