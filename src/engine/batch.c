@@ -322,7 +322,8 @@ void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray
         ViewState state = { .revision = engine->revision,
                             .ready = engine->opened && !engine->dead,
                             .connected = engine->connected,
-                            .metrics = engine->metrics };
+                            .metrics = engine->metrics,
+                            .portless_seq = engine->ports_at ? engine->blocked_seq : 0 };
 
         state.metrics.total = state.metrics.free = engine->total;
         resources_subtract(&state.metrics.free, &engine->used);

@@ -38,5 +38,7 @@ char *engine_explain(Engine *engine, const Job *job)
         views_state(engine->views, &state);
         if (!state.connected)
                 return g_strdup("the runtime is not connected; the job starts when it is back");
+        if (state.portless_seq == job->seq)
+                return g_strdup("waits for ports: all that may be leased are taken");
         return explain_place(job, &state, views_ahead(engine->views, job->seq), now);
 }

@@ -172,7 +172,7 @@ static gint64 backoff_ms(const Job *job)
 
         for (int i = 1; i < job->failures && wait < LIFE_BACKOFF_MAX_MS; i++)
                 wait *= 2;
-        return MIN(wait, MAX(LIFE_BACKOFF_MAX_MS, 1));
+        return MIN(wait, LIFE_BACKOFF_MAX_MS);
 }
 
 /* The times of the attempt that ends go to the sums, so that they stand for all earlier attempts. */
@@ -317,10 +317,12 @@ static char *say_exit(const Job *job, const Member *member)
         g_autofree char *name = member_name(job, member);
         g_autofree char *see = see_log(job, name);
 
+        if (member->state == MEMBER_LOST)
+                return g_strdup_printf("%s was lost: %s", name,
+                                       member->error ? member->error
+                                                     : "the machine restarted, or its keeper was killed");
         if (member->error)
                 return g_strdup_printf("%s could not be started: %s", name, member->error);
-        if (member->state == MEMBER_LOST)
-                return g_strdup_printf("%s was lost: the machine restarted, or its keeper was killed", name);
         if (member->oom)
                 return say_oom(job, member, name);
         if (member->signal)
@@ -369,6 +371,12 @@ static void attempt_failed(Life *life, const Member *member)
              why);
 }
 
+/* Texts of programs go into JSON. */
+static char *clean_text(const char *text)
+{
+        return text && *text ? g_utf8_make_valid(text, -1) : NULL;
+}
+
 static void record_end(Life *life, Member *member, const MemberEnd *end)
 {
         /* The power button ends processes by signals: what the machine's restart did is not the job's
@@ -383,9 +391,9 @@ static void record_end(Life *life, Member *member, const MemberEnd *end)
         member->peak_memory = end->peak_memory;
         member->cpu_us = end->cpu_us;
         g_free(member->error);
-        member->error = end->kind == END_START_FAILED
-                                ? g_strdup(end->text ? end->text : "no reason was given")
-                                : NULL;
+        member->error = end->kind == END_EXITED ? NULL : clean_text(end->text);
+        if (end->kind == END_START_FAILED && !member->error)
+                member->error = g_strdup("no reason was given");
         note_exit(life, member);
 }
 
@@ -436,17 +444,20 @@ void life_submitted(Life *life, EnvState env)
 
 void life_environment(Life *life, EnvState env, const char *why)
 {
+        g_autofree char *text = NULL;
         Job *job = life->job;
 
         job->env_state = (guint8)env;
         if (env == ENV_READY)
                 job->env_ready = life->now;
         note(life, "job.environment", json_pack("{s:s}", "state", env == ENV_READY ? "ready" : "failed"));
-        if (env == ENV_FAILED && !job_state_is_final(job->state))
-                stop(life, JOB_FAILED,
-                     g_strdup_printf("its environment could not be made: %s; see `paddle logs %s --member "
-                                     "environment`",
-                                     why ? why : "no reason was given", job->name));
+        if (env != ENV_FAILED || job_state_is_final(job->state))
+                return;
+        text = clean_text(why);
+        stop(life, JOB_FAILED,
+             g_strdup_printf(
+                     "its environment could not be made: %s; see `paddle logs %s --member environment`",
+                     text ? text : "no reason was given", job->name));
 }
 
 void life_admitted(Life *life)

@@ -97,11 +97,14 @@ static bool should_run(const Member *member)
 static void lose_unseen(Engine *engine, Live *live)
 {
         for (int i = 0; i < live->job->n_members; i++) {
-                g_autofree char *task = task_format(live->job, &live->job->members[i]);
+                g_autofree char *task = NULL;
                 const MemberEnd end = { .kind = END_LOST, .exit_code = -1, .rebooted = engine->rebooted };
                 Life life;
 
-                if (!should_run(&live->job->members[i]) || g_hash_table_contains(engine->seen, task))
+                if (!should_run(&live->job->members[i]))
+                        continue;
+                task = task_format(live->job, &live->job->members[i]);
+                if (g_hash_table_contains(engine->seen, task))
                         continue;
                 life = batch_life(engine, live);
                 life_member_ended(&life, i, &end);

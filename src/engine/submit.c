@@ -183,7 +183,7 @@ static EnvState environment_of(Engine *engine, const Job *job)
         runtime_job_fill(job, &about);
         if (!engine->runtime->ops->is_prepared(engine->runtime, &about))
                 return ENV_BUILDING;
-        return job->spec->package || job->spec->requirements ? ENV_READY : ENV_NONE;
+        return job->spec->requirements ? ENV_READY : ENV_NONE;
 }
 
 bool apply_submit(Engine *engine, Input *input)

@@ -24,6 +24,7 @@ typedef struct {
         bool ready;     /* loaded, runtime connected and synced */
         bool connected; /* the runtime */
         EngineMetrics metrics;
+        gint64 portless_seq; /* of the first in line when all it lacks is ports; else 0 */
 } ViewState;
 
 /* Takes over the reference of each `now` that is not final, and gives the one of each `was` to `ret_dropped`,

@@ -240,8 +240,9 @@ static void test_ports_run_out(void)
                 "{'name':'trainer','replicas':1,'cpu':'1'}]}";
         g_autofree char *one = g_strdup_printf(spec, "a"), *two = g_strdup_printf(spec, "b");
         House *house = house_new();
-        g_autofree char *a = NULL, *b = NULL, *task = NULL;
+        g_autofree char *a = NULL, *b = NULL, *task = NULL, *why = NULL;
         g_autoptr(Job) ended = NULL;
+        g_autoptr(Job) waits = NULL;
         int leased;
 
         a = house_submit_ok(house, one);
@@ -249,7 +250,10 @@ static void test_ports_run_out(void)
         g_assert_cmpint(leased, >, 0);
         script_ports(house->script, leased);
         b = house_submit_ok(house, two);
-        assert_state(house, b, JOB_QUEUED);
+        waits = house_job(house, b);
+        g_assert_cmpint(waits->state, ==, JOB_QUEUED);
+        why = engine_explain(house->engine, waits);
+        g_assert_nonnull(strstr(why, "waits for ports"));
         g_assert_true(house_cancel(house, a, NULL));
         task = task_of(a, 1, "pserver", 0);
         script_say_kind(house->script, OBSERVED_LOST, task);
