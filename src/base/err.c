@@ -70,6 +70,20 @@ ErrCode err_from_errno(int err)
         }
 }
 
+/* Text from outside ends on terminals and in logs: control characters of it are shown as '?'. The newline
+ * before the hint stays. */
+static void clean(char *text)
+{
+        for (char *at = text; *at; at++) {
+                bool c1 = (guchar)at[0] == 0xc2 && (guchar)at[1] >= 0x80 && (guchar)at[1] < 0xa0;
+
+                if ((g_ascii_iscntrl(*at) && *at != '\n') || c1)
+                        *at = '?';
+                if (c1)
+                        at[1] = '?';
+        }
+}
+
 bool(err_set)(GError **error, ErrCode code, const char *format, ...)
 {
         va_list args;
@@ -79,6 +93,7 @@ bool(err_set)(GError **error, ErrCode code, const char *format, ...)
         va_start(args, format);
         *error = g_error_new_valist(ERR_DOMAIN, code, format, args);
         va_end(args);
+        clean((*error)->message);
         return false;
 }
 

@@ -48,8 +48,9 @@ ErrCode err_from_word(const char *word);
 /* The code for an errno: ENOSPC -> ERR_NO_SPACE, ENOENT -> ERR_NOT_FOUND, ... else ERR_FAILED. */
 ErrCode err_from_errno(int err);
 
-/* Sets *error (NULL is ignored) and returns false, so that failing is one line. A message may end in a hint:
- * what to do next, after a newline ("job 'a' is taken\nCancel it, or choose another --job-name."). */
+/* Sets *error (NULL is ignored) and returns false, so that failing is one line. Control characters of what it
+ * quotes become '?'. A message may end in a hint: what to do next, after a newline ("job 'a' is taken\nCancel
+ * it, or choose another --job-name."). */
 bool err_set(GError **error, ErrCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* As err_set, with the code and text of `err` (an errno) appended: "cannot open '/x': Permission denied". */
@@ -66,7 +67,20 @@ const char *err_hint(const GError *error);
 /* The message without its hint; the caller's. */
 char *err_text(const GError *error);
 
-/* They always return false; said so that the compiler knows it, too, and does not warn of results that stay unset. */
-#define err_set(...) ({ (void)err_set(__VA_ARGS__); false; })
-#define err_set_errno(...) ({ (void)err_set_errno(__VA_ARGS__); false; })
-#define err_prefix(...) ({ (void)err_prefix(__VA_ARGS__); false; })
+/* They always return false; said so that the compiler knows it, too, and does not warn of results that stay
+ * unset. */
+#define err_set(...)                                                                                         \
+        ({                                                                                                   \
+                (void)err_set(__VA_ARGS__);                                                                  \
+                false;                                                                                       \
+        })
+#define err_set_errno(...)                                                                                   \
+        ({                                                                                                   \
+                (void)err_set_errno(__VA_ARGS__);                                                            \
+                false;                                                                                       \
+        })
+#define err_prefix(...)                                                                                      \
+        ({                                                                                                   \
+                (void)err_prefix(__VA_ARGS__);                                                               \
+                false;                                                                                       \
+        })

@@ -45,6 +45,15 @@ static void test_table(void)
         }
 }
 
+/* What came from outside does not reach a terminal as it is; the hint's newline does. */
+static void test_control_characters(void)
+{
+        g_autoptr(GError) error = NULL;
+
+        err_set(&error, ERR_INVALID, "name: '%s'\nhint", "a\x1b[2J\t\x7f\xc2\x9b\xc3\xa9");
+        g_assert_cmpstr(error->message, ==, "name: 'a?[2J\?\?\?\?\xc3\xa9'\nhint");
+}
+
 static void test_foreign(void)
 {
         g_autoptr(GError) error = g_error_new(G_FILE_ERROR, G_FILE_ERROR_NOENT, "elsewhere");
@@ -95,6 +104,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/err/table", test_table);
+        g_test_add_func("/err/control-characters", test_control_characters);
         g_test_add_func("/err/foreign", test_foreign);
         g_test_add_func("/err/errno", test_errno);
         g_test_add_func("/err/text-and-hint", test_text_and_hint);
