@@ -12,6 +12,8 @@
 #include "model/framework.h"
 #include "model/spec.h"
 
+enum { RETRIES_MAX = 1000 };
+
 #define FIELD(name) offsetof(Submission, name)
 
 #define SEED_OPTIONS                                                                                         \
@@ -144,12 +146,12 @@
                   0,                                                                                          \
                   0,                                                                                          \
                   NULL },                                                                                     \
-                { "retries", 0,    OPTION_INT, FIELD(retries), "N", NULL, "further attempts after a failure", \
-                  0,         1000, NULL },                                                                    \
+                { "retries", 0, OPTION_STRING, FIELD(retries), "N", NULL, "further attempts after a failure", \
+                  0,         0, NULL },                                                                       \
                 { "time-limit",                                                                               \
                   0,                                                                                          \
-                  OPTION_DURATION,                                                                            \
-                  FIELD(time_limit_ms),                                                                       \
+                  OPTION_STRING,                                                                              \
+                  FIELD(time_limit),                                                                          \
                   "TIME",                                                                                     \
                   NULL,                                                                                       \
                   "stop the job after this time: 90s, 15m, 2h",                                               \
@@ -158,8 +160,8 @@
                   NULL },                                                                                     \
                 { "grace",                                                                                    \
                   0,                                                                                          \
-                  OPTION_DURATION,                                                                            \
-                  FIELD(grace_ms),                                                                            \
+                  OPTION_STRING,                                                                              \
+                  FIELD(grace),                                                                               \
                   "TIME",                                                                                     \
                   NULL,                                                                                       \
                   "time between TERM and KILL when the job is stopped (30s)",                                 \
@@ -301,6 +303,11 @@ static bool check_env(const Submission *s, GError **error)
         return true;
 }
 
+static bool retries_parse(const char *what, const char *text, gint64 *ret, GError **error)
+{
+        return number_parse(what, text, 0, RETRIES_MAX, ret, error);
+}
+
 static bool check_quantities(const Submission *s, GError **error)
 {
         const struct {
@@ -311,6 +318,9 @@ static bool check_quantities(const Submission *s, GError **error)
                 { "--memory", s->memory, memory_parse },
                 { "--ps-cpu", s->ps_cpu, cpu_parse },
                 { "--ps-memory", s->ps_memory, memory_parse },
+                { "--time-limit", s->time_limit, duration_parse },
+                { "--grace", s->grace, duration_parse },
+                { "--retries", s->retries, retries_parse },
         };
         gint64 value;
 
@@ -437,10 +447,11 @@ static void put_int(json_t *object, const char *name, gint64 value)
                 json_object_set_new(object, name, json_integer(value));
 }
 
-static void put_duration(json_t *object, const char *name, gint64 ms)
+/* A flag that was checked already, and whose 0 says something, too. */
+static void put_number(json_t *object, const char *name, const char *text)
 {
-        if (ms > 0)
-                json_object_set_new(object, name, json_sprintf("%" G_GINT64_FORMAT "ms", ms));
+        if (text)
+                json_object_set_new(object, name, json_integer(g_ascii_strtoll(text, NULL, 10)));
 }
 
 /* What the framework calls the processes that --trainers counts. */
@@ -548,9 +559,9 @@ static void put_flags(json_t *spec, const Submission *s)
         put_text(spec, "input", s->input);
         put_text(spec, "output", s->output);
         put_text(spec, "on_lost", s->on_lost);
-        put_int(spec, "retries", s->retries);
-        put_duration(spec, "time_limit", s->time_limit_ms);
-        put_duration(spec, "grace", s->grace_ms);
+        put_number(spec, "retries", s->retries);
+        put_text(spec, "time_limit", s->time_limit);
+        put_text(spec, "grace", s->grace);
         put_env(spec, s->env);
         if (s->use_gpu || s->gpus)
                 json_object_set_new(spec, "use_gpu", json_true());
@@ -606,10 +617,13 @@ json_t *submission_read_file(const char *path, GError **error)
         bool is_stdin = strcmp(path, "-") == 0;
         g_autofree char *text = NULL;
         json_t *value;
+        g_autoptr(GError) cause = NULL;
         gsize len = 0;
 
-        if (!file_read(is_stdin ? "/dev/stdin" : path, SPEC_BODY_MAX, &text, &len, error))
+        if (!file_read(is_stdin ? "/dev/stdin" : path, SPEC_BODY_MAX, &text, &len, &cause)) {
+                err_set(error, ERR_USAGE, "--file: %s", cause->message);
                 return NULL;
+        }
         value = yaml_parse(text, len, is_stdin ? "standard input" : path, error);
         if (value && !json_is_object(value)) {
                 err_set(error, ERR_USAGE, "'%s' is not a list of 'field: value' lines", path);

@@ -14,7 +14,7 @@ typedef struct {
         gint64 trainer_gpu_num, gpus;
         GPtrArray *env; /* "K=V" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost;
-        gint64 retries, time_limit_ms, grace_ms;
+        char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
         bool follow, no_package, allow_large;
         char *file, *idempotency_key, *format;
 } Submission;

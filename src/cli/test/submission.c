@@ -76,8 +76,8 @@ static const struct {
           SEED "--pservers 1 --cpu 2 --memory 1Gi --ps-cpu 500m --ps-memory 64Mi --retries 3 --time-limit 2h "
                "--grace 5s --on-lost fail",
           NULL,
-          "{\"name\":\"a\",\"on_lost\":\"fail\",\"retries\":3,\"time_limit\":\"7200000ms\",\"grace\":"
-          "\"5000ms\","
+          "{\"name\":\"a\",\"on_lost\":\"fail\",\"retries\":3,\"time_limit\":\"2h\",\"grace\":"
+          "\"5s\","
           "\"command\":\"go\",\"roles\":[{\"name\":\"pserver\",\"replicas\":1,\"cpu\":\"500m\",\"memory\":"
           "\"64Mi\"},"
           "{\"name\":\"trainer\",\"replicas\":1,\"cpu\":\"2\",\"memory\":\"1Gi\"}]}",
@@ -145,6 +145,9 @@ static const struct {
           NULL },
         { SUBMIT_WORDS, "--name b -- false", "command: [\"true\"]\nname: a\nretries: 2\n",
           "{\"command\":[\"false\"],\"name\":\"b\",\"retries\":2}", NULL },
+        { SUBMIT_WORDS, "--retries 0 --grace 0 --time-limit 0 -- true",
+          "retries: 2\ngrace: 5s\ntime_limit: 1h\n",
+          "{\"command\":[\"true\"],\"retries\":0,\"grace\":\"0\",\"time_limit\":\"0\"}", NULL },
         { SUBMIT_WORDS, "-n 3 --cpu 2",
           "command: [\"true\"]\nroles: [{name: worker, replicas: 1, memory: 1Gi}]\n",
           "{\"command\":[\"true\"],\"roles\":[{\"name\":\"worker\",\"replicas\":3,\"memory\":\"1Gi\",\"cpu\":"
