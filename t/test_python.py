@@ -1,0 +1,651 @@
+"""The Python SDK from outside: programs that submit themselves, and its client against real servers."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import tracemalloc
+
+import paddlecloud
+import pytest
+from conftest import BIN, ROOT, wait_for
+from paddlecloud import client as client_module
+from paddlecloud import config, files, ignore, package
+
+CHUNK = 4 * 1024 * 1024  # doc/storage.md
+
+
+@pytest.fixture
+def client(shared_server):
+    with paddlecloud.Client(shared_server.url) as made:
+        yield made
+
+
+def write_program(directory, text):
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "train.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def run_by_hand(server, cwd, *args, python=sys.executable, check=0, env=None):
+    done = subprocess.run(
+        [python, *map(str, args)],
+        cwd=cwd,
+        env={**os.environ, "PADDLE_SERVER": server.url, "PYTHONPATH": str(ROOT / "python"), **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+# -- installing it
+
+
+def test_pip_installs_it(tmp_path, shared_server):
+    source, venv = tmp_path / "python", tmp_path / "venv"
+    shutil.copytree(ROOT / "python", source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    subprocess.run([venv / "bin/pip", "install", "--quiet", source], check=True, capture_output=True)
+    program = "import paddlecloud as paddle; print(paddle.__file__, paddle.Client().version())"
+    done = run_by_hand(shared_server, tmp_path, "-c", program, python=venv / "bin/python", env={"PYTHONPATH": ""})
+    path, version = done.stdout.split()
+    assert path.startswith(str(venv))
+    assert version == shared_server.get("/v1/version").json["version"]
+
+
+# -- a program that submits itself
+
+
+def test_train_with_a_callable_submits_by_hand_and_trains_on_the_platform(shared_server, client, tmp_path):
+    write_program(
+        tmp_path / "with-trainer",
+        """
+        import os, sys
+        import helper
+        import paddlecloud as paddle
+
+        def main():
+            print("trained", helper.WORD, os.environ["PADDLE_TRAINER_ID"], os.environ["NUM_PASS"], sys.argv[1:])
+
+        job = paddle.dist.train(trainer=main, job_name="self-a", trainers=2, env={"NUM_PASS": 7})
+        if job is not None:
+            print("by hand", job.name)
+        """,
+    )
+    (tmp_path / "with-trainer/helper.py").write_text("WORD = 'well'\n")
+    done = run_by_hand(shared_server, tmp_path, "with-trainer/train.py", "a b")
+    assert done.stdout == "by hand self-a\n"
+    assert "paddle logs -f self-a" in done.stderr
+    job = client.wait("self-a", timeout=30)
+    assert (job.state, job.framework) == ("succeeded", "paddle-collective"), job.reason
+    lines = sorted(line.text for line in client.logs("self-a"))
+    assert lines == ["trained well 0 7 ['a b']", "trained well 1 7 ['a b']"]
+
+
+def test_train_without_a_callable_goes_on_only_on_the_platform(shared_server, client, tmp_path):
+    write_program(
+        tmp_path,
+        """
+        import paddlecloud as paddle
+        paddle.dist.train(job_name="self-b")
+        print("training")
+        """,
+    )
+    assert run_by_hand(shared_server, tmp_path, "train.py").stdout == ""
+    assert client.wait("self-b", timeout=30).state == "succeeded"
+    assert [line.text for line in client.logs("self-b")] == ["training"]
+
+
+def test_a_module_submits_itself_as_a_module(shared_server, client, tmp_path):
+    write_program(
+        tmp_path / "demo",
+        """
+        from . import word
+        import paddlecloud as paddle
+        paddle.dist.train(lambda: print(word.WORD), job_name="self-m")
+        """,
+    )
+    (tmp_path / "demo/word.py").write_text("WORD = 'relative'\n")
+    run_by_hand(shared_server, tmp_path, "-m", "demo.train")
+    job = client.wait("self-m", timeout=30)
+    assert job.state == "succeeded", job.reason
+    assert [line.text for line in client.logs("self-m")] == ["relative"]
+
+
+def test_the_seeds_keywords(shared_server, client, tmp_path):
+    """cloud.md 1.5."""
+    user = shared_server.get("/v1/whoami").json["user"]
+    (tmp_path / "input").mkdir()
+    client.upload(str(tmp_path / "input"), "in")
+    write_program(
+        tmp_path,
+        f"""
+        import os
+        import paddlecloud as paddle
+        paddle.dist.train(
+            k8s_user="ann", k8s_pssword="secret", job_name="seed-job", trainers=2, pservers=1,
+            input="/pfs/local/home/{user}/in", output="out",
+            base_image="paddlepaddle/paddle:0.10.rc2", use_gpu=False, entry_point="python train.py",
+            trainer=lambda: open(os.environ["PADDLE_READY_FILE"], "w") and None,
+        )
+        """,
+    )
+    run_by_hand(shared_server, tmp_path, "train.py")
+    job = client.job("seed-job")
+    client.cancel("seed-job")
+    assert job.framework == "paddle-ps"
+    assert {role["name"]: role["replicas"] for role in job.roles} == {"pserver": 1, "trainer": 2}
+    spec = job.raw["spec"]
+    assert spec["image"] == "paddlepaddle/paddle:0.10.rc2"
+    assert spec["input"] == f"/pfs/local/home/{user}/in" and spec["output"] == f"/pfs/local/home/{user}/out"
+    assert "secret" not in json.dumps(job.raw)
+
+
+def test_dist_train_with_a_paddle_job(shared_server, client, tmp_path):
+    write_program(
+        tmp_path / "package",
+        """
+        import paddlecloud as paddle
+        job = paddle.job.dist_train(
+            trainer=lambda: print("trained") or "result",
+            paddle_job=paddle.PaddleJob(
+                job_name="self-c", trainers=1, entry_point="python train.py", trainer_cpu=1,
+                trainer_mem="1G", image="some/image",
+            ),
+        )
+        print(job if isinstance(job, str) else job.name)
+        """,
+    )
+    assert run_by_hand(shared_server, tmp_path, "package/train.py").stdout == "self-c\n"
+    job = client.wait("self-c", timeout=30)
+    assert job.state == "succeeded", job.reason
+    assert [line.text for line in client.logs("self-c")] == ["trained", "result"]
+    assert job.raw["spec"]["image"] == "some/image"
+
+
+@pytest.mark.parametrize(
+    "keywords, says",
+    [
+        ({"use_gpu": True}, "trainer_gpu"),
+        ({"use_gpu": False, "trainer_gpu_num": 2}, "use_gpu"),
+        ({"trainers": 0}, "at least 1 trainer"),
+        ({"pservers": -1}, "'-1'"),
+        ({"job_name": "../x"}, "../x"),
+    ],
+)
+def test_wrong_arguments_are_named(shared_server, tmp_path, keywords, says):
+    write_program(tmp_path, f"import paddlecloud as paddle\npaddle.dist.train(print, **{keywords})\n")
+    done = run_by_hand(shared_server, tmp_path, "train.py", check=1)
+    assert says in done.stderr.splitlines()[-1] or says in done.stderr.splitlines()[-2]
+
+
+def test_without_a_file_there_is_nothing_to_submit(shared_server, tmp_path):
+    done = run_by_hand(shared_server, tmp_path, "-c", "import paddlecloud as paddle; paddle.dist.train(print)", check=1)
+    assert "no program file" in done.stderr
+
+
+def test_a_home_directory_is_not_sent(shared_server, tmp_path):
+    write_program(tmp_path, "import paddlecloud as paddle\npaddle.dist.train(print)\n")
+    done = run_by_hand(shared_server, tmp_path, "train.py", check=1, env={"HOME": str(tmp_path)})
+    assert "home directory" in done.stderr
+
+
+# -- packages
+
+
+def make_tree(root):
+    contents = {
+        "train.py": "print(1)\n",
+        "deep/er/data.bin": "x" * 300_000,
+        "ünïcödé/日本 語.txt": "text",
+        "back\\slash": "1",
+        "skip.log": "1",
+        "keep.log": "1",
+        "logs/a.txt": "1",
+        "only/ignored.tmp": "1",
+        "a/b/c/x.o": "1",
+        "a/x.o": "1",
+        "doc/frotz/a.txt": "1",
+        "n1.txt": "1",
+        "n5.txt": "1",
+        "nx.txt": "1",
+        "trailing ": "1",
+        "#hash": "1",
+        "!bang": "1",
+        "sub/z": "1",
+        "sub/y": "1",
+        "sub/deeper/y": "1",
+        "__pycache__/x.pyc": "1",
+        ".git/config": "1",
+        "seen.paddle": "1",
+        "a-b": "1",
+        "a.b": "1",
+        "a0/q": "1",
+    }
+    for name, text in contents.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (root / "empty/inner").mkdir(parents=True)
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "group-x").write_text("1")
+    (root / "group-x").chmod(0o611)
+    (root / "deep/link").symlink_to("../train.py")
+    (root / "dangling").symlink_to("./nowhere/at all")
+    (root / "dir-link").symlink_to("deep/er/")
+    (root / "sub/.gitignore").write_text("y\n!z\n")
+    (root / ".paddleignore").write_text("!seen.paddle\n")
+    (root / ".gitignore").write_text(
+        "# a remark\n*.log\n!keep.log\nlogs/\n*.tmp\n/a/**/x.o\ndoc/frotz\nn[0-4[:alpha:]].txt\ntrailing\\ \n"
+        "\\#hash\n\\!bang\nz\n*.paddle\n[unclosed\nback\\\\slash\r\n"
+    )
+
+
+def test_a_package_has_the_same_hash_as_the_command_makes(shared_server, client, tmp_path):
+    tree = tmp_path / "tree"
+    make_tree(tree)
+    done = shared_server.paddle("submit", "-o", "json", "--", "true", cwd=tree, check=0)
+    sent = json.loads(done.stdout)
+    sent = client.job(sent["id"]).raw["spec"]["package"]
+    manifest = package.of_directory(str(tree))
+    assert manifest.hash == sent, manifest.text.decode()
+    assert client.send_package(str(tree)) == sent
+
+
+def test_ignore_rules_mean_what_git_means(tmp_path):
+    """Git itself is the judge."""
+    make_tree(tmp_path)
+    shutil.rmtree(tmp_path / ".git")
+    shutil.rmtree(tmp_path / "__pycache__")
+    (tmp_path / ".paddleignore").unlink()
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--others", "--exclude-standard"], cwd=tmp_path, capture_output=True, check=True
+    ).stdout.split(b"\0")[:-1]
+    walk = package._Walk(str(tmp_path))
+    walk.walk(b"", [])
+    ours = [path for path, line in walk.entries.items() if not line.startswith(b"d ")]
+    assert sorted(ours) == sorted(listed)
+
+
+@pytest.mark.parametrize(
+    "target, says",
+    [("/etc/passwd", "absolute"), ("../outside", "out of the package"), ("x/../y", "only at the front")],
+)
+def test_links_that_leave_are_refused_by_both(shared_server, tmp_path, target, says):
+    (tmp_path / "leaves").symlink_to(target)
+    with pytest.raises(ValueError, match=says) as error:
+        package.of_directory(str(tmp_path))
+    assert "'leaves'" in str(error.value)
+    assert says in shared_server.paddle("submit", "--", "true", cwd=tmp_path, check=2).stderr
+
+
+def test_pipes_and_names_that_are_no_text_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="'pipe' is a socket, pipe or device"):
+        package.of_directory(str(tmp_path))
+    (tmp_path / "pipe").unlink()
+    with open(os.fsencode(tmp_path) + b"/\xff", "w"):
+        pass
+    with pytest.raises(ValueError, match="UTF-8"):
+        package.of_directory(str(tmp_path))
+
+
+def test_a_large_content_goes_on_where_it_broke_off(shared_server, client, tmp_path, monkeypatch):
+    (tmp_path / "big").write_bytes(os.urandom(20 << 20))
+    sent = []
+    request = client._transport.request
+
+    def breaking(method, path, body=None, *args, **kwargs):
+        if method == "PUT":
+            if len(sent) == 1:
+                sent.append(0)
+                raise paddlecloud.ServerNotReached("cut")
+            sent.append(len(body))
+        return request(method, path, body, *args, **kwargs)
+
+    monkeypatch.setattr(client._transport, "request", breaking)
+    with pytest.raises(paddlecloud.ServerNotReached):
+        client.send_package(str(tmp_path))
+    hash_ = client.send_package(str(tmp_path))
+    assert sum(sent) == 20 << 20
+    job = client.submit({"command": "sha256sum big", "package": hash_})
+    assert client.wait(job.id, timeout=30).state == "succeeded"
+    want = subprocess.run(["sha256sum", "big"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    assert [line.text for line in client.logs(job.id)] == [want]
+
+
+# -- the client
+
+
+def test_submit_wait_cancel_and_lists(client, monkeypatch):
+    monkeypatch.setattr(client_module, "PAGE", 2)
+    made = [client.submit({"command": ["true"], "name": f"page-{i}"}) for i in range(5)]
+    for job in made:
+        done = client.wait(job.id, timeout=30)
+        assert done.is_final and done.state == "succeeded"
+        assert done.members[0].exit_code == 0 and done.members[0].name == "worker-0"
+    listed = [job.id for job in client.jobs(state="succeeded") if job.name.startswith("page-")]
+    assert listed == [job.id for job in reversed(made)]
+    assert [job.id for job in client.jobs(name="page-3")] == [made[3].id]
+    sleeper = client.submit({"command": ["sleep", "60"], "grace": "1s"})
+    with pytest.raises(TimeoutError, match=sleeper.name):
+        client.wait(sleeper.id, timeout=0.2)
+    assert client.cancel(sleeper.name).state in ("stopping", "cancelled")
+    assert client.wait(sleeper.id, timeout=30).state == "cancelled"
+
+
+def test_events_of_a_job_are_paged_and_followed(client, monkeypatch):
+    monkeypatch.setattr(client_module, "EVENTS_PAGE", 2)
+    job = client.submit({"command": ["true"]})
+    client.wait(job.id, timeout=30)
+    listed = list(client.events(job=job.id, follow=False))
+    kinds = [event.kind for event in listed]
+    assert kinds[0] == "job.queued" and kinds[-1] == "job.succeeded" and "member.exited" in kinds
+    revisions = [event.revision for event in listed]
+    assert revisions == sorted(set(revisions)) and {event.job for event in listed} == {job.id}
+    followed = []
+    for event in client.events(since=revisions[0] - 1, job=job.id):
+        followed.append(event)
+        if event.kind == "job.succeeded":
+            break
+    assert followed == listed
+    with pytest.raises(ValueError, match="one job"):
+        next(client.events(follow=False))
+
+
+def test_errors_have_types(client, shared_server, tmp_path):
+    with pytest.raises(paddlecloud.NotFound) as error:
+        client.job("no-such-job")
+    assert error.value.status == 404 and error.value.code == "not_found" and "no-such-job" in error.value.message
+    with pytest.raises(paddlecloud.Invalid, match="commando"):
+        client.submit({"commando": "true"})
+    client.submit({"command": ["sleep", "60"], "name": "taken", "grace": "1s"})
+    with pytest.raises(paddlecloud.Conflict, match="taken"):
+        client.submit({"command": ["true"], "name": "taken"})
+    client.cancel("taken")
+    with pytest.raises(paddlecloud.NotFound):
+        client.download("no/such/file", str(tmp_path / "x"))
+    with pytest.raises(paddlecloud.NotFound):
+        list(client.logs("no-such-job"))
+    with pytest.raises(paddlecloud.ServerNotReached, match="nobody.sock"):
+        paddlecloud.Client(f"unix:{tmp_path}/nobody.sock", retries=0).version()
+    with pytest.raises(ValueError, match="ftp://x"):
+        paddlecloud.Client("ftp://x")
+
+
+def test_a_token_is_needed_over_tcp(make_server):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = make_server("--listen", f"127.0.0.1:{port}")
+    token = server.post("/v1/tokens", {"user": "ann"}).json["token"]
+    url = f"http://127.0.0.1:{port}"
+    with pytest.raises(paddlecloud.Denied):
+        next(paddlecloud.Client(url, token="wrong").jobs(), None)
+    with paddlecloud.Client(url, token=token) as ann:
+        job = ann.submit({"command": ["echo", "hello"]})
+        assert job.user == "ann"
+        assert [line.text for line in ann.logs(job.id, follow=True)] == ["hello"]
+
+
+def test_logs_follow_across_a_kill_of_the_server(server, tmp_path):
+    go = tmp_path / "go"
+    program = f"for i in 1 2 3; do echo before $i; done; until [ -e {go} ]; do sleep 0.05; done; printf 'after\\rx\\u2028\\nend'"
+    with paddlecloud.Client(server.url) as client:
+        job = client.submit({"command": ["bash", "-c", program], "name": "follow"})
+        lines = client.logs("follow", follow=True)
+        seen = [next(lines).text for _ in range(3)]
+        server.kill()
+        go.touch()
+        server.start()
+        seen += [line.text for line in lines]
+        assert seen == ["before 1", "before 2", "before 3", "after\rx\u2028", "end"]
+        assert client.wait(job.id, timeout=30).state == "succeeded"
+        assert [line.text for line in client.logs("follow", tail=1)] == ["end"]
+        assert list(client.logs("follow", member="worker-0")) == [
+            paddlecloud.LogLine("worker-0", 1, text) for text in seen
+        ]
+
+
+def test_a_long_line_stays_whole(client):
+    job = client.submit({"command": "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end"})
+    lines = [line.text for line in client.logs(job.id, follow=True)]
+    assert lines == ["x" * 100_000, "end"]
+
+
+def test_wait_outlives_a_restart(server):
+    with paddlecloud.Client(server.url) as client:
+        job = client.submit({"command": ["sleep", "1"]})
+        found = []
+        waiter = threading.Thread(target=lambda: found.append(client.wait(job.id, timeout=60)))
+        waiter.start()
+        server.kill()
+        server.start()
+        waiter.join(60)
+        assert found[0].state == "succeeded"
+
+
+class Cutter(threading.Thread):
+    """A Unix socket before the server's: its first POST /v1/jobs reaches the server, whose answer is read, then `meanwhile` is called, and
+    the caller gets nothing."""
+
+    def __init__(self, path, target, meanwhile):
+        super().__init__(daemon=True)
+        self.target, self.meanwhile, self.cuts = target, meanwhile, 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+
+    def run(self):
+        while True:
+            try:
+                caller, _ = self.listener.accept()
+            except OSError:
+                return
+            with caller, socket.socket(socket.AF_UNIX) as server:
+                self.serve(caller, server)
+
+    def serve(self, caller, server):
+        server.connect(self.target)
+        while data := caller.recv(65536):
+            while b"\r\n\r\n" in data and not data.endswith(b"}"):  # http.client sends head and body apart
+                data += caller.recv(65536)
+            server.sendall(data)
+            reply = server.recv(65536)
+            if self.cuts == 0:
+                assert reply.startswith(b"HTTP/1.1 201")
+                self.cuts += 1
+                self.meanwhile()
+                return
+            caller.sendall(reply)
+
+
+def test_a_submit_whose_reply_is_lost_makes_one_job(server, tmp_path):
+    def restart():
+        server.kill()
+        server.start()
+
+    proxy = Cutter(tmp_path / "cut.sock", server.socket, restart)
+    proxy.start()
+    try:
+        with paddlecloud.Client(f"unix:{tmp_path}/cut.sock") as client:
+            job = client.submit({"command": ["true"]})
+        assert proxy.cuts == 1
+        assert [item["id"] for item in server.get("/v1/jobs").json["items"]] == [job.id]
+    finally:
+        proxy.listener.close()
+
+
+def test_equal_keys_make_one_job_and_others_two(client):
+    first = client.submit({"command": ["true"]}, idempotency_key="python-key")
+    assert client.submit({"command": ["true"]}, idempotency_key="python-key").id == first.id
+    assert client.submit({"command": ["true"]}).id != first.id
+
+
+# -- files
+
+
+class Counter:
+    """Counts the bytes of chunks that travel through a client."""
+
+    def __init__(self, client, monkeypatch):
+        self.sent = self.fetched = 0
+        self.request = client._transport.request
+        self.damage = False
+        monkeypatch.setattr(client._transport, "request", self)
+
+    def __call__(self, method, path, body=None, headers=None, repeatable=None):
+        data = self.request(method, path, body, headers, repeatable)
+        if method == "PUT":
+            self.sent += len(body)
+        if headers and "Range" in headers:
+            self.fetched += len(data)
+            if self.damage:
+                data = bytes([data[0] ^ 1]) + data[1:]
+        return data
+
+
+@pytest.fixture
+def big(tmp_path):
+    path = tmp_path / "big.bin"
+    path.write_bytes(os.urandom(3 * CHUNK + 12345))
+    return path
+
+
+def test_files_go_up_and_come_back_in_chunks(client, big, tmp_path, monkeypatch):
+    counter = Counter(client, monkeypatch)
+    size = big.stat().st_size
+    client.upload(str(big), "python/big.bin")
+    assert counter.sent == size
+    client.upload(str(big), "python/big.bin")
+    assert counter.sent == size, "what is equal is sent again"
+    tracemalloc.start()
+    client.download("python/big.bin", str(tmp_path / "back"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (tmp_path / "back").read_bytes() == big.read_bytes()
+    assert peak < 3 * CHUNK, "the whole file was in memory"
+    client.download("python/big.bin", str(tmp_path / "back"))
+    assert counter.fetched == size, "what is equal is fetched again"
+
+
+def test_an_upload_goes_on_where_it_broke_off(shared_server, client, big, monkeypatch):
+    data = big.read_bytes()
+    route = files.route(client.path_of("python/resumed"))
+    for index in (0, 2):
+        piece = data[index * CHUNK : (index + 1) * CHUNK]
+        path = f"{route}?chunk={index}&hash={package.hash_bytes(piece)}"
+        assert shared_server.request("PUT", path, piece).status == 204
+    counter = Counter(client, monkeypatch)
+    client.upload(str(big), "python/resumed")
+    assert counter.sent == len(data) - 2 * CHUNK
+    assert shared_server.get(route).body == data
+
+
+def test_a_download_keeps_right_chunks_and_replaces_wrong_ones(client, big, tmp_path, monkeypatch):
+    data = big.read_bytes()
+    client.upload(str(big), "python/again")
+    back = tmp_path / "back"
+    (tmp_path / "back.part").write_bytes(data[:CHUNK] + b"wrong" * 10 + data[CHUNK + 50 : 2 * CHUNK])
+    counter = Counter(client, monkeypatch)
+    client.download("python/again", str(back))
+    assert back.read_bytes() == data and not (tmp_path / "back.part").exists()
+    assert counter.fetched == len(data) - CHUNK
+
+
+def test_a_damaged_download_takes_no_place(client, big, tmp_path, monkeypatch):
+    client.upload(str(big), "python/damaged")
+    counter = Counter(client, monkeypatch)
+    counter.damage = True
+    with pytest.raises(ValueError, match="python/damaged"):
+        client.download("python/damaged", str(tmp_path / "back"))
+    assert not (tmp_path / "back").exists()
+
+
+def test_a_lost_reply_to_the_finish_is_no_failure(client, big, monkeypatch):
+    request = client._transport.request
+
+    def twice(method, path, body=None, headers=None, repeatable=None):
+        data = request(method, path, body, headers, repeatable)
+        return request(method, path, body, headers, repeatable) if method == "POST" else data
+
+    monkeypatch.setattr(client._transport, "request", twice)
+    client.upload(str(big), "python/finished")
+    assert client.files("python/finished")[0].size == big.stat().st_size
+
+
+def test_directories_with_empty_files_and_strange_names(client, tmp_path):
+    source = tmp_path / "source"
+    (source / "a b/ü%?#").mkdir(parents=True)
+    (source / "a b/empty").touch()
+    (source / "a b/ü%?#/x&y=1").write_text("text")
+    (source / "nothing").mkdir()
+    client.upload(str(source), "python/dir")
+    client.download("python/dir", str(tmp_path / "back"))
+    assert subprocess.run(["diff", "-r", source, tmp_path / "back"], check=False).returncode == 0
+    assert (tmp_path / "back/nothing").is_dir()
+    assert "python/dir/a b/ü%?#/x&y=1" in [info.path.split("/", 5)[-1] for info in client.files("python/dir")]
+
+
+# -- where the server is
+
+
+@pytest.mark.parametrize(
+    "text, server, token",
+    [
+        ("apiVersion: v1\npaddleServer: http://host:8999/\ntoken: abc\n", "http://host:8999", "abc"),
+        ("dockerRegistry:\n  domain: x //default is docker.io\npaddleServer: http://h:1 //mine\n", "http://h:1", None),
+        ('paddleServer: "http://h:1" # remark\n', "http://h:1", None),
+        (
+            "datacenters:\n- name: a\n  endpoint: http://a:1\n- name: b\n  username: u\n  endpoint: http://b:2/\n  token: t\n"
+            "current-datacenter: b\n",
+            "http://b:2",
+            "t",
+        ),
+        (
+            "datacenters:\n  - name: a\n    endpoint: http://a:1\ncurrent-datacenter: a\npaddleServer: http://p:1",
+            "http://p:1",
+            None,
+        ),
+        ("", None, None),
+    ],
+)
+def test_configuration_files_of_both_generations(text, server, token):
+    """cloud.md 1.2 and 2.2."""
+    assert config.parse_config(text) == (server, token)
+
+
+def test_a_datacenter_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="'c' is not one of datacenters.*a, b"):
+        config.parse_config("datacenters:\n- name: a\n  endpoint: http://a\n- name: b\ncurrent-datacenter: c\n")
+
+
+def test_an_embedded_server_is_started_when_none_is_named(tmp_path, monkeypatch):
+    for name in ("PADDLE_SERVER", "PADDLE_CONFIG", "PADDLE_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PADDLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PADDLE_PROGRAM", str(BIN / "paddle"))
+    try:
+        with paddlecloud.Client() as client:
+            job = client.submit({"command": ["echo", "embedded"]})
+            assert [line.text for line in client.logs(job.id, follow=True)] == ["embedded"]
+    finally:
+        subprocess.run([BIN / "paddle", "down"], check=True, capture_output=True)
+    wait_for(lambda: not (tmp_path / "home/paddled.pid").exists(), 30, "the embedded server's end")
+
+
+def test_one_ignore_rule_after_the_other():
+    rules = ignore.parse(b"", b"*.log\n!a.log\nx**y\n/top\nd/\n[!a]1\n")
+    cases = {b"b.log": True, b"a.log": False, b"xzy": True, b"top": True, b"in/top": False, b"b1": True, b"a1": False}
+    assert {path: ignore.is_ignored(rules, path, False) for path in cases} == cases
+    assert ignore.is_ignored(rules, b"in/d", True) and not ignore.is_ignored(rules, b"in/d", False)
