@@ -102,15 +102,6 @@ static void count_queued(Views *views, const Job *was, const Job *now)
                 queued_add(views, now->seq);
 }
 
-/* A name may have gone to a younger job already. */
-static void forget_name(Views *views, const Job *job)
-{
-        const Job *named = g_hash_table_lookup(views->by_name, job);
-
-        if (named && named->seq == job->seq)
-                g_hash_table_remove(views->by_name, job);
-}
-
 static void swap(Views *views, const ViewChange *change)
 {
         count_queued(views, change->was, change->now);
@@ -118,7 +109,7 @@ static void swap(Views *views, const ViewChange *change)
                 g_hash_table_add(views->by_name, change->now);
                 g_hash_table_add(views->by_id, change->now);
         } else if (change->was) {
-                forget_name(views, change->was);
+                g_hash_table_remove(views->by_name, change->was); /* nobody has the name before this commit */
                 g_hash_table_remove(views->by_id, change->was);
         }
 }

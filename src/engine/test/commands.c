@@ -55,6 +55,33 @@ static void test_names(void)
         house_free(house);
 }
 
+static void note_id(Job *job, bool repeated, const GError *error, void *arg)
+{
+        char **id = arg;
+
+        g_assert_no_error(error);
+        *id = g_strdup(job->id);
+}
+
+/* A name that becomes free in the very batch in which it is wanted. */
+static void test_name_passes_on(void)
+{
+        House *house = house_new();
+        g_autofree char *id = house_submit_ok(house, ONE("a")), *next = NULL;
+        g_autofree char *task = task_of(id, 1, "worker", 0);
+        g_autoptr(Job) first = house_job(house, id);
+
+        house_hold(house);
+        script_say_exit(house->script, task, 0, 0, false);
+        engine_submit(house->engine, "ann", first->spec, NULL, note_id, &next);
+        house_let_go(house);
+        house_barrier(house);
+        g_assert_nonnull(next);
+        assert_state(house, id, JOB_SUCCEEDED);
+        assert_state(house, next, JOB_STARTING);
+        house_free(house);
+}
+
 static void test_generated_names(void)
 {
         static const struct {
@@ -162,6 +189,27 @@ static void test_blocked_head_is_cancelled(void)
         g_assert_true(house_cancel(house, big, NULL));
         assert_state(house, big, JOB_CANCELLED);
         assert_state(house, small, JOB_STARTING);
+        house_free(house);
+}
+
+/* A job that is repeated keeps its place, before one that waits. */
+static void test_repeated_keeps_its_place(void)
+{
+        House *house = house_new();
+        g_autofree char *first =
+                house_submit_ok(house, "{'name':'a','command':['t'],'retries':1,'roles':[{'name':'worker',"
+                                       "'replicas':1,'cpu':'1'}]}");
+        g_autofree char *other = house_submit_ok(house, ONE("b")), *big = house_submit_ok(house, WHOLE("c"));
+        g_autofree char *task = task_of(first, 1, "worker", 0);
+
+        script_say_exit(house->script, task, 1, 0, false);
+        house_barrier(house);
+        assert_state(house, first, JOB_QUEUED);
+        assert_state(house, big, JOB_QUEUED);
+        house_pass(house, 1000);
+        assert_state(house, first, JOB_STARTING);
+        assert_state(house, other, JOB_STARTING);
+        assert_state(house, big, JOB_QUEUED);
         house_free(house);
 }
 
@@ -476,6 +524,8 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/commands/names", test_names);
+        g_test_add_func("/commands/name passes on", test_name_passes_on);
+        g_test_add_func("/commands/repeated keeps its place", test_repeated_keeps_its_place);
         g_test_add_func("/commands/generated names", test_generated_names);
         g_test_add_func("/commands/keys", test_keys);
         g_test_add_func("/commands/never fits", test_never_fits);

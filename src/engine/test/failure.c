@@ -121,6 +121,35 @@ static void test_observations(void)
         house_free_faulty(house);
 }
 
+/* An admission that was not committed gives back what it took. */
+static void test_admission(void)
+{
+        House *house = house_on_faulty_disk();
+        g_autofree char *first = house_submit_ok(house, WHOLE("a")), *task = NULL, *start = NULL;
+        g_autofree char *next = house_submit_ok(
+                house,
+                "{'name':'b','command':['t'],'roles':[{'name':'worker','replicas':1,'cpu':'1','gpus':4}]}");
+        g_autoptr(Job) job = NULL;
+
+        fill_disk();
+        for (int i = 0; i < 4; i++) {
+                g_autofree char *member = task_of(first, 1, "worker", i);
+
+                script_say_exit(house->script, member, 0, 0, false);
+        }
+        house_barrier(house);
+        assert_state(house, first, JOB_STARTING);
+        assert_state(house, next, JOB_QUEUED);
+        make_room();
+        g_assert_true(house_put_token(house, "t", NULL));
+        task = task_of(next, 1, "worker", 0);
+        start = g_strdup_printf("start %s", task);
+        script_wait(house->script, start, 1);
+        job = house_job(house, next);
+        g_assert_cmpstr(job->members[0].gpus, ==, "0,1,2,3");
+        house_free_faulty(house);
+}
+
 /* Without any command the engine tries again by itself. */
 static void test_goes_on_alone(void)
 {
@@ -205,6 +234,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/failure/submit", test_submit);
         g_test_add_func("/failure/observations", test_observations);
+        g_test_add_func("/failure/admission", test_admission);
         g_test_add_func("/failure/goes on alone", test_goes_on_alone);
         g_test_add_func("/failure/timers", test_timers);
         g_test_add_func("/failure/fatal", test_fatal);

@@ -245,6 +245,36 @@ void house_barrier(House *house)
         }
 }
 
+static void hold(Job *job, bool repeated, const GError *error, void *arg)
+{
+        House *house = arg;
+
+        pthread_mutex_lock(&house->lock);
+        house->held = 2;
+        pthread_cond_broadcast(&house->woken);
+        while (house->held)
+                pthread_cond_wait(&house->woken, &house->lock);
+        pthread_mutex_unlock(&house->lock);
+}
+
+void house_hold(House *house)
+{
+        pthread_mutex_lock(&house->lock);
+        house->held = 1;
+        engine_cancel(house->engine, "0000000000000000", "ann", hold, house);
+        while (house->held != 2)
+                pthread_cond_wait(&house->woken, &house->lock);
+        pthread_mutex_unlock(&house->lock);
+}
+
+void house_let_go(House *house)
+{
+        pthread_mutex_lock(&house->lock);
+        house->held = 0;
+        pthread_cond_broadcast(&house->woken);
+        pthread_mutex_unlock(&house->lock);
+}
+
 /* ---- looking ---- */
 
 Job *house_job(House *house, const char *id)

@@ -19,6 +19,7 @@ typedef struct {
         pthread_mutex_t lock;
         pthread_cond_t woken;
         gint64 revision; /* the last one published */
+        int held;        /* 1: the engine has to wait in its answer, 2: it does */
         gint64 fatal;    /* how often the engine said that it must end; atomic */
 } House;
 
@@ -36,6 +37,10 @@ void house_pass(House *house, gint64 ms);
 /* Returns when everything said and asked before has been applied, and what followed was handed to the
  * runtime. */
 void house_barrier(House *house);
+
+/* Keeps the engine's thread busy, so that what is said and asked meanwhile comes into one batch. */
+void house_hold(House *house);
+void house_let_go(House *house);
 
 /* A specification in JSON with single quotes; the id is the caller's, NULL with *error. */
 char *house_submit(House *house, const char *user, const char *spec, const char *key, GError **error);

@@ -226,6 +226,23 @@ static void test_smaller_machine(void)
         house_free(house);
 }
 
+/* What was reported before the connection broke again counts for nothing. */
+static void test_broken_report(void)
+{
+        House *house = house_new();
+        g_autofree char *id = house_submit_ok(house, "{'name':'a','command':['true']}");
+        g_autofree char *task = task_of(id, 1, "worker", 0);
+
+        act(house, id, task, 's');
+        house_close(house);
+        house_open(house);
+        act(house, id, task, 's');
+        script_say_kind(house->script, OBSERVED_DISCONNECTED, NULL);
+        house_sync(house);
+        assert_state(house, id, JOB_QUEUED); /* lost, to be repeated */
+        house_free(house);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -237,6 +254,7 @@ int main(int argc, char **argv)
         g_test_add_func("/restart/phases", test_phases);
         g_test_add_func("/restart/timers go on", test_timers_go_on);
         g_test_add_func("/restart/line", test_line);
+        g_test_add_func("/restart/broken report", test_broken_report);
         g_test_add_func("/restart/smaller machine", test_smaller_machine);
         return g_test_run();
 }
