@@ -1,7 +1,5 @@
 /* Archives from outside, unpacked with small limits into a store in memory (/dev/shm, else /tmp). What is
- * refused leaves nothing behind; what is accepted is a tree that packs to the same name again.
- *
- * Needs: all of src/fs/ and the base room; glib-2.0, jansson, libarchive, libsodium. */
+ * refused leaves nothing behind; what is accepted is a tree that packs to the same name again. */
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>

@@ -1,9 +1,5 @@
 /* The client's configuration file: whatever stands in it, the client gets a checked address or an error with
- * a sentence.
- *
- * sources: cli/config.c base/err.c base/file.c base/json.c base/yaml.c
- * libraries: libfyaml
- */
+ * a sentence. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* The target of a request as the server decodes it: path, query, and the route it finds.
- * Sources: src/net/url.c src/net/route.c, src/base (all). Libraries: glib, jansson. */
+/* The target of a request as the server decodes it: path, query, and the route it finds. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

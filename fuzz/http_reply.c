@@ -1,7 +1,6 @@
 /* Bytes of a server as the client reads them: replies, and the events in their bodies. The first byte says
  * how the rest is cut into pieces and whether the reply answers a HEAD; the meaning must not depend on the
- * cuts. Sources: src/net/reply-parser.c src/net/sse.c src/net/client.c src/net/plain.c src/net/curl.c,
- * src/base (all). Libraries: glib, jansson, dl. */
+ * cuts. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,6 +1,4 @@
-/* Manifests from outside. What is accepted must be canonical: its text is the input, byte for byte.
- *
- * Needs: src/fs/{manifest,hash,disk}.c and the base room; glib-2.0, jansson, libsodium. */
+/* Manifests from outside. What is accepted must be canonical: its text is the input, byte for byte. */
 #include <glib.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 /* Fuzz target: a specification as JSON, the body of POST /v1/jobs and of the seed's submission.
  *
  * Any bytes are either refused with ERR_INVALID, or become a Spec whose canonical form parses to the same
- * canonical form, and whose members can be told their environment.
- *
- * Sources: src/base/{err,json,number,id,clock}.c
- * src/model/{resources,spec,spec-parse,spec-format,framework,framework-paddle}.c Libraries: glib-2.0 jansson
- */
+ * canonical form, and whose members can be told their environment. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,10 +1,7 @@
 /* Fuzz target: YAML, as of a job file and of the client's configuration.
  *
  * Any bytes are either refused with a code that says whose fault it is, or become a JSON value that can be
- * written as YAML and read back as the same value.
- *
- * Sources: src/base/{err,json,yaml}.c
- * Libraries: glib-2.0 jansson libfyaml */
+ * written as YAML and read back as the same value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Packages over HTTP: the client's manifest and contents, or a whole archive as the seed's clients send it.
  */
 #include "api/v1/internal.h"
+#include "api/v1/multipart.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +16,6 @@
 #define MANIFEST_MAX (64ull << 20)
 #define BLOBS_MAX (16ull << 20)
 #define ARCHIVE_MAX (8ull << 30)
-
-enum { PART_HEAD_MAX = 64 * 1024 };
 
 static bool check_hash(const char *hash, GError **error)
 {
@@ -114,47 +113,6 @@ static void commit(HttpRequest *request, void *arg)
 
 /* ---- archives ---- */
 
-/* The boundary of a multipart body, with its leading dashes; NULL when the type is another. */
-static char *multipart_boundary(const char *type)
-{
-        const char *at;
-        g_autofree char *value = NULL;
-
-        if (!type || g_ascii_strncasecmp(type, "multipart/form-data", 19) != 0 ||
-            !(at = strstr(type, "boundary=")))
-                return NULL;
-        at += strlen("boundary=");
-        value = *at == '"' ? g_strndup(at + 1, strcspn(at + 1, "\"")) : g_strndup(at, strcspn(at, "; "));
-        return *value && strlen(value) <= 70 ? g_strconcat("--", value, NULL) : NULL; /* 70: RFC 2046 */
-}
-
-/* Finds the part named "package" in a mapped multipart body; its bytes are borrowed from the map. */
-static bool find_part(const char *body, gsize len, const char *boundary, const char **ret, gsize *ret_len,
-                      GError **error)
-{
-        gsize mark = strlen(boundary);
-        const char *end = body + len, *at = memmem(body, len, boundary, mark);
-
-        while (at && (at += mark) + 2 < end && memcmp(at, "--", 2) != 0) {
-                const char *head = at + 2;
-                gsize window = MIN((gsize)(end - head), PART_HEAD_MAX);
-                const char *blank = memmem(head, window, "\r\n\r\n", 4);
-                const char *next = blank ? memmem(blank + 4, (gsize)(end - blank - 4), boundary, mark) : NULL;
-
-                if (!blank || !next || next - 2 < blank + 4)
-                        break;
-                if (memmem(head, (gsize)(blank - head), "name=\"package\"", 14)) {
-                        *ret = blank + 4;
-                        *ret_len = (gsize)(next - 2 - *ret);
-                        return true;
-                }
-                at = next;
-        }
-        return err_set(
-                error, ERR_INVALID,
-                "the multipart body has no whole part named 'package'\nSend the archive as field 'package'.");
-}
-
 /* The archive of a multipart body as a file of its own beside it; the caller's to unlink and free. */
 static char *extract_part(const char *path, const char *boundary, GError **error)
 {
@@ -168,8 +126,8 @@ static char *extract_part(const char *path, const char *boundary, GError **error
                 err_set(error, ERR_FAILED, "the body cannot be read: %s", unmapped->message);
                 return NULL;
         }
-        if (!find_part(g_mapped_file_get_contents(map), g_mapped_file_get_length(map), boundary, &part, &len,
-                       error) ||
+        if (!multipart_find(g_mapped_file_get_contents(map), g_mapped_file_get_length(map), boundary, &part,
+                            &len, error) ||
             !file_replace(archive, part, len, 0600, false, error))
                 return NULL;
         return g_steal_pointer(&archive);

@@ -1,0 +1,14 @@
+/* The one thing that is read out of a multipart/form-data body (RFC 7578): the archive in the field
+ * "package". */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* The boundary of a body of this content type, with its leading dashes; the caller's. NULL when the type is
+ * another. */
+char *multipart_boundary(const char *type);
+
+/* Finds the part named "package"; *ret is borrowed from `body`. ERR_INVALID when there is no whole one. */
+bool multipart_find(const char *body, gsize len, const char *boundary, const char **ret, gsize *ret_len,
+                    GError **error);
