@@ -1,0 +1,231 @@
+"""Python environments from requirements.txt: built once while jobs wait, cached by content, with uv or pip."""
+
+import shutil
+
+import pytest
+from conftest import ROOT, Server, wait_for
+
+UV = shutil.which("uv", path=f"{ROOT}/.venv/bin") or shutil.which("uv")
+SHOW = "import six; print(six.__version__, six.__file__)"
+NOTHING = "nosuchpackage-xyz==1"
+
+
+class Builder:
+    """A server whose uv writes down how it is called and, while `gate` is shut, does not begin."""
+
+    def __init__(self, server, scratch):
+        self.server, self.calls, self.gate = server, scratch / "calls", scratch / "gate"
+        self.program = scratch / "uv"
+        self.program.write_text(
+            f'#!/bin/sh\necho "$1" >>{self.calls}\nuntil [ -e {self.gate} ]; do sleep 0.02; done\nexec {UV} "$@"\n'
+        )
+        self.program.chmod(0o755)
+        self.calls.touch()
+        self.open()
+
+    def open(self):
+        self.gate.touch()
+
+    def shut(self):
+        self.gate.unlink()
+
+    def builds(self):
+        return self.calls.read_text().split().count("venv")
+
+    def ready(self):
+        return list((self.server.state / "envs").glob("*/ready"))
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory):
+    scratch = tmp_path_factory.mktemp("uv")
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "64", "--uv", scratch / "uv")
+    builder = Builder(server, scratch)
+    server.start()
+    yield builder
+    builder.open()
+    server.destroy()
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Makes a package with the files given by name."""
+
+    def make(**files):
+        directory = tmp_path / f"package-{len(list(tmp_path.iterdir()))}"
+        directory.mkdir()
+        (directory / "show.py").write_text(SHOW)
+        for name, text in files.items():
+            (directory / f"{name}.txt").write_text(text)
+        return directory
+
+    return make
+
+
+def submit(server, directory, name, *command):
+    server.paddle("submit", "--name", name, "--", *(command or ("python", "show.py")), cwd=directory, check=0)
+    return server.job(name)
+
+
+def test_two_jobs_wait_for_one_build_which_is_kept(builder, package):
+    server, before = builder.server, builder.builds()
+    directory = package(requirements="# a remark\nsix==1.16.0\n")
+    builder.shut()
+    names = ["wait-a", "wait-b"]
+    for name in names:
+        submit(server, directory, name)
+    for name in names:
+        job = wait_for(lambda name=name: (job := server.job(name))["environment"] == "building" and job)
+        assert job["state"] == "queued" and "environment is being built" in job["reason"]
+        assert f"paddle logs {name} --member environment" in job["reason"]
+    assert "building" in server.paddle("status", "wait-a", check=0).stdout
+    builder.open()
+    for name in names:
+        job = server.wait(name)
+        assert job["state"] == "succeeded" and job["environment"] == "ready", job["reason"]
+        assert job["stages"]["environment_ms"] > 0
+        version, path = server.member_log(name).split()
+        assert version == "1.16.0" and str(server.state / "envs") in path
+    assert builder.builds() == before + 1
+
+    # the same needs, written otherwise, in another package: nothing is built
+    submit(server, package(requirements="\n  six==1.16.0   # as before\n"), "wait-c")
+    job = server.wait("wait-c")
+    assert job["state"] == "succeeded" and job["environment"] == "ready"
+    assert builder.builds() == before + 1
+
+    # other needs: another environment
+    submit(server, package(requirements="six==1.15.0\n"), "wait-d")
+    server.wait("wait-d")
+    assert server.member_log("wait-d").split()[0] == "1.15.0"
+    assert builder.builds() == before + 2
+
+
+def test_the_builders_log_is_a_members_log(builder, package):
+    server = builder.server
+    submit(server, package(requirements="six==1.14.0\n"), "log-a")
+    server.wait("log-a")
+    text = server.member_log("log-a", "environment")
+    assert "six==1.14.0" in text and text.endswith("The environment is ready.\n")
+    assert server.paddle("logs", "log-a", "--member", "environment", check=0).stdout == text
+    lines = server.paddle("logs", "log-a", check=0).stdout.splitlines()
+    assert any(line.startswith("environment | ") and line.endswith("The environment is ready.") for line in lines)
+    assert any(line.startswith("worker-0") and "1.14.0" in line for line in lines)
+
+
+def test_follow_shows_the_build(builder, package):
+    directory = package(requirements="six==1.13.0\n")
+    done = builder.server.paddle(
+        "submit", "--name", "followed", "--follow", "--", "python", "show.py", cwd=directory, check=0
+    )
+    assert "environment" in done.stderr + done.stdout and "1.13.0" in done.stdout
+
+
+def test_a_requirement_that_does_not_exist_fails_the_job_by_name(builder, package):
+    server, before = builder.server, builder.builds()
+    for attempt in (1, 2):  # a failure is not kept
+        submit(server, package(requirements=f"six==1.16.0\n{NOTHING}\n"), f"fails-{attempt}")
+        job = server.wait(f"fails-{attempt}")
+        assert job["state"] == "failed" and job["environment"] == "failed"
+        assert "nosuchpackage-xyz" in job["reason"], job["reason"]
+        assert "nosuchpackage-xyz" in server.member_log(f"fails-{attempt}", "environment")
+        assert "nosuchpackage-xyz" in server.paddle("status", f"fails-{attempt}", check=0).stdout
+        assert builder.builds() == before + attempt
+    events = server.get("/v1/jobs/fails-2/events").json["items"]
+    assert [e["data"]["state"] for e in events if e["kind"] == "job.environment"] == ["building", "failed"]
+    assert not [e for e in events if e["kind"] == "member.started"]
+
+
+@pytest.mark.parametrize("line", ["-r other.txt", "-e .", "./here"])
+def test_requirements_that_refer_to_files_are_refused_by_line(builder, package, line):
+    name = f"refers-{'re.'.find(line[1])}"
+    builder.server.paddle("submit", "--name", name, "--", "true", cwd=package(requirements=f"six\n{line}\n"), check=0)
+    job = builder.server.wait(name)
+    assert job["state"] == "failed" and f"line 2: '{line}'" in job["reason"]
+
+
+@pytest.mark.parametrize(
+    "files, version",
+    [
+        ({"requirments": "six==1.12.0\n"}, "1.12.0"),
+        ({"requirements": "six==1.16.0\n", "requirments": f"{NOTHING}\n"}, "1.16.0"),
+    ],
+)
+def test_the_seeds_spelling_counts_and_the_right_one_wins(builder, package, files, version):
+    name = f"spelling-{len(files)}"
+    submit(builder.server, package(**files), name)
+    job = builder.server.wait(name)
+    assert job["state"] == "succeeded", job["reason"]
+    assert builder.server.member_log(name).split()[0] == version
+
+
+def test_empty_requirements_need_no_environment(builder, package):
+    before = builder.builds()
+    submit(builder.server, package(requirements="# nothing\n\n"), "nothing", "true")
+    job = builder.server.wait("nothing")
+    assert job["state"] == "succeeded" and job["environment"] in ("none", "ready")
+    assert builder.builds() == before
+
+
+def test_a_job_is_cancelled_while_its_environment_is_built(builder, package):
+    server = builder.server
+    builder.shut()
+    submit(server, package(requirements="six==1.11.0\n"), "impatient")
+    wait_for(lambda: server.job("impatient")["environment"] == "building")
+    assert server.request("DELETE", "/v1/jobs/impatient").json["state"] == "cancelled"
+    builder.open()
+    submit(server, package(requirements="six==1.11.0\n"), "patient")
+    assert server.wait("patient")["state"] == "succeeded"
+
+
+def test_a_waiting_environment_holds_up_nobody(builder, package):
+    server = builder.server
+    builder.shut()
+    submit(server, package(requirements="six==1.10.0\n"), "first", "true")
+    wait_for(lambda: server.job("first")["environment"] == "building")
+    submit(server, package(), "second", "true")
+    assert server.wait("second")["state"] == "succeeded"
+    assert server.job("first")["state"] == "queued"
+    builder.open()
+    assert server.wait("first")["state"] == "succeeded"
+
+
+def test_a_build_goes_on_when_the_server_is_killed(builder, package):
+    server, builds, ready = builder.server, builder.builds(), len(builder.ready())
+    builder.shut()
+    submit(server, package(requirements="six==1.9.0\n"), "survivor")
+    wait_for(lambda: builder.builds() == builds + 1, what="the build's begin")
+    server.kill()
+    builder.open()
+    wait_for(lambda: len(builder.ready()) == ready + 1, what="the environment, built without a server")
+    server.start()
+    job = server.wait("survivor")
+    assert job["state"] == "succeeded", job["reason"]
+    assert server.member_log("survivor").split()[0] == "1.9.0"
+    assert builder.builds() == builds + 1, "it was built twice"
+
+
+def test_a_build_is_awaited_by_the_server_that_comes_back(builder, package):
+    server, builds = builder.server, builder.builds()
+    builder.shut()
+    submit(server, package(requirements="six==1.8.0\n"), "awaited")
+    wait_for(lambda: builder.builds() == builds + 1, what="the build's begin")
+    server.kill()
+    server.start()
+    assert server.job("awaited")["environment"] == "building"
+    builder.open()
+    assert server.wait("awaited")["state"] == "succeeded"
+    assert builder.builds() == builds + 1, "it was built twice"
+
+
+def test_without_uv_pip_builds(make_server, package):
+    server = make_server("--uv", "")
+    submit(server, package(requirements="six==1.16.0\n"), "pip")
+    submit(server, package(requirements=f"{NOTHING}\n"), "pip-fails")
+    job = server.wait("pip", timeout=90)
+    assert job["state"] == "succeeded", job["reason"]
+    version, path = server.member_log("pip").split()
+    assert version == "1.16.0" and str(server.state / "envs") in path
+    assert "Successfully installed six-1.16.0" in server.member_log("pip", "environment")
+    job = server.wait("pip-fails", timeout=90)
+    assert job["state"] == "failed" and "nosuchpackage-xyz" in job["reason"]
