@@ -173,8 +173,6 @@ static Manifest *make_manifest(Cli *cli, const char *dir, GError **error)
         progress_begin(&packing, cli, "packing", 0, 0);
         manifest = manifest_of_directory(dir, on_packed, &packing, error);
         progress_end(&packing);
-        if (!manifest)
-                (void)err_prefix(error, "package '%s': ", dir); /* false, as always */
         return manifest;
 }
 

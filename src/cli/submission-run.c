@@ -26,6 +26,15 @@ static char *place_package(const Submission *s, const json_t *file, char *packag
         return g_build_filename(dir, package, NULL);
 }
 
+/* The directory of a job file; the one of --package-path has been looked at. */
+static bool check_package(const Submission *s, const char *dir, GError **error)
+{
+        if (s->package_path || g_file_test(dir, G_FILE_TEST_IS_DIR))
+                return true;
+        return err_set(error, ERR_USAGE, "package_path: '%s' %s", dir,
+                       g_file_test(dir, G_FILE_TEST_EXISTS) ? "is not a directory" : "does not exist");
+}
+
 /* A command that starts a file which is not there will fail; the person hears it before the wait. */
 static void warn_of_program(const Cli *cli, const char *dir, const json_t *spec)
 {
@@ -85,6 +94,8 @@ static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const 
         *ret_package = place_package(s, file, *ret_package);
         if (!*ret_package)
                 return true;
+        if (!check_package(s, *ret_package, error))
+                return false;
         warn_of_program(cli, *ret_package, *ret_spec);
         return pack_check(cli, *ret_package, s->allow_large, error);
 }

@@ -373,10 +373,16 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
         return form == SUBMIT_WORDS || check_needed(s, file, error);
 }
 
-static bool check_package(const Submission *s, GError **error)
+static bool check_package(const Submission *s, const json_t *file, GError **error)
 {
         struct stat info;
 
+        if (is_set(file, "package_path") && !*text_of(file, "package_path")) {
+                g_autofree char *shown = json_format(json_object_get(file, "package_path"));
+
+                return err_set(error, ERR_USAGE, "package_path: '%.40s' is not the name of a directory",
+                               shown);
+        }
         if (s->no_package && s->package_path)
                 return err_set(error, ERR_USAGE, "--no-package and --package-path='%s' contradict each other",
                                s->package_path);
@@ -585,7 +591,7 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
         g_autoptr(Spec) checked = NULL;
 
         if (!check_words(s, form, words, file, error) || !check_gpus(s, error) || !check_env(s, error) ||
-            !check_quantities(s, error) || !check_servers(s, file, error) || !check_package(s, error))
+            !check_quantities(s, error) || !check_servers(s, file, error) || !check_package(s, file, error))
                 return false;
         spec = base_object(file, error);
         if (!spec)
