@@ -214,9 +214,10 @@ static bool cursor_offset(const char *cursor, int attempt, const char *member, g
         return false;
 }
 
+/* Before the first attempt it says that nothing has been sent, which an empty one would not. */
 static char *cursor_format(const LogStream *stream)
 {
-        GString *text = g_string_new(NULL);
+        GString *text = g_string_new(stream->files->len ? NULL : "0.environment:0");
 
         for (guint i = 0; i < stream->files->len; i++) {
                 const LogFile *file = stream->files->pdata[i];
@@ -283,6 +284,15 @@ static void add_attempts(LogStream *stream, const Job *job)
         }
 }
 
+/* Without the beginning of a character that goes on in the next piece. */
+static gsize whole_characters(const char *text, gsize len)
+{
+        const char *last = g_utf8_find_prev_char(text, text + len);
+        bool cut = last && g_utf8_get_char_validated(last, text + len - last) == (gunichar)-2;
+
+        return cut && last > text ? (gsize)(last - text) : len;
+}
+
 /* How much of `text` to send: whole lines, or all of it when a line is longer than a piece or the member has
  * ended. */
 static gsize whole_lines(const char *text, gsize len, bool flush)
@@ -291,7 +301,9 @@ static gsize whole_lines(const char *text, gsize len, bool flush)
 
         if (newline)
                 return (gsize)(newline - text) + 1;
-        return flush || len == PIECE ? len : 0;
+        if (len == PIECE)
+                return whole_characters(text, len);
+        return flush ? len : 0;
 }
 
 static void send_event(const LogStream *stream, GString *out, const char *event, json_t *data)
@@ -326,6 +338,24 @@ static bool send_piece(const LogStream *stream, LogFile *file, GString *out, boo
         return true;
 }
 
+/* An earlier attempt's file is left once all of it has been sent: the cursor has to stay short. The
+ * environment's stays, or a cursor without it would repeat it. */
+static bool send_pieces(LogStream *stream, GString *out, bool over)
+{
+        bool more = false;
+
+        for (guint i = 0; i < stream->files->len; i++) {
+                LogFile *file = stream->files->pdata[i];
+                bool earlier = file->attempt < stream->attempt;
+
+                if (send_piece(stream, file, out, over || earlier))
+                        more = true;
+                else if (earlier && file->attempt > 0)
+                        g_ptr_array_remove_index(stream->files, i--);
+        }
+        return more;
+}
+
 static void send_state(LogStream *stream, const Job *job, GString *out)
 {
         static const char *const environments[] = { "none", "building", "ready", "failed" };
@@ -351,7 +381,7 @@ static StreamState log_stream_pull(GString *out, void *arg)
         LogStream *stream = arg;
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = engine_find(stream->api->engine, stream->user, stream->job_id, &error);
-        bool over, more = false;
+        bool over;
 
         if (!job) {
                 g_autoptr(json_t) body = json_from_error(error, NULL);
@@ -362,14 +392,10 @@ static StreamState log_stream_pull(GString *out, void *arg)
         }
         over = !stream->follow || job_state_is_final(job->state);
         add_attempts(stream, job);
+        stream->tail = -1; /* of what was there at first; what comes later is sent whole */
         if (job->revision != stream->revision || job->state == JOB_QUEUED)
                 send_state(stream, job, out);
-        for (guint i = 0; i < stream->files->len; i++) {
-                LogFile *file = stream->files->pdata[i];
-
-                more |= send_piece(stream, file, out, over || file->attempt < stream->attempt);
-        }
-        if (more)
+        if (send_pieces(stream, out, over))
                 return STREAM_MORE;
         if (!over)
                 return STREAM_WAIT;
@@ -436,19 +462,22 @@ static bool query_cursor(HttpRequest *request, const char **ret)
         return true;
 }
 
-/* The attempt before the first to be sent: the newest but one, or what the cursor begins with. */
+/* The attempt before the first to be sent: the newest but one; of a cursor the first that it names, and all
+ * when it is from before the first. */
 static int first_attempt(const Job *job, const char *cursor, gint64 asked)
 {
-        gint64 first = asked ? asked : job->attempt;
-        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", SPEC_REPLICAS_MAX);
+        gint64 first = asked ? asked : job->attempt, named = 0;
+        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", -1);
 
         for (char **part = parts; *part; part++) {
                 g_autofree char *number = g_strndup(*part, strcspn(*part, "."));
                 gint64 attempt;
 
                 if (number_parse("cursor", number, 1, job->attempt, &attempt, NULL))
-                        first = MIN(first, attempt);
+                        named = named ? MIN(named, attempt) : attempt;
         }
+        if (parts[0])
+                first = named;
         return (int)MAX(first - 1, 0);
 }
 

@@ -1,0 +1,435 @@
+"""Logs over HTTP: one member's file with ranges and tails; all members as a stream that can be taken up again."""
+
+import re
+import socket
+import threading
+
+import pytest
+from conftest import FINAL, UnixConnection, wait_for
+from sse import Stream, follow_logs
+
+LIMIT = 100 * 1024
+
+
+def until(gate):
+    return f"while [ ! -e {gate} ]; do sleep 0.02; done; "
+
+
+@pytest.fixture
+def gate(tmp_path):
+    return tmp_path / "gate"
+
+
+class Heard:
+    """What a client has put together from `log` events: each must begin where the one before it ended."""
+
+    def __init__(self):
+        self.text, self.at, self.states, self.end, self.cursor, self.starts = {}, {}, [], None, None, {}
+
+    def take(self, event):
+        assert self.end is None, f"{event} after the end"
+        if event.kind in ("log", "state"):
+            assert event.id is not None, f"{event} has no cursor"
+            self.cursor = event.id
+        if event.kind == "state":
+            assert set(event.data) == {"state", "reason", "attempt", "environment"}
+            self.states.append(event.data)
+        elif event.kind == "end":
+            self.end = event.data
+        else:
+            assert event.kind == "log", event
+            data = event.data
+            key, size = (data["attempt"], data["member"]), len(data["text"].encode())
+            self.starts.setdefault(key, data["offset"] - size)
+            begin = self.at.get(key, self.starts[key])
+            assert data["offset"] - size == begin, f"{key}: {begin} bytes heard, then {begin} to {data['offset']}"
+            self.at[key] = data["offset"]
+            self.text[key] = self.text.get(key, "") + data["text"]
+
+    def hear(self, server, job, events=None, **query):
+        """Follows from the last cursor; ends after so many events, at the end, or when the connection breaks."""
+        with follow_logs(server, job, cursor=self.cursor, **query) as stream:
+            assert stream.status == 200, stream.reply.read()
+            assert stream.reply.getheader("Content-Type").startswith("text/event-stream")
+            for n, event in enumerate(stream, 1):
+                self.take(event)
+                if self.end is not None or n == events:
+                    break
+        return self
+
+
+def raw(server, job, member="worker-0", **query):
+    text = "&".join(f"{name}={value}" for name, value in query.items())
+    reply = server.get(f"/v1/jobs/{job['id']}/logs/{member}" + (f"?{text}" if text else ""))
+    assert reply.status == 200, reply.body
+    return reply.body
+
+
+# -- one member's file
+
+
+def test_ranges_of_a_log(shared_server):
+    job = shared_server.wait(shared_server.submit("printf 0123456789")["id"])
+    path = f"/v1/jobs/{job['id']}/logs/worker-0"
+    for asked, body, place in (
+        ("bytes=0-3", b"0123", "bytes 0-3/10"),
+        ("bytes=4-", b"456789", "bytes 4-9/10"),
+        ("bytes=-2", b"89", "bytes 8-9/10"),
+        ("bytes=8-100", b"89", "bytes 8-9/10"),
+    ):
+        reply = shared_server.get(path, headers={"Range": asked})
+        assert (reply.status, reply.body) == (206, body), asked
+        assert reply.headers["Content-Range"] == place and reply.headers["Content-Length"] == str(len(body))
+    reply = shared_server.get(path, headers={"Range": "bytes=10-"})
+    assert reply.status == 416 and reply.headers["Content-Range"] == "bytes */10"
+    reply = shared_server.get(path)
+    assert (reply.status, reply.body) == (200, b"0123456789")
+    assert reply.headers["Content-Type"].startswith("text/plain")
+
+
+def test_tails_of_a_log(shared_server):
+    job = shared_server.wait(shared_server.submit("seq 30000; printf end")["id"])
+    whole = "".join(f"{n}\n" for n in range(1, 30001)).encode() + b"end"
+    assert raw(shared_server, job) == whole
+    lines = whole.splitlines(keepends=True)
+    for n in (0, 1, 2, 1000, 20000, 30000, 30001, 99999):
+        assert raw(shared_server, job, tail=n) == b"".join(lines[max(len(lines) - n, 0) :]), n
+    for wrong in ("-1", "x", "1.5"):
+        reply = shared_server.get(f"/v1/jobs/{job['id']}/logs/worker-0?tail={wrong}")
+        assert reply.status == 400 and "tail" in reply.json["message"]
+
+
+def test_attempts_of_a_log(shared_server):
+    script = "a=${PWD%/work}; echo attempt ${a##*/}; exit 1"
+    job = shared_server.wait(shared_server.submit(script, retries=2, backoff="10ms")["id"])
+    assert [raw(shared_server, job, attempt=n) for n in (1, 2, 3)] == [b"attempt %d\n" % n for n in (1, 2, 3)]
+    assert raw(shared_server, job) == raw(shared_server, job, attempt=0) == b"attempt 3\n"
+    reply = shared_server.get(f"/v1/jobs/{job['id']}/logs/worker-0?attempt=4")
+    assert reply.status == 404 and "3 attempts" in reply.json["message"]
+
+
+@pytest.mark.parametrize("member", ["worker-1", "worker-", "trainer-0", "worker-00000000000000000001", "..", "worker"])
+def test_members_that_are_not_there(shared_server, member):
+    job = shared_server.wait(shared_server.submit(["true"])["id"])
+    for path in (f"/v1/jobs/{job['id']}/logs/{member}", f"/v1/jobs/{job['id']}/logs?member={member}"):
+        reply = shared_server.get(path)
+        assert reply.status in (400, 404), (path, reply.body)
+        if reply.status == 404:
+            assert member in reply.json["message"] and "worker-0" in reply.json["hint"]
+
+
+def test_bytes_come_as_they_were_written(shared_server):
+    job = shared_server.submit(["python3", "-c", "import sys; sys.stdout.buffer.write(bytes(range(256)) * 300)"])
+    job = shared_server.wait(job["id"])
+    assert raw(shared_server, job) == bytes(range(256)) * 300
+
+
+# -- the stream
+
+
+def test_a_follower_hears_all_and_then_the_end(server, gate):
+    job = server.submit(f"echo first; {until(gate)} echo second; exit 3")
+    heard = Heard()
+    with follow_logs(server, job) as stream:
+        for event in stream:
+            heard.take(event)
+            if event.kind == "log" and "first" in event.data["text"]:
+                gate.touch()  # it was heard while the job runs: the second line has not been written
+    assert not stream.broken
+    assert heard.text == {(1, "worker-0"): "first\nsecond\n"}
+    states = [state["state"] for state in heard.states]
+    assert states[-1] == "failed" and "running" in states
+    assert heard.end["state"] == "failed" and "status 3" in heard.end["reason"]
+
+
+def test_a_follower_that_was_there_before_the_job_hears_each_line_as_it_comes(make_server, tmp_path):
+    server = make_server("--cpus", "1")
+    gates = [tmp_path / str(n) for n in range(4)]
+    first = server.wait(server.submit(until(gates[0]))["id"], "running")
+    steps = "".join(f"echo line {n}; {until(gates[n])}" for n in range(1, 4))
+    job = server.submit(steps)
+    heard = Heard()
+    with follow_logs(server, job, timeout=10) as stream:
+        for event in stream:
+            heard.take(event)
+            if len(heard.states) == 1 and event.kind == "state":
+                assert event.data["state"] == "queued" and re.search(r"\b1\b", event.data["reason"]), event
+                gates[0].touch()
+            for n in range(1, 4):
+                if f"line {n}\n" in heard.text.get((1, "worker-0"), ""):
+                    gates[n].touch()
+    assert heard.text == {(1, "worker-0"): "line 1\nline 2\nline 3\n"} and heard.end["state"] == "succeeded"
+    assert [state["state"] for state in heard.states][0] == "queued"
+    server.wait(first["id"])
+
+
+def test_without_follow_the_stream_ends_where_the_log_does(server, gate):
+    job = server.submit(f"echo one; printf tw; {until(gate)}")
+    wait_for(lambda: raw(server, job) == b"one\ntw")
+    heard = Heard().hear(server, job, follow="false")
+    assert heard.text == {(1, "worker-0"): "one\ntw"}
+    assert heard.end["state"] in ("running", "starting")
+    gate.touch()
+    server.wait(job["id"])
+
+
+def test_half_a_line_is_kept_until_it_is_whole(server, gate):
+    job = server.submit(f"printf half; {until(gate)} echo ' and half'; echo done")
+    wait_for(lambda: raw(server, job) == b"half")
+    pieces = []
+    with follow_logs(server, job) as stream:
+        for event in stream:
+            if event.kind == "state" and event.data["state"] == "running":
+                gate.touch()
+            pieces += [event.data["text"]] if event.kind == "log" else []
+    assert all(piece.endswith("\n") for piece in pieces) and "".join(pieces) == "half and half\ndone\n"
+
+
+def test_tail_and_member_of_a_stream(server):
+    script = "seq 100 | sed s/^/$PADDLE_TRAINER_ID-/"
+    roles = [{"name": "trainer", "replicas": 3, "cpu": "100m"}]
+    job = server.wait(server.submit(script, roles=roles, framework="paddle-collective")["id"])
+    whole = {(1, f"trainer-{m}"): "".join(f"{m}-{n}\n" for n in range(1, 101)) for m in range(3)}
+    assert Heard().hear(server, job).text == whole
+    two = {key: text for key, text in whole.items() if key[1] != "trainer-1"}
+    assert Heard().hear(server, job, member="trainer-0,trainer-2").text == two
+    assert Heard().hear(server, job, tail=2, member="trainer-1").text == {(1, "trainer-1"): "1-99\n1-100\n"}
+    assert Heard().hear(server, job, tail=0).text == {}
+
+
+AWKWARD = r"""
+import sys
+def say(text):
+    sys.stdout.buffer.write(text.encode()); sys.stdout.buffer.flush()
+for n in range(200):
+    say(f"line {n}\n")
+    if n % 50 == 7: say("\u00e9\u4e16\U0001f40d" * 120000 + "\n")   # 1 MB, characters of 2, 3 and 4 bytes
+    if n % 50 == 9: say("x" * (1 << 20) + "\n")
+    if n == 100: say("\r\x1b[31m\"\\\x7f\t\u2028\n\n\n")
+say("no newline at the end")
+"""
+
+
+def awkward():
+    text = ""
+    for n in range(200):
+        text += f"line {n}\n"
+        if n % 50 == 7:
+            text += "\u00e9\u4e16\U0001f40d" * 120000 + "\n"
+        if n % 50 == 9:
+            text += "x" * (1 << 20) + "\n"
+        if n == 100:
+            text += '\r\x1b[31m"\\\x7f\t\u2028\n\n\n'
+    return text + "no newline at the end"
+
+
+def test_long_lines_and_odd_characters_arrive_unharmed(server):
+    job = server.wait(server.submit(["python3", "-c", AWKWARD])["id"])
+    heard = Heard().hear(server, job)
+    assert raw(server, job).decode() == awkward()
+    assert heard.text[(1, "worker-0")] == awkward()
+
+
+def test_bytes_that_are_no_text_are_replaced_and_counted(server):
+    job = server.submit(["python3", "-c", "import sys; sys.stdout.buffer.write(b'a\\xff\\0\\xc3\\nb\\n' * 20000)"])
+    job = server.wait(job["id"])
+    with follow_logs(server, job) as stream:
+        logs = [event.data for event in stream if event.kind == "log"]
+    assert "".join(log["text"] for log in logs) == "a\ufffd\ufffd\ufffd\nb\n" * 20000
+    assert logs[-1]["offset"] == len(raw(server, job)) == 7 * 20000
+
+
+# -- taking a stream up again
+
+
+def test_a_cursor_misses_and_repeats_nothing(server):
+    """The connection breaks after every few events."""
+    program = "import sys,time\nfor n in range(400): print(n, 'x' * (n * 37 % 5000), flush=True); time.sleep(0.001)"
+    roles = [{"name": "trainer", "replicas": 2, "cpu": "100m"}]
+    job = server.submit(["python3", "-c", program], roles=roles, framework="paddle-collective")
+    heard, rounds = Heard(), 0
+    while heard.end is None:
+        rounds += 1
+        heard.hear(server, job, events=1 + rounds % 4)
+    assert rounds > 3
+    whole = "".join(f"{n} {'x' * (n * 37 % 5000)}\n" for n in range(400))
+    assert heard.text == {(1, "trainer-0"): whole, (1, "trainer-1"): whole}
+
+
+def test_last_event_id_is_a_cursor_too(server):
+    job = server.wait(server.submit("seq 10000")["id"])
+    heard = Heard().hear(server, job, events=2)
+    assert 0 < heard.at[(1, "worker-0")] < len(raw(server, job))
+    with Stream(server, f"/v1/jobs/{job['id']}/logs", headers={"Last-Event-ID": heard.cursor}) as stream:
+        for event in stream:
+            heard.take(event)
+    assert heard.text[(1, "worker-0")] == "".join(f"{n}\n" for n in range(1, 10001)) and heard.end
+
+
+def test_a_cursor_outlives_the_server(server, gate):
+    """Killed with -9 while lines come; they go on coming meanwhile."""
+    program = (
+        "import os, time\nn = 0\n"
+        f"while not os.path.exists({str(gate)!r}) or n < 2000: print('line', n, flush=True); n += 1; time.sleep(0.0005)\n"
+        "print('last', n, end='', flush=True)"
+    )
+    job = server.wait(server.submit(["python3", "-c", program])["id"], "running")
+    heard = Heard()
+    for _ in range(3):
+        threading.Timer(0.3, server.process.kill).start()
+        heard.hear(server, job)  # until the connection breaks
+        assert heard.end is None and heard.text
+        server.kill()
+        server.start()
+    gate.touch()
+    heard.hear(server, job)
+    text = heard.text[(1, "worker-0")]
+    assert text.encode() == raw(server, job)
+    count = text.count("line")
+    assert text == "".join(f"line {n}\n" for n in range(count)) + f"last {count}"
+    assert heard.end["state"] == "succeeded"
+
+
+RETRIED = "a=${PWD%/work}; a=${a##*/}; seq 500 | sed s/^/$a-/; [ $a = 4 ]"
+
+
+def retried_text():
+    return {(a, "worker-0"): "".join(f"{a}-{n}\n" for n in range(1, 501)) for a in range(1, 5)}
+
+
+def test_attempts_follow_one_another(server):
+    job = server.submit(RETRIED, retries=5, backoff="50ms")
+    heard = Heard().hear(server, job)
+    assert heard.text == retried_text() and heard.end["state"] == "succeeded"
+    newest = Heard().hear(server, job)  # who comes late hears the newest attempt
+    assert newest.text == {(4, "worker-0"): retried_text()[(4, "worker-0")]}
+    assert set(Heard().hear(server, job, attempt=2).text) == {(a, "worker-0") for a in (2, 3, 4)}
+
+
+@pytest.mark.parametrize("events", [2, 3, 5])
+def test_a_cursor_of_an_earlier_attempt(server, gate, events):
+    job = server.submit(until(gate) + RETRIED, retries=5, backoff="10ms")
+    wait_for(lambda: server.job(job["id"])["state"] == "running")
+    heard = Heard().hear(server, job, events=1)
+    gate.touch()
+    server.wait(job["id"])
+    while heard.end is None:
+        heard.hear(server, job, events=events)
+    assert heard.text == retried_text()
+
+
+def test_a_cursor_of_a_job_that_had_not_begun(make_server, gate):
+    server = make_server("--cpus", "1")
+    first = server.wait(server.submit(until(gate))["id"], "running")
+    job = server.submit(RETRIED, retries=5, backoff="10ms")
+    heard = Heard().hear(server, job, events=1)
+    assert heard.states[0]["state"] == "queued" and heard.cursor
+    gate.touch()
+    server.wait(first["id"])
+    server.wait(job["id"])
+    assert heard.hear(server, job).text == retried_text()
+
+
+def test_the_cursor_does_not_grow_with_the_attempts(server):
+    """It has to fit into a request's head, whatever a job has been through."""
+    roles = [{"name": "trainer", "replicas": 8, "cpu": "10m"}]
+    script = "a=${PWD%/work}; a=${a##*/}; echo $a; exit 1"
+    job = server.submit(script, roles=roles, framework="paddle-collective", retries=11, backoff="1ms")
+    sizes = {}
+    heard = Heard()
+    with follow_logs(server, job) as stream:
+        for event in stream:
+            heard.take(event)
+            if event.kind == "log":
+                sizes[event.data["attempt"]] = len(event.id)
+    assert heard.states[-1]["attempt"] == 12
+    assert max(sizes.values()) < 4 * min(sizes.values()), sizes
+
+
+def test_tail_means_what_was_there_at_first(server, gate):
+    """Of the attempts that come later nothing is cut."""
+    script = f"a=${{PWD%/work}}; a=${{a##*/}}; seq 50; echo up; [ $a = 2 ] && exit; {until(gate)} exit 1"
+    job = server.submit(script, retries=1, backoff="1ms")
+    wait_for(lambda: b"up" in raw(server, job))
+    heard = Heard()
+    with follow_logs(server, job, tail=1) as stream:
+        for event in stream:
+            heard.take(event)
+            if event.kind == "log":
+                gate.touch()
+    assert heard.text == {
+        (1, "worker-0"): "up\n",
+        (2, "worker-0"): "".join(f"{n}\n" for n in range(1, 51)) + "up\n",
+    }
+
+
+# -- many followers, and bad ones
+
+
+class Tape(threading.Thread):
+    """Follows and looks only at the offsets, so that many of them together do not measure this program's pace."""
+
+    def __init__(self, server, job):
+        super().__init__(daemon=True)
+        self.connection = UnixConnection(server.socket, 60)
+        self.connection.request("GET", f"/v1/jobs/{job['id']}/logs")
+        self.reply = self.connection.getresponse()
+        self.offsets, self.ended = [], False
+
+    def run(self):
+        rest = b""
+        while part := self.reply.read1(1 << 20):
+            rest += part
+            whole, _, rest = rest.rpartition(b"\n\n")
+            for event in whole.split(b"\n\n"):
+                if found := re.search(rb'"offset": ?(\d+)', event[-100:] + event[:200]):
+                    self.offsets.append(int(found.group(1)))
+                self.ended |= b"event: end" in event
+        self.connection.close()
+
+
+def test_fifty_followers_and_one_that_never_reads(server, gate):
+    line, lines = "y" * 999 + "\n", 20 * 1000
+    job = server.submit(until(gate) + f"yes {line[:-1]} | head -n {lines}")
+    server.wait(job["id"], "running")
+    sleeper = socket.socket(socket.AF_UNIX)
+    sleeper.connect(server.socket)
+    sleeper.sendall(f"GET /v1/jobs/{job['id']}/logs HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    tapes = [Tape(server, job) for _ in range(50)]
+    for tape in tapes:
+        tape.start()
+    gate.touch()
+    for _ in range(20):  # others are served meanwhile
+        assert server.get("/healthz", timeout=5).status == 200
+    for tape in tapes:
+        tape.join(100)
+    for tape in tapes:
+        assert tape.ended and tape.offsets == sorted(set(tape.offsets)) and tape.offsets[-1] == lines * len(line)
+    sleeper.close()
+    assert server.wait(job["id"])["state"] == "succeeded"
+
+
+# -- the limit
+
+
+def test_a_log_at_its_limit_keeps_beginning_and_end(make_server):
+    server = make_server("--log-limit", str(LIMIT), "--cpus", "2")
+    job = server.submit("seq 200000; echo Traceback: the last words")
+    with follow_logs(server, job) as stream:
+        kinds = [event.kind for event in stream]
+    assert kinds[-1] == "end"
+    assert server.wait(job["id"])["state"] == "succeeded"  # the limit is the log's, not the job's
+    log = raw(server, job)
+    whole = "".join(f"{n}\n" for n in range(1, 200001)).encode() + b"Traceback: the last words\n"
+    assert len(whole) > 10 * LIMIT and len(log) < LIMIT + 80 * 1024
+    assert log[:LIMIT] == whole[:LIMIT]
+    notice = b"\npaddle: this log has reached its limit of %d bytes" % LIMIT
+    assert log[LIMIT:].startswith(notice)
+    tail = log[LIMIT:].split(b"\n", 2)[2]
+    assert whole.endswith(tail) and len(tail) > 1000
+
+
+def test_a_log_below_its_limit_is_left_alone(make_server):
+    server = make_server("--log-limit", "1Mi", "--cpus", "2")
+    job = server.wait(server.submit("seq 10000")["id"])
+    assert job["state"] in FINAL and raw(server, job) == "".join(f"{n}\n" for n in range(1, 10001)).encode()
