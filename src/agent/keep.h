@@ -28,8 +28,8 @@ void keep_free(Keep *keep); /* keepers and members live on */
 /* Starts a member, or reports again what is known of it. */
 void keep_start(Keep *keep, const StartRequest *request);
 /* Remembers and reports that a task could not be started. */
-void keep_refuse(Keep *keep, const char *task, const char *text);
-void keep_stop(Keep *keep, const char *task, gint64 grace_ms);
+void keep_refuse(Keep *keep, const char *name, const char *text);
+void keep_stop(Keep *keep, const char *name, gint64 grace_ms);
 /* False with ERR_CONFLICT for a task that has not ended. An unknown one is fine. */
 bool keep_forget(Keep *keep, const char *task, GError **error);
 

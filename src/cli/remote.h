@@ -12,4 +12,4 @@ extern const TransferOps remote_ops; /* `arg` is the Cli, whose client is there 
 char *remote_path(Cli *cli, const char *text, GError **error);
 
 /* Draws the bar of a transfer: `arg` is a Progress. */
-void remote_report(const TransferProgress *progress, void *arg);
+void remote_report(const TransferProgress *transfer, void *arg);

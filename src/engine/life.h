@@ -55,9 +55,9 @@ void life_environment(Life *life, EnvState env, const char *why);
 /* The job's members are made, none is intended yet: moves to starting and intends the first phase. */
 void life_admitted(Life *life);
 
-void life_member_started(Life *life, int member, int pid, gint64 time);
-void life_member_ready(Life *life, int member, gint64 time);
-void life_member_ended(Life *life, int member, const MemberEnd *end);
+void life_member_started(Life *life, int index, int pid, gint64 time);
+void life_member_ready(Life *life, int index, gint64 time);
+void life_member_ended(Life *life, int index, const MemberEnd *end);
 
 /* False with ERR_CONFLICT when the job is in a final state. */
 bool life_cancel(Life *life, const char *by, GError **error);

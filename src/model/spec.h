@@ -70,7 +70,7 @@ json_t *spec_format(const Spec *spec);
 /* The seed's submission (cloud.md 1.4 in snake_case: job_name, package_path, entry_point, input, output,
  * trainers, pservers, base_image, use_gpu, trainer_gpu_num, env, plus package, job_id) as a specification
  * object for spec_parse. */
-json_t *spec_from_seed(const json_t *seed, GError **error);
+json_t *spec_from_seed(const json_t *object, GError **error);
 
 int spec_members(const Spec *spec);
 

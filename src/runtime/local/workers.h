@@ -10,4 +10,4 @@ typedef void (*WorkFunc)(void *work, void *arg); /* takes the work */
 Workers *workers_new(int max_threads, WorkFunc run, void *arg);
 /* Does what was pushed, ends the threads. NULL is a no-op. */
 void workers_free(Workers *workers);
-void workers_push(Workers *workers, void *work);
+void workers_push(Workers *workers, void *item);
