@@ -373,11 +373,14 @@ static char *gather(char **lines, int n, int at)
         return g_string_free(text, FALSE);
 }
 
+/* A part of a sentence: bounded, and without a full stop. */
 static char *shorten(char *text)
 {
         char *valid = g_utf8_make_valid(g_strstrip(text), -1);
 
         g_free(text);
+        if (g_str_has_suffix(valid, "."))
+                valid[strlen(valid) - 1] = '\0';
         if (g_utf8_strlen(valid, -1) > REASON_MAX) {
                 *g_utf8_offset_to_pointer(valid, REASON_MAX) = '\0';
                 valid = g_realloc(valid, strlen(valid) + sizeof "…");

@@ -211,9 +211,7 @@ static void on_exited(Builds *builds, Build *build, const Observation *observati
 {
         g_autofree char *log = environment_log_path(&builds->environment, build->key);
         bool ready = observation->exit_code == 0 && environment_is_ready(&builds->environment, build->key);
-        g_autofree char *reason = ready ? NULL : environment_failure(log);
-        g_autofree char *text =
-                ready ? NULL : g_strdup_printf("cannot build the Python environment: %s", reason);
+        g_autofree char *text = ready ? NULL : environment_failure(log);
 
         answer_all(builds, build, text);
         drop(builds, build);

@@ -297,7 +297,7 @@ static const struct {
           "conclude that it fails.\n",
           "No solution found when resolving dependencies: Because nosuch was not found in the package "
           "registry and you require nosuch==1, we "
-          "can conclude that it fails." },
+          "can conclude that it fails" },
         { "  × No solution found when resolving dependencies:\n  ╰─▶ Because a was not found in the package "
           "registry and you require\n"
           "      a==1, we can conclude that\n\nhint: something\n",
@@ -315,7 +315,7 @@ static const struct {
         { "The conflict is caused by:\n    The user requested a==1\nERROR: Cannot install a==1 and a==2 "
           "because these package versions have "
           "conflicting dependencies.\nERROR: ResolutionImpossible: for help visit a page\n",
-          "Cannot install a==1 and a==2 because these package versions have conflicting dependencies." },
+          "Cannot install a==1 and a==2 because these package versions have conflicting dependencies" },
         { "ERROR: Invalid requirement: 'this is not' (from line 1 of w.txt)\n",
           "Invalid requirement: 'this is not' (from line 1 of w.txt)" },
         { "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\nERROR: "
