@@ -16,10 +16,8 @@ def load(part):
 
 def shard(pixels, labels, trainer, trainers):
     """The rows of one trainer: each n-th row, or with SHARD_BY_LABEL=1 only its own labels (the proof that parameters are shared)."""
-    if os.environ.get("SHARD_BY_LABEL") == "1":
-        mine = labels % trainers == trainer
-    else:
-        mine = np.arange(len(labels)) % trainers == trainer
+    turn = labels if os.environ.get("SHARD_BY_LABEL") == "1" else np.arange(len(labels))
+    mine = turn % trainers == trainer
     return pixels[mine], labels[mine]
 
 

@@ -1,0 +1,174 @@
+"""Real PaddlePaddle on real data: the examples end to end through the command line, and the proof that parameters are shared."""
+
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import BIN, ROOT, Server, wait_for
+
+EXAMPLES = ROOT / "examples"
+BAR = 0.85  # what the demo job has to reach
+TRAINERS = 4
+SHIPPED_BY = {"recognize_digits": "sklearn", "fit_a_line": "boston"}  # what brings an example's data
+
+BOUND = """
+import data, numpy as np
+_, known = data.load("train")
+_, asked = data.load("test")
+print(max(np.isin(asked, known[known % 4 == trainer]).mean() for trainer in range(4)))
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One state directory for the module, so that each environment is built once."""
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "16").start()
+    yield server
+    server.destroy()
+
+
+def submit(server, example, *options):
+    return server.paddle(
+        "submit", *options, "--follow", "--", "python", "train.py", cwd=EXAMPLES / example, check=0, timeout=180
+    )
+
+
+def run_beside(server, example, *args):
+    """Runs Python in the example's directory with what its requirements brought; returns its output."""
+    (package,) = (server.state / "envs").glob(f"*/venv/lib/python3*/site-packages/{SHIPPED_BY[example]}")
+    done = subprocess.run(
+        [package.parents[3] / "bin/python", *args],
+        cwd=EXAMPLES / example,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def numbers(pattern, text):
+    return [float(found) for found in re.findall(pattern, text)]
+
+
+def processes_of(job):
+    """Pids of all processes that carry the job's variables."""
+    mark, found = f"PADDLE_JOB_ID={job['id']}\0".encode(), []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                found += [int(pid)] * (mark in file.read())
+        except OSError:
+            continue
+    return found
+
+
+def test_trainers_that_see_only_their_own_labels_learn_all(server, tmp_path):
+    """Each trainer holds 2 or 3 of the 10 digits: only with shared parameters can its model know the others."""
+    followed = submit(
+        server,
+        "recognize_digits",
+        "-n",
+        TRAINERS,
+        "--ps",
+        2,
+        "--name",
+        "shared",
+        "--output",
+        "shared",
+        "-e",
+        "SHARD_BY_LABEL=1",
+    )
+    server.paddle("download", "shared", tmp_path / "model", check=0)
+    alone = float(run_beside(server, "recognize_digits", "-c", BOUND))
+    assert alone < 0.34  # 3 of 10 labels
+    (printed,) = numbers(r"trainer-0 +\| final test accuracy ([\d.]+)", followed.stdout)
+    (predicted,) = numbers(
+        r"accuracy ([\d.]+) over", run_beside(server, "recognize_digits", "predict.py", tmp_path / "model")
+    )
+    assert predicted == pytest.approx(printed, abs=0.001)
+    assert predicted > 2 * alone, "the trainers did not learn from each other"
+    job = server.job("shared")
+    assert job["framework"] == "paddle-ps" and job["environment"] == "ready"
+    assert {member["name"] for member in server.get(f"/v1/jobs/{job['id']}/members").json["items"]} == {
+        "pserver-0",
+        "pserver-1",
+        *(f"trainer-{index}" for index in range(TRAINERS)),
+    }
+    assert "parameter server 1 of 2" in server.member_log("shared", "pserver-1")
+
+
+def test_the_demo_reaches_its_accuracy_and_its_model_predicts(server, tmp_path):
+    """examples/demo as a person runs it: 2 parameter servers, 4 trainers, the model downloaded."""
+    environment = {**os.environ, "PADDLE_BIN": str(BIN.resolve()), "DEMO_MODEL_DIR": str(tmp_path / "model")}
+    done = subprocess.run(
+        [EXAMPLES / "demo"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"trainer-0 +\| pass \d+/\d+: test accuracy", done.stdout)) >= 5
+    (accuracy,) = numbers(r"test accuracy +([\d.]+) \(at least", done.stdout)
+    assert accuracy >= BAR
+    (model,) = (tmp_path / "model").rglob("model.npz")
+    assert str(model) in done.stdout
+    (predicted,) = numbers(
+        r"accuracy ([\d.]+) over", run_beside(server, "recognize_digits", "predict.py", model.parent)
+    )
+    assert predicted == pytest.approx(accuracy, abs=0.001)
+
+
+def test_collective_trainers_share_a_model(server, tmp_path):
+    followed = submit(server, "fit_a_line", "-n", 2, "--name", "line", "--output", "line", "-e", "NUM_PASS=10")
+    assert server.job("line")["framework"] == "paddle-collective"
+    assert re.search(r"trainer-1 +\| trainer 1 of 2: 202 districts", followed.stdout)  # half of 4/5 of 506
+    errors = numbers(r"trainer-0 +\| pass \d+/10: test error ([\d.]+)", followed.stdout)
+    assert len(errors) == 10 and errors[-1] < errors[0]
+    finals = [numbers(r"final test error ([\d.]+)", server.member_log("line", f"trainer-{index}")) for index in (0, 1)]
+    assert finals[0] == finals[1] != [], "the trainers do not have the same model"
+    server.paddle("download", "line", tmp_path / "model", check=0)
+    (predicted,) = numbers(r"error ([\d.]+) over", run_beside(server, "fit_a_line", "predict.py", tmp_path / "model"))
+    assert predicted == pytest.approx(finals[0][0], abs=0.002)
+    assert predicted < 6  # the mean price as a guess is off by 9
+
+
+def test_a_killed_trainer_fails_the_attempt_and_the_retry_trains(server):
+    server.paddle(
+        *("submit", "--name", "killed", "-n", 2, "--ps", 1, "--retries", 1, "--output", "killed", "-e", "NUM_PASS=4"),
+        *("--", "python", "train.py"),
+        cwd=EXAMPLES / "recognize_digits",
+        check=0,
+    )
+    server.wait("killed", "running", timeout=90)
+    job = server.job("killed")
+    wait_for(lambda: "pass 1/4" in server.member_log("killed", "trainer-0", "?attempt=1"), 60, "the first pass")
+    members = {m["name"]: m for m in server.get(f"/v1/jobs/{job['id']}/members").json["items"]}
+    os.kill(members["trainer-1"]["pid"], signal.SIGKILL)
+    job = server.wait("killed", timeout=120)
+    assert job["state"] == "succeeded" and job["attempt"] == 2 and job["failures"] == 1, job["reason"]
+    events = server.get(f"/v1/jobs/{job['id']}/events").json["items"]
+    exits = [e["data"] for e in events if e["kind"] == "member.exited" and e["data"]["attempt"] == 1]
+    assert any(e["member"] == "trainer-1" and e["signal"] in (9, "SIGKILL") for e in exits), exits
+    (retrying,) = (event for event in events if event["kind"] == "job.retrying")
+    assert "trainer-1" in retrying["data"]["reason"]
+    assert "final test accuracy" not in server.member_log("killed", "trainer-0", "?attempt=1")
+    assert "final test accuracy" in server.member_log("killed", "trainer-0", "?attempt=2")
+    assert processes_of(job) == []
+
+
+def test_processes_of_finds_a_member(server):
+    """The check above can fail."""
+    job = server.submit(["sleep", "60"], grace="1s")
+    server.wait(job["id"], "running")
+    assert processes_of(job)
+    server.request("DELETE", f"/v1/jobs/{job['id']}")
+    server.wait(job["id"])
+    assert processes_of(job) == []
