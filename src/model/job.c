@@ -151,9 +151,12 @@ static Member *copy_members(const Member *members, int n)
 
 Job *job_draft(const Job *job)
 {
-        Job *draft = g_memdup2(job, sizeof *job);
+        Job *draft = g_new(Job, 1);
 
         g_atomic_ref_count_init(&draft->refs);
+        /* All but the count, which readers of the view change at the same time. */
+        memcpy((char *)draft + offsetof(Job, seq), (const char *)job + offsetof(Job, seq),
+               sizeof *job - offsetof(Job, seq));
         draft->name = g_strdup(job->name);
         draft->user = g_strdup(job->user);
         draft->idempotency_key = g_strdup(job->idempotency_key);
