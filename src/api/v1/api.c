@@ -69,10 +69,9 @@ static bool may_see(const HttpCaller *caller, const Job *job)
         return caller->admin || g_strcmp0(caller->user, job->user) == 0;
 }
 
-Job *api_job(Api *api, HttpRequest *request)
+Job *api_find_job(Api *api, HttpRequest *request, const char *name)
 {
         const HttpCaller *caller = http_request_caller(request);
-        const char *name = http_request_param(request, "job");
         const char *user = http_request_query(request, "user");
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = NULL;
@@ -83,7 +82,13 @@ Job *api_job(Api *api, HttpRequest *request)
         if (job && may_see(caller, job))
                 return g_steal_pointer(&job);
         if (job) /* another user's: not told apart from one that is not there */
-                err_set(&error, ERR_NOT_FOUND, "no job '%s' of user '%s'\nSee `paddle list`.", name, user);
+                err_set(&error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list --all` shows all jobs.",
+                        name, user);
         http_fail(request, error);
         return NULL;
+}
+
+Job *api_job(Api *api, HttpRequest *request)
+{
+        return api_find_job(api, request, http_request_param(request, "job"));
 }

@@ -94,17 +94,14 @@ static void follow_events(HttpRequest *request, void *arg)
         Api *api = arg;
         const HttpCaller *caller = http_request_caller(request);
         const char *name = http_request_query(request, "job");
-        g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = NULL;
         gint64 since;
         Follow *follow;
 
         if (!first_revision(api, request, &since) || !within_horizon(api, request, since))
                 return;
-        if (name && !(job = engine_find(api->engine, caller->user, name, &error))) {
-                http_fail(request, error);
+        if (name && !(job = api_find_job(api, request, name)))
                 return;
-        }
         follow = g_new0(Follow, 1);
         *follow = (Follow){ .api = api,
                             .user = caller->admin ? NULL : g_strdup(caller->user),
@@ -142,7 +139,7 @@ const HttpRoute event_routes[] = {
         { "GET", "/v1/events", HTTP_USER, HTTP_BODY_NONE, 0, follow_events,
           "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
           "since:integer:Only events with a larger revision; the present one when absent.;job:string:Only "
-          "events of this job.",
+          "events of this job.;user:string:Whose job a name means (administrators).",
           NULL, "Event", 0, "text/event-stream" },
         { "GET", "/v1/jobs/{job}/events", HTTP_USER, HTTP_BODY_NONE, 0, list_events,
           "List the events of a job.",

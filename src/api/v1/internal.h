@@ -30,7 +30,9 @@ void token_cache_free(TokenCache *cache);
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
 
-/* The job a route's {job} names, if the caller may see it; NULL has been answered. The caller's reference. */
+/* The job of that id or name, if the caller may see it; NULL has been answered. The caller's reference. */
+Job *api_find_job(Api *api, HttpRequest *request, const char *name);
+/* The one that a route's {job} names. */
 Job *api_job(Api *api, HttpRequest *request);
 
 /* The JSON of a job with its reason worked out. */
