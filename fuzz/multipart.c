@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         const char *text = (const char *)data, *end = memchr(data, '\n', size), *part = NULL;
         g_autofree char *type = end ? g_strndup(text, (gsize)(end - text)) : NULL;
-        g_autofree char *boundary = type ? multipart_boundary(type) : NULL;
+        g_autofree char *boundary = multipart_is_form(type) ? multipart_boundary(type, NULL) : NULL;
         g_autoptr(GError) error = NULL;
         g_autofree char *body = NULL;
         gsize len, part_len = 0;

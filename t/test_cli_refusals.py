@@ -2,6 +2,7 @@
 message names thing, value and rule; the exit status is that of doc/cli.md; nothing is sent or left behind."""
 
 import os
+import signal
 import socket
 import subprocess
 
@@ -421,6 +422,14 @@ def test_a_configuration_of_paddled_is_refused(tmp_path, text, parts):
     assert not (tmp_path / "state").exists()
 
 
+def end_agent(server):
+    """An agent without server and members ends by itself after 30 s; the tests do not wait for that."""
+    pid = server.agent_pid()
+    if pid:
+        os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: server.agent_pid() is None, 10, "the agent's end")
+
+
 def test_a_taken_port(make_server, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -432,9 +441,9 @@ def test_a_taken_port(make_server, tmp_path):
             check=False,
         )
     assert done.returncode == 3 and address in done.stderr and "another program" in done.stderr, done.stderr
-    server = Server(tmp_path / "state")
-    assert server.agent_pid() is None
     assert not (tmp_path / "state" / "paddled.pid").exists()
+    assert not (tmp_path / "state" / "paddled.sock").exists()
+    end_agent(Server(tmp_path / "state"))
 
 
 def test_a_second_server_on_one_state_directory(server):
@@ -476,3 +485,4 @@ def test_paddled_needs_its_agent(tmp_path):
         if server.process.poll() is None:
             server.process.terminate()
             server.process.wait(20)
+        end_agent(server)

@@ -7,39 +7,51 @@
 
 enum { PART_HEAD_MAX = 64 * 1024, BOUNDARY_MAX = 70 /* RFC 2046 */ };
 
-char *multipart_boundary(const char *type)
+bool multipart_is_form(const char *type)
 {
-        const char *at;
-        g_autofree char *value = NULL;
-
-        if (!type || g_ascii_strncasecmp(type, "multipart/form-data", 19) != 0 ||
-            !(at = strstr(type, "boundary=")))
-                return NULL;
-        at += strlen("boundary=");
-        value = *at == '"' ? g_strndup(at + 1, strcspn(at + 1, "\"")) : g_strndup(at, strcspn(at, "; "));
-        return *value && strlen(value) <= BOUNDARY_MAX ? g_strconcat("--", value, NULL) : NULL;
+        return type && g_ascii_strncasecmp(type, "multipart/form-data", 19) == 0;
 }
 
+char *multipart_boundary(const char *type, GError **error)
+{
+        const char *at = strstr(type, "boundary=");
+        g_autofree char *value = NULL;
+
+        at = at ? at + strlen("boundary=") : "";
+        value = *at == '"' ? g_strndup(at + 1, strcspn(at + 1, "\"")) : g_strndup(at, strcspn(at, "; "));
+        if (*value && strlen(value) <= BOUNDARY_MAX)
+                return g_strconcat("--", value, NULL);
+        err_set(error, ERR_INVALID, "Content-Type: '%.100s' has no boundary of 1 to %d characters", type,
+                BOUNDARY_MAX);
+        return NULL;
+}
+
+/* A boundary counts at the beginning of a line only: in the middle of one it is content. The first may open
+ * the body, and a part that is empty ends with the line that ends its head. */
 bool multipart_find(const char *body, gsize len, const char *boundary, const char **ret, gsize *ret_len,
                     GError **error)
 {
-        gsize mark = strlen(boundary);
-        const char *end = body + len, *at = memmem(body, len, boundary, mark);
+        g_autofree char *mark = g_strconcat("\r\n", boundary, NULL);
+        gsize mark_len = strlen(mark);
+        const char *end = body + len, *at;
 
-        while (at && (at += mark) + 2 < end && memcmp(at, "--", 2) != 0) {
-                const char *head = at + 2;
-                gsize window = MIN((gsize)(end - head), PART_HEAD_MAX);
-                const char *blank = memmem(head, window, "\r\n\r\n", 4);
-                const char *next = blank ? memmem(blank + 4, (gsize)(end - blank - 4), boundary, mark) : NULL;
+        if (len > mark_len && memcmp(body, boundary, mark_len - 2) == 0)
+                at = body + mark_len - 2;
+        else if ((at = memmem(body, len, mark, mark_len)))
+                at += mark_len;
+        while (at && at + 2 < end && memcmp(at, "--", 2) != 0) {
+                gsize window = MIN((gsize)(end - at), PART_HEAD_MAX);
+                const char *blank = memmem(at, window, "\r\n\r\n", 4);
+                const char *next = blank ? memmem(blank + 2, (gsize)(end - blank - 2), mark, mark_len) : NULL;
 
-                if (!blank || !next || next - 2 < blank + 4)
+                if (!next)
                         break;
-                if (memmem(head, (gsize)(blank - head), "name=\"package\"", 14)) {
+                if (memmem(at, (gsize)(blank - at), "name=\"package\"", 14)) {
                         *ret = blank + 4;
-                        *ret_len = (gsize)(next - 2 - *ret);
+                        *ret_len = next > *ret ? (gsize)(next - *ret) : 0;
                         return true;
                 }
-                at = next;
+                at = next + mark_len;
         }
         return err_set(
                 error, ERR_INVALID,

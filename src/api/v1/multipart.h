@@ -5,9 +5,11 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* The boundary of a body of this content type, with its leading dashes; the caller's. NULL when the type is
- * another. */
-char *multipart_boundary(const char *type);
+/* Is a body of this content type (may be NULL) a form? */
+bool multipart_is_form(const char *type);
+
+/* The boundary of a form, with its leading dashes; the caller's. ERR_INVALID when the type has none. */
+char *multipart_boundary(const char *type, GError **error);
 
 /* Finds the part named "package"; *ret is borrowed from `body`. ERR_INVALID when there is no whole one. */
 bool multipart_find(const char *body, gsize len, const char *boundary, const char **ret, gsize *ret_len,

@@ -114,14 +114,17 @@ static void commit(HttpRequest *request, void *arg)
 /* ---- archives ---- */
 
 /* The archive of a multipart body as a file of its own beside it; the caller's to unlink and free. */
-static char *extract_part(const char *path, const char *boundary, GError **error)
+static char *extract_part(const char *path, const char *type, GError **error)
 {
+        g_autofree char *boundary = multipart_boundary(type, error);
         g_autofree char *archive = g_strconcat(path, ".archive", NULL);
         g_autoptr(GError) unmapped = NULL;
         g_autoptr(GMappedFile) map = g_mapped_file_new(path, FALSE, &unmapped);
         const char *part;
         gsize len;
 
+        if (!boundary)
+                return NULL;
         if (!map) {
                 err_set(error, ERR_FAILED, "the body cannot be read: %s", unmapped->message);
                 return NULL;
@@ -136,7 +139,7 @@ static char *extract_part(const char *path, const char *boundary, GError **error
 static void post_archive(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autofree char *boundary = multipart_boundary(http_request_header(request, "Content-Type"));
+        const char *type = http_request_header(request, "Content-Type");
         const char *file = http_request_body_file(request);
         g_autofree char *part = NULL, *tree = NULL;
         g_autoptr(GError) error = NULL;
@@ -144,7 +147,7 @@ static void post_archive(HttpRequest *request, void *arg)
         char hash[HASH_LEN + 1];
         bool ok;
 
-        if (boundary && !(part = extract_part(file, boundary, &error))) {
+        if (multipart_is_form(type) && !(part = extract_part(file, type, &error))) {
                 http_fail(request, error);
                 return;
         }
