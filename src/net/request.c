@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/number.h"
 
-static gint64 id_counter; /* makes ids differ; where it starts is random, so that they differ between
+static guint64 id_counter; /* makes ids differ; where it starts is random, so that they differ between
                              processes, too */
 
 /* A short id for people to quote: 60 bits of a mixed counter (splitmix64), which costs no system call. */
@@ -20,11 +20,11 @@ static void make_id(char ret[REQUEST_ID_LEN + 1])
         static gsize seeded;
 
         if (g_once_init_enter(&seeded)) {
-                __atomic_store_n(&id_counter, ((gint64)g_random_int() << 32) ^ g_get_real_time(),
+                __atomic_store_n(&id_counter, ((guint64)g_random_int() << 32) ^ (guint64)g_get_real_time(),
                                  __ATOMIC_RELAXED);
                 g_once_init_leave(&seeded, 1);
         }
-        guint64 x = (guint64)__atomic_add_fetch(&id_counter, 1, __ATOMIC_RELAXED) * 0x9e3779b97f4a7c15u;
+        guint64 x = __atomic_add_fetch(&id_counter, 1, __ATOMIC_RELAXED) * 0x9e3779b97f4a7c15u;
         x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
         x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
         x ^= x >> 31;
