@@ -290,25 +290,32 @@ static int fail(const GError *error)
         return err_row(error)->exit;
 }
 
-int main(int argc, char **argv)
+static int run(Server *server, int argc, char **argv)
 {
         g_autoptr(GError) error = NULL;
+        bool opened;
+
+        if (!server_options_read(&server->options, argc, argv, &error) || !open_log(&server->options, &error))
+                return fail(error);
+        if (answer_question(&server->options))
+                return 0;
+        raise_limits();
+        opened = server_open(server, &error);
+        if (opened)
+                serve(server);
+        server_close(server);
+        return opened ? 0 : fail(error);
+}
+
+int main(int argc, char **argv)
+{
         Server server = { 0 };
-        int status = 0;
+        int status;
 
         json_init();
         umask(077);
         signal(SIGPIPE, SIG_IGN);
-        if (!server_options_read(&server.options, argc, argv, &error) || !open_log(&server.options, &error))
-                return fail(error);
-        if (answer_question(&server.options))
-                return 0;
-        raise_limits();
-        if (server_open(&server, &error))
-                serve(&server);
-        else
-                status = fail(error);
-        server_close(&server);
+        status = run(&server, argc, argv);
         options_clear(server_options, &server.options);
         return status;
 }
