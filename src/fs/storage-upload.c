@@ -262,16 +262,75 @@ static bool check_chunk(const Upload *upload, guint64 index, guint64 count, guin
         return true;
 }
 
-static bool check_all(const Upload *upload, const Place *place, guint64 size, const json_t *chunks,
-                      GError **error)
+static bool check_count(const Place *place, guint64 size, const json_t *chunks, GError **error)
 {
         guint64 count = size / STORAGE_CHUNK + (size % STORAGE_CHUNK != 0);
 
-        if (!json_is_array(chunks) || json_array_size(chunks) != count)
-                return err_set(error, ERR_INVALID,
-                               "'%s': %" G_GUINT64_FORMAT " bytes have %" G_GUINT64_FORMAT
-                               " chunks of %d, not %" G_GSIZE_FORMAT,
-                               place->shown, size, count, STORAGE_CHUNK, json_array_size(chunks));
+        if (json_is_array(chunks) && json_array_size(chunks) == count)
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "'%s': %" G_GUINT64_FORMAT " bytes have %" G_GUINT64_FORMAT
+                       " chunks of %d, not %" G_GSIZE_FORMAT,
+                       place->shown, size, count, STORAGE_CHUNK, json_array_size(chunks));
+}
+
+/* One chunk that the present file has at this place: its length, 0 when it has another there, -1 with errno.
+ */
+static gssize copy_chunk(const Upload *upload, int present, guint64 index, const char *wanted, char *buffer)
+{
+        gssize got = read_at(present, buffer, STORAGE_CHUNK, index * STORAGE_CHUNK);
+        char hash[HASH_LEN + 1];
+
+        if (got <= 0)
+                return got;
+        hash_bytes(buffer, (gsize)got, hash);
+        if (strcmp(hash, wanted) != 0)
+                return 0;
+        return write_at(upload->data, buffer, (gsize)got, index * STORAGE_CHUNK) ? got : -1;
+}
+
+/* What the file that is to be replaced has of the new one was not sent: it is taken from there. */
+static bool copy_present(const Upload *upload, const Place *place, const json_t *chunks, GError **error)
+{
+        fd_auto int present = open_beneath(place->fd, place->below, O_RDONLY | O_NONBLOCK, 0);
+        g_autofree char *buffer = present < 0 ? NULL : g_malloc(STORAGE_CHUNK);
+        g_autoptr(GArray) lengths = g_array_new(FALSE, FALSE, sizeof(gssize));
+        struct stat st;
+        json_t *item;
+        gsize i;
+
+        if (present < 0 || fstat(present, &st) < 0 || !S_ISREG(st.st_mode))
+                return true;
+        json_array_foreach(chunks, i, item)
+        {
+                const char *wanted = json_string_value(item);
+                char hash[HASH_LEN + 1];
+                gssize copied = 0;
+                gint64 len;
+
+                if (wanted && !(record_read(upload, i, hash, &len) && strcmp(hash, wanted) == 0))
+                        copied = copy_chunk(upload, present, i, wanted, buffer);
+                if (copied < 0)
+                        return place_error(place, error, errno, "write");
+                g_array_append_val(lengths, copied);
+        }
+        if (fdatasync(upload->data) < 0) /* before the records, which must tell the truth */
+                return place_error(place, error, errno, "write");
+        json_array_foreach(chunks, i, item)
+        {
+                gssize copied = g_array_index(lengths, gssize, i);
+
+                if (copied > 0 && !record_write(upload, i, json_string_value(item), (gsize)copied))
+                        return place_error(place, error, errno, "write");
+        }
+        return true;
+}
+
+static bool check_all(const Upload *upload, const Place *place, guint64 size, const json_t *chunks,
+                      GError **error)
+{
+        guint64 count = json_array_size(chunks);
+
         for (guint64 i = 0; i < count; i++)
                 if (!check_chunk(upload, i, count, size, json_string_value(json_array_get(chunks, i)), error))
                         return err_prefix(error, "'%s': ", place->shown);
@@ -319,7 +378,9 @@ bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess 
         else if (!opened)
                 ok = place_error(&place, error, errno, "write");
         else
-                ok = check_all(&upload, &place, size, chunks, error) &&
+                ok = check_count(&place, size, chunks, error) &&
+                     copy_present(&upload, &place, chunks, error) &&
+                     check_all(&upload, &place, size, chunks, error) &&
                      take_place(storage, &place, &upload, size, error);
         g_rw_lock_writer_unlock(upload.lock);
         return ok;

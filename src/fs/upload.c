@@ -134,19 +134,6 @@ static json_t *remote_chunks(const Upload *upload, const Item *item, bool unfini
         return reply;
 }
 
-static bool is_equal(Upload *upload, const Item *item, int fd, bool *ret, GError **error)
-{
-        GError *failure = NULL;
-        g_autoptr(json_t) reply = item->equal_size ? remote_chunks(upload, item, false, &failure) : NULL;
-
-        if (failure) {
-                g_propagate_error(error, failure);
-                return false;
-        }
-        *ret = reply && chunks_equal(&upload->transfer, fd, item->size, json_object_get(reply, "chunks"));
-        return true;
-}
-
 static bool read_failed(const Item *item, GError **error)
 {
         if (errno == 0)
@@ -157,9 +144,17 @@ static bool read_failed(const Item *item, GError **error)
         return err_set_errno(error, errno, "cannot read '%s'", item->local);
 }
 
-/* Puts what `there` (the chunks that arrived earlier, or NULL) lacks, and collects all hashes. */
-static bool put_chunks(Upload *upload, const Item *item, int fd, const json_t *there, json_t *hashes,
-                       GError **error)
+static bool has_chunk(const json_t *reply, guint64 index, const char *hash)
+{
+        const json_t *chunks = json_object_get(reply, "chunks");
+
+        return g_strcmp0(json_string_value(json_array_get(chunks, index)), hash) == 0;
+}
+
+/* Puts what neither `unfinished` (of an earlier upload) nor `present` (of the file that is there) has at its
+ * place, and collects all hashes. Both may be NULL. */
+static bool put_chunks(Upload *upload, const Item *item, int fd, const json_t *unfinished,
+                       const json_t *present, json_t *hashes, GError **error)
 {
         Transfer *transfer = &upload->transfer;
         guint64 count = chunk_count(item->size);
@@ -171,7 +166,7 @@ static bool put_chunks(Upload *upload, const Item *item, int fd, const json_t *t
 
                 if (!chunk_read(transfer, fd, item->size, i, hash))
                         return read_failed(item, error);
-                arrived = g_strcmp0(hash, json_string_value(json_array_get(there, i))) == 0;
+                arrived = has_chunk(unfinished, i, hash) || has_chunk(present, i, hash);
                 if (!arrived && !transfer->ops->put_chunk(transfer->arg, item->remote, i, hash,
                                                           transfer->buffer, len, error))
                         return false;
@@ -186,24 +181,24 @@ static bool upload_file(Upload *upload, const Item *item, GError **error)
         fd_auto int fd = open(item->local, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         g_autoptr(json_t) hashes = json_array();
         g_autoptr(json_t) unfinished = NULL;
+        g_autoptr(json_t) present = NULL;
         GError *failure = NULL;
-        bool equal = false;
 
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot open '%s'", item->local);
-        if (!is_equal(upload, item, fd, &equal, error))
-                return false;
-        if (equal) {
+        if (item->equal_size)
+                present = remote_chunks(upload, item, false, &failure);
+        if (present && chunks_equal(&upload->transfer, fd, item->size, json_object_get(present, "chunks"))) {
                 transfer_report(&upload->transfer, item->local, item->size, 0, 1);
                 return true;
         }
-        if (chunk_count(item->size) > 1)
+        if (!failure && chunk_count(item->size) > 1)
                 unfinished = remote_chunks(upload, item, true, &failure);
         if (failure) {
                 g_propagate_error(error, failure);
                 return false;
         }
-        if (!put_chunks(upload, item, fd, json_object_get(unfinished, "chunks"), hashes, error) ||
+        if (!put_chunks(upload, item, fd, unfinished, present, hashes, error) ||
             !upload->transfer.ops->finish(upload->transfer.arg, item->remote, item->size, hashes, error))
                 return false;
         transfer_report(&upload->transfer, item->local, 0, 0, 1);

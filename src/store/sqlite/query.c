@@ -56,7 +56,8 @@ const char *const reader_sql[] = {
         [USER_BY_NAME] = "SELECT name, admin, created FROM user WHERE name = ?1",
         [USERS] = "SELECT name, admin, created FROM user ORDER BY name",
         [TOKEN_BY_HASH] = "SELECT id, user, hash, note, created, expires FROM token WHERE hash = ?1",
-        [TOKENS] = "SELECT id, user, hash, note, created, expires FROM token WHERE user = ?1 ORDER BY "
+        [TOKENS] = "SELECT id, user, hash, note, created, expires FROM token WHERE user = coalesce(?1, user) "
+                   "ORDER BY "
                    "created, id",
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reader_sql) == N_SQL);
