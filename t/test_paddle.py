@@ -91,7 +91,7 @@ def test_trainers_that_see_only_their_own_labels_learn_all(server, tmp_path):
         r"accuracy ([\d.]+) over", run_beside(server, "recognize_digits", "predict.py", tmp_path / "model")
     )
     assert predicted == pytest.approx(printed, abs=0.001)
-    assert predicted > 2 * alone, "the trainers did not learn from each other"
+    assert predicted > 1.5 * alone, "the trainers did not learn from each other"
     job = server.job("shared")
     assert job["framework"] == "paddle-ps" and job["environment"] == "ready"
     assert {member["name"] for member in server.get(f"/v1/jobs/{job['id']}/members").json["items"]} == {

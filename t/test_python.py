@@ -1,5 +1,6 @@
 """The Python SDK from outside: programs that submit themselves, and its client against real servers."""
 
+import http.server
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import paddlecloud
 import pytest
 from conftest import BIN, ROOT, wait_for
 from paddlecloud import client as client_module
-from paddlecloud import config, files, ignore, package
+from paddlecloud import config, files, ignore, package, transport
 
 CHUNK = 4 * 1024 * 1024  # doc/storage.md
 
@@ -649,3 +650,57 @@ def test_one_ignore_rule_after_the_other():
     cases = {b"b.log": True, b"a.log": False, b"xzy": True, b"top": True, b"in/top": False, b"b1": True, b"a1": False}
     assert {path: ignore.is_ignored(rules, path, False) for path in cases} == cases
     assert ignore.is_ignored(rules, b"in/d", True) and not ignore.is_ignored(rules, b"in/d", False)
+
+
+# -- retries
+
+
+@pytest.fixture
+def moody():
+    """An HTTP server that answers with the statuses it is given, then with a version; `asked` holds the methods."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.command)
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = b'{"version": "x", "message": "too busy", "code": "unavailable", "hint": "later"}'
+            self.send_response(statuses.pop(0) if statuses else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *args):
+            pass
+
+    asked, statuses = [], []
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/", statuses, asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_what_passes_is_tried_again_and_what_stays_is_told(moody):
+    url, statuses, asked = moody
+    statuses += [503, 429]
+    assert paddlecloud.Client(url).version() == "x" and len(asked) == 3
+    statuses += [503, 502, 504]
+    with pytest.raises(paddlecloud.Unavailable, match="too busy") as error:
+        paddlecloud.Client(url, retries=2).version()
+    assert error.value.status == 504 and error.value.hint == "later" and len(asked) == 6
+    statuses += [400]
+    with pytest.raises(paddlecloud.Invalid):
+        paddlecloud.Client(url).submit({})
+    assert len(asked) == 7, "a wrong request was repeated"
+
+
+def test_what_must_not_be_repeated_is_not(moody):
+    url, statuses, asked = moody
+    statuses += [503]
+    with pytest.raises(paddlecloud.Unavailable):
+        transport.Transport(url.rstrip("/")).json("POST", "/v1/tokens", {})
+    assert asked == ["POST"]
