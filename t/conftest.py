@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -111,16 +112,19 @@ class Server:
 
     def destroy(self):
         """Cancels what runs, stops the server and its agent; only processes of this state directory."""
-        if self.process is None:
+        if self.process is None or self.process.poll() is not None:
             self.start()
-        for job in self.get("/v1/jobs?limit=1000&state=queued,starting,running,stopping").json["items"]:
+        for job in self.get("/v1/jobs?all=true&limit=1000&state=queued,starting,running,stopping").json["items"]:
             self.request("DELETE", f"/v1/jobs/{job['id']}")
         wait_for(lambda: self.get("/v1/info").json["jobs"]["open"] == 0, 60, "the end of all jobs")
         self.stop()
         pid = self.agent_pid()
         if pid:
             os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: self.agent_pid() != pid, 20, "the agent's end")
+        said = self.log() + (self.state / "agent/log").read_text(errors="replace")
         shutil.rmtree(self.state, ignore_errors=True)
+        assert not re.search("ERROR: [A-Za-z]*Sanitizer|: runtime error: ", said), said
 
     # -- requests
 
