@@ -16,7 +16,7 @@ import urllib.parse
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin"))
+BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin")).resolve()
 FINAL = {"succeeded", "failed", "cancelled", "preempted"}
 sys.path.insert(0, str(ROOT / "python"))
 
