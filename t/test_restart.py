@@ -133,6 +133,18 @@ def test_one_member_ends_while_the_agent_is_dead(server, tmp_path):
     assert [server.member_log(job["id"], f"trainer-{i}") for i in range(2)] == ["0\n", "1\n"]
 
 
+def test_a_server_can_be_stopped_as_soon_as_it_can_be_reached(server):
+    for _ in range(20):
+        server.stop()
+        assert not os.path.exists(server.socket)
+        server.start(wait=False)
+        while not os.path.exists(server.socket):
+            assert server.process.poll() is None, server.log()
+        server.process.terminate()
+        assert server.process.wait(30) == 0, server.log()
+        assert not (server.state / "paddled.pid").exists()
+
+
 # -- kill -9 in each state
 
 

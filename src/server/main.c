@@ -229,18 +229,23 @@ static gboolean on_signal(void *arg)
         return G_SOURCE_CONTINUE;
 }
 
+/* Before anybody can see that the server is there: a signal that comes while it opens is heard by the loop.
+ */
+static void listen_to_signals(Server *server)
+{
+        server->loop = g_main_loop_new(NULL, FALSE);
+        g_unix_signal_add(SIGTERM, on_signal, server);
+        g_unix_signal_add(SIGINT, on_signal, server);
+}
+
 static void serve(Server *server)
 {
         g_autofree char *port = g_strdup_printf("%d", http_server_port(server->http));
 
-        server->loop = g_main_loop_new(NULL, FALSE);
-        g_unix_signal_add(SIGTERM, on_signal, server);
-        g_unix_signal_add(SIGINT, on_signal, server);
         log_info("serving", "state", server->options.state, "listen", server->options.listen, "port", port,
                  "version", PADDLE_VERSION, NULL);
         g_main_loop_run(server->loop);
         log_info("stopping; jobs run on", NULL);
-        g_main_loop_unref(server->loop);
 }
 
 /* One connection, one follower, one upload each take a descriptor: the usual soft limit of 1024 is soon met.
@@ -300,10 +305,12 @@ static int run(Server *server, int argc, char **argv)
         if (answer_question(&server->options))
                 return 0;
         raise_limits();
+        listen_to_signals(server);
         opened = server_open(server, &error);
         if (opened)
                 serve(server);
         server_close(server);
+        g_main_loop_unref(server->loop);
         return opened ? 0 : fail(error);
 }
 
