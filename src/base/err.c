@@ -107,7 +107,8 @@ bool(err_set_errno)(GError **error, int err, const char *format, ...)
         va_start(args, format);
         text = g_strdup_vprintf(format, args);
         va_end(args);
-        return err_set(error, err_from_errno(err), "%s: %s", text, g_strerror(err));
+        return err_set(error, err_from_errno(err), "%s: %s%s", text, g_strerror(err),
+                       err_from_errno(err) == ERR_NO_SPACE ? "\nMake room on that disk." : "");
 }
 
 bool(err_prefix)(GError **error, const char *format, ...)

@@ -53,7 +53,8 @@ ErrCode err_from_errno(int err);
  * it, or choose another --job-name."). */
 bool err_set(GError **error, ErrCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* As err_set, with the code and text of `err` (an errno) appended: "cannot open '/x': Permission denied". */
+/* As err_set, with the code and text of `err` (an errno) appended: "cannot open '/x': Permission denied"; a
+ * full disk gets a hint. */
 bool err_set_errno(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* Puts text before the message of *error. Returns false. */

@@ -207,7 +207,7 @@ const HttpRoute file_routes[] = {
           "list:boolean:List instead of sending bytes.;recursive:boolean:List all that is "
           "below.;chunks:boolean:The hashes of its "
           "chunks.;upload:boolean:The hashes of what an unfinished upload has sent.",
-          NULL, NULL, 0, "application/octet-stream" },
+          NULL, "FileInfo", 0, "application/octet-stream" },
         { "PUT", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
           "Send one chunk of an upload.",
           "chunk:integer:Its number, from 0.;hash:string:Its BLAKE2b-256 in hexadecimal.", "Bytes", NULL, 204,

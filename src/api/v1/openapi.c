@@ -54,15 +54,45 @@ static void add_query_parameters(json_t *parameters, const char *query)
         }
 }
 
+/* What a body may be, by its schema; all others are JSON. An archive may come in either form. */
+static json_t *request_content(const char *schema)
+{
+        static const struct {
+                const char *schema, *type, *is;
+        } kinds[] = {
+                { "Manifest", "text/plain", "Manifest" },
+                { "Bytes", "application/octet-stream", "Bytes" },
+                { "Archive", "application/octet-stream", "Archive" },
+                { "Archive", "multipart/form-data", "ArchiveForm" },
+        };
+        json_t *all = json_object();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
+                if (g_strcmp0(schema, kinds[i].schema) != 0)
+                        continue;
+                json_object_update_new(all, content(kinds[i].type, kinds[i].is));
+        }
+        if (json_object_size(all) == 0)
+                json_object_update_new(all, content("application/json", schema));
+        return all;
+}
+
 static json_t *responses(const HttpRoute *route)
 {
         g_autofree char *status = g_strdup_printf("%d", route->reply_status ? route->reply_status : 200);
         const char *type = route->reply_type ? route->reply_type : "application/json";
+        bool either =
+                route->reply_type && strcmp(type, "application/octet-stream") == 0 && route->reply_schema;
         json_t *done = json_pack("{s:s}", "description", "Done.");
         json_t *all = json_object();
 
-        if (route->reply_status != 204)
-                json_object_set_new(done, "content", content(type, route->reply_schema));
+        if (route->reply_status != 204) {
+                json_t *body = content(type, either ? "Bytes" : route->reply_schema);
+
+                if (either) /* bytes, or what is known about them */
+                        json_object_update_new(body, content("application/json", route->reply_schema));
+                json_object_set_new(done, "content", body);
+        }
         json_object_set_new(all, status, done);
         json_object_set_new(all, "default",
                             json_pack("{s:s, s:o}", "description", "An error.", "content",
@@ -83,10 +113,7 @@ static json_t *operation(const HttpRoute *route)
         if (route->body != HTTP_BODY_NONE)
                 json_object_set_new(object, "requestBody",
                                     json_pack("{s:b, s:o}", "required", 1, "content",
-                                              content(route->body == HTTP_BODY_FILE
-                                                              ? "application/octet-stream"
-                                                              : "application/json",
-                                                      route->request_schema)));
+                                              request_content(route->request_schema)));
         if (route->access == HTTP_PUBLIC)
                 json_object_set_new(object, "security", json_array());
         json_object_set_new(object, "responses", responses(route));

@@ -1,0 +1,187 @@
+"""GET /v1/openapi.json: valid OpenAPI 3.1, the same as the routes that answer, and true about their replies."""
+
+import json
+import os
+import re
+
+import jsonschema
+import pytest
+from conftest import ROOT, UnixConnection
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+from test_packages import digest, manifest_of, tar_of
+
+TABLES = sorted((ROOT / "src" / "api").rglob("*.c"))
+METHODS = ("get", "post", "put", "delete", "patch")
+
+
+@pytest.fixture(scope="module")
+def document(shared_server):
+    reply = shared_server.get("/v1/openapi.json")
+    assert reply.status == 200 and reply.headers["Content-Type"] == "application/json"
+    return reply.json
+
+
+def routes_of_tables():
+    """Method and path of each row of the tables in the source."""
+    found = set()
+    for path in TABLES:
+        for method, route in re.findall(r'\{\s*"(GET|POST|PUT|DELETE|PATCH)",\s*"(/[^"]*)"', path.read_text()):
+            found.add((method, route.replace("...}", "}")))
+    return found
+
+
+def routes_of(document):
+    return {(method.upper(), path) for path, item in document["paths"].items() for method in item if method in METHODS}
+
+
+def test_it_is_valid(document):
+    assert document["openapi"].startswith("3.1.")
+    validate(document, cls=OpenAPIV31SpecValidator)
+
+
+def test_it_has_every_row_of_the_tables(document):
+    rows = routes_of_tables()
+    assert len(rows) > 25 and ("POST", "/v1/jobs") in rows
+    assert routes_of(document) == rows
+
+
+def test_every_operation_is_described(document):
+    names = set(document["components"]["schemas"])
+    used = set(re.findall(r'"#/components/schemas/(\w+)"', str(document).replace("'", '"')))
+    assert used <= names, used - names
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            assert operation["summary"].endswith("."), (method, path)
+            inside = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert inside == set(re.findall(r"\{(\w+)\}", path)), (method, path)
+            for parameter in operation.get("parameters", []):
+                assert parameter["schema"]["type"] in ("string", "integer", "boolean", "array"), (path, parameter)
+            assert "default" in operation["responses"], (method, path)
+
+
+EXAMPLE = {"path": "pfs/local/home/root/none", "job": "none", "member": "worker-0", "hash": "0" * 64, "id": "none"}
+
+
+def ask(server, method, path):
+    """Status and error of a request; the body of a stream is not read."""
+    connection = UnixConnection(server.socket, 20)
+    connection.request(method, path, headers={"Content-Length": "0"} if method in ("POST", "PUT") else {})
+    reply = connection.getresponse()
+    error = json.loads(reply.read()) if reply.status >= 400 else None
+    connection.close()
+    return reply.status, error
+
+
+def test_every_route_answers_and_others_do_not(shared_server, document):
+    """The dispatcher says 404 'no route' and 405; a handler's own 404 names what is missing."""
+    for path, item in document["paths"].items():
+        real = re.sub(r"\{(\w+)\}", lambda name: EXAMPLE[name[1]], path)
+        for method in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+            status, error = ask(shared_server, method, real)
+            if method.lower() in item:
+                assert status not in (405, 500, 501), (method, path, error)
+                assert status != 404 or "no such route" not in error["message"], (method, path, error)
+            else:
+                assert status == 405, (method, path, status)
+    for path in ("/", "/v1", "/v1/job", "/v1/jobs/x/y", "/api/v1", "/v1/package/x", "/v1/tokens/x/y", "/v1/openapi"):
+        status, error = ask(shared_server, "GET", path)
+        assert status == 404 and error["code"] == "not_found", path
+
+
+def validator(document, schema):
+    return jsonschema.Draft202012Validator({**schema, "components": document["components"]})
+
+
+def test_replies_are_as_described(shared_server, document):
+    server = shared_server
+    seen = set()
+
+    def check(method, path, *args, route=None, status=None, **kwargs):
+        reply = server.request(method, path, *args, **kwargs)
+        operation = document["paths"][route or path.partition("?")[0]][method.lower()]
+        if status is None:
+            status = next(int(code) for code in operation["responses"] if code != "default")
+            seen.add((method, route or path.partition("?")[0]))
+        assert reply.status == status, (method, path, reply.status, reply.body)
+        answer = operation["responses"].get(str(reply.status), operation["responses"]["default"])
+        assert ("content" in answer) == bool(reply.body), (method, path)
+        kinds = answer.get("content", {})
+        if "application/json" in kinds and reply.headers["Content-Type"] == "application/json":
+            kinds = {"application/json": kinds["application/json"]}
+        for kind, media in kinds.items():
+            assert reply.headers["Content-Type"].partition(";")[0] == kind.partition(";")[0], (method, path)
+            if kind == "application/json" and "schema" in media:
+                validator(document, media["schema"]).validate(reply.json)
+        return reply
+
+    for path in ("/healthz", "/readyz", "/metrics", "/v1/version", "/v1/openapi.json", "/v1/whoami", "/v1/info"):
+        check("GET", path)
+    output = "/v1/files/pfs/local/home/root/openapi"
+    data = b"some bytes"
+    files, hashed = "/v1/files/{path}", digest(data)
+    check("PUT", f"{output}/x?chunk=0&hash={hashed}", data, route=files)
+    check("GET", f"{output}/x?upload=true", route=files)
+    check("POST", f"{output}/x", {"op": "finish", "size": len(data), "chunks": [hashed]}, route=files)
+    check("GET", f"{output}/x?chunks=true", route=files)
+    check("GET", output, route=files)
+    kinds = document["paths"][files]["get"]["responses"]["200"]["content"]
+    assert server.get(f"{output}/x").headers["Content-Type"] in kinds
+    manifest = manifest_of({"openapi.txt": data})
+    text = {"Content-Type": "text/plain"}
+    check("POST", "/v1/packages/offer", manifest, headers=text)
+    check("POST", "/v1/packages/blobs", b"%s %d\n%s" % (hashed.encode(), len(data), data))
+    other = os.urandom(100)
+    check("POST", "/v1/packages/offer", manifest_of({"other": other}), headers=text)
+    check("PUT", f"/v1/packages/blobs/{digest(other)}?offset=0&last=true", other, route="/v1/packages/blobs/{hash}")
+    check("POST", f"/v1/packages/{digest(manifest)}/commit", route="/v1/packages/{hash}/commit")
+    check("POST", "/v1/packages", tar_of(("a", b"x")))
+    check("POST", "/v1/package", tar_of(("a", b"x")))
+    spec = {"command": ["sh", "-c", "echo x"], "package": digest(manifest), "package_name": "x", "env": {"A": "1"}}
+    job = check("POST", "/v1/jobs", {**spec, "output": "openapi", "roles": [{"name": "worker", "cpu": "1"}]}).json["id"]
+    check("POST", "/v1/trainer/job", {"entry_point": "true", "trainers": 1})
+    server.wait(job)
+    check("GET", "/v1/jobs")
+    check("GET", "/v1/jobs?state=succeeded&limit=1")
+    check("GET", f"/v1/jobs/{job}", route="/v1/jobs/{job}")
+    check("GET", f"/v1/jobs/{job}/members", route="/v1/jobs/{job}/members")
+    check("GET", f"/v1/jobs/{job}/events", route="/v1/jobs/{job}/events")
+    check("GET", f"/v1/jobs/{job}/logs?follow=false", route="/v1/jobs/{job}/logs")
+    check("GET", f"/v1/jobs/{job}/logs/worker-0", route="/v1/jobs/{job}/logs/{member}")
+    running = server.submit(["sleep", "60"], grace="1s")["id"]
+    check("DELETE", f"/v1/jobs/{running}", route="/v1/jobs/{job}")
+    server.wait(running)
+    token = check("POST", "/v1/tokens", {"user": "openapi"}).json["id"]
+    check("GET", "/v1/tokens")
+    check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
+    check("DELETE", f"{output}?recursive=true", route=files)
+    # errors
+    check("POST", "/v1/jobs", {"command": []}, status=400)
+    check("GET", "/v1/jobs/none", route="/v1/jobs/{job}", status=404)
+    check("DELETE", f"/v1/jobs/{job}", route="/v1/jobs/{job}", status=409)
+    # the rest are streams without end, and the file routes, whose kinds of reply are told apart by their query
+    assert routes_of(document) - seen <= {("GET", "/v1/events")}, routes_of(document) - seen
+
+
+def test_requests_are_as_described(document):
+    """What doc/rest.md shows as a specification passes the schema, and an unknown member does not."""
+    text = (ROOT / "doc" / "rest.md").read_text()
+    shown = re.search(r"## A specification\n```json\n(.*?)```", text, re.DOTALL)[1]
+    spec = json.loads(shown.replace("<hash>", "0" * 64))
+    check = validator(document, {"$ref": "#/components/schemas/Spec"})
+    check.validate(spec)
+    assert not check.is_valid({**spec, "colour": "red"})
+    assert not check.is_valid({"name": "x"})
+
+
+def test_types_of_bodies(document):
+    """A manifest is text, contents are bytes, an archive may be a form; everything else is JSON."""
+    bodies = {
+        (method.upper(), path): set(operation["requestBody"]["content"])
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if "requestBody" in operation
+    }
+    assert bodies[("POST", "/v1/packages/offer")] == {"text/plain"}
+    assert "multipart/form-data" in bodies[("POST", "/v1/packages")]
+    assert bodies[("POST", "/v1/jobs")] == {"application/json"}
+    assert bodies[("PUT", "/v1/files/{path}")] == {"application/octet-stream"}
