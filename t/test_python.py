@@ -553,6 +553,17 @@ def test_an_upload_goes_on_where_it_broke_off(shared_server, client, big, monkey
     assert shared_server.get(route).body == data
 
 
+def test_a_changed_file_sends_its_changed_chunk(shared_server, client, big, monkeypatch):
+    client.upload(str(big), "python/changed")
+    with open(big, "r+b") as file:
+        file.seek(CHUNK + 7)
+        file.write(b"changed")
+    counter = Counter(client, monkeypatch)
+    client.upload(str(big), "python/changed")
+    assert counter.sent == CHUNK
+    assert shared_server.get(files.route(client.path_of("python/changed"))).body == big.read_bytes()
+
+
 def test_a_download_keeps_right_chunks_and_replaces_wrong_ones(client, big, tmp_path, monkeypatch):
     data = big.read_bytes()
     client.upload(str(big), "python/again")

@@ -45,23 +45,22 @@ def _known_chunks(transport: Transport, remote: str, of: str) -> Optional[Dict[s
 
 
 def upload_file(transport: Transport, local: str, remote: str) -> None:
-    """Sends one file. Raises errors.PaddleError, OSError, and ValueError when the file changes meanwhile."""
-    begun = _known_chunks(transport, remote, "upload")
-    there = _known_chunks(transport, remote, "chunks") if not begun or not begun["chunks"] else None
-    have = (begun or {}).get("chunks", [])
+    """Sends of one file what neither an earlier try nor the file it replaces has. Raises errors.PaddleError, OSError, and ValueError when
+    the file changes meanwhile."""
+    there = _known_chunks(transport, remote, "chunks")
+    known = [reply["chunks"] for reply in (there, _known_chunks(transport, remote, "upload")) if reply]
     size = os.path.getsize(local)
-    if there and there["size"] == size and _hashes(local) == there["chunks"]:
-        return
-    chunks = []
+    chunks: List[str] = []
     with open(local, "rb") as file:
         for index, data in enumerate(_chunks_of(file)):
             chunks.append(hash_bytes(data))
-            if index >= len(have) or have[index] != chunks[-1]:
+            if not any(chunks[-1] in have[index : index + 1] for have in known):
                 headers = {"Content-Type": "application/octet-stream"}
                 transport.request("PUT", route(remote, chunk=str(index), hash=chunks[-1]), data, headers)
         if file.tell() != size:
             raise ValueError(f"'{local}' has changed while it was sent; send it again when nothing writes to it")
-    _finish(transport, remote, {"op": "finish", "size": size, "chunks": chunks})
+    if not there or (there["size"], there["chunks"]) != (size, chunks):
+        _finish(transport, remote, {"op": "finish", "size": size, "chunks": chunks})
 
 
 def _hashes(local: str) -> List[str]:
