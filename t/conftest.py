@@ -1,5 +1,6 @@
 """A server of one's own for each test that asks for one: real programs, a scratch state directory, the Unix socket."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -50,6 +51,22 @@ def wait_for(check, timeout=30, what="the condition"):
             return value
         assert time.monotonic() < end, f"{what} did not come within {timeout} s"
         time.sleep(0.01)
+
+
+def processes_of(state):
+    """Processes that have this directory in command line or environment, or something below it open: {pid: command}."""
+    found, state = {}, os.fsencode(state)
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            line, environ = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
+            opened = [os.readlink(os.fsencode(link)) for link in (entry / "fd").iterdir()]
+        except OSError:
+            continue  # it ended meanwhile
+        if state in line or state in environ or any(path.startswith(state + b"/") for path in opened):
+            found[int(entry.name)] = line.replace(b"\0", b" ").decode(errors="replace")
+    return found
 
 
 class Server:
@@ -111,7 +128,17 @@ class Server:
         return None
 
     def destroy(self):
-        """Cancels what runs, stops the server and its agent; only processes of this state directory."""
+        """Ends all that belongs to this state directory, by force where it does not go well."""
+        try:
+            self.take_down()
+        finally:
+            for pid in processes_of(self.state):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.state, ignore_errors=True)
+
+    def take_down(self):
+        """Cancels what runs, stops the server and its agent, and looks at what they said."""
         if self.process is None or self.process.poll() is not None:
             self.start()
         for job in self.get("/v1/jobs?all=true&limit=1000&state=queued,starting,running,stopping").json["items"]:
@@ -123,7 +150,6 @@ class Server:
             os.kill(pid, signal.SIGTERM)
             wait_for(lambda: self.agent_pid() != pid, 20, "the agent's end")
         said = self.log() + (self.state / "agent/log").read_text(errors="replace")
-        shutil.rmtree(self.state, ignore_errors=True)
         assert not re.search("ERROR: [A-Za-z]*Sanitizer|: runtime error: ", said), said
 
     # -- requests
@@ -204,8 +230,9 @@ def make_server(tmp_path_factory):
         return server.start() if start else server
 
     yield make
-    for server in servers:
-        server.destroy()
+    with contextlib.ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.destroy)
 
 
 @pytest.fixture

@@ -305,7 +305,7 @@ def test_trainers_start_when_all_servers_listen(server):
     job = server.wait(job["id"], "starting")
     states = {m["name"]: m["state"] for m in members(server, job)}
     assert states["trainer-0"] == "waiting"
-    (work,) = server.state.glob(f"jobs/*/{job['id']}/1/work")
+    (work,) = wait_for(lambda: list(server.state.glob(f"jobs/*/{job['id']}/1/work")))
     (work / "go").touch()
     assert server.wait(job["id"])["state"] == "succeeded"
     assert server.member_log(job["id"], "trainer-0") == "trainer ran\n"

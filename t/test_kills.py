@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 
-from conftest import FINAL, wait_for
+from conftest import FINAL, processes_of, wait_for
 
 SOAK = os.environ.get("PADDLE_SOAK") == "1"
 KILLS = 300 if SOAK else 30
@@ -123,19 +123,6 @@ def spawner_pid(server):
     agent = server.agent_pid()
     found = children_of({agent}).items() if agent else ()
     return next((pid for pid, stat in found if stat[0] == "paddle-spawner" and not stat[3] & FORKED), None)
-
-
-def processes_of(state):
-    """Processes with this directory in their command line or environment, as "pid: command line"."""
-    found = {}
-    for pid in pids():
-        try:
-            line, environ = (pathlib.Path(f"/proc/{pid}/{f}").read_bytes() for f in ("cmdline", "environ"))
-        except OSError:
-            continue
-        if pid != os.getpid() and str(state).encode() in line + environ:
-            found[pid] = line.replace(b"\0", b" ").decode(errors="replace")
-    return found
 
 
 def group_of(server):
