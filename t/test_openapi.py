@@ -55,6 +55,9 @@ def test_every_operation_is_described(document):
             inside = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
             assert inside == set(re.findall(r"\{(\w+)\}", path)), (method, path)
             for parameter in operation.get("parameters", []):
+                if parameter["in"] == "query":
+                    assert parameter["description"].endswith("."), (path, parameter)
+                    assert re.fullmatch(r"[a-z_]+", parameter["name"]), (path, parameter)
                 assert parameter["schema"]["type"] in ("string", "integer", "boolean", "array"), (path, parameter)
             assert "default" in operation["responses"], (method, path)
 

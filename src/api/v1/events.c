@@ -138,7 +138,7 @@ static void list_events(HttpRequest *request, void *arg)
 const HttpRoute event_routes[] = {
         { "GET", "/v1/events", HTTP_USER, HTTP_BODY_NONE, 0, follow_events,
           "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
-          "since:integer:Only events with a larger revision; the present one when absent.;job:string:Only "
+          "since:integer:Only events with a larger revision, the present one when absent.;job:string:Only "
           "events of this job.;user:string:Whose job a name means (administrators).",
           NULL, "Event", 0, "text/event-stream" },
         { "GET", "/v1/jobs/{job}/events", HTTP_USER, HTTP_BODY_NONE, 0, list_events,

@@ -518,7 +518,7 @@ const HttpRoute log_routes[] = {
         { "GET", "/v1/jobs/{job}/logs", HTTP_USER, HTTP_BODY_NONE, 0, stream_logs,
           "Follow the logs of all members as server-sent events until the job ends; resumes with cursor or "
           "Last-Event-ID.",
-          QUERY_USER ";follow:boolean:Wait for more until the job ends; true when absent.;tail:integer:Begin "
+          QUERY_USER ";follow:boolean:Wait for more until the job ends, true when absent.;tail:integer:Begin "
                      "with so many last lines of "
                      "each member.;member:string:Only these members, separated by "
                      "commas.;attempt:integer:Begin with this attempt.;"
@@ -527,7 +527,7 @@ const HttpRoute log_routes[] = {
         { "GET", "/v1/jobs/{job}/logs/{member}", HTTP_USER, HTTP_BODY_NONE, 0, get_log,
           "The log of one member; takes Range.",
           QUERY_USER
-          ";attempt:integer:Which attempt; the newest when absent.;tail:integer:Only so many last lines.",
+          ";attempt:integer:Which attempt, the newest when absent.;tail:integer:Only so many last lines.",
           NULL, NULL, 0, "text/plain; charset=utf-8" },
         { 0 },
 };

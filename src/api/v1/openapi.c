@@ -48,6 +48,7 @@ static void add_query_parameters(json_t *parameters, const char *query)
         for (char **row = rows; *row && **row; row++) {
                 g_auto(GStrv) parts = g_strsplit(*row, ":", 3);
 
+                g_assert(g_strv_length(parts) == 3); /* a ';' inside of a sentence cuts it in two */
                 json_array_append_new(parameters,
                                       json_pack("{s:s, s:s, s:s, s:{s:s}}", "name", parts[0], "in", "query",
                                                 "description", parts[2], "schema", "type", parts[1]));

@@ -179,7 +179,7 @@ const HttpRoute package_routes[] = {
           "Send many small contents in one body.", NULL, "Bytes", NULL, 204, NULL },
         { "PUT", "/v1/packages/blobs/{hash}", HTTP_USER, HTTP_BODY_FILE, BLOBS_MAX, put_blob,
           "Send a piece of one content.",
-          "offset:integer:Where the piece begins; what has arrived already.;last:boolean:It is the last "
+          "offset:integer:Where the piece begins, after what has arrived.;last:boolean:It is the last "
           "piece.",
           "Bytes", NULL, 204, NULL },
         { "POST", "/v1/packages/{hash}/commit", HTTP_USER, HTTP_BODY_NONE, 0, commit,
