@@ -37,7 +37,7 @@ bool multipart_find(const char *body, gsize len, const char *boundary, const cha
 
         if (len > mark_len && memcmp(body, boundary, mark_len - 2) == 0)
                 at = body + mark_len - 2;
-        else if ((at = memmem(body, len, mark, mark_len)))
+        else if ((at = len > 0 ? memmem(body, len, mark, mark_len) : NULL)) /* the map of nothing is NULL */
                 at += mark_len;
         while (at && at + 2 < end && memcmp(at, "--", 2) != 0) {
                 gsize window = MIN((gsize)(end - at), PART_HEAD_MAX);
