@@ -25,25 +25,9 @@ static char boot_id[40];
 
 static void reply(const WireReply *what, int pidfd)
 {
-        struct iovec part = { (void *)what, what->text[0] ? sizeof *what : offsetof(WireReply, text) };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control = { 0 };
-        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+        size_t len = what->text[0] ? sizeof *what : offsetof(WireReply, text);
 
-        if (pidfd >= 0) {
-                struct cmsghdr *header;
-
-                message.msg_control = control.bytes;
-                message.msg_controllen = sizeof control.bytes;
-                header = CMSG_FIRSTHDR(&message);
-                header->cmsg_level = SOL_SOCKET;
-                header->cmsg_type = SCM_RIGHTS;
-                header->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
-        }
-        (void)sendmsg(WIRE_SOCKET_FD, &message, MSG_NOSIGNAL); /* without an agent the next receive ends us */
+        (void)wire_send(WIRE_SOCKET_FD, what, len, pidfd, 0); /* without an agent the next receive ends us */
 }
 
 static void refuse(uint64_t id, const char *what, int err)

@@ -58,29 +58,6 @@ static int as_memfd(const void *data, gsize len)
         return fd_steal(&fd);
 }
 
-static bool transmit(int socket, const void *data, gsize len, int fd)
-{
-        struct iovec part = { (void *)data, len };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control = { 0 };
-        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-        if (fd >= 0) {
-                struct cmsghdr *header;
-
-                message.msg_control = control.bytes;
-                message.msg_controllen = sizeof control.bytes;
-                header = CMSG_FIRSTHDR(&message);
-                header->cmsg_level = SOL_SOCKET;
-                header->cmsg_type = SCM_RIGHTS;
-                header->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(header), &fd, sizeof fd);
-        }
-        return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
-}
-
 /* False with errno; EAGAIN: later. */
 static bool send_now(SpawnLink *link, GBytes *message)
 {
@@ -90,7 +67,7 @@ static bool send_now(SpawnLink *link, GBytes *message)
         fd_auto int fd = -1;
 
         if (len <= sizeof head + WIRE_INLINE_MAX)
-                return transmit(link->socket, data, len, -1);
+                return wire_send(link->socket, data, len, -1, MSG_DONTWAIT);
         memcpy(&head, data, sizeof head);
         head.by_memfd = 1;
         fd = as_memfd(data + sizeof head, len - sizeof head);
@@ -98,7 +75,7 @@ static bool send_now(SpawnLink *link, GBytes *message)
                 errno = EAGAIN; /* no memory or descriptor just now */
                 return false;
         }
-        return transmit(link->socket, &head, sizeof head, fd);
+        return wire_send(link->socket, &head, sizeof head, fd, MSG_DONTWAIT);
 }
 
 static gboolean on_writable(gint fd, GIOCondition condition, gpointer arg)

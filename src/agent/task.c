@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "base/json.h"
+
 Task *task_new(const char *name, guint64 id)
 {
         Task *task = g_new0(Task, 1);
@@ -28,22 +30,6 @@ void task_free(Task *task)
         g_free(task);
 }
 
-static void add_quoted(GString *line, const char *text)
-{
-        g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
-
-        g_string_append_c(line, '"');
-        for (const unsigned char *c = (const unsigned char *)valid; *c; c++) {
-                if (*c == '"' || *c == '\\')
-                        g_string_append_printf(line, "\\%c", *c);
-                else if (*c < 0x20)
-                        g_string_append_printf(line, "\\u%04x", *c);
-                else
-                        g_string_append_c(line, (char)*c);
-        }
-        g_string_append_c(line, '"');
-}
-
 void task_format_started(const Task *task, GString *line)
 {
         g_string_append_printf(line,
@@ -61,18 +47,18 @@ void task_format_ready(const Task *task, GString *line)
 void task_format_failed(const char *name, const char *text, GString *line)
 {
         g_string_append(line, "{\"op\":\"failed\",\"task\":");
-        add_quoted(line, name);
+        json_quote(line, name);
         g_string_append(line, ",\"text\":");
-        add_quoted(line, text);
+        json_quote(line, text);
         g_string_append(line, "}\n");
 }
 
 static void format_lost(const char *name, const char *text, gint64 time, GString *line)
 {
         g_string_append(line, "{\"op\":\"lost\",\"task\":");
-        add_quoted(line, name);
+        json_quote(line, name);
         g_string_append(line, ",\"text\":");
-        add_quoted(line, text);
+        json_quote(line, text);
         g_string_append_printf(line, ",\"time\":%" G_GINT64_FORMAT "}\n", time);
 }
 

@@ -64,3 +64,6 @@ typedef struct {
 /* The signal that asks a keeper to stop its member, with the grace in milliseconds as its value (sigqueue).
  */
 #define WIRE_STOP_SIGNAL (SIGRTMIN + 4)
+
+/* One message, with a descriptor beside it unless `fd` is -1. False with errno. */
+bool wire_send(int socket, const void *data, size_t len, int fd, int flags);

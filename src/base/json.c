@@ -58,6 +58,30 @@ char *json_format(const json_t *value)
         return g_strdup(text ? text : "null");
 }
 
+void json_quote(GString *out, const char *text)
+{
+        /* Bytes that are not UTF-8 (a file name of old) would make the whole line unreadable. */
+        g_autofree char *valid =
+                !text || g_utf8_validate(text, -1, NULL) ? NULL : g_utf8_make_valid(text, -1);
+
+        g_string_append_c(out, '"');
+        for (const char *at = valid ? valid : text ? text : ""; *at; at++) {
+                size_t plain = 0;
+
+                while ((guchar)at[plain] >= 0x20 && at[plain] != '"' && at[plain] != '\\')
+                        plain++;
+                g_string_append_len(out, at, (gssize)plain);
+                at += plain;
+                if (!*at)
+                        break;
+                if (*at == '"' || *at == '\\')
+                        g_string_append_printf(out, "\\%c", *at);
+                else
+                        g_string_append_printf(out, "\\u%04x", (guchar)*at);
+        }
+        g_string_append_c(out, '"');
+}
+
 json_t *json_from_error(const GError *error, const char *request_id)
 {
         g_autofree char *text = err_text(error);

@@ -26,6 +26,11 @@ json_t *json_parse(const char *text, gsize len, GError **error);
 /* Compact text; the caller's, to be g_free()d. */
 char *json_format(const json_t *value);
 
+/* Appends `text` as a JSON string, made valid UTF-8 if it is not, NULL as "": for lines that are written
+ * without a tree.
+ */
+void json_quote(GString *out, const char *text);
+
 /* A new object {"code","message","hint"[,"request_id"]} of an error. */
 json_t *json_from_error(const GError *error, const char *request_id);
 

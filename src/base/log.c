@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/json.h"
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 static LogLevel log_limit = LOG_INFO;
@@ -28,33 +29,18 @@ bool log_level_parse(const char *text, LogLevel *ret, GError **error)
         return err_set(error, ERR_INVALID, "log level '%s' is not one of error, warning, info, debug", text);
 }
 
-/* Text in quotes, with what would break a line escaped; the same escapes serve both forms. */
-static void quote(GString *line, const char *text)
-{
-        g_string_append_c(line, '"');
-        for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-                if (*c == '"' || *c == '\\')
-                        g_string_append_printf(line, "\\%c", *c);
-                else if (*c < 0x20)
-                        g_string_append_printf(line, "\\u%04x", *c);
-                else
-                        g_string_append_c(line, (char)*c);
-        }
-        g_string_append_c(line, '"');
-}
-
 static void add_field(GString *line, const char *name, const char *text)
 {
         if (log_as_json) {
                 g_string_append_printf(line, ",\"%s\":", name);
-                quote(line, text);
+                json_quote(line, text);
                 return;
         }
         g_string_append_printf(line, " %s=", name);
         if (*text && !strpbrk(text, " \t\r\n\"\\="))
                 g_string_append(line, text);
         else
-                quote(line, text);
+                json_quote(line, text);
 }
 
 void log_event(LogLevel level, const char *sentence, ...)
@@ -70,7 +56,7 @@ void log_event(LogLevel level, const char *sentence, ...)
         if (log_as_json) {
                 g_string_append_printf(line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", now,
                                        level_names[level]);
-                quote(line, sentence);
+                json_quote(line, sentence);
         } else {
                 g_string_append_printf(line, "%s %s %s", now, level_names[level], sentence);
         }

@@ -53,7 +53,7 @@ static const struct {
         { "submit --package-path / true", 2, NULL,
           "paddle: '/' is the root of the file system*--no-package.\n" },
         { "submit --use-gpu true", 2, NULL, "paddle: --use-gpu=true needs --trainer-gpu-num\n*" },
-        { "submit -f /nonexistent", 1, NULL, "paddle: cannot open '/nonexistent'*" },
+        { "submit -f /nonexistent", 2, NULL, "paddle: --file: cannot open '/nonexistent'*" },
 };
 
 static void run_line(gconstpointer data)

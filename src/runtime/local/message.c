@@ -7,34 +7,11 @@
 #include "base/err.h"
 #include "base/json.h"
 
-static void add_text(GString *out, const char *text)
-{
-        /* Bytes that are not UTF-8 (a file name of old) would make the whole line unreadable. */
-        g_autofree char *valid = g_utf8_validate(text, -1, NULL) ? NULL : g_utf8_make_valid(text, -1);
-
-        g_string_append_c(out, '"');
-        for (const char *at = valid ? valid : text; *at; at++) {
-                size_t plain = 0;
-
-                while ((guchar)at[plain] >= 0x20 && at[plain] != '"' && at[plain] != '\\')
-                        plain++;
-                g_string_append_len(out, at, (gssize)plain);
-                at += plain;
-                if (!*at)
-                        break;
-                if (*at == '"' || *at == '\\')
-                        g_string_append_printf(out, "\\%c", *at);
-                else
-                        g_string_append_printf(out, "\\u%04x", (guchar)*at);
-        }
-        g_string_append_c(out, '"');
-}
-
 static void add_string(GString *out, const char *name, const char *value)
 {
         g_string_append_printf(out, ",\"%s\":", name);
         if (value)
-                add_text(out, value);
+                json_quote(out, value);
         else
                 g_string_append(out, "null");
 }
@@ -45,7 +22,7 @@ static void add_list(GString *out, const char *name, const char *const *values)
         for (const char *const *value = values; value && *value; value++) {
                 if (value != values)
                         g_string_append_c(out, ',');
-                add_text(out, *value);
+                json_quote(out, *value);
         }
         g_string_append_c(out, ']');
 }
