@@ -1,5 +1,6 @@
 """A job's life over the API: ends, retries, limits, cancel in every state, names, waiting reasons."""
 
+import glob
 import os
 import signal
 
@@ -156,6 +157,13 @@ def test_a_name_is_unique_among_open_jobs(make_server):
     assert server.job(first["id"])["state"] == "cancelled"  # an id always means its own
 
 
+def test_a_name_that_is_another_jobs_id_is_refused(shared_server):
+    first = shared_server.submit(["sleep", "60"], grace="1s")
+    reply = shared_server.post("/v1/jobs", {"command": ["true"], "name": first["id"]})
+    shared_server.request("DELETE", f"/v1/jobs/{first['id']}")
+    assert reply.status == 409 and reply.json["code"] == "exists" and first["id"] in reply.json["message"]
+
+
 def test_a_name_is_made_when_none_is_given(shared_server):
     job = shared_server.submit(["true"])
     assert job["name"].startswith("true-")
@@ -222,6 +230,16 @@ def test_declared_gpus_are_assigned_by_index(make_server):
     assert used == {0, 1, 2, 3}
     waiting = server.submit(["true"], roles=worker(gpus=1), use_gpu=True)
     assert "0 of 4" in server.job(waiting["id"])["reason"], server.job(waiting["id"])["reason"]
+
+
+@pytest.mark.skipif(not glob.glob("/dev/nvidia[0-9]*"), reason="no NVIDIA GPU in this machine")
+def test_real_gpu_is_assigned(make_server):
+    server = make_server()
+    show = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader", "-i", "$CUDA_VISIBLE_DEVICES"]
+    job = server.submit(" ".join(show), roles=worker(gpus=1), use_gpu=True)
+    job = server.wait(job["id"])
+    assert job["state"] == "succeeded", job["reason"]
+    assert server.member_log(job["id"]).strip() == members(server, job)[0]["gpus"]
 
 
 # -- lists
