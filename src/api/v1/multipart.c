@@ -26,6 +26,13 @@ char *multipart_boundary(const char *type, GError **error)
         return NULL;
 }
 
+static bool no_part(GError **error)
+{
+        return err_set(error, ERR_INVALID,
+                       "the multipart body has no whole part named 'package'\n"
+                       "Send the archive as field 'package'.");
+}
+
 /* A boundary counts at the beginning of a line only: in the middle of one it is content. The first may open
  * the body, and a part that is empty ends with the line that ends its head. */
 bool multipart_find(const char *body, gsize len, const char *boundary, const char **ret, gsize *ret_len,
@@ -33,11 +40,14 @@ bool multipart_find(const char *body, gsize len, const char *boundary, const cha
 {
         g_autofree char *mark = g_strconcat("\r\n", boundary, NULL);
         gsize mark_len = strlen(mark);
-        const char *end = body + len, *at;
+        const char *end, *at;
 
+        if (len == 0) /* the map of nothing is NULL, which takes no arithmetic */
+                return no_part(error);
+        end = body + len;
         if (len > mark_len && memcmp(body, boundary, mark_len - 2) == 0)
                 at = body + mark_len - 2;
-        else if ((at = len > 0 ? memmem(body, len, mark, mark_len) : NULL)) /* the map of nothing is NULL */
+        else if ((at = memmem(body, len, mark, mark_len)))
                 at += mark_len;
         while (at && at + 2 < end && memcmp(at, "--", 2) != 0) {
                 gsize window = MIN((gsize)(end - at), PART_HEAD_MAX);
@@ -53,7 +63,5 @@ bool multipart_find(const char *body, gsize len, const char *boundary, const cha
                 }
                 at = next + mark_len;
         }
-        return err_set(
-                error, ERR_INVALID,
-                "the multipart body has no whole part named 'package'\nSend the archive as field 'package'.");
+        return no_part(error);
 }
