@@ -28,7 +28,7 @@ enum { LOCK_WAIT_MS = 10 * 1000, LOCK_POLL_US = 10 * 1000 };
 typedef struct {
         char *state, *log_level, *spawner;
         gint64 linger_ms;
-        bool help, version;
+        bool help, man, version;
         int lock_fd;
         guint linger_source;
         int status;
@@ -46,6 +46,7 @@ static const Option options[] = {
         { "spawner", 0, OPTION_STRING, offsetof(Agent, spawner), "PATH", NULL,
           "the program paddle-spawner, if it is not beside this one" },
         { "help", 'h', OPTION_BOOL, offsetof(Agent, help), NULL, NULL, "show this text" },
+        { "man", 0, OPTION_BOOL, offsetof(Agent, man), NULL, NULL, "print the manual page" },
         { "version", 0, OPTION_BOOL, offsetof(Agent, version), NULL, NULL, "show the version" },
         { 0 },
 };
@@ -225,6 +226,32 @@ static void agent_clear(Agent *agent)
 }
 
 /* 0: go on; else the exit status and one, as the program should end here. */
+static bool asks(const Agent *agent)
+{
+        return agent->help || agent->man || agent->version;
+}
+
+static void answer(const Agent *agent)
+{
+        g_autofree char *help = options_help(options, 100);
+        g_autofree char *man = options_man(options);
+
+        if (agent->version)
+                printf("paddle-agent %s\n", PADDLE_VERSION);
+        else if (agent->man)
+                printf(".TH PADDLE-AGENT 8 \"\" \"paddle %s\" \"System administration\"\n"
+                       ".SH NAME\npaddle-agent \\- keeps the processes of this machine for one server\n"
+                       ".SH SYNOPSIS\n.B paddle-agent\n--state DIR [options]\n"
+                       ".SH DESCRIPTION\nStarted by paddled. Starts members of jobs, watches them and tells "
+                       "their ends, across restarts "
+                       "of the server and of itself.\n.SH OPTIONS\n%s.SH SEE ALSO\n.BR paddled (8)\n",
+                       PADDLE_VERSION, man);
+        else
+                printf("Usage: paddle-agent --state DIR\nKeeps the processes of this machine for one "
+                       "server.\n\n%s",
+                       help);
+}
+
 static bool read_options(Agent *agent, int argc, char **argv, GError **error)
 {
         g_auto(GStrv) rest = NULL;
@@ -233,7 +260,7 @@ static bool read_options(Agent *agent, int argc, char **argv, GError **error)
         options_set_defaults(options, agent);
         if (!options_parse(options, agent, argc - 1, argv + 1, false, &rest, error))
                 return false;
-        if (agent->help || agent->version)
+        if (asks(agent))
                 return true;
         if (rest && rest[0])
                 return err_set(error, ERR_USAGE, "'%s' is not an option", rest[0]);
@@ -257,15 +284,8 @@ int main(int argc, char **argv)
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* see reap() */
         (void)setsid();                         /* fails for a leader, who has a session of its own already */
         ok = read_options(&agent, argc, argv, &error);
-        if (ok && (agent.help || agent.version)) {
-                g_autofree char *help = options_help(options, 100);
-
-                if (agent.version)
-                        printf("paddle-agent %s\n", PADDLE_VERSION);
-                else
-                        printf("Usage: paddle-agent --state DIR\nKeeps the processes of this machine for one "
-                               "server.\n\n%s",
-                               help);
+        if (ok && asks(&agent)) {
+                answer(&agent);
         } else if (ok) {
                 ok = run(&agent, &error);
         }
