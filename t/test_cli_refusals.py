@@ -113,8 +113,8 @@ FLAGS = [
     (["--job-name", "a\x02b"], ["name", "a\\002b"]),
     (["--job-name", LONG], ["name", "aaaa", "63"]),
     (["--job-name="], ["name", "''"]),
-    (["--env", b"A=\xff"], ["--env", "UTF-8"]),
-    (["--output", b"a\xff"], ["--output", "UTF-8"]),
+    (["--env", "A=\udcff"], ["--env", "UTF-8"]),
+    (["--output", "a\udcff"], ["--output", "UTF-8"]),
     (["--job-name", "Big"], ["name", "'Big'", "a-z"]),
 ]
 
@@ -138,8 +138,8 @@ def test_a_flag_is_refused(untouched, program, verb, flags, parts):
         (["submit", "--env"], ["--env", "needs a value", "NAME=VALUE"]),
         (["submit", "--"], ["command"]),
         (["submit", "--", ""], ["command", "empty"]),
-        (["submit", "--", b"\xff"], ["word 1 of the command", "UTF-8"]),
-        (["submit", "--", "cat", "a", b"b\xff"], ["word 3 of the command", "UTF-8"]),
+        (["submit", "--", "\udcff"], ["word 1 of the command", "UTF-8"]),
+        (["submit", "--", "cat", "a", "b\udcff"], ["word 3 of the command", "UTF-8"]),
         (["submit", "--entry-point=x", "--", "true"], ["'true", "--entry-point='x'", "contradict"]),
         (["job", "submit"], ["--job-name", "missing"]),
         (["job", "submit", "--job-name=a"], ["--entry-point", "missing"]),
@@ -348,7 +348,7 @@ def test_statuses_of_the_servers_refusals(make_server, program):
     refused(server.paddle("submit", "--input", "nothing", "--", "true", cwd=program), 1, "nothing", "does not exist")
     for verb in ("status", "cancel", "logs", "wait", "events"):
         refused(server.paddle(verb, "no-such-job"), 1, "'no-such-job'")
-        for word in ("../x", "", "a b", "a\nb", b"\xff"):
+        for word in ("../x", "", "a b", "a\nb", "\udcff"):
             refused(server.paddle(verb, word), 2, "is not a job's name or id", "a-z, 0-9")
     refused(server.paddle("download", "nothing", program / "x"), 1, "nothing")
     refused(server.paddle("upload", program / "nothing", "x"), 2, "nothing")

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "cli/discover.h"
 #include "cli/help.h"
+#include "cli/table.h"
+#include "model/spec.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -99,6 +101,23 @@ HttpClient *cli_client(Cli *cli, GError **error)
         return cli->client;
 }
 
+static bool check_jobs(char *const *words, GError **error)
+{
+        enum { SHOWN = 70 };
+
+        for (; *words; words++) {
+                g_autofree char *visible = text_visible(*words);
+                g_autofree char *shown = text_cut(visible, SHOWN, false);
+
+                if (!name_is_valid(*words))
+                        return err_set(error, ERR_USAGE,
+                                       "'%s' is not a job's name or id: 1 to 63 characters a-z, 0-9 and '-'\n"
+                                       "`paddle list` shows your jobs.",
+                                       shown);
+        }
+        return true;
+}
+
 static bool check_words(const Verb *verb, char *const *words, GError **error)
 {
         int n = (int)g_strv_length((char **)words);
@@ -110,7 +129,7 @@ static bool check_words(const Verb *verb, char *const *words, GError **error)
                 return err_set(error, ERR_USAGE,
                                "'paddle %s' does not take '%s'\nUsage: paddle %s [OPTIONS] %s", verb->name,
                                words[verb->max_words], verb->name, verb->args);
-        return true;
+        return verb->words != WORDS_JOBS || check_jobs(words, error);
 }
 
 static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *const *argv, GError **error)

@@ -286,6 +286,44 @@ static bool env_name_is_valid(const char *text, gsize len)
         return len > 0;
 }
 
+/* What goes to the server is JSON, which has no other bytes: a word that cannot be said must not get lost. */
+static bool check_utf8(const char *what, const char *text, GError **error)
+{
+        g_autofree char *shown = NULL;
+
+        if (!text || g_utf8_validate(text, -1, NULL))
+                return true;
+        shown = g_utf8_make_valid(text, -1);
+        return err_set(error, ERR_USAGE,
+                       "%s: '%.200s' is not UTF-8\nA program can read such bytes from a file of its package.",
+                       what, shown);
+}
+
+static bool check_texts(const Submission *s, char *const *words, GError **error)
+{
+        const struct {
+                const char *what, *text;
+        } texts[] = {
+                { "--job-name", s->job_name },     { "--entry-point", s->entry_point },
+                { "--base-image", s->base_image }, { "--input", s->input },
+                { "--output", s->output },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+                if (!check_utf8(texts[i].what, texts[i].text, error))
+                        return false;
+        for (guint i = 0; s->env && i < s->env->len; i++)
+                if (!check_utf8("--env", s->env->pdata[i], error))
+                        return false;
+        for (int i = 0; words[i]; i++) {
+                g_autofree char *what = g_strdup_printf("word %d of the command", i + 1);
+
+                if (!check_utf8(what, words[i], error))
+                        return false;
+        }
+        return true;
+}
+
 static bool check_env(const Submission *s, GError **error)
 {
         for (guint i = 0; s->env && i < s->env->len; i++) {
@@ -395,6 +433,11 @@ static bool check_package(const Submission *s, const json_t *file, GError **erro
         return true;
 }
 
+static bool has_servers(const char *framework)
+{
+        return framework_role(framework_find(framework), "pserver") != NULL;
+}
+
 static bool check_servers(const Submission *s, const json_t *file, GError **error)
 {
         gint64 servers = 0;
@@ -411,7 +454,7 @@ static bool check_servers(const Submission *s, const json_t *file, GError **erro
                 return err_set(error, ERR_USAGE, "--framework: '%s' is not known; it is one of %s",
                                s->framework, names);
         }
-        if (servers > 0 && s->framework && !framework_role(framework_find(s->framework), "pserver"))
+        if (servers > 0 && s->framework && !has_servers(s->framework))
                 return err_set(
                         error, ERR_USAGE,
                         "--pservers=%d and --framework=%s contradict each other: it has no parameter servers",
@@ -476,11 +519,12 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
         gint64 gpus = MAX(s->gpus, s->trainer_gpu_num), servers = 0;
         json_t *role;
 
-        if (s->pservers || s->ps_cpu || s->ps_memory) {
+        if (s->pservers && !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
+                return false;
+        /* no servers in a framework that has none: nothing to say */
+        if ((s->pservers && (servers > 0 || !s->framework || has_servers(s->framework))) || s->ps_cpu ||
+            s->ps_memory) {
                 role = role_of(spec, "pserver");
-                if (s->pservers &&
-                    !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
-                        return false;
                 if (s->pservers)
                         json_object_set_new(role, "replicas", json_integer(servers));
                 put_text(role, "cpu", s->ps_cpu);
@@ -590,8 +634,9 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
         g_autoptr(json_t) spec = NULL;
         g_autoptr(Spec) checked = NULL;
 
-        if (!check_words(s, form, words, file, error) || !check_gpus(s, error) || !check_env(s, error) ||
-            !check_quantities(s, error) || !check_servers(s, file, error) || !check_package(s, file, error))
+        if (!check_words(s, form, words, file, error) || !check_texts(s, words, error) ||
+            !check_gpus(s, error) || !check_env(s, error) || !check_quantities(s, error) ||
+            !check_servers(s, file, error) || !check_package(s, file, error))
                 return false;
         spec = base_object(file, error);
         if (!spec)

@@ -4,12 +4,13 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "cli/listing.h"
 #include "cli/table.h"
 #include "model/job.h"
 
-enum { BAR_COLUMNS = 30 };
+enum { BAR_COLUMNS = 30, END_COLUMNS = 60 };
 
 static const struct {
         const char *name, *member;
@@ -149,6 +150,8 @@ static char *member_time(const json_t *member)
 {
         gint64 from = time_of(member, "started_at"), to = time_of(member, "finished_at");
 
+        if (from > 0 && to == 0)
+                to = clock_now_ms();
         return from > 0 && to >= from ? duration_format(to - from) : NULL;
 }
 
@@ -162,7 +165,8 @@ void summary_members(const json_t *members, int indent, FILE *to)
         json_array_foreach(members, i, member)
         {
                 gint64 cpu_ms = int_of(member, "cpu_ms"), peak_bytes = int_of(member, "peak_memory");
-                g_autofree char *end = member_end(member);
+                g_autofree char *why = member_end(member); /* the job's reason has it whole */
+                g_autofree char *end = text_cut(why, END_COLUMNS, true);
                 g_autofree char *time = member_time(member);
                 g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
                 g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;

@@ -110,6 +110,11 @@ static bool check_name(Engine *engine, Input *input)
         const char *name = input->spec->name;
         Live *live = name ? live_by_name(engine, input->user, name) : NULL;
 
+        if (!live && name && live_find(engine, name))
+                return err_set(
+                        &input->error, ERR_EXISTS,
+                        "name: '%s' is the id of a job, which would hide this one\nChoose another name.",
+                        name);
         if (!live)
                 return true;
         return err_set(&input->error, ERR_EXISTS,

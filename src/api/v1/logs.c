@@ -128,8 +128,8 @@ static bool query_attempt(HttpRequest *request, const Job *job, gint64 *ret)
                 *ret = job->attempt;
         if (*ret <= job->attempt)
                 return true;
-        err_set(&error, ERR_NOT_FOUND, "job '%s' has had %d attempts, not %" G_GINT64_FORMAT, job->name,
-                job->attempt, *ret);
+        err_set(&error, ERR_NOT_FOUND, "job '%s' has had %d attempt%s, not %" G_GINT64_FORMAT, job->name,
+                job->attempt, job->attempt == 1 ? "" : "s", *ret);
         http_fail(request, error);
         return false;
 }
