@@ -53,7 +53,8 @@ bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess 
 json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload,
                        GError **error);
 /* One chunk (a file of bytes whose hash is given) of an upload; then storage_finish makes it the file,
- * atomically, after checking size and the hash of every chunk. What exists stays in place until then, and a chunk that it has at the same place need not be put. */
+ * atomically, after checking size and the hash of every chunk. What exists stays in place until then, and a
+ * chunk that it has at the same place need not be put. */
 bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 index,
                        const char *hash, const char *file, GError **error);
 bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 size,

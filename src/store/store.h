@@ -113,7 +113,7 @@ gint64 store_events_horizon(Store *store); /* the committed one; any thread */
 User *store_user(Store *store, const char *name, GError **error); /* ERR_NOT_FOUND */
 GPtrArray *store_users(Store *store, GError **error);
 Token *store_token_by_hash(Store *store, const char *hash, GError **error); /* ERR_NOT_FOUND */
-GPtrArray *store_tokens(Store *store, const char *user, GError **error); /* user NULL: of all */
+GPtrArray *store_tokens(Store *store, const char *user, GError **error);    /* user NULL: of all */
 
 typedef struct {
         gint64 commits, committed_jobs /* new and changed */, committed_events;
