@@ -95,6 +95,16 @@ def test_children_end_with_the_member(shared_server, tmp_path):
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"), 10, "the child's end")
 
 
+def test_an_image_is_recorded_and_said_to_be_unused(server):
+    job = server.submit(["true"], image="paddlepaddle/paddle:2.6.2", name="imaged")
+    assert job["spec"]["image"] == "paddlepaddle/paddle:2.6.2"
+    assert any("paddlepaddle/paddle:2.6.2" in note and "not used" in note for note in job["notes"])
+    server.wait("imaged")
+    assert "not used" in server.paddle("status", "imaged", check=0).stdout
+    assert "not used" in server.paddle("submit", "--no-package", "--base-image:img", "true", check=0).stderr
+    assert server.job(server.submit(["true"])["id"])["notes"] == []
+
+
 # -- cancel
 
 

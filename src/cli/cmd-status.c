@@ -67,12 +67,16 @@ static void print_spec(const json_t *job)
 {
         const json_t *spec = json_object_get(job, "spec");
         g_autofree char *command = command_text(spec);
+        const json_t *note;
+        size_t i;
 
         print_line("command", command);
         print_line("image", text_of(spec, "image"));
         print_line("package", text_of(spec, "package"));
         print_line("input", text_of(spec, "input"));
         print_line("output", text_of(spec, "output"));
+        json_array_foreach(json_object_get(job, "notes"), i, note)
+                print_line("note", json_string_value(note));
 }
 
 static void print_attempts(const json_t *job)

@@ -70,6 +70,8 @@ static bool post(Cli *cli, const json_t *spec, const char *key, int retries, jso
 static void print_submitted(const Cli *cli, const json_t *job, Format format, bool follow)
 {
         const char *name = text_of(job, "name"), *id = text_of(job, "id");
+        const json_t *note;
+        size_t i;
 
         if (format == FORMAT_JSON || format == FORMAT_YAML || format == FORMAT_NAME)
                 format_print(job, format, "name");
@@ -77,6 +79,8 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
                 printf("%s %s\n", name, id);
         fflush(stdout);
         cli_say(cli, "submitted %s (%s)", name, id);
+        json_array_foreach(json_object_get(job, "notes"), i, note)
+                cli_say(cli, "note: %s", json_string_value(note));
         if (!follow)
                 cli_say(cli, "`paddle logs -f %s` follows it", name);
 }

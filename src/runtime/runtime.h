@@ -40,7 +40,7 @@ typedef enum {
         OBSERVED_READY,
         OBSERVED_EXITED,       /* exit, usage; repeated until forget() */
         OBSERVED_LOST,         /* its keeper is gone and left no record; repeated until forget() */
-        OBSERVED_START_FAILED, /* text says why; repeated until forget() */
+        OBSERVED_START_FAILED, /* text says why, permanent whether it ever could; repeated until forget() */
         OBSERVED_SYNCED, /* all tasks the runtime knows were reported since it (re)connected: what is missing
                             never ran */
         OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
@@ -55,6 +55,7 @@ typedef struct {
         int exit_code; /* -1 when ended by a signal */
         int signal;
         bool oom;
+        bool permanent;     /* the same start would fail again: no such program, not allowed, ... */
         gint64 time;        /* ms since 1970, of what was observed */
         gint64 peak_memory; /* bytes, 0: not known */
         gint64 cpu_us;
@@ -80,6 +81,7 @@ struct RuntimeJob {
 
 typedef struct {
         const char *name;
+        bool uses_images; /* members run in their job's image; otherwise it is only recorded */
 
         /* Connects; observations begin to flow, the first complete report ends with OBSERVED_SYNCED. */
         bool (*open)(Runtime *runtime, ObserveFunc observe, void *arg, GError **error);

@@ -57,11 +57,28 @@ void api_fail(HttpRequest *request, GError *error)
         g_error_free(error);
 }
 
+/* What a person should know of a job beside its state: sentences. */
+static json_t *job_notes(const Api *api, const Job *job)
+{
+        const RuntimeOps *ops = api->runtime->ops;
+        json_t *notes = json_array();
+
+        if (job->spec->image && !ops->uses_images)
+                json_array_append_new(notes, json_sprintf("the image '%s' is recorded and not used: the %s "
+                                                          "cluster runs the programs of "
+                                                          "its machine",
+                                                          job->spec->image, ops->name));
+        return notes;
+}
+
 json_t *api_format_job(Api *api, const Job *job)
 {
         g_autofree char *waiting = engine_explain(api->engine, job);
 
-        return job_format(job, waiting);
+        json_t *object = job_format(job, waiting);
+
+        json_object_set_new(object, "notes", job_notes(api, job));
+        return object;
 }
 
 static bool may_see(const HttpCaller *caller, const Job *job)

@@ -2,6 +2,9 @@
  * readable; the thread then rests until a round is due, so that what comes close together is one round, and
  * calls the waiters that the news concerns.
  *
+ * Where inotify cannot be had (its watches are counted per user, and others use them up), or has lost events
+ * in a burst, a round is as after a publication: all are called, without inotify once a second.
+ *
  * Holds: a waiter is in `waiters` from notifier_add until notifier_remove or until its func returned false;
  * `lock` is held while a func runs, which is why removal waits for a running call. */
 #include "api/v1/internal.h"
@@ -14,8 +17,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 
-enum { ROUND_MS = 20 }; /* at most one round in this time; the first after a rest comes at once */
+enum {
+        ROUND_MS = 20,   /* at most one round in this time; the first after a rest comes at once */
+        BLIND_MS = 1000, /* between rounds when something cannot be watched */
+};
 
 struct Waiter {
         gint64 deadline;
@@ -32,6 +39,8 @@ struct Notifier {
         GHashTable *watched; /* inotify descriptor -> how many waiters use it */
         int event_fd, inotify_fd;
         gint published, stopping;
+        bool blind;   /* a directory that is there could not be watched */
+        bool stopped; /* nobody is called any more */
 };
 
 static void ring(Notifier *notifier)
@@ -79,6 +88,8 @@ static GHashTable *read_changes(Notifier *notifier)
                 for (char *at = buffer; at < buffer + got;) {
                         const struct inotify_event *event = (const struct inotify_event *)at;
 
+                        if (event->mask & IN_Q_OVERFLOW)
+                                g_atomic_int_set(&notifier->published, 1);
                         g_hash_table_add(changed, GINT_TO_POINTER(event->wd));
                         at += sizeof *event + event->len;
                 }
@@ -133,19 +144,22 @@ static gpointer notifier_main(gpointer arg)
         Notifier *notifier = arg;
         struct pollfd fds[] = { { notifier->event_fd, POLLIN, 0 }, { notifier->inotify_fd, POLLIN, 0 } };
         gint64 next = 0, last_round = 0;
+        bool blind = false;
 
         while (!g_atomic_int_get(&notifier->stopping)) {
-                gint64 left = next ? MAX(next - clock_monotonic_ms(), 0) : -1;
+                gint64 left = next ? MAX(next - clock_monotonic_ms(), 0) : blind ? BLIND_MS : -1;
                 g_autoptr(GHashTable) changed = NULL;
                 eventfd_t rings;
 
-                if (poll(fds, G_N_ELEMENTS(fds), (int)left) > 0)
+                if (poll(fds, G_N_ELEMENTS(fds), (int)(blind ? MIN(left, BLIND_MS) : left)) > 0)
                         rest_until(last_round + ROUND_MS); /* gather */
                 last_round = clock_monotonic_ms();
                 (void)eventfd_read(notifier->event_fd, &rings); /* empty when inotify or the clock woke us */
                 g_mutex_lock(&notifier->lock);
                 changed = read_changes(notifier);
-                next = call_waiters(notifier, changed, g_atomic_int_exchange(&notifier->published, 0), false);
+                next = call_waiters(notifier, changed,
+                                    g_atomic_int_exchange(&notifier->published, 0) || notifier->blind, false);
+                blind = notifier->blind && g_hash_table_size(notifier->waiters) > 0;
                 g_mutex_unlock(&notifier->lock);
         }
         return NULL;
@@ -178,6 +192,7 @@ void notifier_stop(Notifier *notifier)
         g_thread_join(g_steal_pointer(&notifier->thread));
         g_mutex_lock(&notifier->lock);
         (void)call_waiters(notifier, none, false, true);
+        notifier->stopped = true;
         g_mutex_unlock(&notifier->lock);
 }
 
@@ -194,13 +209,27 @@ void notifier_free(Notifier *notifier)
         g_free(notifier);
 }
 
+static void go_blind(Notifier *notifier, const char *dir)
+{
+        if (!notifier->blind)
+                log_warning("a directory cannot be watched, looking once a second instead; "
+                            "fs.inotify.max_user_watches may be too low",
+                            "directory", dir, "error", g_strerror(errno), NULL);
+        notifier->blind = true;
+        ring(notifier);
+}
+
 static void watch_locked(Notifier *notifier, Waiter *waiter, const char *dir)
 {
         int watch = inotify_add_watch(notifier->inotify_fd, dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO);
         int users;
 
-        if (watch < 0)
-                return; /* not there yet: its making comes with a publication */
+        if (watch < 0) {
+                if (errno != ENOENT &&
+                    errno != ENOTDIR) /* not there yet: its making comes with a publication */
+                        go_blind(notifier, dir);
+                return;
+        }
         for (guint i = 0; i < waiter->watches->len; i++)
                 if (g_array_index(waiter->watches, int, i) == watch)
                         return;
@@ -217,7 +246,12 @@ Waiter *notifier_add(Notifier *notifier, const char *dir, gint64 deadline, Waite
         g_mutex_lock(&notifier->lock);
         if (dir)
                 watch_locked(notifier, waiter, dir);
-        g_hash_table_add(notifier->waiters, waiter);
+        if (notifier->stopped) {
+                (void)func(true, arg);
+                waiter_free(notifier, waiter);
+        } else {
+                g_hash_table_add(notifier->waiters, waiter);
+        }
         g_mutex_unlock(&notifier->lock);
         g_atomic_int_set(&notifier->published, 1); /* what came before the waiter was there */
         ring(notifier);
