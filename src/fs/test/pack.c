@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "fs/package.h"
-#include "scratch.h"
+#include "fs/test/scratch.h"
 
 static const Entry *find(const Manifest *manifest, const char *path)
 {

@@ -6,7 +6,7 @@
 
 #include "fs/manifest.h"
 #include "fs/upload.h"
-#include "scratch.h"
+#include "fs/test/scratch.h"
 
 typedef struct {
         char *dir, *store_dir, *files;

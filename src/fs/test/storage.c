@@ -5,7 +5,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "scratch.h"
+#include "fs/test/scratch.h"
 
 static const StorageAccess ann = { "ann", false, false };
 static const StorageAccess root = { "root", true, false };

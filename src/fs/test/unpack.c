@@ -4,7 +4,7 @@
 #include <archive_entry.h>
 
 #include "fs/package.h"
-#include "scratch.h"
+#include "fs/test/scratch.h"
 
 typedef struct {
         const char *name;

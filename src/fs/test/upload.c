@@ -1,7 +1,7 @@
 /* Upload and download over a storage in this process, with a line that breaks and a server that lies. */
 #include "fs/upload.h"
 
-#include "scratch.h"
+#include "fs/test/scratch.h"
 
 typedef struct {
         char *dir, *local;
