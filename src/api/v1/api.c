@@ -27,6 +27,7 @@ Api *api_new(const ApiConfig *config)
         api->started = clock_now_ms();
         api->notifier = notifier_new(config->engine);
         api->tokens = token_cache_new();
+        api->rendered = rendered_new();
         return api;
 }
 
@@ -41,6 +42,7 @@ void api_free(Api *api)
                 return;
         notifier_free(api->notifier);
         token_cache_free(api->tokens);
+        rendered_free(api->rendered);
         g_free(api->dc);
         g_free(api->state_dir);
         g_free(api);

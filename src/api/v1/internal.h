@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/v1/api.h"
+#include "api/v1/rendered.h"
 
 typedef struct Notifier Notifier;
 typedef struct TokenCache TokenCache;
@@ -18,6 +19,7 @@ struct Api {
         HttpServer *_Atomic server;
         Notifier *notifier;
         TokenCache *tokens;
+        Rendered *rendered;
 };
 
 extern const HttpRoute system_routes[], job_routes[], event_routes[], log_routes[], package_routes[],

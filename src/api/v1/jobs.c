@@ -276,6 +276,23 @@ static bool watch_check(bool expired, void *arg)
         return false;
 }
 
+static void reply_view(Api *api, HttpRequest *request, const Job *job)
+{
+        g_autoptr(GBytes) text = rendered_find(api->rendered, job);
+        const char *bytes;
+        gsize len;
+
+        if (!text) {
+                g_autoptr(json_t) object = api_format_job(api, job);
+                char *formatted = json_format(object);
+
+                text = g_bytes_new_take(formatted, strlen(formatted));
+                rendered_keep(api->rendered, job, text);
+        }
+        bytes = g_bytes_get_data(text, &len);
+        http_reply(request, 200, "application/json", bytes, len);
+}
+
 static void show_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -288,9 +305,7 @@ static void show_job(HttpRequest *request, void *arg)
             !(job = api_job(api, request)))
                 return;
         if (!wait_ms || job->revision > revision || job_state_is_final(job->state)) {
-                g_autoptr(json_t) reply = api_format_job(api, job);
-
-                http_reply_json(request, 200, reply);
+                reply_view(api, request, job);
                 return;
         }
         watch = g_new0(Watch, 1);
