@@ -130,6 +130,7 @@ static void end_task(Keep *keep, Task *task, const RecordEnd *end)
                 .exit_code = end->exit_code,
                 .signal = end->signal,
                 .oom = end->oom,
+                .permanent = end->permanent,
                 .time_ms = end->time_ms,
                 .peak_memory = end->peak_memory,
                 .cpu_us = end->cpu_us,
@@ -695,10 +696,14 @@ static void on_spawner_down(void *arg)
 
 /* ── what the server asks ──────────────────────────────────────────────── */
 
-void keep_refuse(Keep *keep, const char *name, const char *text)
+void keep_refuse(Keep *keep, const char *name, const char *text, bool permanent)
 {
         Task *task = g_hash_table_lookup(keep->tasks, name);
-        RecordEnd end = { .kind = END_FAILED, .exit_code = -1, .clean = true, .time_ms = clock_now_ms() };
+        RecordEnd end = { .kind = END_FAILED,
+                          .exit_code = -1,
+                          .clean = true,
+                          .permanent = permanent,
+                          .time_ms = clock_now_ms() };
 
         if (!task)
                 task = add_task(keep, name);
@@ -723,7 +728,7 @@ void keep_start(Keep *keep, const StartRequest *request)
                 return;
         }
         if (!cgroup_pool_take(keep->pool, &number, &error)) {
-                keep_refuse(keep, request->task, error->message);
+                keep_refuse(keep, request->task, error->message, false);
                 return;
         }
         task = add_task(keep, request->task);

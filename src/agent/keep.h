@@ -27,8 +27,8 @@ void keep_free(Keep *keep); /* keepers and members live on */
 
 /* Starts a member, or reports again what is known of it. */
 void keep_start(Keep *keep, const StartRequest *request);
-/* Remembers and reports that a task could not be started. */
-void keep_refuse(Keep *keep, const char *name, const char *text);
+/* Remembers and reports that a task could not be started; `permanent`: and that asking again is no use. */
+void keep_refuse(Keep *keep, const char *name, const char *text, bool permanent);
 void keep_stop(Keep *keep, const char *name, gint64 grace_ms);
 /* False with ERR_CONFLICT for a task that has not ended. An unknown one is fine. */
 bool keep_forget(Keep *keep, const char *task, GError **error);

@@ -44,6 +44,7 @@ typedef struct {
         int64_t deadline, pass_ms;
         int64_t log_bytes;
         bool log_cut;
+        bool never_starts; /* what failed would fail again */
         Slot slot;
         SlotLimits limits;
         SlotUsage usage; /* of what was reaped, until the slot is asked */
@@ -96,18 +97,24 @@ static pid_t fork_member(const Keeper *keeper, const Spawn *spawn, int *ret_gate
 }
 
 /* Lets the member go and waits until it runs. False with its own words for what went wrong. */
-static bool release(int gate, char *text, size_t size)
+static bool release(int gate, bool *ret_never, char *text, size_t size)
 {
+        char verdict;
         size_t len = 0;
         ssize_t got = 0;
 
         while (write(gate, "", 1) < 0 && errno == EINTR)
                 ;
+        while ((got = read(gate, &verdict, 1)) < 0 && errno == EINTR)
+                ;
+        if (got != 1)
+                return true;
+        *ret_never = verdict == MEMBER_NEVER;
         while (len < size - 1 &&
                ((got = read(gate, text + len, size - 1 - len)) > 0 || (got < 0 && errno == EINTR)))
                 len += got > 0 ? (size_t)got : 0;
         text[len] = '\0';
-        return len == 0;
+        return false;
 }
 
 static bool write_started(const Keeper *keeper, const Spawn *spawn, const char *boot_id, int64_t now)
@@ -156,7 +163,7 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
         else if (!(ok = write_started(keeper, spawn, boot_id, *ret_time)))
                 (void)snprintf(text, size, "cannot write its state file: %s", strerrordesc_np(errno));
         else
-                ok = release(gate, text, size);
+                ok = release(gate, &keeper->never_starts, text, size);
         close(gate); /* a member that still waits reads the end of file and exits */
         return ok;
 }
@@ -304,7 +311,7 @@ static void finish_record(Keeper *keeper, RecordEnd *end)
 
 static _Noreturn void end_failed(Keeper *keeper, const char *text)
 {
-        RecordEnd end = { .kind = END_FAILED, .exit_code = -1 };
+        RecordEnd end = { .kind = END_FAILED, .exit_code = -1, .permanent = keeper->never_starts };
 
         keeper->phase = KILLING;
         while (reap(keeper)) {

@@ -25,20 +25,31 @@ enum { FIRST_REAL_TIME = 32 }; /* of those on, none is ignored by habit (nohup, 
 static const char oom_score[] = "500";  /* before any daemon of the machine, after what asked to be first */
 static const char bind_root[] = "/pfs"; /* the only tree in which mount points are made */
 
-/* Tells the keeper why there will be no member, and ends. `err` 0: the text says it all. */
+/* What will be so the next time, too. */
+static bool is_lasting(int err)
+{
+        static const int lasting[] = { ENOENT, ENOTDIR, EISDIR, EACCES,  EPERM,       ENOEXEC,
+                                       E2BIG,  ELOOP,   EINVAL, ELIBBAD, ENAMETOOLONG };
+
+        for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+                if (lasting[i] == err)
+                        return true;
+        return false;
+}
+
+/* Tells the keeper why there will be no member, and ends. `%m` in the format says what `err` means. */
 static _Noreturn void fail(int gate, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static _Noreturn void fail(int gate, int err, const char *format, ...)
 {
-        char text[RECORD_TEXT_MAX];
+        char text[RECORD_TEXT_MAX + 1]; /* behind the verdict */
         va_list args;
-        int len;
 
+        text[0] = is_lasting(err) ? MEMBER_NEVER : MEMBER_NOT_NOW;
         va_start(args, format);
-        len = vsnprintf(text, sizeof text, format, args);
+        errno = err;
+        (void)vsnprintf(text + 1, sizeof text - 1, format, args);
         va_end(args);
-        if (len > 0 && err && (size_t)len < sizeof text)
-                (void)snprintf(text + len, sizeof text - (size_t)len, ": %s", strerrordesc_np(err));
         (void)!write(gate, text, strlen(text)); /* a keeper that is gone reads nothing */
         _exit(127);
 }
@@ -165,7 +176,7 @@ static char **pointers(const char *strings, uint32_t n, int gate)
                            -1, 0);
 
         if (list == MAP_FAILED)
-                fail(gate, errno, "no memory for %u words", n);
+                fail(gate, errno, "no memory for %u words: %m", n);
         for (uint32_t i = 0; i < n; i++) {
                 list[i] = (char *)strings;
                 strings += strlen(strings) + 1;
@@ -185,15 +196,14 @@ static _Noreturn void execute(const Spawn *spawn, int gate)
         err = errno;
         path = getenv("PATH");
         if (err == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
-                fail(gate, 0, "cannot run '%s': the interpreter that its first line names does not exist",
+                fail(gate, err, "cannot run '%s': the interpreter that its first line names does not exist",
                      argv[0]);
         if (err == ENOENT && !strchr(argv[0], '/'))
-                fail(gate, 0, "cannot run '%s': No such file or directory in PATH '%s'", argv[0],
-                     path ? path : "");
+                fail(gate, err, "cannot run '%s': %m in PATH '%s'", argv[0], path ? path : "");
         if (err == E2BIG)
-                fail(gate, err, "cannot run '%s' with %u arguments and %u variables", argv[0],
+                fail(gate, err, "cannot run '%s' with %u arguments and %u variables: %m", argv[0],
                      spawn->head->n_argv, spawn->head->n_env);
-        fail(gate, err, "cannot run '%s'", argv[0]);
+        fail(gate, err, "cannot run '%s': %m", argv[0]);
 }
 
 void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
@@ -205,10 +215,10 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         wait_for_word(gate);
         if (dup2(log_fd, STDOUT_FILENO) < 0 ||
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
-                fail(gate, errno, "cannot write to the log '%s'", spawn->strings[WIRE_LOG]);
+                fail(gate, errno, "cannot write to the log '%s': %m", spawn->strings[WIRE_LOG]);
         bind_directories(spawn, log_fd);
         if (chdir(dir) < 0)
-                fail(gate, errno, "cannot enter the directory '%s'", dir);
+                fail(gate, errno, "cannot enter the directory '%s': %m", dir);
         limit_data(spawn);
         raise_oom_score();
         reset_signals();

@@ -31,8 +31,8 @@ typedef struct {
         int32_t kind; /* EndKind */
         int32_t exit_code, signal;
         int32_t oom;
-        int32_t clean; /* its slot was left empty and reset */
-        int32_t reserved;
+        int32_t clean;     /* its slot was left empty and reset */
+        int32_t permanent; /* of END_FAILED: the same start would fail again */
         int64_t time_ms, peak_memory, cpu_us;
         char text[RECORD_TEXT_MAX]; /* why, for END_FAILED and END_LOST */
 } RecordEnd;

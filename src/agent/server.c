@@ -237,11 +237,11 @@ static bool do_start(Connection *connection, const json_t *object, GError **erro
         if (start_request_parse(object, &request, &why)) {
                 keep_start(connection->server->keep, &request);
         } else if (request.task && task_name_is_valid(request.task)) {
-                keep_refuse(connection->server->keep, request.task, why->message);
+                keep_refuse(connection->server->keep, request.task, why->message, true);
         } else if (request.task) {
                 g_autoptr(GString) line = g_string_new(NULL);
 
-                task_format_failed(request.task, why->message, line);
+                task_format_failed(request.task, why->message, true, line);
                 send_lines(connection, line->str);
         } else {
                 g_propagate_error(error, g_steal_pointer(&why));

@@ -44,13 +44,13 @@ void task_format_ready(const Task *task, GString *line)
                                task->name, task->ready_ms);
 }
 
-void task_format_failed(const char *name, const char *text, GString *line)
+void task_format_failed(const char *name, const char *text, bool permanent, GString *line)
 {
         g_string_append(line, "{\"op\":\"failed\",\"task\":");
         json_quote(line, name);
         g_string_append(line, ",\"text\":");
         json_quote(line, text);
-        g_string_append(line, "}\n");
+        g_string_append_printf(line, ",\"permanent\":%s}\n", permanent ? "true" : "false");
 }
 
 static void format_lost(const char *name, const char *text, gint64 time, GString *line)
@@ -72,7 +72,7 @@ void task_format_end(const Task *task, GString *line)
         const TaskEnd *end = &task->end;
 
         if (end->kind == END_FAILED) {
-                task_format_failed(task->name, end->text, line);
+                task_format_failed(task->name, end->text, end->permanent, line);
         } else if (end->kind == END_LOST) {
                 format_lost(task->name, end->text, end->time_ms, line);
         } else {

@@ -15,7 +15,7 @@ typedef enum { TASK_SPAWNING, TASK_ORPHAN, TASK_RUNNING, TASK_DYING, TASK_ENDED 
 typedef struct {
         EndKind kind;
         int exit_code, signal;
-        bool oom;
+        bool oom, permanent;
         gint64 time_ms, peak_memory, cpu_us;
         char *text; /* or NULL */
 } TaskEnd;
@@ -45,5 +45,5 @@ void task_free(Task *task);
 void task_format_started(const Task *task, GString *line);
 void task_format_ready(const Task *task, GString *line);
 void task_format_end(const Task *task, GString *line);
-void task_format_failed(const char *name, const char *text, GString *line);
+void task_format_failed(const char *name, const char *text, bool permanent, GString *line);
 void task_format_unknown(const char *name, gint64 now, GString *line);

@@ -336,19 +336,6 @@ static char *say_exit(const Job *job, const Member *member)
         return g_strdup_printf("%s exited with status %d; %s", name, member->exit_code, see);
 }
 
-/* What will not start the next time either. The texts are strerror's and the agent's. */
-static bool is_permanent(const char *error)
-{
-        static const char *const phrases[] = { "No such file or directory", "does not exist",
-                                               "Permission denied",         "not found",
-                                               "Exec format error",         "Not a directory" };
-
-        for (gsize i = 0; error && i < G_N_ELEMENTS(phrases); i++)
-                if (strstr(error, phrases[i]))
-                        return true;
-        return false;
-}
-
 static JobState after_loss(const Job *job)
 {
         bool again = job->spec->restart_lost && job->attempt - job->failures <= LIFE_LOST_MAX;
@@ -356,7 +343,7 @@ static JobState after_loss(const Job *job)
         return again ? JOB_QUEUED : JOB_FAILED;
 }
 
-static void attempt_failed(Life *life, const Member *member)
+static void attempt_failed(Life *life, const Member *member, bool permanent)
 {
         Job *job = life->job;
         char *why = say_exit(job, member);
@@ -366,9 +353,7 @@ static void attempt_failed(Life *life, const Member *member)
                 return;
         }
         job->failures++;
-        stop(life,
-             job->failures <= job->spec->retries && !is_permanent(member->error) ? JOB_QUEUED : JOB_FAILED,
-             why);
+        stop(life, job->failures <= job->spec->retries && !permanent ? JOB_QUEUED : JOB_FAILED, why);
 }
 
 /* Texts of programs go into JSON. */
@@ -418,7 +403,7 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
                 if (all_ended(job))
                         conclude(life);
         } else if (!was_done && (!is_done(member) || ends_with_job(job, member))) {
-                attempt_failed(life, member);
+                attempt_failed(life, member, end->kind == END_START_FAILED && end->permanent);
         } else if (work_is_done(job)) {
                 wind_down(life);
         } else {

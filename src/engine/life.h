@@ -46,6 +46,7 @@ typedef struct {
         gint64 time;
         gint64 peak_memory, cpu_us;
         const char *text; /* why, or NULL */
+        bool permanent;   /* could not be started, and never will be */
         bool rebooted;    /* reported as left over from before a restart of the machine */
 } MemberEnd;
 

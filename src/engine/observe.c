@@ -3,6 +3,7 @@
  * is lost. */
 #include "engine/state.h"
 
+#include "base/log.h"
 #include "engine/task.h"
 
 /* ---- tasks ---- */
@@ -31,6 +32,7 @@ static MemberEnd end_of(const Engine *engine, const Observation *observed)
                             .peak_memory = observed->peak_memory,
                             .cpu_us = observed->cpu_us,
                             .text = observed->text,
+                            .permanent = observed->permanent,
                             .rebooted = engine->rebooted };
 }
 
@@ -129,8 +131,10 @@ static void synced(Engine *engine)
         engine->pass_due = true;
 }
 
-static void disconnected(Engine *engine)
+static void disconnected(Engine *engine, const char *why)
 {
+        log_warning("the runtime is not connected; members run on, nothing is started until it is back",
+                    "reason", why ? why : "", NULL);
         engine->connected = engine->batch.synced = false;
         g_hash_table_remove_all(engine->seen);
 }
@@ -156,7 +160,7 @@ bool apply_observation(Engine *engine, Input *input)
 
         switch (observed->kind) {
         case OBSERVED_SYNCED: synced(engine); break;
-        case OBSERVED_DISCONNECTED: disconnected(engine); break;
+        case OBSERVED_DISCONNECTED: disconnected(engine, observed->text); break;
         case OBSERVED_PREPARED:
         case OBSERVED_PREPARE_FAILED: environment_observed(engine, observed); break;
         default: task_observed(engine, observed);

@@ -34,7 +34,9 @@ static char *outcome(const json_t *report)
         const char *op = json_string_value(json_object_get(report, "op"));
 
         if (strcmp(op, "exited") != 0)
-                return g_strdup_printf("%s: %s", op, json_string_value(json_object_get(report, "text")));
+                return g_strdup_printf("%s%s: %s", op,
+                                       json_is_true(json_object_get(report, "permanent")) ? " for good" : "",
+                                       json_string_value(json_object_get(report, "text")));
         return g_strdup_printf("exited %d %d%s",
                                (int)json_integer_value(json_object_get(report, "exit_code")),
                                (int)json_integer_value(json_object_get(report, "signal")),
@@ -66,17 +68,18 @@ static const struct {
         { "[\"sh\",\"-c\",\"sleep 900 & exit 3\"]", "", "exited 3 0", NULL },
         { "[\"sh\",\"-c\",\"setsid setsid sleep 900 & exit 4\"]", "", "exited 4 0", NULL },
         { "[\"nonesuch\"]", "",
-          "failed: cannot run 'nonesuch': No such file or directory in PATH '/usr/local/bin:/usr/bin:/bin'",
+          "failed for good: cannot run 'nonesuch': No such file or directory in PATH "
+          "'/usr/local/bin:/usr/bin:/bin'",
           "paddle: cannot run 'nonesuch': No such file or directory in PATH "
           "'/usr/local/bin:/usr/bin:/bin'\n" },
-        { "[\"/etc/passwd\"]", "", "failed: cannot run '/etc/passwd': Permission denied", NULL },
+        { "[\"/etc/passwd\"]", "", "failed for good: cannot run '/etc/passwd': Permission denied", NULL },
         { "[\"python3\",\"-c\",\"x=bytearray(300<<20); import time; time.sleep(9)\"]", "\"memory\":67108864",
           "exited -1 9 oom", NULL },
         { "[\"python3\",\"-c\",\"x=bytearray(30<<20)\"]", "\"memory\":67108864", "exited 0 0", NULL },
         { "[\"sh\",\"-c\",\"sleep 0 | sleep 0 | sleep 0 | sleep 0 | sleep 0; true\"]", "\"processes\":2",
           "exited 2 0", NULL },
         { "[\"true\"]", "\"cpu_milli\":500,\"cpu_weight_milli\":2000", "exited 0 0", NULL },
-        { "[\"true\"]", "\"memory\":-5", "failed: memory: ", NULL },
+        { "[\"true\"]", "\"memory\":-5", "failed for good: memory: ", NULL },
         { "[\"sh\",\"-c\",\"ls /proc/self/fd | wc -l\"]", "", "exited 0 0",
           "4\n" }, /* and the directory's own */
         { "[\"sh\",\"-c\",\"cat /proc/self/oom_score_adj; grep -c SigBlk:.0000000000000000 "
@@ -120,6 +123,19 @@ static void test_bad_directory(void)
         report = client_expect(client, "failed", "a");
         g_assert_cmpstr(json_string_value(json_object_get(report, "text")), ==,
                         "cannot enter the directory '/nonexistent': No such file or directory");
+        g_assert_true(json_is_true(json_object_get(report, "permanent")));
+}
+
+/* What is the platform's own and not the request's is not said to be for good. */
+static void test_bad_log(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(json_t) report = NULL;
+
+        g_assert_true(client_sendf(client, "{\"op\":\"start\",\"task\":\"a\",\"argv\":[\"true\"],\"dir\":\"/"
+                                           "\",\"log\":\"/dev/null/l\"}"));
+        report = client_expect(client, "failed", "a");
+        g_assert_true(json_is_false(json_object_get(report, "permanent")));
 }
 
 /* Lines that mean nothing are answered and survived; the connection goes on. */
@@ -367,6 +383,7 @@ int main(int argc, char **argv)
         } tests[] = {
                 { "/agent/agent/rows", test_rows },
                 { "/agent/agent/bad-directory", test_bad_directory },
+                { "/agent/agent/bad-log", test_bad_log },
                 { "/agent/agent/broken-lines", test_broken_lines },
                 { "/agent/agent/epochs", test_epochs },
                 { "/agent/agent/stop-survives-agent", test_stop_survives_agent },

@@ -83,12 +83,15 @@ static const Scenario scenarios[] = {
                      "job.starting "
                      "member.started job.running member.exited job.succeeded" } },
         { "has no such program", PLAIN ",'retries':5}",
-          .steps = { "refused worker 0 cannot run 'x': No such file or directory", "is failed",
+          .steps = { "impossible worker 0 cannot run 'x': No such file or directory", "is failed",
                      "reason worker-0 could not be started: cannot run 'x': No such file or directory",
                      "failures 1", "forget worker 0" } },
         { "cannot be started for now", PLAIN ",'retries':1}",
           .steps = { "refused worker 0 cannot fork a keeper: Resource temporarily unavailable", "is queued",
                      "pass 1000", "attempt 2", "start worker 0" } },
+        { "cannot be started for now, whatever the words", PLAIN ",'retries':1}",
+          .steps = { "refused worker 0 'Permission denied' does not exist: No space left on device",
+                     "is queued", "pass 1000", "attempt 2", "start worker 0" } },
         { "is lost and repeated without costing a retry", PLAIN "}",
           .steps = { "started worker 0", "lost worker 0", "is queued", "failures 0", "pass 1000", "attempt 2",
                      "start worker 0", "started worker 0", "exit worker 0 0", "is succeeded" } },
@@ -237,13 +240,25 @@ static void do_oom(Stage *stage)
         say_exit(stage, -1, 9, true);
 }
 
-static void do_refused(Stage *stage)
+static void say_start_failed(Stage *stage, bool permanent)
 {
-        Observation said = { .kind = OBSERVED_START_FAILED, .text = (char *)stage->rest };
+        Observation said = { .kind = OBSERVED_START_FAILED,
+                             .text = (char *)stage->rest,
+                             .permanent = permanent };
         g_autofree char *task = stage_task(stage);
 
         g_strlcpy(said.task, task, sizeof said.task);
         script_say(stage->house->script, &said);
+}
+
+static void do_refused(Stage *stage)
+{
+        say_start_failed(stage, false);
+}
+
+static void do_impossible(Stage *stage)
+{
+        say_start_failed(stage, true);
 }
 
 static void do_prepared(Stage *stage)
@@ -378,6 +393,7 @@ static const struct {
         { "signal ", true, do_signal },
         { "oom ", true, do_oom },
         { "refused ", true, do_refused },
+        { "impossible ", true, do_impossible },
         { "prepared", false, do_prepared },
         { "unprepared ", false, do_unprepared },
         { "cancel", false, do_cancel },

@@ -95,7 +95,8 @@ static void work_run(void *data, void *arg)
         g_free(work);
 }
 
-static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text)
+static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text,
+                 bool permanent)
 {
         Observation *observation = g_new0(Observation, 1);
 
@@ -104,7 +105,20 @@ static void post(LocalRuntime *local, ObservationKind kind, const char *task, co
         g_strlcpy(observation->task, task, sizeof observation->task);
         observation->time = clock_now_ms();
         observation->text = g_strdup(text);
+        observation->permanent = permanent;
         agent_link_post(local->link, observation);
+}
+
+/* What is not there, not allowed or not well formed will be so the next time, too; a full disk may be
+ * emptied. */
+static void post_failure(LocalRuntime *local, const char *task, const GError *failure)
+{
+        static const int lasting[] = { ERR_INVALID, ERR_NOT_FOUND, ERR_DENIED, ERR_TOO_LARGE };
+        bool permanent = false;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(lasting); i++)
+                permanent |= err_is(failure, lasting[i]);
+        post(local, OBSERVED_START_FAILED, task, failure->message, permanent);
 }
 
 /* ---- observations, on the link's thread ---- */
@@ -189,21 +203,19 @@ static void remove_attempt(LocalRuntime *local, Work *work)
         remove_dir(work->text[0]);
 }
 
-/* Hands on, or fails, what waited; under no lock, since the copy is out of the table. */
-static void copy_done(LocalRuntime *local, Copy *copy, const char *failure)
+/* Hands on, or fails, what waited. Under the lock under which the copy leaves the table: a stop that does not
+ * find the start here any more must reach the agent after it. */
+static void hand_on(LocalRuntime *local, const Copy *copy, const GError *failure)
 {
         for (guint i = 0; i < copy->waiting->len; i++) {
                 WaitingStart *start = copy->waiting->pdata[i];
 
                 if (failure)
-                        post(local, OBSERVED_START_FAILED, start->task, failure);
+                        post_failure(local, start->task, failure);
                 else
                         (void)agent_link_send(local->link,
                                               start->line); /* not synced: the engine asks again */
         }
-        if (copy->cancelled)
-                remove_dir(copy->attempt_dir);
-        copy_free(copy);
 }
 
 static void make_copy(LocalRuntime *local, Work *work)
@@ -222,10 +234,12 @@ static void make_copy(LocalRuntime *local, Work *work)
 
         pthread_mutex_lock(&local->lock);
         g_hash_table_steal(local->copies, copy->name);
+        if (!skip)
+                hand_on(local, copy, failure);
         pthread_mutex_unlock(&local->lock);
-        if (skip)
-                g_ptr_array_set_size(copy->waiting, 0);
-        copy_done(local, copy, failure ? failure->message : NULL);
+        if (copy->cancelled)
+                remove_dir(copy->attempt_dir);
+        copy_free(copy);
 }
 
 /* Takes the line: sends it, or has it wait for the copy of the package. */
@@ -453,7 +467,7 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
         g_autoptr(GError) failure = NULL;
 
         if (!try_start(local, job, task, &failure))
-                post(local, OBSERVED_START_FAILED, task->task, failure->message);
+                post_failure(local, task->task, failure);
 }
 
 static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
@@ -462,7 +476,7 @@ static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
         g_autoptr(GString) line = g_string_new(NULL);
 
         if (withdraw(local, task)) {
-                post(local, OBSERVED_LOST, task, "stopped before it was started");
+                post(local, OBSERVED_LOST, task, "stopped before it was started", false);
                 return;
         }
         message_stop(line, task, grace_ms);
@@ -504,7 +518,7 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
         if (environment_is_needed(job->requirements))
                 work_push(local, prepare, job->id, job->requirements);
         else
-                post(local, OBSERVED_PREPARED, job->id, NULL);
+                post(local, OBSERVED_PREPARED, job->id, NULL, false);
 }
 
 static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)

@@ -115,7 +115,7 @@ static void test_parse(void)
 static void test_fields(void)
 {
         static const char line[] = "{\"op\":\"exited\",\"task\":\"j.1.t.0\",\"exit_code\":-1,\"signal\":9,"
-                                   "\"oom\":true,\"time\":1700000000123,"
+                                   "\"oom\":true,\"permanent\":true,\"time\":1700000000123,"
                                    "\"peak_memory\":4096,\"cpu_us\":77}";
         Message message = { 0 };
 
@@ -124,6 +124,7 @@ static void test_fields(void)
         g_assert_cmpint(message.observation->exit_code, ==, -1);
         g_assert_cmpint(message.observation->signal, ==, 9);
         g_assert_true(message.observation->oom);
+        g_assert_true(message.observation->permanent);
         g_assert_cmpint(message.observation->time, ==, 1700000000123);
         g_assert_cmpint(message.observation->peak_memory, ==, 4096);
         g_assert_cmpint(message.observation->cpu_us, ==, 77);
