@@ -72,8 +72,8 @@ def processes_of(state):
 class Server:
     """One `paddled` with its state directory. `options` go to its command line."""
 
-    def __init__(self, state, *options):
-        self.state, self.options, self.process = pathlib.Path(state), options, None
+    def __init__(self, state, *options, program=BIN / "paddled"):
+        self.state, self.options, self.program, self.process = pathlib.Path(state), options, program, None
         self.socket = str(self.state / "paddled.sock")
         self.url = "unix:" + self.socket
 
@@ -81,7 +81,7 @@ class Server:
         self.state.mkdir(parents=True, exist_ok=True)
         log = open(self.state / "server.log", "ab")  # noqa: SIM115 - the child's
         self.process = subprocess.Popen(
-            [BIN / "paddled", "--state", self.state, "--listen", "none", *map(str, self.options)],
+            [self.program, "--state", self.state, "--listen", "none", *map(str, self.options)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -224,8 +224,8 @@ def make_server(tmp_path_factory):
     """Makes servers with options; all are taken down after the test."""
     servers = []
 
-    def make(*options, start=True):
-        server = Server(tmp_path_factory.mktemp("state"), *options)
+    def make(*options, start=True, **about):
+        server = Server(tmp_path_factory.mktemp("state"), *options, **about)
         servers.append(server)
         return server.start() if start else server
 

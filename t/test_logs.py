@@ -1,11 +1,12 @@
 """Logs over HTTP: one member's file with ranges and tails; all members as a stream that can be taken up again."""
 
 import re
+import signal
 import socket
 import threading
 
 import pytest
-from conftest import FINAL, UnixConnection, wait_for
+from conftest import BIN, FINAL, UnixConnection, wait_for
 from sse import Stream, follow_logs
 
 LIMIT = 100 * 1024
@@ -433,3 +434,60 @@ def test_a_log_below_its_limit_is_left_alone(make_server):
     server = make_server("--log-limit", "1Mi", "--cpus", "2")
     job = server.wait(server.submit("seq 10000")["id"])
     assert job["state"] in FINAL and raw(server, job) == "".join(f"{n}\n" for n in range(1, 10001)).encode()
+
+
+# -- what inotify does not tell
+
+
+def append(server, job, text, member="worker-0"):
+    """As the member itself writes."""
+    with open(server.state / "jobs" / job["id"][:2] / job["id"] / f"{job['attempt']}/log/{member}", "a") as file:
+        file.write(text)
+
+
+def converse(server, job, heard, events, lines):
+    """Each line is written when the one before it was heard, so that none comes along with another's notice."""
+    for line in lines:
+        append(server, job, line)
+        while not heard.text.get((1, "worker-0"), "").endswith(line):
+            heard.take(next(events))
+
+
+def test_a_line_is_sent_though_the_notice_of_it_was_lost_in_a_burst(server):
+    """The kernel drops notices above fs.inotify.max_queued_events; those of a quiet job must not be missed."""
+    with open("/proc/sys/fs/inotify/max_queued_events") as file:
+        limit = int(file.read())
+    loud = server.submit("sleep 100", roles=[{"name": "worker", "replicas": 2}], grace="1s")
+    quiet = server.submit("sleep 100", grace="1s")
+    loud, quiet = server.wait(loud["id"], "running"), server.wait(quiet["id"], "running")
+    heard, others = Heard(), Heard()
+    # a follower that hears nothing looks by itself after 15 s
+    with follow_logs(server, quiet, timeout=10) as stream, follow_logs(server, loud) as other:
+        events, loud_events = iter(stream), iter(other)
+        converse(server, loud, others, loud_events, ["1\n", "2\n", "3\n"])
+        converse(server, quiet, heard, events, ["1\n", "2\n", "3\n"])
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(limit):  # alternately, as equal neighbours are put together
+                append(server, loud, ".", "worker-0")
+                append(server, loud, ".", "worker-1")
+            append(server, quiet, "end\n")
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        while not heard.text[(1, "worker-0")].endswith("end\n"):
+            heard.take(next(events))
+
+
+def test_logs_are_followed_where_nothing_can_be_watched(make_server, tmp_path):
+    """Watches are counted per user, and other programs use them up."""
+    program = tmp_path / "paddled"
+    program.write_text(
+        f"#!/bin/sh\nexec unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_inotify_watches; "
+        f'exec "$@"\' sh {BIN}/paddled "$@"\n'
+    )
+    program.chmod(0o755)
+    server = make_server(program=program)
+    job = server.wait(server.submit("sleep 100", grace="1s")["id"], "running")
+    with follow_logs(server, job) as stream:
+        converse(server, job, Heard(), iter(stream), ["1\n", "2\n", "3\n"])
+    assert "max_user_watches" in server.log()
