@@ -334,6 +334,20 @@ def test_a_program_that_dies_at_once(shared_server, program):
     assert done.returncode == 1 and "worker-0 exited with status 7" in done.stderr
 
 
+def test_waiting_for_several_jobs(shared_server):
+    names = ["wait-a", "wait-b", "wait-c"]
+    for name, command in zip(names, ("true", "exit 3", "true"), strict=True):
+        shared_server.submit(command, name=name)
+    done = shared_server.paddle("wait", *names)
+    assert done.returncode == 1 and [line.split()[:2] for line in done.stdout.splitlines()] == [
+        ["wait-a", "succeeded"],
+        ["wait-b", "failed"],
+        ["wait-c", "succeeded"],
+    ]
+    shared_server.paddle("wait", "wait-a", "wait-c", check=0)
+    assert shared_server.paddle("wait", "wait-a", "no-such-job", "wait-c").returncode == 1
+
+
 # -- what the server refuses, and servers that are not there
 
 

@@ -205,5 +205,8 @@ def test_others_do_not_reach_the_socket(group_server):
     env = {**os.environ, "PADDLE_SERVER": group_server.url, "HOME": "/nonexistent"}
     done = as_user(NOBODY, "", BIN / "paddle", "list", env=env)
     assert done.returncode in (3, 4) and "Permission denied" in done.stderr, done
+    assert "token" in done.stderr and "paddle up" not in done.stderr, done
+    done = as_user(NOBODY, "", BIN / "paddle", "doctor", env=env)  # who cannot mount is not told so
+    assert "under /pfs" not in done.stdout and "PADDLE_OUTPUT" in done.stdout, done
     for name in ("paddle.db", "storage/local", "packages", "jobs", "tmp"):
         assert as_user(NOBODY, "4242", "test", "-r", group_server.state / name).returncode == 1, name

@@ -1,4 +1,4 @@
-/* paddle wait: until a job has ended. */
+/* paddle wait: until jobs have ended. */
 #include "base/err.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
@@ -16,34 +16,46 @@ static const Option options[] = {
         { 0 },
 };
 
-static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+static bool wait_one(Cli *cli, const char *name, Format format, GError **error)
 {
-        const Wait *wait = target;
         g_autoptr(json_t) job = NULL;
         g_autofree char *line = NULL;
-        Format format;
 
-        if (!format_parse(wait->format, &format, error) || !cli_client(cli, error) ||
-            !wait_for_job(cli, words[0], &job, error))
+        if (!wait_for_job(cli, name, &job, error))
                 return false;
-        cli->status = job_succeeded(job) ? 0 : 1;
+        if (!job_succeeded(job))
+                cli->status = 1;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
                 format_print(job, format, "name");
                 return true;
         }
         line = summary_line(job, cli->terminal.out_colour);
         puts(line);
+        fflush(stdout); /* the next one may take long */
+        return true;
+}
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Wait *wait = target;
+        Format format;
+
+        if (!format_parse(wait->format, &format, error) || !cli_client(cli, error))
+                return false;
+        for (; *words; words++)
+                if (!wait_one(cli, *words, format, error))
+                        return false;
         return true;
 }
 
 const Verb verb_wait = {
         .name = "wait",
-        .args = "JOB",
-        .summary = "Wait until a job has ended; its success is the exit status",
+        .args = "JOB...",
+        .summary = "Wait until jobs have ended; the success of all is the exit status",
         .options = options,
         .size = sizeof(Wait),
         .min_words = 1,
-        .max_words = 1,
+        .max_words = -1,
         .words = WORDS_JOBS,
         .run = run,
 };

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "engine/task.h"
+#include "model/framework.h"
 #include "sched/sched.h"
 
 static char *explain_retry(const Job *job, gint64 now)
@@ -22,11 +24,43 @@ static char *explain_place(const Job *job, const ViewState *state, int ahead, gi
         return sched_explain(&waits, &state->metrics.total, &state->metrics.free, ahead, now);
 }
 
+/* The first member that runs and is not ready, and how many more there are. */
+static char *explain_start(const Job *job)
+{
+        const Member *first = NULL;
+        g_autofree char *name = NULL;
+        int others = -1;
+
+        for (int i = 0; i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+                const FrameworkRole *role =
+                        framework_role(job->spec->framework, job->spec->roles[member->role].name);
+
+                if (member->state != MEMBER_RUNNING || !role || !role->listens)
+                        continue;
+                others++;
+                if (!first)
+                        first = member;
+        }
+        if (!first)
+                return NULL;
+        name = member_name(job, first);
+        if (others > 0)
+                return g_strdup_printf("waits until %s and %d more %s", name, others,
+                                       job->spec->ready_declared ? "have made their PADDLE_READY_FILE"
+                                                                 : "listen on their ports");
+        return g_strdup_printf("waits until %s %s", name,
+                               job->spec->ready_declared ? "has made its PADDLE_READY_FILE"
+                                                         : "listens on its port");
+}
+
 char *engine_explain(Engine *engine, const Job *job)
 {
         gint64 now = engine_now(engine);
         ViewState state;
 
+        if (job->state == JOB_STARTING)
+                return explain_start(job);
         if (job->state != JOB_QUEUED)
                 return NULL;
         if (job->env_state == ENV_BUILDING)

@@ -62,6 +62,12 @@ static void plain_free(Transport *transport)
 
 static bool set_unreachable(const Endpoint *endpoint, int err, GError **error)
 {
+        if (err == EACCES)
+                return err_set(
+                        error, ERR_UNREACHABLE,
+                        "cannot reach the server at '%s': %s\nIt lets in its own user and the group of its "
+                        "socket; others need its TCP address and a token.",
+                        endpoint->url, g_strerror(err));
         return err_set(error, ERR_UNREACHABLE,
                        "cannot reach the server at '%s': %s\nStart it with `paddle up`, or name another with "
                        "--server.",

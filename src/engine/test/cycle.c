@@ -132,6 +132,11 @@ static const Scenario scenarios[] = {
           .steps = { PS_UP, "exit trainer 0 0", "is running", "no stop pserver 0", "exit trainer 1 0",
                      "is running", "stop pserver 0", "stop pserver 1", "signal pserver 0 15", "is running",
                      "exit pserver 1 143", "is succeeded", "forget pserver 1", "clean" } },
+        { "servers that are not ready are named", PS "}",
+          .steps = { "started pserver 0", "started pserver 1", "is starting",
+                     "because waits until pserver-0 and 1 more listen on their ports", "ready pserver 0",
+                     "because waits until pserver-1 listens on its port", "ready pserver 1",
+                     "start trainer 0" } },
         { "a server that ends early fails the job", PS "}",
           .steps = { PS_UP, "exit pserver 1 0", "is stopping",
                      "reason pserver-1 exited with status 0 before the trainers ended (a server that cannot "
