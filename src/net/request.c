@@ -48,8 +48,19 @@ HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *
         return request;
 }
 
+void reply_write(Reply *reply)
+{
+        if (!reply->write)
+                return;
+        reply->body = reply->write(reply->write_arg, &reply->len);
+        reply->write_free(reply->write_arg);
+        reply->write = NULL;
+}
+
 void reply_clear(Reply *reply)
 {
+        if (reply->write)
+                reply->write_free(reply->write_arg);
         g_free(reply->type);
         g_free(reply->body);
         if (reply->fd >= 0)
@@ -247,6 +258,19 @@ static void answer(HttpRequest *request, Reply *reply)
 void http_reply_take(HttpRequest *request, int status, const char *type, char *body, gsize len)
 {
         Reply reply = { .status = status, .type = g_strdup(type), .body = body, .len = len, .fd = -1 };
+
+        answer(request, &reply);
+}
+
+void http_reply_written(HttpRequest *request, int status, const char *type, HttpWrite write, void *arg,
+                        GDestroyNotify free_arg)
+{
+        Reply reply = { .status = status,
+                        .type = g_strdup(type),
+                        .fd = -1,
+                        .write = write,
+                        .write_arg = arg,
+                        .write_free = free_arg };
 
         answer(request, &reply);
 }

@@ -26,6 +26,9 @@ typedef struct {
         char *type; /* content type or NULL */
         char *body; /* REPLY_MEMORY */
         gsize len;
+        HttpWrite write; /* makes the body when it is sent; or NULL */
+        void *write_arg;
+        GDestroyNotify write_free;
         int fd; /* REPLY_FILE: `size` bytes from `offset` */
         guint64 offset, size;
         HttpStreamHandle *stream; /* REPLY_STREAM */
@@ -81,6 +84,8 @@ HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *
 void request_ref_memory(HttpRequest *request);
 void request_unref_memory(HttpRequest *request);
 void reply_clear(Reply *reply);
+/* Makes the body of a reply that is still to be written. */
+void reply_write(Reply *reply);
 
 /* The stream of a reply. */
 HttpStreamHandle *stream_new(const HttpStream *stream, const char *user);

@@ -223,6 +223,7 @@ static struct MHD_Response *memory_response(HttpRequest *request, Reply *reply)
 {
         struct MHD_Response *response;
 
+        reply_write(reply);
         if (!reply->body)
                 return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
         response = MHD_create_response_from_buffer_with_free_callback(reply->len, reply->body, g_free);
@@ -316,6 +317,7 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
         Linger linger = { .until_ms = clock_monotonic_ms() + LINGER_MS, .left = LINGER_MAX };
         g_autoptr(GString) text = g_string_new(NULL);
 
+        reply_write(&request->reply);
         g_string_printf(text,
                         "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nX-Request-Id: "
                         "%s\r\nConnection: close\r\n"

@@ -117,6 +117,12 @@ bool http_request_query_int(HttpRequest *request, const char *name, gint64 min, 
 void http_reply(HttpRequest *request, int status, const char *type, const char *body, gsize len);
 void http_reply_take(HttpRequest *request, int status, const char *type, char *body,
                      gsize len); /* g_free()s body */
+/* As http_reply_take, but the body is written by the worker that sends it, so that a thread with better
+ * things to do only hands over `arg`. `write` runs once or, when nobody waits any more, never; `arg` is freed
+ * in both cases. */
+typedef char *(*HttpWrite)(void *arg, gsize *ret_len);
+void http_reply_written(HttpRequest *request, int status, const char *type, HttpWrite write, void *arg,
+                        GDestroyNotify free_arg);
 void http_reply_json(HttpRequest *request, int status, const json_t *value);
 void http_reply_file(HttpRequest *request, const char *path, int fd, guint64 offset, guint64 len,
                      const char *type); /* takes fd; sendfile; answers Range by itself (206, 416) */

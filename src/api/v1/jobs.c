@@ -27,6 +27,34 @@ static json_t *seed_reply(json_t *job)
         return reply;
 }
 
+/* What an answer is written from, by the worker that sends it: the engine's thread only hands it over. */
+typedef struct {
+        Api *api;
+        Job *job;
+        bool seed;
+} Answer;
+
+static char *answer_write(void *arg, gsize *ret_len)
+{
+        const Answer *answer = arg;
+        g_autoptr(json_t) object = api_format_job(answer->api, answer->job);
+        char *text;
+
+        if (answer->seed)
+                object = seed_reply(g_steal_pointer(&object));
+        text = json_format(object);
+        *ret_len = strlen(text);
+        return text;
+}
+
+static void answer_free(void *arg)
+{
+        Answer *answer = arg;
+
+        job_unref(answer->job);
+        g_free(answer);
+}
+
 static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
 {
         g_autofree Submit *submit = arg;
@@ -34,24 +62,13 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         if (error) {
                 http_fail(submit->request, error);
         } else {
-                g_autoptr(json_t) reply = api_format_job(submit->api, job);
+                Answer *answer = g_new0(Answer, 1);
 
-                if (submit->seed)
-                        reply = seed_reply(g_steal_pointer(&reply));
-                http_reply_json(submit->request, repeated ? 200 : 201, reply);
+                *answer = (Answer){ submit->api, job_ref(job), submit->seed };
+                http_reply_written(submit->request, repeated ? 200 : 201, "application/json", answer_write,
+                                   answer, answer_free);
         }
         http_request_unref(submit->request);
-}
-
-/* An input must be there; an output is made at the start, so that a job that is refused leaves nothing. */
-static bool check_place(const char *name, const char *path, const char *real, bool write, GError **error)
-{
-        if (!write && !g_file_test(real, G_FILE_TEST_EXISTS))
-                return err_set(error, ERR_NOT_FOUND,
-                               "%s: '%s' does not exist\nPut it there with `paddle upload`.", name, path);
-        if (write && g_file_test(real, G_FILE_TEST_IS_REGULAR))
-                return err_set(error, ERR_CONFLICT, "%s: '%s' is a file, not a directory", name, path);
-        return true;
 }
 
 /* Replaces a path member by its /pfs form and checks that the caller may use it. */

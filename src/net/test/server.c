@@ -665,6 +665,45 @@ static void test_deferred(void)
         wait_metric(fixture.server, suspended, ==, 0);
 }
 
+typedef struct {
+        gint written, freed;
+} Writing;
+
+static char *write_body(void *arg, gsize *ret_len)
+{
+        g_atomic_int_inc(&((Writing *)arg)->written);
+        *ret_len = 5;
+        return g_strdup("whole");
+}
+
+static void written_free(void *arg)
+{
+        g_atomic_int_inc(&((Writing *)arg)->freed);
+}
+
+/* A body that the worker writes when it sends it; nobody writes the one of a second answer. */
+static void test_written(void)
+{
+        g_auto(Fixture) fixture = { 0 };
+        Writing first = { 0 }, second = { 0 };
+
+        set_up(&fixture, &(HttpServerConfig){ 0 });
+        fd_auto int fd = raw_connect(fixture.port);
+        raw_say(fd, "GET /defer HTTP/1.1\r\nHost: x\r\n\r\n");
+        wait_metric(fixture.server, suspended, ==, 1);
+        HttpRequest *request = channel_pop(&fixture.deferred);
+        http_reply_written(request, 201, "text/plain", write_body, &first, written_free);
+        http_reply_written(request, 200, "text/plain", write_body, &second, written_free);
+        http_request_unref(request);
+        g_autofree char *reply = raw_reply(fd, true);
+        g_assert_cmpint(status_of(reply), ==, 201);
+        g_assert_true(g_str_has_suffix(reply, "\r\n\r\nwhole"));
+        g_assert_cmpint(g_atomic_int_get(&first.written), ==, 1);
+        g_assert_cmpint(g_atomic_int_get(&first.freed), ==, 1);
+        g_assert_cmpint(g_atomic_int_get(&second.written), ==, 0);
+        g_assert_cmpint(g_atomic_int_get(&second.freed), ==, 1);
+}
+
 /* The last to keep a request lets go of it without an answer. */
 static void test_given_up(void)
 {
@@ -764,6 +803,7 @@ int main(int argc, char **argv)
         g_test_add_func("/net/server/unix", test_unix);
         g_test_add_func("/net/server/listen-errors", test_listen_errors);
         g_test_add_func("/net/server/deferred", test_deferred);
+        g_test_add_func("/net/server/written", test_written);
         g_test_add_func("/net/server/given-up", test_given_up);
         g_test_add_func("/net/server/client-left", test_client_left);
         g_test_add_func("/net/server/stop-while-waiting", test_stop_while_waiting);
