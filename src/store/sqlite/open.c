@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"
+
+enum { DYING_MS = 500, DYING_STEP_US = 5000 };
 
 /* Who holds the lock, as text for a message. */
 static char *lock_owner(const char *path)
@@ -24,6 +27,20 @@ static char *lock_owner(const char *path)
         return g_strdup_printf(" (process %" G_GINT64_FORMAT ")", pid);
 }
 
+/* A server that was just killed closes its sockets before its files: who starts the next one at once need not
+ * see that. */
+static bool lock_soon(int fd)
+{
+        gint64 until = clock_monotonic_ms() + DYING_MS;
+
+        while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK || clock_monotonic_ms() >= until)
+                        return false;
+                g_usleep(DYING_STEP_US);
+        }
+        return true;
+}
+
 static bool take_lock(Store *store, const char *dir, GError **error)
 {
         g_autofree char *path = g_build_filename(dir, "paddle.db.lock", NULL);
@@ -33,7 +50,7 @@ static bool take_lock(Store *store, const char *dir, GError **error)
         store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (store->lock_fd < 0)
                 return err_set_errno(error, errno, "cannot open '%s'", path);
-        if (flock(store->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+        if (lock_soon(store->lock_fd)) {
                 /* Only for the message below; a full disk must not keep a server from starting. */
                 if (ftruncate(store->lock_fd, 0) < 0 || pwrite(store->lock_fd, pid, strlen(pid), 0) < 0)
                         log_debug("the lock does not say whose it is", "path", path, NULL);
