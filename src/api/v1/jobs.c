@@ -82,17 +82,6 @@ static bool check_place(const char *name, const char *path, const char *real, bo
         return true;
 }
 
-/* An input must be there; an output is made at the start, so that a job that is refused leaves nothing. */
-static bool check_place(const char *name, const char *path, const char *real, bool write, GError **error)
-{
-        if (!write && !g_file_test(real, G_FILE_TEST_EXISTS))
-                return err_set(error, ERR_NOT_FOUND,
-                               "%s: '%s' does not exist\nPut it there with `paddle upload`.", name, path);
-        if (write && g_file_test(real, G_FILE_TEST_IS_REGULAR))
-                return err_set(error, ERR_CONFLICT, "%s: '%s' is a file, not a directory", name, path);
-        return true;
-}
-
 /* Replaces a path member by its /pfs form and checks that the caller may use it. */
 static bool take_path(Api *api, const HttpCaller *caller, json_t *object, const char *name, bool write,
                       GError **error)
