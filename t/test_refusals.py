@@ -411,7 +411,7 @@ def test_a_huge_announced_length_is_refused_before_it_is_read(untouched):
 @pytest.mark.parametrize(
     "command, parts",
     [
-        (["no-such-program-at-all"], ["worker-0", "no-such-program-at-all", "No such file"]),
+        (["no-such-program-at-all"], ["worker-0", "no-such-program-at-all", "no such program"]),
         (["/no/such/python3", "train.py"], ["worker-0", "/no/such/python3", "No such file"]),
         (["/etc/passwd"], ["worker-0", "/etc/passwd", "Permission denied"]),
         (["python3", "no-such-train.py"], ["worker-0", "exited with status 2"]),

@@ -188,18 +188,16 @@ static char **pointers(const char *strings, uint32_t n, int gate)
 static _Noreturn void execute(const Spawn *spawn, int gate)
 {
         char **argv = pointers(spawn->argv, spawn->head->n_argv, gate);
-        const char *path;
         int err;
 
         environ = pointers(spawn->env, spawn->head->n_env, gate);
         execvp(argv[0], argv);
         err = errno;
-        path = getenv("PATH");
         if (err == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
                 fail(gate, err, "cannot run '%s': the interpreter that its first line names does not exist",
                      argv[0]);
         if (err == ENOENT && !strchr(argv[0], '/'))
-                fail(gate, err, "cannot run '%s': %m in PATH '%s'", argv[0], path ? path : "");
+                fail(gate, err, "cannot run '%s': no such program in the job's PATH", argv[0]);
         if (err == E2BIG)
                 fail(gate, err, "cannot run '%s' with %u arguments and %u variables: %m", argv[0],
                      spawn->head->n_argv, spawn->head->n_env);

@@ -157,7 +157,7 @@ static bool list_page(Cli *cli, const List *list, Listing *listing, gint64 *left
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const List *list = target;
-        gint64 left = list->limit ? list->limit : G_MAXINT64;
+        gint64 asked = list->limit ? list->limit : G_MAXINT64, left = asked;
         g_autofree char *after = NULL;
         g_autoptr(Listing) listing = NULL;
         Format format;
@@ -172,6 +172,10 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                         return false;
         } while (after && left > 0);
         listing_end(listing);
+        if (left == asked)
+                cli_say(cli, list->user || list->name || list->state
+                                     ? "no job matches"
+                                     : "no jobs yet; `paddle submit` makes one");
         return true;
 }
 

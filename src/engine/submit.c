@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "model/framework.h"
 
 enum { MAX_OPEN_JOBS = 1000000, GENERATED_ID = 6, NAME_TRIES = 16 };
@@ -139,8 +140,8 @@ static char *say_lack(const Resources *want, const Resources *total)
                 add_lack(text, "cores", wants, has);
         }
         if (want->memory > total->memory) {
-                g_autofree char *wants = memory_format(want->memory);
-                g_autofree char *has = memory_format(total->memory);
+                g_autofree char *wants = bytes_format((guint64)want->memory);
+                g_autofree char *has = bytes_format((guint64)total->memory);
 
                 add_lack(text, "of memory", wants, has);
         }

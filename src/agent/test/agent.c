@@ -67,11 +67,8 @@ static const struct {
         { "[\"sh\",\"-c\",\"echo out; echo err >&2; cat\"]", "", "exited 0 0", "out\nerr\n" },
         { "[\"sh\",\"-c\",\"sleep 900 & exit 3\"]", "", "exited 3 0", NULL },
         { "[\"sh\",\"-c\",\"setsid setsid sleep 900 & exit 4\"]", "", "exited 4 0", NULL },
-        { "[\"nonesuch\"]", "",
-          "failed for good: cannot run 'nonesuch': No such file or directory in PATH "
-          "'/usr/local/bin:/usr/bin:/bin'",
-          "paddle: cannot run 'nonesuch': No such file or directory in PATH "
-          "'/usr/local/bin:/usr/bin:/bin'\n" },
+        { "[\"nonesuch\"]", "", "failed for good: cannot run 'nonesuch': no such program in the job's PATH",
+          "paddle: cannot run 'nonesuch': no such program in the job's PATH\n" },
         { "[\"/etc/passwd\"]", "", "failed for good: cannot run '/etc/passwd': Permission denied", NULL },
         { "[\"python3\",\"-c\",\"x=bytearray(300<<20); import time; time.sleep(9)\"]", "\"memory\":67108864",
           "exited -1 9 oom", NULL },

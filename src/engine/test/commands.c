@@ -137,7 +137,7 @@ static void test_never_fits(void)
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':2,'cpu':'3'}]}",
                   "6 cores, the machine has 4" },
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':1,'memory':'5Gi'}]}",
-                  "5Gi of memory, the machine has 4Gi" },
+                  "5.0 GiB of memory, the machine has 4.0 GiB" },
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':1,'gpus':5}]}",
                   "5 GPUs, the machine has 4" },
         };
