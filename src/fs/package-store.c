@@ -3,7 +3,7 @@
  *      <dir>/blobs/<xx>/<hash>   contents, 0444; complete and durable since they have that name
  *      <dir>/manifests/<hash>    canonical texts of what was offered
  *      <dir>/<hash>/             trees, 0555, of hard links to contents (executable files are copies: a mode
- * belongs to the inode) <dir>/upload/<hash>       the beginning of a content; batch.<id>/ new contents
+ * belongs to the inode) <dir>/upload/<hash>       the beginning of a content; staging.<id>/ new contents
  * without a name yet <dir>/.tree.<id>, .gone.<id>  trees being made and removed; here, because a read-only
  * directory cannot change its parent
  *
@@ -351,7 +351,7 @@ static bool copy_checked(FILE *in, int fd, guint64 size, const char *hash, GErro
         return true;
 }
 
-static bool read_blobs(Batch *batch, FILE *in, GError **error)
+static bool read_blobs(Staging *staging, FILE *in, GError **error)
 {
         char line[BLOB_LINE_MAX + 1], hash[HASH_LEN + 1];
         guint64 size;
@@ -362,31 +362,31 @@ static bool read_blobs(Batch *batch, FILE *in, GError **error)
                 if (!parse_blob_line(line, hash, &size))
                         return err_set(error, ERR_INVALID,
                                        "content %u: '%.90s' is not '<64 hex digits> <size>'",
-                                       batch->hashes->len, g_strchomp(line));
-                if (size > batch->store->bytes_max)
+                                       staging->hashes->len, g_strchomp(line));
+                if (size > staging->store->bytes_max)
                         return err_set(error, ERR_TOO_LARGE,
                                        "content '%s': %" G_GUINT64_FORMAT " bytes are too many", hash, size);
-                if (batch->hashes->len >= PACKAGE_FILES_MAX)
+                if (staging->hashes->len >= PACKAGE_FILES_MAX)
                         return err_set(error, ERR_TOO_LARGE, "more than %d contents", PACKAGE_FILES_MAX);
-                fd = staging_next(batch, error);
+                fd = staging_next(staging, error);
                 if (fd < 0 || !copy_checked(in, fd, size, hash, error))
                         return false;
-                staging_keep(batch, &fd, hash);
+                staging_keep(staging, &fd, hash);
         }
         return ferror(in) ? err_set(error, ERR_FAILED, "cannot read the contents")
-                          : staging_finish(batch, error);
+                          : staging_finish(staging, error);
 }
 
 bool package_store_blobs_write(PackageStore *store, const char *file, GError **error)
 {
-        g_auto(Batch) batch = { 0 };
+        g_auto(Staging) staging = { 0 };
         FILE *in = fopen(file, "re");
         bool ok;
 
         if (!in)
                 return err_set_errno(error, errno, "cannot open '%s'", file);
         g_rw_lock_reader_lock(&store->removal);
-        ok = staging_open(&batch, store, error) && read_blobs(&batch, in, error);
+        ok = staging_open(&staging, store, error) && read_blobs(&staging, in, error);
         g_rw_lock_reader_unlock(&store->removal);
         (void)fclose(in); /* only read */
         return ok;

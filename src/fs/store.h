@@ -22,18 +22,18 @@ struct PackageStore {
  * together, and only then do they get their names. Cleared at any moment, it leaves nothing. */
 typedef struct {
         PackageStore *store;
-        char *name; /* "upload/batch.<id>" */
+        char *name; /* "upload/staging.<id>" */
         int dir;
         GPtrArray *hashes; /* of the file numbered by its index */
         SyncSet sync;
-} Batch;
-bool staging_open(Batch *batch, PackageStore *store, GError **error);
-int staging_next(Batch *batch, GError **error); /* a new empty file; -1 on failure */
-void staging_keep(Batch *batch, int *fd,
+} Staging;
+bool staging_open(Staging *staging, PackageStore *store, GError **error);
+int staging_next(Staging *staging, GError **error); /* a new empty file; -1 on failure */
+void staging_keep(Staging *staging, int *fd,
                   const char *hash); /* takes the file of the last staging_next, whose content has `hash` */
-bool staging_finish(Batch *batch, GError **error);
-void staging_clear(Batch *batch);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Batch, staging_clear)
+bool staging_finish(Staging *staging, GError **error);
+void staging_clear(Staging *staging);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Staging, staging_clear)
 
 /* "blobs/<xx>/<hash>"; the caller's. */
 char *blob_name(const char *hash);

@@ -36,7 +36,7 @@ enum {
 typedef struct {
         PackageStore *store;
         Archive *archive;
-        Batch batch;
+        Staging staging;
         Manifest *manifest;
         GHashTable *by_path; /* Entry *, borrowed from manifest */
         guint headers;
@@ -129,12 +129,12 @@ static bool write_content(Unpack *unpack, int fd, Entry *entry, GError **error)
 
 static bool add_file(Unpack *unpack, struct archive_entry *raw, Entry *entry, GError **error)
 {
-        fd_auto int fd = staging_next(&unpack->batch, error);
+        fd_auto int fd = staging_next(&unpack->staging, error);
 
         entry->executable = (archive_entry_perm(raw) & S_IXUSR) != 0;
         if (fd < 0 || !write_content(unpack, fd, entry, error))
                 return false;
-        staging_keep(&unpack->batch, &fd, entry->hash);
+        staging_keep(&unpack->staging, &fd, entry->hash);
         return true;
 }
 
@@ -281,7 +281,7 @@ static bool keep_package(Unpack *unpack, GError **error)
 {
         g_autoptr(GPtrArray) missing = NULL;
 
-        return staging_finish(&unpack->batch, error) &&
+        return staging_finish(&unpack->staging, error) &&
                package_store_offer(unpack->store, unpack->manifest, &missing, error) &&
                packages_commit(unpack->store, unpack->manifest->hash, error);
 }
@@ -322,9 +322,9 @@ static bool unpack_all(PackageStore *store, const char *path, char *ret_hash, GE
 
         if (!archive)
                 return false;
-        ok = staging_open(&unpack.batch, store, error) && read_archive(&unpack, error) &&
+        ok = staging_open(&unpack.staging, store, error) && read_archive(&unpack, error) &&
              keep_package(&unpack, error);
-        staging_clear(&unpack.batch);
+        staging_clear(&unpack.staging);
         if (ok)
                 g_strlcpy(ret_hash, manifest->hash, HASH_LEN + 1);
         return ok;

@@ -338,17 +338,17 @@ static void test_remove(Fixture *fixture, gconstpointer unused)
 /* What a crash leaves is not taken for whole, and goes when it is old. */
 static void test_leftovers(Fixture *fixture, gconstpointer unused)
 {
-        static const char *const names[] = { "upload/batch.x/0", ".tree.x/a", "upload/new" };
+        static const char *const names[] = { "upload/staging.x/0", ".tree.x/a", "upload/new" };
         struct timespec old[2] = { { .tv_sec = time(NULL) - 2 * 86400 },
                                    { .tv_sec = time(NULL) - 2 * 86400 } };
-        g_autofree char *batch = g_build_filename(fixture->store_dir, "upload/batch.x", NULL);
+        g_autofree char *staging = g_build_filename(fixture->store_dir, "upload/staging.x", NULL);
         g_autofree char *tree = g_build_filename(fixture->store_dir, ".tree.x", NULL);
         g_autoptr(GError) error = NULL;
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
                 put(fixture->store_dir, names[i], "x", 1);
         put(fixture->store_dir, ".gone.x/a", "x", 1);
-        g_assert_cmpint(utimensat(AT_FDCWD, batch, old, 0), ==, 0);
+        g_assert_cmpint(utimensat(AT_FDCWD, staging, old, 0), ==, 0);
         g_assert_cmpint(utimensat(AT_FDCWD, tree, old, 0), ==, 0);
         package_store_close(fixture->store);
         fixture->store = package_store_open(fixture->store_dir, &error);
