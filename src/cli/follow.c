@@ -109,8 +109,8 @@ static void on_state(Follower *f, const json_t *data)
         const char *reason = text_of(data, "reason");
         bool same_stage = g_strcmp0(stage, f->stage) == 0;
 
-        if (same_stage && g_strcmp0(reason, f->reason) == 0)
-                return;
+        if (same_stage && (!*reason || g_strcmp0(reason, f->reason) == 0))
+                return; /* a stage that goes on without a reason says nothing new */
         if (f->options->stages || (is_pending(stage) && (*reason || !same_stage))) {
                 log_prefixer_break(f->prefixer, f->out);
                 flush_out(f);
