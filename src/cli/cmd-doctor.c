@@ -1,6 +1,8 @@
 /* paddle doctor: looks at everything a job needs, one line each: what is there, or what to do. It changes
  * nothing and starts nothing. */
 #include <errno.h>
+#include <limits.h>
+#include <netdb.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -298,6 +300,27 @@ static Finding check_clock(Patient *patient)
         return finding(GOOD, NULL, "%s, as on the server", now);
 }
 
+/* PaddlePaddle's gloo asks for the address of this name and ends with a segmentation fault without one. */
+static Finding check_name(Patient *patient)
+{
+        struct addrinfo *found = NULL;
+        char name[HOST_NAME_MAX + 1] = "";
+        int failed;
+
+        if (gethostname(name, sizeof name - 1) < 0)
+                return finding(BAD, "set a name: hostnamectl set-hostname NAME",
+                               "this machine has no name: %s", g_strerror(errno));
+        failed = getaddrinfo(name, NULL, NULL, &found);
+        if (failed)
+                return finding(BAD, "add a line '127.0.1.1 NAME' with this machine's name to /etc/hosts",
+                               "the name '%s' of this machine has no address (%s): collective and "
+                               "parameter-server jobs of "
+                               "PaddlePaddle crash",
+                               name, gai_strerror(failed));
+        freeaddrinfo(found);
+        return finding(GOOD, NULL, "the name '%s' of this machine has an address", name);
+}
+
 /* ---- the round ---- */
 
 static const struct {
@@ -307,7 +330,7 @@ static const struct {
         { "config", check_config },  { "server", check_server },   { "login", check_login },
         { "programs", check_agent }, { "cgroups", check_cgroups }, { "python", check_python },
         { "uv", check_uv },          { "disk", check_disk },       { "ports", check_ports },
-        { "/pfs", check_pfs },       { "clock", check_clock },
+        { "/pfs", check_pfs },       { "clock", check_clock },     { "name", check_name },
 };
 
 static void print_finding(const Cli *cli, const char *name, const Finding *found)
