@@ -192,45 +192,75 @@ def free_port():
         return s.getsockname()[1]
 
 
-def get_rate():
-    """GET /v1/jobs/NAME over TCP with a token, beside nginx serving a file of that size."""
-    port, nginx_port = free_port(), free_port()
-    with Scratch("--cpus", "4") as server:
-        server.stop()
-        server.options = ("--cpus", "4", "--listen", f"127.0.0.1:{port}")
-        server.start()
-        job = server.submit(["sleep", "600"], name="steady", grace="1s")
-        server.wait(job["id"], "running")
-        token = server.post("/v1/tokens", {}).json["token"]
-        size = len(server.get("/v1/jobs/steady").body)
-        base = pathlib.Path(server.state)
+class Nginx:
+    """nginx serving one file of `size` bytes: `with Nginx(directory, size) as url`."""
+
+    def __init__(self, directory, size):
+        self.directory, self.size, self.port = pathlib.Path(directory), size, free_port()
+
+    def __enter__(self):
+        base = self.directory
         (base / "www").mkdir()
-        (base / "www" / "job").write_bytes(b"x" * size)
+        (base / "www" / "job").write_bytes(b"x" * self.size)
         config = base / "nginx.conf"
         config.write_text(
             f"worker_processes 2; pid {base}/nginx.pid; error_log {base}/nginx.log; user root; daemon off;\n"
             "events { worker_connections 1024; }\n"
-            f"http {{ access_log off; keepalive_requests 100000000; server {{ listen 127.0.0.1:{nginx_port}; root {base}/www; }} }}\n"
+            f"http {{ access_log off; keepalive_requests 100000000; server {{ listen 127.0.0.1:{self.port}; root {base}/www; }} }}\n"
         )
-        lua = base / "token.lua"
-        lua.write_text(f'wrk.headers["Authorization"] = "Bearer {token}"\n')
-        nginx = subprocess.Popen(["nginx", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_for(lambda: socket.socket().connect_ex(("127.0.0.1", nginx_port)) == 0)
-            ours, peer = [], []
-            for _ in range(ROUNDS):
-                ours.append(wrk(f"http://127.0.0.1:{port}/v1/jobs/steady", lua=str(lua)))
-                peer.append(wrk(f"http://127.0.0.1:{nginx_port}/job"))
-        finally:
-            nginx.terminate()
-            nginx.wait()
-    ratios = [a / b for a, b in zip(ours, peer)]
-    return {
-        "per second (bar 30000)": spread(ours),
-        "nginx per second": spread(peer),
-        "of nginx (bar 0.33)": spread(ratios),
-        "bytes": size,
-    }
+        self.process = subprocess.Popen(["nginx", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: socket.socket().connect_ex(("127.0.0.1", self.port)) == 0)
+        return f"http://127.0.0.1:{self.port}/job"
+
+    def __exit__(self, *exc):
+        self.process.terminate()
+        self.process.wait()
+
+
+def write_requests(path, token, jobs):
+    """A script for wrk that asks for `jobs` in turn."""
+    names = ",".join(f'"/v1/jobs/{job}"' for job in jobs)
+    path.write_text(
+        f'local paths, n = {{{names}}}, 0\nlocal headers = {{["Authorization"] = "Bearer {token}"}}\n'
+        'request = function() n = n % #paths + 1 return wrk.format("GET", paths[n], headers) end\n'
+    )
+    return str(path)
+
+
+def get_rate():
+    """GET of one job, of 500 queued ones and of 500 finished ones in turn, over TCP with a token, beside nginx serving a file of that size."""
+    result = {}
+    with Scratch("--cpus", "4") as server:
+        server.stop()
+        port = free_port()
+        server.options = ("--cpus", "4", "--listen", f"127.0.0.1:{port}")
+        server.start()
+        steady = server.submit(
+            ["sleep", "600"], name="steady", grace="1s", roles=[{"name": "worker", "replicas": 1, "cpu": "4"}]
+        )
+        server.wait(steady["id"], "running")
+        load(server, 8, 1000, "POST", "/v1/jobs", TRUE_JOB)
+        queued = [job["id"] for job in server.get("/v1/jobs?limit=1000&state=queued").json["items"]]
+        for job in queued[:500]:
+            server.request("DELETE", f"/v1/jobs/{job}")
+        token = server.post("/v1/tokens", {}).json["token"]
+        kinds = {
+            "one running job, by name": ["steady"],
+            "500 queued jobs": queued[500:],
+            "500 finished jobs": queued[:500],
+        }
+        size = len(server.get("/v1/jobs/steady").body)
+        with Nginx(server.state, size) as nginx:
+            for kind, jobs in kinds.items():
+                script = write_requests(server.state / "jobs.lua", token, jobs)
+                ours, peer = [], []
+                for _ in range(ROUNDS):
+                    ours.append(wrk(f"http://127.0.0.1:{port}/", lua=script, seconds=3))
+                    peer.append(wrk(nginx, seconds=3))
+                result[f"{kind}, per second (bar 30000)"] = spread(ours)
+                result[f"{kind}, of nginx (bar 0.33)"] = spread([a / b for a, b in zip(ours, peer)])
+        kill_open(server)
+    return {**result, "bytes": size}
 
 
 def private_kb(pid):

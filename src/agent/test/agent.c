@@ -222,11 +222,12 @@ static void test_stop_survives_agent(void)
                 "[\"sh\",\"-c\",\"trap 'echo term' TERM; touch ready; while :; do sleep 0.01; done\"]",
                 "\"ready_file\":\"/\""));
         json_decref(client_expect(client, "ready", "stubborn"));
-        for (;;) {
+        for (int i = 0;; i++) {
                 g_autofree char *ready = g_build_filename(client->dir, "ready", NULL);
 
                 if (g_file_test(ready, G_FILE_TEST_EXISTS))
                         break;
+                g_assert_cmpint(i, <, 20000);
                 g_usleep(1000);
         }
         g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"stubborn\",\"grace_ms\":300}"));
