@@ -1,0 +1,69 @@
+/* The catalog: all users, clusters, queues, flavours, grants and pools at one moment. Immutable and counted;
+ * a change makes a new one that shares what did not change. The engine owns the current one and publishes it
+ * after each commit; readers of any thread take a reference. */
+#pragma once
+
+#include "model/cluster.h"
+#include "model/flavour.h"
+#include "model/object.h"
+#include "model/queue.h"
+#include "model/user.h"
+
+typedef struct Catalog Catalog;
+
+Catalog *catalog_new(void); /* empty */
+Catalog *catalog_ref(Catalog *catalog);
+void catalog_unref(Catalog *catalog); /* NULL is a no-op */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Catalog, catalog_unref)
+
+/* Borrowed from the catalog; NULL: there is none. */
+const Object *catalog_find(const Catalog *catalog, ObjectKind kind, const char *name);
+const User *catalog_user(const Catalog *catalog, const char *name);
+const Cluster *catalog_cluster(const Catalog *catalog, const char *name);
+const Queue *catalog_queue(const Catalog *catalog, const char *name);
+const Flavour *catalog_flavour(const Catalog *catalog, const char *name);
+const Grant *catalog_grant(const Catalog *catalog, const char *user, GrantType type, const char *resource);
+/* All of a kind in order of seq; const Object * , borrowed from the catalog. */
+const GPtrArray *catalog_list(const Catalog *catalog, ObjectKind kind);
+guint catalog_count(const Catalog *catalog, ObjectKind kind);
+
+/* A new catalog with `object` put (its reference is added), or without it. For loading many at once,
+ * catalog_load takes them all. */
+Catalog *catalog_with(const Catalog *catalog, Object *object);
+Catalog *catalog_without(const Catalog *catalog, ObjectKind kind, const char *name);
+Catalog *catalog_load(GPtrArray *objects /* Object * */);
+
+/* ---- the tree of queues ---- */
+
+bool queue_is_leaf(const Catalog *catalog, const Queue *queue);
+const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: directly under the cluster */
+/* The queue of a submission that names `name` (NULL: QUEUE_DEFAULT) by `user`: exists, is a leaf, open, granted or
+ * open to everyone (or the user is an administrator). ERR_NOT_FOUND, ERR_CONFLICT, ERR_DENIED, each with what
+ * to do. */
+const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, const User *user,
+                                  GError **error);
+
+/* ---- changes ---- */
+
+/* What the catalog itself does not know. */
+typedef struct {
+        gint64 (*open_jobs)(const char *queue, void *arg); /* of the queue itself */
+        Resources (*used)(const char *queue, void *arg);   /* of the queue and its children */
+        bool (*room)(const char *cluster, Resources *ret, void *arg); /* sum of its nodes; false: not connected, unknown */
+        void *arg;
+} CatalogFacts;
+
+/* May `object` be put (`was`: what it replaces, NULL: it is new), or dropped? The rules of doc/scheduling.md
+ * 7: names, references, no cycles, min <= max, sums of mins, max under the parent's, used objects stay.
+ * ERR_EXISTS, ERR_NOT_FOUND, ERR_INVALID, ERR_CONFLICT name object, field, value and rule. */
+bool catalog_check_put(const Catalog *catalog, const Object *was, const Object *object,
+                       const CatalogFacts *facts, GError **error);
+bool catalog_check_drop(const Catalog *catalog, const Object *object, const CatalogFacts *facts,
+                        GError **error);
+/* What goes with it: names of objects that are dropped, too (grants of a user or a queue, queues of a
+ * cluster). Object *, borrowed. */
+GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
+
+/* What a new server begins with: user root, the default cluster (of `type`), queues `default` and
+ * `default-queue`, the three flavours (paddleflow-api.md 6). Object *, owned. */
+GPtrArray *catalog_seed(ClusterType type, gint64 now);

@@ -1,0 +1,30 @@
+/* Clusters (scheduling.md 2) and resource pools (3.7). */
+#pragma once
+
+#include "model/object.h"
+#include "model/queue.h"
+#include "model/resources.h"
+
+typedef enum { CLUSTER_KUBERNETES, CLUSTER_LOCAL, CLUSTER_K3S, CLUSTER_TYPES } ClusterType;
+const char *cluster_type_name(ClusterType type); /* "Kubernetes", "Local", "K3S" */
+bool cluster_type_parse(const char *name, ClusterType *ret); /* exact case */
+
+typedef struct {
+        Object object;
+        ClusterType type;
+        bool offline;
+        char *description, *endpoint, *source, *version, *credential, *setting; /* NULL: "" */
+        char **namespaces; /* allowed ones; NULL: all */
+} Cluster;
+
+#define CLUSTER_DEFAULT "default-cluster"
+
+typedef struct {
+        Object object;
+        char *namespace, *type, *provider, *org_id, *creator, *description, *cluster;
+        QuotaType quota_type;
+        ResourceLimits total, min;
+        char **labels, **annotations; /* "K=V" sorted; NULL: none */
+        bool hybrid;
+        char *status; /* "creating", "open", "closed" */
+} Pool;

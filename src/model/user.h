@@ -1,0 +1,32 @@
+/* Users and what they are granted. */
+#pragma once
+
+#include "model/object.h"
+
+typedef struct {
+        Object object;
+        bool admin;     /* sees and does everything */
+        char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: no log-in by password */
+        bool unix_user; /* came by the Unix socket: the machine vouches for it */
+} User;
+
+/* Stands for the published password of the seeded account: the server refuses to listen beyond loopback while
+ * an account has it. */
+#define USER_PASSWORD_SEEDED "!seeded"
+
+/* /v1: 1..60 bytes of [A-Za-z0-9._-], not beginning with '-' or '.'. The older rule is the façade's. */
+bool user_name_check(const char *what, const char *name, GError **error);
+
+typedef enum { GRANT_QUEUE, GRANT_FS, GRANT_USER, GRANT_TYPES } GrantType;
+const char *grant_type_name(GrantType type); /* "queue", "fs", "user" */
+bool grant_type_parse(const char *name, GrantType *ret);
+
+/* Its name is "<user>/<type>/<resource>". */
+typedef struct {
+        Object object;
+        char *user;
+        GrantType type;
+        char *resource; /* name of a queue, id of a file system */
+} Grant;
+
+char *grant_key(const char *user, GrantType type, const char *resource); /* the name; the caller's */
