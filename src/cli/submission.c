@@ -142,7 +142,7 @@ enum { RETRIES_MAX = 1000 };
                   FIELD(framework),                                                                           \
                   "NAME",                                                                                     \
                   NULL,                                                                                       \
-                  "paddle-ps, paddle-collective or plain; by default told from the counts",                   \
+                  "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark",                     \
                   0,                                                                                          \
                   0,                                                                                          \
                   NULL },                                                                                     \
@@ -508,10 +508,7 @@ static const char *trainer_role(const Submission *s)
 {
         const Framework *framework = s->framework ? framework_find(s->framework) : NULL;
 
-        for (int i = 0; framework && framework->roles[i].name; i++)
-                if (framework->roles[i].end == ENDS_WITH_ALL)
-                        return framework->roles[i].name;
-        return "trainer";
+        return framework ? framework->main_role : "trainer";
 }
 
 static bool put_roles(json_t *spec, const Submission *s, GError **error)

@@ -98,6 +98,7 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
 {
         const RuntimeOps *ops = engine->runtime->ops;
         const Role *role = &job->spec->roles[member->role];
+        g_autofree char **argv = framework_argv(job->spec, member->role);
         g_autofree char *task = task_format(job, member);
         g_autofree char *log =
                 ops->log_path(engine->runtime, job->id, job->attempt, role->name, member->index);
@@ -113,7 +114,7 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
         ops->start(engine->runtime, &about,
                    &(TaskStart){
                            .task = task,
-                           .argv = role->command ? role->command : job->spec->command,
+                           .argv = argv,
                            .env = env,
                            .limits = { MAX(role->each.cpu_milli, 0), role->each.memory, role->each.gpus },
                            .cpu_weight_milli = weight.cpu_milli,

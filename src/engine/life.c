@@ -57,9 +57,13 @@ static const FrameworkRole *role_of(const Job *job, const Member *member)
 
 static bool ends_with_job(const Job *job, const Member *member)
 {
-        const FrameworkRole *role = role_of(job, member);
+        return framework_role_end(job->spec, member->role) != ENDS_WITH_ALL;
+}
 
-        return role && role->end == ENDS_WITH_JOB;
+/* An end with status 0 is a failure of the job: others need this member to the end. */
+static bool must_stay(const Job *job, const Member *member)
+{
+        return framework_role_end(job->spec, member->role) == ENDS_WITH_JOB;
 }
 
 bool member_is_ended(const Member *member)
@@ -402,7 +406,7 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
         if (job->state == JOB_STOPPING) {
                 if (all_ended(job))
                         conclude(life);
-        } else if (!was_done && (!is_done(member) || ends_with_job(job, member))) {
+        } else if (!was_done && (!is_done(member) || must_stay(job, member))) {
                 attempt_failed(life, member, end->kind == END_START_FAILED && end->permanent);
         } else if (work_is_done(job)) {
                 wind_down(life);

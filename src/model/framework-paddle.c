@@ -9,33 +9,15 @@
 #include "base/err.h"
 #include "model/framework-rows.h"
 
-static bool at_least_one(const Spec *spec, const char *role, GError **error)
-{
-        if (spec_replicas(spec, role) >= 1)
-                return true;
-        return err_set(error, ERR_INVALID, "roles: %s needs at least 1 %s", spec->framework->name, role);
-}
-
 static bool check_ps(const Spec *spec, GError **error)
 {
-        return at_least_one(spec, "pserver", error) && at_least_one(spec, "trainer", error);
+        return check_replicas(spec, "pserver", 1, SPEC_REPLICAS_MAX, error) &&
+               check_replicas(spec, "trainer", 1, SPEC_REPLICAS_MAX, error);
 }
 
 static bool check_collective(const Spec *spec, GError **error)
 {
-        return at_least_one(spec, "trainer", error);
-}
-
-/* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" when the job has no such role. */
-static char *endpoints(const Placement *placement, const char *name)
-{
-        g_autoptr(GString) list = g_string_new(NULL);
-        int role = spec_role_index(placement->spec, name);
-
-        for (int i = 0; role >= 0 && i < placement->spec->roles[role].replicas; i++)
-                g_string_append_printf(list, "%s%s:%d", i ? "," : "", placement->host,
-                                       placement_port(placement, role, i));
-        return g_string_free(g_steal_pointer(&list), FALSE);
+        return check_replicas(spec, "trainer", 1, SPEC_REPLICAS_MAX, error);
 }
 
 static char *hosts(const Placement *placement, const char *name)
@@ -50,7 +32,8 @@ static char *hosts(const Placement *placement, const char *name)
 /* The command as one would type it: the text itself when it is one for sh. */
 static char *entry(const Spec *spec, int role)
 {
-        char **argv = spec->roles[role].command ? spec->roles[role].command : spec->command;
+        g_autofree char **words = framework_argv(spec, role);
+        char **argv = words;
         g_autoptr(GString) line = g_string_new(NULL);
 
         if (g_strv_length(argv) == 3 && strcmp(argv[0], "sh") == 0 && strcmp(argv[1], "-c") == 0)
@@ -105,7 +88,7 @@ void paddle_common_env(const Placement *placement, int role, int index, GPtrArra
 /* operator.md 2.6: where all members stand. A member owns one port, so TRAINER_PORTS_NUM is 1 here. */
 static void endpoint_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
-        g_autofree char *trainers = endpoints(placement, "trainer"),
+        g_autofree char *trainers = role_endpoints(placement, "trainer"),
                         *trainer_hosts = hosts(placement, "trainer");
         int port = placement_port(placement, role, index);
 
@@ -136,7 +119,7 @@ static void gloo_env(const Placement *placement, const char *role, int index, GP
 
 static void ps_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
-        g_autofree char *servers = endpoints(placement, "pserver");
+        g_autofree char *servers = role_endpoints(placement, "pserver");
 
         paddle_common_env(placement, role, index, env);
         endpoint_env(placement, role, index, env);
@@ -157,6 +140,8 @@ const Framework framework_paddle_ps = {
         .help = "PaddlePaddle with parameter servers",
         .roles = { { "pserver", ENDS_WITH_JOB, 0, true, true, "PSERVER" },
                    { "trainer", ENDS_WITH_ALL, 1, false, true, "TRAINER" } },
+        .main_role = "trainer",
+        .flow_name = "paddle",
         .extra_ports = 1,
         .check = check_ps,
         .member_env = ps_env,
@@ -166,6 +151,8 @@ const Framework framework_paddle_collective = {
         .name = "paddle-collective",
         .help = "PaddlePaddle, all trainers equal (init_parallel_env)",
         .roles = { { "trainer", ENDS_WITH_ALL, 0, false, true, "TRAINER" } },
+        .main_role = "trainer",
+        .flow_name = "paddle",
         .check = check_collective,
         .member_env = collective_env,
 };

@@ -3,7 +3,11 @@
 
 #include "model/framework.h"
 
-extern const Framework framework_paddle_ps, framework_paddle_collective, framework_plain;
+extern const Framework framework_paddle_ps, framework_paddle_collective, framework_plain,
+        framework_tensorflow, framework_pytorch, framework_mpi, framework_spark;
+
+/* False with ERR_INVALID unless the job has from `least` to `most` members of the role. */
+bool check_replicas(const Spec *spec, const char *role, int least, int most, GError **error);
 
 /* Appends "NAME=" and the formatted value. */
 void env_put(GPtrArray *env, const char *name, const char *format, ...) G_GNUC_PRINTF(3, 4);
@@ -14,6 +18,10 @@ int spec_role_index(const Spec *spec, const char *name);
 
 /* The member's lease, or 0. */
 int placement_port(const Placement *placement, int role, int index);
+
+/* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" when the job has no such role. The caller's.
+ */
+char *role_endpoints(const Placement *placement, const char *name);
 
 /* Whole cores of a member of the role, at least 1. */
 int role_cores(const Role *role);

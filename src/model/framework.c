@@ -10,15 +10,18 @@
 #include "base/err.h"
 #include "model/framework-rows.h"
 
-static const Framework *const rows[] = { &framework_paddle_ps, &framework_paddle_collective, &framework_plain,
-                                         NULL };
+static const Framework *const rows[] = { &framework_paddle_ps, &framework_paddle_collective,
+                                         &framework_plain,     &framework_tensorflow,
+                                         &framework_pytorch,   &framework_mpi,
+                                         &framework_spark,     NULL };
 
-/* What people also call a role: PaddleFlow says worker where the seed says trainer. */
+/* What people also call a role: PaddleFlow says worker where the seed says trainer, and each framework has
+ * its own word for the first member. */
 static const struct {
         const char *alias, *name;
 } aliases[] = {
-        { "worker", "trainer" },
-        { "trainer", "worker" },
+        { "worker", "trainer" }, { "trainer", "worker" },  { "ps", "pserver" },
+        { "chief", "master" },   { "launcher", "master" },
 };
 
 const Framework *framework_find(const char *name)
@@ -61,6 +64,34 @@ const FrameworkRole *framework_role(const Framework *framework, const char *role
         return found;
 }
 
+RoleEnd framework_role_end(const Spec *spec, int r)
+{
+        const FrameworkRole *row = framework_role(spec->framework, spec->roles[r].name);
+
+        return spec->framework->role_end ? spec->framework->role_end(spec, row) : row->end;
+}
+
+static void append_words(GPtrArray *list, const char *const *words)
+{
+        for (; words && *words; words++)
+                g_ptr_array_add(list, (char *)*words);
+}
+
+char **framework_argv(const Spec *spec, int r)
+{
+        const FrameworkRole *row = framework_role(spec->framework, spec->roles[r].name);
+        char **said = spec->roles[r].command ? spec->roles[r].command : spec->command;
+        const char *const *command = said && !row->program_only ? (const char *const *)said : row->program;
+        g_autoptr(GPtrArray) words = g_ptr_array_new();
+
+        if (!command)
+                return NULL;
+        append_words(words, row->prefix);
+        append_words(words, command);
+        g_ptr_array_add(words, NULL);
+        return (char **)g_ptr_array_free(g_steal_pointer(&words), FALSE);
+}
+
 /* ---- what the rows' functions share ---- */
 
 void env_put(GPtrArray *env, const char *name, const char *format, ...)
@@ -87,6 +118,30 @@ int spec_replicas(const Spec *spec, const char *name)
         int role = spec_role_index(spec, name);
 
         return role < 0 ? 0 : spec->roles[role].replicas;
+}
+
+bool check_replicas(const Spec *spec, const char *role, int least, int most, GError **error)
+{
+        int replicas = spec_replicas(spec, role);
+
+        if (replicas < least)
+                return err_set(error, ERR_INVALID, "roles: %s needs at least %d %s", spec->framework->name,
+                               least, role);
+        if (replicas > most)
+                return err_set(error, ERR_INVALID, "roles: %s takes at most %d %s, not %d",
+                               spec->framework->name, most, role, replicas);
+        return true;
+}
+
+char *role_endpoints(const Placement *placement, const char *name)
+{
+        g_autoptr(GString) list = g_string_new(NULL);
+        int role = spec_role_index(placement->spec, name);
+
+        for (int i = 0; role >= 0 && i < placement->spec->roles[role].replicas; i++)
+                g_string_append_printf(list, "%s%s:%d", i ? "," : "", placement->host,
+                                       placement_port(placement, role, i));
+        return g_string_free(g_steal_pointer(&list), FALSE);
 }
 
 int placement_port(const Placement *placement, int role, int index)
@@ -135,9 +190,7 @@ void rank_env(const Placement *placement, int role, int index, GPtrArray *env)
 
 static bool check_plain(const Spec *spec, GError **error)
 {
-        if (spec_replicas(spec, "worker") >= 1)
-                return true;
-        return err_set(error, ERR_INVALID, "roles: plain needs at least 1 worker");
+        return check_replicas(spec, "worker", 1, SPEC_REPLICAS_MAX, error);
 }
 
 static void plain_env(const Placement *placement, int role, int index, GPtrArray *env)
@@ -150,6 +203,8 @@ const Framework framework_plain = {
         .name = "plain",
         .help = "Any program, in one or several processes",
         .roles = { { "worker", ENDS_WITH_ALL, 0, false, false, "TRAINER" } },
+        .main_role = "worker",
+        .flow_name = "standalone",
         .check = check_plain,
         .member_env = plain_env,
 };
@@ -160,21 +215,21 @@ const Framework framework_plain = {
 static void identity_env(const Placement *placement, int role, GPtrArray *env)
 {
         const Spec *spec = placement->spec;
-        bool is_paddle = spec->framework != &framework_plain;
+        const char *mode = framework_mode(spec);
         const char *queue = placement->queue ? placement->queue : "default";
+        const char *space = placement->namespace ? placement->namespace : placement->user;
 
         env_put(env, "PADDLE_JOB_NAME", "%s", placement->job_name);
         env_put(env, "PADDLE_JOB_ID", "%s", placement->job_id);
         env_put(env, "PADDLE_CLOUD_CURRENT_DATACENTER", "%s", placement->dc);
         env_put(env, "PADDLE_CLOUD_USERNAME", "%s", placement->user);
-        env_put(env, "NAMESPACE", "%s", placement->user);
+        env_put(env, "NAMESPACE", "%s", space);
         env_put(env, "PF_JOB_TYPE", "%s", spec_members(spec) > 1 ? "distributed" : "single");
-        if (is_paddle)
-                env_put(env, "PF_JOB_MODE", "%s",
-                        spec->framework == &framework_paddle_ps ? "PS" : "Collective");
-        env_put(env, "PF_JOB_FRAMEWORK", "%s", is_paddle ? "paddle" : "standalone");
+        if (mode)
+                env_put(env, "PF_JOB_MODE", "%s", mode);
+        env_put(env, "PF_JOB_FRAMEWORK", "%s", spec->framework->flow_name);
         env_put(env, "PF_JOB_QUEUE_NAME", "%s", queue);
-        env_put(env, "PF_JOB_NAMESPACE", "%s", placement->user);
+        env_put(env, "PF_JOB_NAMESPACE", "%s", space);
         env_put(env, "PF_USER_NAME", "%s", placement->user);
         env_put(env, "RUNNING_ON_CLOUD", "YES");
         env_put(env, "PYTHONUNBUFFERED", "1");

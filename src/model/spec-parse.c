@@ -465,15 +465,31 @@ static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, 
                take_env(draft, object, where, &role->env, error);
 }
 
-/* Without a list of roles a job is one process: of the framework's last role, the one that does the work. */
-static void single_role(Draft *draft)
+static void add_role(Draft *draft, const char *name)
 {
-        const FrameworkRole *row = draft->spec.framework->roles;
+        draft->roles[draft->spec.n_roles++] =
+                (Role){ .name = name, .replicas = 1, .each = { .cpu_milli = -1 } };
+}
 
-        while (row[1].name)
-                row++;
-        draft->roles[0] = (Role){ .name = row->name, .replicas = 1, .each = { .cpu_milli = -1 } };
-        draft->spec.n_roles = 1;
+static bool has_role(const Draft *draft, const char *name)
+{
+        for (int i = 0; i < draft->spec.n_roles; i++)
+                if (strcmp(draft->roles[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+/* Without a list of roles a job is one process that does the work. What a framework cannot do without is
+ * added: a list of MPI's workers need not name the launcher. */
+static void complete_roles(Draft *draft)
+{
+        const Framework *framework = draft->spec.framework;
+
+        if (draft->spec.n_roles == 0)
+                add_role(draft, framework->main_role);
+        for (int i = 0; framework->roles[i].name; i++)
+                if (framework->roles[i].implied && !has_role(draft, framework->roles[i].name))
+                        add_role(draft, framework->roles[i].name);
 }
 
 static bool take_roles(Draft *draft, const json_t *object, GError **error)
@@ -487,8 +503,7 @@ static bool take_roles(Draft *draft, const json_t *object, GError **error)
         for (int i = 0; i < n; i++)
                 if (!take_role(draft, json_array_get(array, (size_t)i), &heads[i], error))
                         return false;
-        if (!array)
-                single_role(draft);
+        complete_roles(draft);
         return true;
 }
 
@@ -497,7 +512,8 @@ static bool take_roles(Draft *draft, const json_t *object, GError **error)
 static bool check_commands(const Draft *draft, GError **error)
 {
         for (int i = 0; !draft->spec.command && i < draft->spec.n_roles; i++)
-                if (!draft->roles[i].command)
+                if (!draft->roles[i].command &&
+                    !framework_role(draft->spec.framework, draft->roles[i].name)->program)
                         return err_set(error, ERR_INVALID,
                                        "command is missing\nIt is a list such as [\"python\", \"train.py\"], "
                                        "or text for sh.");
@@ -525,7 +541,7 @@ static bool check_gpus(Draft *draft, GError **error)
 /* The framework's own rule, and the sum of all members. It looks at roles as a finished Spec has them. */
 static bool check_counts(const Spec *spec, GError **error)
 {
-        Resources endless = { G_MAXINT64, G_MAXINT64, G_MAXINT64 }, sum;
+        Resources endless = { .cpu_milli = G_MAXINT64, .memory = G_MAXINT64, .gpus = G_MAXINT64 }, sum;
         int members = spec_members(spec);
 
         if (members > SPEC_REPLICAS_MAX)

@@ -1,0 +1,192 @@
+/* The frameworks as PaddleFlow's clients name them (see framework.h): scheduling.md 7 and
+ * paddleflow-api.md 2.11 as one table, and which row runs each. */
+#include <string.h>
+
+#include "base/err.h"
+#include "model/framework-rows.h"
+
+#define BIT(role) (1U << (role))
+
+typedef enum {
+        RULE_PS_OR_COLLECTIVE, /* a pserver or a master: PS, at least 1 worker; else Collective, at least 2 */
+        RULE_DRIVER,           /* at least 1 driver */
+        RULE_MASTER_AND_WORKER,
+        RULE_ONE_WORKER,
+} FlowRule;
+
+struct FlowFramework {
+        const char *name;
+        guint roles; /* BIT()s */
+        FlowRule rule;
+        const Framework *ps, *collective; /* the rows; frameworks without a mode use the latter. NULL: none */
+};
+
+enum {
+        TRAINING = BIT(FLOW_PSERVER) | BIT(FLOW_MASTER) | BIT(FLOW_WORKER),
+        LED = BIT(FLOW_MASTER) | BIT(FLOW_WORKER),
+        SPARK = BIT(FLOW_DRIVER) | BIT(FLOW_EXECUTOR),
+};
+
+static const FlowFramework flows[] = {
+        { "paddle", TRAINING, RULE_PS_OR_COLLECTIVE, &framework_paddle_ps, &framework_paddle_collective },
+        { "tensorflow", TRAINING, RULE_PS_OR_COLLECTIVE, &framework_tensorflow, &framework_tensorflow },
+        { "pytorch", TRAINING, RULE_PS_OR_COLLECTIVE, &framework_pytorch, &framework_pytorch },
+        { "mxnet", TRAINING, RULE_PS_OR_COLLECTIVE, NULL, NULL },
+        { "aitj", TRAINING, RULE_PS_OR_COLLECTIVE, NULL, NULL },
+        { "spark", SPARK, RULE_DRIVER, NULL, &framework_spark },
+        { "mpi", LED, RULE_MASTER_AND_WORKER, NULL, &framework_mpi },
+        { "ray", LED, RULE_MASTER_AND_WORKER, NULL, NULL },
+        { "standalone", BIT(FLOW_WORKER), RULE_ONE_WORKER, NULL, &framework_plain },
+};
+
+static const char *const role_names[FLOW_ROLES] = {
+        [FLOW_PSERVER] = "pserver", [FLOW_MASTER] = "master",     [FLOW_WORKER] = "worker",
+        [FLOW_DRIVER] = "driver",   [FLOW_EXECUTOR] = "executor",
+};
+
+const FlowFramework *flow_framework_find(const char *name)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(flows); i++)
+                if (strcmp(flows[i].name, name) == 0)
+                        return &flows[i];
+        return NULL;
+}
+
+char *flow_framework_names(void)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(flows); i++)
+                g_string_append_printf(names, "%s%s", names->len ? ", " : "", flows[i].name);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+const char *flow_framework_name(const FlowFramework *framework)
+{
+        return framework->name;
+}
+
+const char *flow_role_name(FlowRole role)
+{
+        return role_names[role];
+}
+
+static char *allowed_roles(const FlowFramework *framework)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (int role = 0; role < FLOW_ROLES; role++)
+                if (framework->roles & BIT(role))
+                        g_string_append_printf(names, "%s%s", names->len ? ", " : "", role_names[role]);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+bool flow_role_parse(const FlowFramework *framework, const char *word, FlowRole *ret, GError **error)
+{
+        const char *name = strcmp(word, "pworker") == 0 ? "worker" : word;
+        g_autofree char *allowed = NULL;
+
+        for (int role = 0; role < FLOW_ROLES; role++) {
+                if (!(framework->roles & BIT(role)) || strcmp(role_names[role], name) != 0)
+                        continue;
+                *ret = (FlowRole)role;
+                return true;
+        }
+        allowed = allowed_roles(framework);
+        return err_set(error, ERR_INVALID, "role: '%.64s' is not a role of %s, which has %s", word,
+                       framework->name, allowed);
+}
+
+/* ---- counts ---- */
+
+static bool needs(const FlowFramework *framework, const int *counts, FlowRole role, int least,
+                  const char *when, GError **error)
+{
+        if (counts[role] >= least)
+                return true;
+        return err_set(error, ERR_INVALID, "members: %s%s needs at least %d %s, not %d", framework->name,
+                       when, least, role_names[role], counts[role]);
+}
+
+static const char *mode_of(const FlowFramework *framework, const int *counts)
+{
+        if (framework->rule != RULE_PS_OR_COLLECTIVE)
+                return "";
+        return counts[FLOW_PSERVER] > 0 || counts[FLOW_MASTER] > 0 ? "PS" : "Collective";
+}
+
+static bool check_rule(const FlowFramework *framework, const int *counts, GError **error)
+{
+        bool ps = strcmp(mode_of(framework, counts), "PS") == 0;
+
+        switch (framework->rule) {
+        case RULE_PS_OR_COLLECTIVE:
+                return needs(framework, counts, FLOW_WORKER, ps ? 1 : 2,
+                             ps ? " in PS mode" : " in Collective mode", error);
+        case RULE_DRIVER: return needs(framework, counts, FLOW_DRIVER, 1, "", error);
+        case RULE_MASTER_AND_WORKER:
+                return needs(framework, counts, FLOW_MASTER, 1, "", error) &&
+                       needs(framework, counts, FLOW_WORKER, 1, "", error);
+        case RULE_ONE_WORKER: break;
+        }
+        if (counts[FLOW_WORKER] == 1)
+                return true;
+        return err_set(error, ERR_INVALID, "members: %s has exactly 1 worker, not %d", framework->name,
+                       counts[FLOW_WORKER]);
+}
+
+bool flow_counts_check(const FlowFramework *framework, const int counts[FLOW_ROLES], const char **ret_mode,
+                       GError **error)
+{
+        if (!check_rule(framework, counts, error))
+                return false;
+        *ret_mode = mode_of(framework, counts);
+        return true;
+}
+
+const char *framework_mode(const Spec *spec)
+{
+        const FlowFramework *flow = flow_framework_find(spec->framework->flow_name);
+        int counts[FLOW_ROLES] = {
+                [FLOW_PSERVER] = spec_replicas(spec, "pserver"), [FLOW_MASTER] = spec_replicas(spec, "master")
+        };
+        const char *mode = mode_of(flow, counts);
+
+        return *mode ? mode : NULL;
+}
+
+/* ---- the rows ---- */
+
+static char *flows_with_a_row(void)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(flows); i++)
+                if (flows[i].collective)
+                        g_string_append_printf(names, "%s%s", names->len ? ", " : "", flows[i].name);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+const Framework *flow_framework_row(const FlowFramework *framework, const int counts[FLOW_ROLES],
+                                    GError **error)
+{
+        bool ps = strcmp(mode_of(framework, counts), "PS") == 0;
+        const Framework *row = ps ? framework->ps : framework->collective;
+        g_autofree char *known = NULL;
+
+        if (!row) {
+                known = flows_with_a_row();
+                err_set(error, ERR_INVALID, "framework: a local cluster has no row for '%s'\nIt runs %s.",
+                        framework->name, known);
+                return NULL;
+        }
+        for (int role = 0; role < FLOW_ROLES; role++) {
+                if (counts[role] == 0 || framework_role(row, role_names[role]))
+                        continue;
+                err_set(error, ERR_INVALID,
+                        "framework: a local cluster runs '%s' in the row '%s', which has no role '%s'",
+                        framework->name, row->name, role_names[role]);
+                return NULL;
+        }
+        return row;
+}

@@ -1,0 +1,99 @@
+/* The MPI row (scheduling.md 7, 15.3: hostfile), for Open MPI.
+ *
+ *     master-0: mpirun -n 4 ./train        worker-0 ... worker-3: wait to be called
+ *        │ "remote shell" of mpirun:             ▲
+ *        └── .mpi/agent worker-2 orted ... ──────┘ through the pipe .mpi/worker-2
+ *
+ * The master's command calls mpirun, which wants to reach each host of its host file by a remote shell. Here
+ * the hosts are the workers, and the shell is a script that hands the command to the worker of that name: so
+ * ranks run in their worker's cgroup, with its limits and its GPUs, and mpirun sees them as it would on a
+ * cluster. Pipes and scripts lie in the working directory, which all members of an attempt share and nobody
+ * else can enter.
+ *
+ * A worker counts for one rank, and may use all its cores in it (OMP_NUM_THREADS). */
+#include "model/framework-rows.h"
+
+/* The pipe is held open for writing, too: a call that comes while another is read is not lost. */
+static const char worker_script[] =
+        "dir=$PF_WORK_DIR/.mpi me=$PADDLE_MPI_HOST\n"
+        "umask 077\n"
+        "mkdir -p \"$dir/$me.tmp\" && mkfifo \"$dir/$me.new\" && exec 3<>\"$dir/$me.new\" &&\n"
+        "        mv \"$dir/$me.new\" \"$dir/$me\" || exit 1\n"
+        "export OMPI_MCA_orte_tmpdir_base=\"$dir/$me.tmp\"\n"
+        "umask 022\n"
+        "while read -r call <&3; do\n"
+        "        { sh \"$dir/$call\" 3>&-; echo $? >\"$dir/$call.end\"; } &\n"
+        "done\n";
+
+static const char master_script[] =
+        "dir=$PF_WORK_DIR/.mpi\n"
+        "(umask 077 && mkdir -p \"$dir/launcher.tmp\") || exit 1\n"
+        "i=0\n"
+        "while [ $i -lt \"$PADDLE_MPI_WORKERS\" ]; do echo \"worker-$i slots=1\"; i=$((i + 1)); done "
+        ">\"$dir/hostfile\"\n"
+        "cat >\"$dir/agent\" <<'END'\n"
+        "#!/bin/sh\n"
+        "# mpirun's remote shell: HOST COMMAND...  Runs the command in the worker of that name.\n"
+        "host=$1 dir=$PF_WORK_DIR/.mpi call=call.$$\n"
+        "shift\n"
+        "until [ -p \"$dir/$host\" ]; do sleep 0.05; done\n"
+        "echo \"$*\" >\"$dir/$call\" && mkfifo \"$dir/$call.end\" && echo $call >\"$dir/$host\" || exit 1\n"
+        "read -r status <\"$dir/$call.end\"\n"
+        "rm -f \"$dir/$call\" \"$dir/$call.end\"\n"
+        "exit $status\n"
+        "END\n"
+        "chmod +x \"$dir/agent\"\n"
+        "export OMPI_MCA_orte_default_hostfile=\"$dir/hostfile\" OMPI_MCA_plm_rsh_agent=\"$dir/agent\"\n"
+        "export OMPI_MCA_orte_tmpdir_base=\"$dir/launcher.tmp\"\n"
+        "exec \"$@\"\n";
+
+static const char *const worker_program[] = { "sh", "-c", worker_script, "paddle-mpi-worker", NULL };
+static const char *const master_prefix[] = { "sh", "-c", master_script, "paddle-mpi-master", NULL };
+
+static bool check(const Spec *spec, GError **error)
+{
+        return check_replicas(spec, "master", 1, 1, error) &&
+               check_replicas(spec, "worker", 1, SPEC_REPLICAS_MAX, error);
+}
+
+/* Hosts that are one machine in truth: messages go over loopback, and nobody binds two hosts' ranks to the
+ * same core. The cgroup is the limit, so mpirun as root is as good as another user. */
+static const char *const settings[][2] = {
+        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+        { "OMPI_MCA_plm_rsh_no_tree_spawn", "1" },
+        { "OMPI_MCA_oob_tcp_if_include", "lo" },
+        { "OMPI_MCA_pml", "ob1" },
+        { "OMPI_MCA_btl", "self,tcp" },
+        { "OMPI_MCA_btl_tcp_if_include", "lo" },
+        { "OMPI_MCA_hwloc_base_binding_policy", "none" },
+};
+
+static void member_env(const Placement *placement, int role, int index, GPtrArray *env)
+{
+        const Spec *spec = placement->spec;
+
+        if (role == spec_role_index(spec, "worker"))
+                env_put(env, "PADDLE_MPI_HOST", "worker-%d", index);
+        env_put(env, "PADDLE_MPI_WORKERS", "%d", spec_replicas(spec, "worker"));
+        for (gsize i = 0; i < G_N_ELEMENTS(settings); i++)
+                env_put(env, settings[i][0], "%s", settings[i][1]);
+}
+
+const Framework framework_mpi = {
+        .name = "mpi",
+        .help = "Open MPI: the master calls mpirun, each worker hosts a rank",
+        .roles = { { .name = "master",
+                     .end = ENDS_WITH_ALL,
+                     .phase = 1,
+                     .implied = true,
+                     .prefix = master_prefix },
+                   { .name = "worker",
+                     .end = ENDS_WITH_JOB,
+                     .program = worker_program,
+                     .program_only = true } },
+        .main_role = "worker",
+        .flow_name = "mpi",
+        .check = check,
+        .member_env = member_env,
+};
