@@ -95,7 +95,7 @@ Live *live_add(Engine *engine, Job *job)
         live->job = job;
         if (!spec_wants(job->spec, &engine->total, &live->want))
                 live->want =
-                        (Resources){ G_MAXINT64, G_MAXINT64, G_MAXINT64 }; /* more than any machine has */
+                        (Resources){ { G_MAXINT64, G_MAXINT64, G_MAXINT64 } }; /* more than any machine has */
         g_hash_table_add(engine->by_id, live);
         g_hash_table_add(engine->by_name, live);
         if (job->idempotency_key)
@@ -266,7 +266,7 @@ static void recount(Engine *engine, Live *live, gint64 now)
 
         live_release(engine, live, live->job);
         if (!spec_wants(live->job->spec, &engine->total, &live->want))
-                live->want = (Resources){ G_MAXINT64, G_MAXINT64, G_MAXINT64 };
+                live->want = (Resources){ { G_MAXINT64, G_MAXINT64, G_MAXINT64 } };
         if (held)
                 live_hold(engine, live, live->job);
         live_settle(engine, live, now);

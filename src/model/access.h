@@ -16,8 +16,8 @@ typedef enum {
 } Relation;
 
 typedef enum {
-        ACCESS_NONE, /* of a route without a row: nobody */
-        ACCESS_SYSTEM,  /* health, version, description of the API */
+        ACCESS_NONE,   /* of a route without a row: nobody */
+        ACCESS_SYSTEM, /* health, version, description of the API */
         ACCESS_METRICS,
         ACCESS_LOGIN,
         ACCESS_USER,
@@ -53,7 +53,8 @@ typedef enum {
 const char *access_kind_name(AccessKind kind);
 const char *access_verb_name(AccessVerb verb);
 
-/* `relations`: all that hold (REL_ADMIN implies REL_USER, that REL_ANYONE: say them all with relations_of). */
+/* `relations`: all that hold (REL_ADMIN implies REL_USER, that REL_ANYONE: say them all with relations_of).
+ */
 bool access_allows(AccessKind kind, AccessVerb verb, guint relations);
 guint relations_of(bool known, bool admin, bool owner, bool granted);
 /* The relations that suffice: for the API description and the generated test. */

@@ -37,11 +37,10 @@ Catalog *catalog_load(GPtrArray *objects /* Object * */);
 
 bool queue_is_leaf(const Catalog *catalog, const Queue *queue);
 const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: directly under the cluster */
-/* The queue of a submission that names `name` (NULL: QUEUE_DEFAULT) by `user`: exists, is a leaf, open, granted or
- * open to everyone (or the user is an administrator). ERR_NOT_FOUND, ERR_CONFLICT, ERR_DENIED, each with what
- * to do. */
-const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, const User *user,
-                                  GError **error);
+/* The queue of a submission that names `name` (NULL: QUEUE_DEFAULT) by `user`: exists, is a leaf, open,
+ * granted or open to everyone (or the user is an administrator). ERR_NOT_FOUND, ERR_CONFLICT, ERR_DENIED,
+ * each with what to do. */
+const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, const User *user, GError **error);
 
 /* ---- changes ---- */
 
@@ -49,7 +48,8 @@ const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, cons
 typedef struct {
         gint64 (*open_jobs)(const char *queue, void *arg); /* of the queue itself */
         Resources (*used)(const char *queue, void *arg);   /* of the queue and its children */
-        bool (*room)(const char *cluster, Resources *ret, void *arg); /* sum of its nodes; false: not connected, unknown */
+        bool (*room)(const char *cluster, Resources *ret,
+                     void *arg); /* sum of its nodes; false: not connected, unknown */
         void *arg;
 } CatalogFacts;
 

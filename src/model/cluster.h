@@ -6,7 +6,7 @@
 #include "model/resources.h"
 
 typedef enum { CLUSTER_KUBERNETES, CLUSTER_LOCAL, CLUSTER_K3S, CLUSTER_TYPES } ClusterType;
-const char *cluster_type_name(ClusterType type); /* "Kubernetes", "Local", "K3S" */
+const char *cluster_type_name(ClusterType type);             /* "Kubernetes", "Local", "K3S" */
 bool cluster_type_parse(const char *name, ClusterType *ret); /* exact case */
 
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
         ClusterType type;
         bool offline;
         char *description, *endpoint, *source, *version, *credential, *setting; /* NULL: "" */
-        char **namespaces; /* allowed ones; NULL: all */
+        char **namespaces;                                                      /* allowed ones; NULL: all */
 } Cluster;
 
 #define CLUSTER_DEFAULT "default-cluster"

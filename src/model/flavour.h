@@ -7,8 +7,8 @@
 
 typedef struct {
         Object object;
-        char *cluster;  /* bound to it; NULL: for all */
-        char *creator;  /* NULL: seeded */
+        char *cluster; /* bound to it; NULL: for all */
+        char *creator; /* NULL: seeded */
         char *cpu, *memory;
         char **scalars; /* "nvidia.com/gpu=1" in the order given; NULL: none */
 } Flavour;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/queue.h"
 
 #define BIT(state) (1u << (state))
 
@@ -39,7 +40,7 @@ static const struct {
 static const char *const member_states[MEMBER_STATES] = {
         [MEMBER_WAITING] = "waiting", [MEMBER_INTENDED] = "intended", [MEMBER_RUNNING] = "running",
         [MEMBER_READY] = "ready",     [MEMBER_STOPPING] = "stopping", [MEMBER_EXITED] = "exited",
-        [MEMBER_LOST] = "lost",
+        [MEMBER_LOST] = "lost",       [MEMBER_SURPLUS] = "surplus",
 };
 
 const char *job_state_name(JobState state)
@@ -111,6 +112,9 @@ Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
         job->name = g_strdup(name);
         job->user = g_strdup(user);
         job->spec = spec_ref(spec);
+        job->queue = g_intern_string(spec->queue ? spec->queue : QUEUE_DEFAULT);
+        job->priority = spec->priority;
+        job->array_index = -1;
         job->submitted = now;
         return job;
 }

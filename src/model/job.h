@@ -47,7 +47,7 @@ typedef enum {
         MEMBER_STOPPING, /* TERM was asked for */
         MEMBER_EXITED,   /* exit_code / signal hold */
         MEMBER_LOST,     /* its keeper is gone without a record (machine restart) */
-        MEMBER_SURPLUS, /* of an elastic job that has fewer at present: not placed, or told to go and gone */
+        MEMBER_SURPLUS,  /* of an elastic job that has fewer at present: not placed, or told to go and gone */
         MEMBER_STATES,
 } MemberState;
 
@@ -86,19 +86,20 @@ typedef struct Job {
         char *idempotency_key; /* or NULL */
         char *reason;          /* a sentence: why it waits, failed or was stopped; or NULL */
         Spec *spec;
-        const char *queue;       /* interned (g_intern_string) */
-        int priority;            /* of now; at first the specification's */
-        char **labels, **annotations; /* of now when changed after the submission; NULL: the specification's */
-        gint64 spec_seq;         /* seq of the job with whose row the specification is stored; its own, or that of
-                                    the first of its array or batch */
-        gint64 array_seq;        /* seq of the first job of its array; 0: none */
-        int array_index;         /* -1: none */
-        int array_max;           /* of the array at once; 0: all */
-        char **after;            /* what of spec->after is still awaited, by id; NULL: nothing */
-        gint64 saved;            /* ms: work up to here survives an eviction (the job said so); 0: never */
-        int evictions;           /* how often it was made to go or shrink for others */
-        char *evicted_for;       /* id of the job it is going or went for; or NULL */
-        bool warned;             /* the signal before the time limit was sent in this attempt */
+        const char *queue; /* interned (g_intern_string) */
+        int priority;      /* of now; at first the specification's */
+        char **labels,
+                **annotations; /* of now when changed after the submission; NULL: the specification's */
+        gint64 spec_seq;   /* seq of the job with whose row the specification is stored; its own, or that of
+                              the first of its array or batch */
+        gint64 array_seq;  /* seq of the first job of its array; 0: none */
+        int array_index;   /* -1: none */
+        int array_max;     /* of the array at once; 0: all */
+        char **after;      /* what of spec->after is still awaited, by id; NULL: nothing */
+        gint64 saved;      /* ms: work up to here survives an eviction (the job said so); 0: never */
+        int evictions;     /* how often it was made to go or shrink for others */
+        char *evicted_for; /* id of the job it is going or went for; or NULL */
+        bool warned;       /* the signal before the time limit was sent in this attempt */
         gint64 submitted, env_ready, admitted, running, finished,
                 not_before;                        /* admitted, running: of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
@@ -125,6 +126,6 @@ bool job_unpack(Job *job, const char *text, GError **error);
 /* The representation of GET /v1/jobs/ID (doc/rest.md). `waiting` is the reason computed for a pending job, or
  * NULL: job->reason. */
 json_t *job_format(const Job *job, const char *waiting);
-char *const *job_labels(const Job *job);      /* as they are now; may be NULL */
+char *const *job_labels(const Job *job); /* as they are now; may be NULL */
 char *const *job_annotations(const Job *job);
 json_t *member_format(const Job *job, const Member *member);

@@ -24,22 +24,23 @@ const char *kind_name(ObjectKind kind); /* "user", "cluster", "queue", "flavour"
 
 typedef struct Object {
         gatomicrefcount refs;
-        guint8 kind;            /* ObjectKind */
-        gint64 seq;             /* the store's key; order of insertion. 0: not stored yet */
-        gint64 version;         /* the engine's revision of its last change; 0: not stored yet */
+        guint8 kind;             /* ObjectKind */
+        gint64 seq;              /* the store's key; order of insertion. 0: not stored yet */
+        gint64 version;          /* the engine's revision of its last change; 0: not stored yet */
         gint64 created, updated; /* ms */
-        char *id;               /* "queue-1a2b3c4d"; a bare UUID for what is seeded */
-        char *name;             /* unique inside its kind */
+        char *id;                /* "queue-1a2b3c4d"; a bare UUID for what is seeded */
+        char *name;              /* unique inside its kind */
 } Object;
 
-Object *object_new(ObjectKind kind, const char *name); /* of the kind's size, everything at its default, id made */
+Object *object_new(ObjectKind kind,
+                   const char *name); /* of the kind's size, everything at its default, id made */
 Object *object_ref(const Object *object);
 void object_unref(Object *object); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Object, object_unref)
 Object *object_copy(const Object *object); /* deep, one reference: to be changed and put */
 
-/* Everything but kind, seq and name as one JSON text for the store, and back. Values at their default are left
- * out. Unpacking takes what it knows and refuses what is broken (ERR_INVALID). */
+/* Everything but kind, seq and name as one JSON text for the store, and back. Values at their default are
+ * left out. Unpacking takes what it knows and refuses what is broken (ERR_INVALID). */
 char *object_pack(const Object *object);
 Object *object_unpack(ObjectKind kind, gint64 seq, const char *name, const char *text, GError **error);
 

@@ -36,8 +36,8 @@ typedef enum { QUOTA_ELASTIC, QUOTA_CAPABILITY, QUOTA_TYPES } QuotaType;
 const char *quota_type_name(QuotaType type); /* "elasticQuota", "volcanoCapabilityQuota" */
 bool quota_type_parse(const char *name, QuotaType *ret);
 
-#define QUEUE_DEFAULT "default"            /* built in: everything there is, for whoever names no queue in /v1 */
-#define QUEUE_SEEDED "default-queue"       /* PaddleFlow's */
+#define QUEUE_DEFAULT "default"      /* built in: everything there is, for whoever names no queue in /v1 */
+#define QUEUE_SEEDED "default-queue" /* PaddleFlow's */
 #define QUEUE_PARENT_LABEL "paddleflow.baidu.com/elastic-resource-quota-parent"
 #define QUEUE_ISOLATION_LABEL "paddleflow.baidu.com/resource-isolation-type"
 
@@ -53,12 +53,12 @@ typedef struct {
         int weight;       /* 1..65535; default 1 */
         int priority;     /* -1000..1000; default 0 */
         bool keep;        /* true: not reclaimable */
-        bool traverse;    /* true: whatever fits starts; false, the default: a blocked head holds a reservation and
-                             others pass it only harmlessly */
+        bool traverse; /* true: whatever fits starts; false, the default: a blocked head holds a reservation
+                          and others pass it only harmlessly */
         QueuePreemption preemption;
         QueueOrder order;
-        bool closed;   /* takes no new jobs */
-        bool everyone; /* any user may submit; else a grant is needed */
+        bool closed;                                 /* takes no new jobs */
+        bool everyone;                               /* any user may submit; else a grant is needed */
         int max_running_per_user, max_open_per_user; /* jobs; 0: no limit */
         char **location; /* "K=V" sorted: node labels, and the older interface's own keys; NULL: none */
         char **policies; /* the older schedulingPolicy, as given; NULL: none */

@@ -1,164 +1,110 @@
-/* Resources (see resources.h). Quantities follow the grammar of Kubernetes: a decimal number, then a binary
- * unit (Ki..Ei), a decimal one (n..E) or an exponent. All is computed in 128 bits and rounded up, so "0.1" of
- * a core is exactly 100 milli-cores and nothing asked for is ever lost. */
+/* Kinds of resources and their arithmetic (see resources.h). Quantities are quantity.c's, limits limits.c's.
+ */
 #include "model/resources.h"
 
 #include <string.h>
 
 #include "base/err.h"
 
-typedef unsigned __int128 Wide;
+/* ---- kinds ---- */
 
-static const struct {
-        const char *suffix;
-        int ten, two; /* the unit is 10^ten × 2^two */
-} units[] = {
-        { "", 0, 0 },    { "n", -9, 0 },  { "u", -6, 0 },  { "m", -3, 0 },  { "k", 3, 0 },   { "M", 6, 0 },
-        { "G", 9, 0 },   { "T", 12, 0 },  { "P", 15, 0 },  { "E", 18, 0 },  { "Ki", 0, 10 }, { "Mi", 0, 20 },
-        { "Gi", 0, 30 }, { "Ti", 0, 40 }, { "Pi", 0, 50 }, { "Ei", 0, 60 },
+/* Names are added only, under the lock; whoever has read the count may read so many without it. */
+static const char *names[RESOURCE_KINDS_MAX] = {
+        [RESOURCE_CPU] = "cpu",
+        [RESOURCE_MEMORY] = "memory",
+        [RESOURCE_GPU] = "nvidia.com/gpu",
+        [RESOURCE_STORAGE] = "storage",
 };
+static int n_names = RESOURCE_OTHERS;
+static GMutex names_lock;
 
-enum {
-        DIGITS_MAX = 27,   /* 10^27 × 2^60 does not fit, but 10^27 itself and every sensible product do */
-        EXPONENT_MAX = 30, /* 10^30 fits 128 bits */
-};
-
-typedef struct {
-        Wide digits; /* without the point */
-        int ten, two;
-} Quantity;
-
-/* "12.50" is 1250 × 10^-2. False without a digit or with too many. */
-static bool take_digits(const char **at, Quantity *ret)
+int resource_kinds(void)
 {
-        int significant = 0;
-        bool seen = false, point = false;
-
-        for (;; (*at)++) {
-                if (**at == '.' && !point) {
-                        point = true;
-                } else if (g_ascii_isdigit(**at)) {
-                        seen = true;
-                        ret->digits = ret->digits * 10 + (Wide)(**at - '0');
-                        ret->ten -= point;
-                        significant += ret->digits != 0;
-                        if (significant > DIGITS_MAX)
-                                return false;
-                } else {
-                        return seen;
-                }
-        }
+        return g_atomic_int_get(&n_names);
 }
 
-/* "e3", "E-2". */
-static bool take_exponent(const char *text, Quantity *ret)
+const char *resource_name(int kind)
 {
-        bool negative = text[1] == '-';
-        const char *digits = text + 1 + (text[1] == '-' || text[1] == '+');
-        size_t len = strspn(digits, "0123456789");
-        int exponent = 0;
+        g_assert(kind >= 0 && kind < resource_kinds());
+        return names[kind];
+}
 
-        if (len == 0 || len > 3 || digits[len])
+int resource_find(const char *name)
+{
+        static const struct {
+                const char *name;
+                int kind;
+        } aliases[] = { { "mem", RESOURCE_MEMORY }, { "gpu", RESOURCE_GPU }, { "gpus", RESOURCE_GPU } };
+        int n = resource_kinds();
+
+        for (int kind = 0; kind < n; kind++)
+                if (strcmp(names[kind], name) == 0)
+                        return kind;
+        for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++)
+                if (strcmp(aliases[i].name, name) == 0)
+                        return aliases[i].kind;
+        return -1;
+}
+
+static bool part_is_valid(const char *text, size_t len, size_t max)
+{
+        if (len == 0 || len > max || !g_ascii_isalnum(text[0]) || !g_ascii_isalnum(text[len - 1]))
                 return false;
         for (size_t i = 0; i < len; i++)
-                exponent = exponent * 10 + (digits[i] - '0');
-        ret->ten += negative ? -exponent : exponent;
-        return true;
-}
-
-static bool take_unit(const char *text, Quantity *ret)
-{
-        for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
-                if (strcmp(text, units[i].suffix) != 0)
-                        continue;
-                ret->ten += units[i].ten;
-                ret->two += units[i].two;
-                return true;
-        }
-        return (*text == 'e' || *text == 'E') && take_exponent(text, ret);
-}
-
-static bool multiply(Wide *value, int base, int times)
-{
-        for (int i = 0; i < times; i++)
-                if (__builtin_mul_overflow(*value, (Wide)base, value))
+                if (!g_ascii_isalnum(text[i]) && !strchr("-_.", text[i]))
                         return false;
         return true;
 }
 
-/* The quantity in units of 10^-scale, rounded up. False when it does not fit. */
-static bool to_integer(Quantity quantity, int scale, gint64 *ret)
+/* "[PREFIX/]NAME" as Kubernetes has it: a domain of at most 253 bytes, a name of at most 63. */
+static bool is_qualified(const char *name)
 {
-        Wide value = quantity.digits, divisor = 1;
+        const char *slash = strchr(name, '/'), *last = slash ? slash + 1 : name;
 
-        quantity.ten += scale;
-        for (; quantity.ten < 0 && value && value % 10 == 0; quantity.ten++)
-                value /= 10;
-        if (value == 0) {
-                *ret = 0;
-                return true;
+        return (!slash || part_is_valid(name, (size_t)(slash - name), 253)) &&
+               part_is_valid(last, strlen(last), 63);
+}
+
+static int add_name(const char *what, const char *name, GError **error)
+{
+        int kind = resource_find(name); /* again: another thread may have been faster */
+
+        if (kind >= 0)
+                return kind;
+        kind = resource_kinds();
+        if (kind == RESOURCE_KINDS_MAX) {
+                err_set(error, ERR_INVALID,
+                        "%s: no room for a further kind of resource '%s', %d are known already\nUse one of "
+                        "them: a server keeps the kinds it has seen until it is restarted.",
+                        what, name, RESOURCE_KINDS_MAX);
+                return -1;
         }
-        if (quantity.ten > EXPONENT_MAX)
-                return false;
-        if (quantity.ten < -EXPONENT_MAX - DIGITS_MAX) { /* less than one unit, whatever the rest */
-                *ret = 1;
-                return true;
+        names[kind] = g_intern_string(name);
+        g_atomic_int_set(&n_names, kind + 1);
+        return kind;
+}
+
+int resource_intern(const char *what, const char *name, GError **error)
+{
+        int kind = resource_find(name);
+        g_autofree char *shown = NULL;
+
+        if (kind >= 0)
+                return kind;
+        if (is_qualified(name)) {
+                g_mutex_lock(&names_lock);
+                kind = add_name(what, name, error);
+                g_mutex_unlock(&names_lock);
+                return kind;
         }
-        if (!multiply(&value, 2, quantity.two) || !multiply(&value, 10, MAX(quantity.ten, 0)))
-                return false;
-        if (!multiply(&divisor, 10, MAX(-quantity.ten, 0)))
-                value = 1; /* a divisor above 10^38 leaves a part of one unit */
-        else
-                value = value / divisor + (value % divisor != 0);
-        if (value > (Wide)G_MAXINT64)
-                return false;
-        *ret = (gint64)value;
-        return true;
+        shown = g_strescape(name, NULL);
+        err_set(error, ERR_INVALID,
+                "%s: '%.80s' is not the name of a resource such as cpu, memory, nvidia.com/gpu or rdma/hca",
+                what, shown);
+        return -1;
 }
 
-static bool quantity_parse(const char *text, int scale, gint64 *ret)
-{
-        Quantity quantity = { 0 };
-
-        return text && take_digits(&text, &quantity) && take_unit(text, &quantity) &&
-               to_integer(quantity, scale, ret);
-}
-
-bool cpu_parse(const char *what, const char *text, gint64 *ret_milli, GError **error)
-{
-        if (quantity_parse(text, 3, ret_milli))
-                return true;
-        return err_set(error, ERR_INVALID, "%s: '%.64s' is not a number of cores such as 2, 1.5 or 500m",
-                       what, text ? text : "");
-}
-
-bool memory_parse(const char *what, const char *text, gint64 *ret_bytes, GError **error)
-{
-        if (quantity_parse(text, 0, ret_bytes))
-                return true;
-        return err_set(error, ERR_INVALID,
-                       "%s: '%.64s' is not an amount of memory such as 512Mi, 4Gi or 1000000", what,
-                       text ? text : "");
-}
-
-char *cpu_format(gint64 milli)
-{
-        if (milli % 1000 == 0)
-                return g_strdup_printf("%" G_GINT64_FORMAT, milli / 1000);
-        return g_strdup_printf("%" G_GINT64_FORMAT "m", milli);
-}
-
-char *memory_format(gint64 bytes)
-{
-        static const char *const binary[] = { "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" };
-        int unit = -1;
-
-        while (bytes && bytes % 1024 == 0 && unit < (int)G_N_ELEMENTS(binary) - 1) {
-                bytes /= 1024;
-                unit++;
-        }
-        return g_strdup_printf("%" G_GINT64_FORMAT "%s", bytes, unit < 0 ? "" : binary[unit]);
-}
+/* ---- arithmetic ---- */
 
 static bool add(gint64 *sum, gint64 each, gint64 n)
 {
@@ -171,21 +117,38 @@ bool resources_add(Resources *sum, const Resources *r, gint64 n)
 {
         Resources result = *sum;
 
-        if (!add(&result.cpu_milli, r->cpu_milli, n) || !add(&result.memory, r->memory, n) ||
-            !add(&result.gpus, r->gpus, n))
-                return false;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                if (!add(&result.amount[kind], r->amount[kind], n))
+                        return false;
         *sum = result;
         return true;
 }
 
 void resources_subtract(Resources *sum, const Resources *r)
 {
-        sum->cpu_milli -= r->cpu_milli;
-        sum->memory -= r->memory;
-        sum->gpus -= r->gpus;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                sum->amount[kind] -= r->amount[kind];
+}
+
+int resources_lacking(const Resources *want, const Resources *have)
+{
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                if (want->amount[kind] > 0 && want->amount[kind] > have->amount[kind])
+                        return kind;
+        return -1;
 }
 
 bool resources_fit(const Resources *want, const Resources *have)
 {
-        return want->cpu_milli <= have->cpu_milli && want->memory <= have->memory && want->gpus <= have->gpus;
+        return resources_lacking(want, have) < 0;
+}
+
+bool resources_is_zero(const Resources *r)
+{
+        return resources_equal(r, &(Resources){ 0 });
+}
+
+bool resources_equal(const Resources *a, const Resources *b)
+{
+        return memcmp(a, b, sizeof *a) == 0;
 }

@@ -39,10 +39,11 @@ typedef struct {
         guint32 said;     /* bit set of 1u << kind */
 } ResourceLimits;
 
-int resource_find(const char *name);                               /* -1: no such kind */
-int resource_intern(const char *what, const char *name, GError **error); /* a qualified name; -1: bad name, or no room */
-const char *resource_name(int kind);                               /* for ever valid */
-int resource_kinds(void);                                          /* how many there are now */
+int resource_find(const char *name); /* -1: no such kind */
+int resource_intern(const char *what, const char *name,
+                    GError **error); /* a qualified name; -1: bad name, or no room */
+const char *resource_name(int kind); /* for ever valid */
+int resource_kinds(void);            /* how many there are now */
 
 /* Quantities in the Kubernetes grammar: "2", "500m", "1.5", "64Mi", "1Gi", "1G", "1e3". Exact: a value that
  * is not a whole number of units (milli-cores, bytes) is rounded up; overflow and negative values are
@@ -55,7 +56,8 @@ char *memory_format(gint64 bytes); /* "1Gi", "64Mi", "1000" */
 /* As PaddleFlow prints (paddleflow-api.md 1.11): cpu as milli quantity, memory and storage with a decimal
  * suffix when divisible by 1000, else a binary one; the others plain. */
 char *quantity_format(int kind, gint64 amount);
-/* For people: "2", "1.5", "4Gi", "3"; and with the noun: "2 cores", "1 GPU", "4Gi of memory", "2 rdma/hca". */
+/* For people: "2", "1.5", "4Gi", "3"; and with the noun: "2 cores", "1 GPU", "4Gi of memory", "2 rdma/hca".
+ */
 char *quantity_text(int kind, gint64 amount);
 char *quantity_named(int kind, gint64 amount);
 

@@ -456,7 +456,10 @@ static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, 
                 if (draft->roles[k].name == row->name)
                         return err_set(error, ERR_INVALID, "%sname: '%s' stands there twice", where,
                                        head->name);
-        *role = (Role){ .name = row->name, .replicas = (int)head->replicas, .each = { .cpu_milli = -1 } };
+        *role = (Role){ .name = row->name,
+                        .replicas = (int)head->replicas,
+                        .min = (int)head->replicas,
+                        .each = { .cpu_milli = -1 } };
         draft->spec.n_roles++;
         return take_quantity(object, where, "cpu", cpu_parse, &role->each.cpu_milli, error) &&
                take_quantity(object, where, "memory", memory_parse, &role->each.memory, error) &&
@@ -468,7 +471,7 @@ static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, 
 static void add_role(Draft *draft, const char *name)
 {
         draft->roles[draft->spec.n_roles++] =
-                (Role){ .name = name, .replicas = 1, .each = { .cpu_milli = -1 } };
+                (Role){ .name = name, .replicas = 1, .min = 1, .each = { .cpu_milli = -1 } };
 }
 
 static bool has_role(const Draft *draft, const char *name)

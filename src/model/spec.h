@@ -56,24 +56,24 @@ typedef struct Spec {
         bool restart_lost;    /* on_lost: "retry" (an attempt lost to a machine restart is repeated without
                                  costing a retry) or "fail" */
         bool use_gpu;
-        char *queue;         /* NULL: QUEUE_DEFAULT */
-        int priority;        /* -1000..1000; words very-low -200, low -100, normal 0, high 100, very-high 200 */
-        char **labels;       /* "K=V" sorted by key, or NULL: found by lists */
-        char **annotations;  /* the same, only kept */
-        char **node_labels;  /* nodes must carry all of these; or NULL */
-        char *topology;      /* label key within one value of which the members should stand; or NULL */
+        char *queue;   /* NULL: QUEUE_DEFAULT */
+        int priority;  /* -1000..1000; words very-low -200, low -100, normal 0, high 100, very-high 200 */
+        char **labels; /* "K=V" sorted by key, or NULL: found by lists */
+        char **annotations;     /* the same, only kept */
+        char **node_labels;     /* nodes must carry all of these; or NULL */
+        char *topology;         /* label key within one value of which the members should stand; or NULL */
         bool topology_required; /* ... have to stand */
-        char *array;         /* "0-999%50", "1,3,7-9", normal form; or NULL: see spec_array */
-        char **after;        /* "ok:ID", "any:ID", "fail:ID": starts when all of these hold; or NULL */
-        gint64 begin;        /* ms since 1970: not before; 0: at once */
-        int warn_signal;     /* sent warn_ms before the time limit and first thing in an eviction's grace; 0: none
-                                (an eviction then begins with TERM) */
+        char *array;            /* "0-999%50", "1,3,7-9", normal form; or NULL: see spec_array */
+        char **after;           /* "ok:ID", "any:ID", "fail:ID": starts when all of these hold; or NULL */
+        gint64 begin;           /* ms since 1970: not before; 0: at once */
+        int warn_signal; /* sent warn_ms before the time limit and first thing in an eviction's grace; 0: none
+                            (an eviction then begins with TERM) */
         gint64 warn_ms;
-        bool rigid;          /* preemptable: false: never evicted nor shrunk */
-        bool end_evicted;    /* on_preempt: "end": an evicted job ends as preempted; "requeue", the default:
-                                it goes back into its queue */
-        char *namespace;     /* of the older interfaces; or NULL */
-        char *origin;        /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
+        bool rigid;       /* preemptable: false: never evicted nor shrunk */
+        bool end_evicted; /* on_preempt: "end": an evicted job ends as preempted; "requeue", the default:
+                             it goes back into its queue */
+        char *namespace;  /* of the older interfaces; or NULL */
+        char *origin; /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on
                                 their port */
         int n_roles;
@@ -100,8 +100,8 @@ json_t *spec_from_seed(const json_t *object, GError **error);
 int spec_members(const Spec *spec);
 int spec_members_min(const Spec *spec); /* with so many it may start */
 
-/* The indices of an array in order, each once (GArray of int), and how many may run at once (0: all). ERR_INVALID
- * for what is none, for more than SPEC_ARRAY_MAX, for indices above SPEC_ARRAY_INDEX_MAX. */
+/* The indices of an array in order, each once (GArray of int), and how many may run at once (0: all).
+ * ERR_INVALID for what is none, for more than SPEC_ARRAY_MAX, for indices above SPEC_ARRAY_INDEX_MAX. */
 bool spec_array(const char *text, GArray **ret_indices, int *ret_max, GError **error);
 
 /* "ok:ID" in parts. */
@@ -110,9 +110,11 @@ bool after_parse(const char *text, AfterKind *ret_kind, const char **ret_job /* 
 
 /* "high", "-200", 17. */
 bool priority_parse(const char *what, const json_t *value, int *ret, GError **error);
-const char *priority_word(int priority); /* the nearest of the five words, "VERY_LOW".."VERY_HIGH", as the older interface has it */
+const char *priority_word(int priority); /* the nearest of the five words, "VERY_LOW".."VERY_HIGH", as the
+                                            older interface has it */
 
-/* "K=V" lists: from a JSON object of strings, back, and the value of a key (NULL: not there). Sorted by key. */
+/* "K=V" lists: from a JSON object of strings, back, and the value of a key (NULL: not there). Sorted by key.
+ */
 bool labels_parse(const char *where, const json_t *object, char ***ret, GError **error);
 json_t *labels_format(char *const *labels);
 const char *labels_get(char *const *labels, const char *key);

@@ -6,7 +6,8 @@
 typedef struct {
         Object object;
         bool admin;     /* sees and does everything */
-        char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: no log-in by password */
+        char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: no log-in by password
+                         */
         bool unix_user; /* came by the Unix socket: the machine vouches for it */
 } User;
 

@@ -45,7 +45,7 @@ House *house_new_cold(void)
 
         json_init();
         house->dir = g_dir_make_tmp("engine-XXXXXX", NULL);
-        house->script = script_new(&(Resources){ 4000, 4ll << 30, 4 });
+        house->script = script_new(&(Resources){ { 4000, 4ll << 30, 4 } });
         house->clock_ms = 1750000000000;
         house->boot_id = "11111111-1111-1111-1111-111111111111";
         pthread_mutex_init(&house->lock, NULL);

@@ -163,7 +163,7 @@ static void check_job(World *world, const char *id, Resources *ret_used)
         if (!life_is_at_rest(view)) {
                 Resources want = { 0 };
 
-                g_assert_true(spec_wants(view->spec, &(Resources){ 4000, 4ll << 30, 4 }, &want));
+                g_assert_true(spec_wants(view->spec, &(Resources){ { 4000, 4ll << 30, 4 } }, &want));
                 g_assert_true(resources_add(ret_used, &want, 1));
         }
 }

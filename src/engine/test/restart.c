@@ -213,7 +213,7 @@ static void test_smaller_machine(void)
         g_autoptr(Job) waits = NULL;
 
         house_close(house);
-        script_total(house->script, &(Resources){ 2000, 4ll << 30, 0 });
+        script_total(house->script, &(Resources){ { 2000, 4ll << 30, 0 } });
         house_open(house);
         house_sync(house);
         act(house, running, task, 'e');

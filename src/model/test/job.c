@@ -184,7 +184,7 @@ static void test_unpack_refused(void)
                                            "{\"attempt\":-1}",
                                            "{\"members\":[1]}",
                                            "{\"members\":[{\"role\":2}]}",
-                                           "{\"members\":[{\"state\":7}]}",
+                                           "{\"members\":[{\"state\":8}]}",
                                            "{\"members\":[{\"port\":65536}]}",
                                            "{\"reason\":5}" };
 

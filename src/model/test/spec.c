@@ -368,7 +368,7 @@ static void test_wants(void)
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autofree char *text = g_strdup_printf("{`command`:`x`,`roles`:%s}", cases[i].roles);
                 g_autoptr(Spec) s = spec(text);
-                Resources total = { cases[i].total_milli, 0, 0 }, want, each, sum = { 0 };
+                Resources total = { .cpu_milli = cases[i].total_milli }, want, each, sum = { 0 };
 
                 g_assert_true(spec_wants(s, &total, &want));
                 g_assert_cmpint(want.cpu_milli, ==, cases[i].want_milli);

@@ -52,15 +52,20 @@ static const Case cases[] = {
           { { 1, CORES(9), 0, true }, { 2, CORES(8), 0, true } },
           "1",
           -1 },
-        { "memory counts", { 8000, 100, 0 }, { 8000, 50, 0 }, { { 1, { 1000, 51, 0 }, 0, true } }, "", 0 },
+        { "memory counts",
+          { { 8000, 100, 0 } },
+          { { 8000, 50, 0 } },
+          { { 1, { { 1000, 51, 0 } }, 0, true } },
+          "",
+          0 },
         { "GPUs count",
-          { 8000, 0, 2 },
-          { 8000, 0, 1 },
-          { { 1, { 0, 0, 1 }, 0, true }, { 2, { 0, 0, 1 }, 0, true } },
+          { { 8000, 0, 2 } },
+          { { 8000, 0, 1 } },
+          { { 1, { { 0, 0, 1 } }, 0, true }, { 2, { { 0, 0, 1 } }, 0, true } },
           "0",
           1 },
-        { "a job that asks for nothing", CORES(1), { 0 }, { { 1, { 0 }, 0, true } }, "0", -1 },
-        { "more is taken than there is", CORES(4), { -2000, 0, 0 }, { { 1, CORES(1), 0, true } }, "", 0 },
+        { "a job that asks for nothing", CORES(1), { { 0 } }, { { 1, { { 0 } }, 0, true } }, "0", -1 },
+        { "more is taken than there is", CORES(4), { { -2000, 0, 0 } }, { { 1, CORES(1), 0, true } }, "", 0 },
 };
 
 static int count_jobs(const Case *c)
@@ -104,29 +109,29 @@ static void test_explain(void)
                   CORES(2),
                   3,
                   "waits for 2 cores: asks for 4, 2 of 8 are free; 3 jobs are ahead of it" },
-                { { 1, { 1500, 0, 0 }, 0, true },
+                { { 1, { { 1500, 0, 0 } }, 0, true },
                   CORES(8),
-                  { 500, 0, 0 },
+                  { { 500, 0, 0 } },
                   0,
                   "waits for 1 core: asks for 1.5, 0.5 of 8 are free" },
-                { { 1, { 1250, 0, 0 }, 0, true },
+                { { 1, { { 1250, 0, 0 } }, 0, true },
                   CORES(2),
                   CORES(1),
                   1,
                   "waits for 0.250 cores: asks for 1.250, 1 of 2 are free; 1 job is ahead of it" },
-                { { 1, { 0, 0, 2 }, 0, true },
-                  { 8000, 0, 2 },
-                  { 8000, 0, 1 },
+                { { 1, { { 0, 0, 2 } }, 0, true },
+                  { { 8000, 0, 2 } },
+                  { { 8000, 0, 1 } },
                   0,
                   "waits for 1 GPU: asks for 2, 1 of 2 are free" },
-                { { 1, { 0, 4 * gi, 0 }, 0, true },
-                  { 8000, 8 * gi, 0 },
-                  { 8000, 1 * gi, 0 },
+                { { 1, { { 0, 4 * gi, 0 } }, 0, true },
+                  { { 8000, 8 * gi, 0 } },
+                  { { 8000, 1 * gi, 0 } },
                   0,
                   "waits for 3Gi of memory: asks for 4Gi, 1Gi of 8Gi is free" },
-                { { 1, { 2000, 0, 1 }, 0, true },
-                  { 8000, 0, 1 },
-                  { 0, 0, 0 },
+                { { 1, { { 2000, 0, 1 } }, 0, true },
+                  { { 8000, 0, 1 } },
+                  { { 0, 0, 0 } },
                   0,
                   "waits for 2 cores: asks for 2, 0 of 8 are free; and for 1 GPU: asks for 1, 0 of 1 are "
                   "free" },
@@ -167,8 +172,8 @@ enum { TRACES = 2000, STEPS = 20, WAITING_MAX = 12 };
 
 static Resources random_want(void)
 {
-        return (Resources){ g_test_rand_int_range(0, 6) * 500, g_test_rand_int_range(0, 5),
-                            g_test_rand_int_range(0, 3) };
+        return (Resources){ { g_test_rand_int_range(0, 6) * 500, g_test_rand_int_range(0, 5),
+                              g_test_rand_int_range(0, 3) } };
 }
 
 static bool is_admitted(const GArray *admitted, int i)
@@ -214,7 +219,7 @@ static void check_pass(const SchedSnapshot *s, const GArray *admitted, int head)
 
 static void run_trace(void)
 {
-        Resources total = { 4000, 6, 2 }, free = total;
+        Resources total = { { 4000, 6, 2 } }, free = total;
         SchedJob waiting[WAITING_MAX];
         g_autoptr(GArray) running = g_array_new(FALSE, FALSE, sizeof(Resources));
         int n = 0;
