@@ -32,6 +32,16 @@ static bool add_to_list(GPtrArray **field, const char *value)
         return true;
 }
 
+static bool set_switch(const char *what, const char *value, int *field, GError **error)
+{
+        bool on;
+
+        if (!boolean_parse(what, value, &on, error))
+                return false;
+        *field = on ? 1 : -1;
+        return true;
+}
+
 /* `what` is how the person wrote the name: "--trainers", "-n", or the key of a configuration file. */
 static bool set_value(const Option *option, void *target, const char *what, const char *value, GError **error)
 {
@@ -41,6 +51,7 @@ static bool set_value(const Option *option, void *target, const char *what, cons
         case OPTION_STRING: return set_string(field, value);
         case OPTION_LIST: return add_to_list(field, value);
         case OPTION_BOOL: return boolean_parse(what, value, field, error);
+        case OPTION_SWITCH: return set_switch(what, value, field, error);
         case OPTION_DURATION: return duration_parse(what, value, field, error);
         case OPTION_INT:
                 return number_parse(what, value, option->min, option->max ? option->max : G_MAXINT64, field,
@@ -57,6 +68,7 @@ static void clear_value(const Option *option, void *target)
         case OPTION_STRING: g_clear_pointer((char **)field, g_free); break;
         case OPTION_LIST: g_clear_pointer((GPtrArray **)field, g_ptr_array_unref); break;
         case OPTION_BOOL: *(bool *)field = false; break;
+        case OPTION_SWITCH: *(int *)field = 0; break;
         case OPTION_INT:
         case OPTION_DURATION: *(gint64 *)field = 0; break;
         }
@@ -183,6 +195,23 @@ static const char *next_word(Line *line, const Option *option, const char *what,
         return NULL;
 }
 
+static bool is_flag(const Option *option)
+{
+        return option->type == OPTION_BOOL || option->type == OPTION_SWITCH;
+}
+
+/* The switch that "no-NAME" turns off, or NULL. */
+static const Option *find_denied(const Option *options, const char *name, size_t len)
+{
+        static const char no[] = "no-";
+        size_t skip = strlen(no);
+        const Option *option = len > skip && strncmp(name, no, skip) == 0
+                                       ? find_name(options, name + skip, len - skip)
+                                       : NULL;
+
+        return option && option->type == OPTION_SWITCH ? option : NULL;
+}
+
 static bool take_long(Line *line, GError **error)
 {
         const char *name = line->argv[line->at] + 2;
@@ -191,9 +220,11 @@ static bool take_long(Line *line, GError **error)
         g_autofree char *what = g_strdup_printf("--%.*s", (int)MIN(len, 200), name);
         const char *value = name[len] ? name + len + 1 : NULL;
 
+        if (!option && !value && (option = find_denied(line->options, name, len)))
+                return set_value(option, line->target, what, "false", error);
         if (!option)
                 return unknown_name(line->options, ERR_USAGE, "--", what + 2, error);
-        if (!value && option->type == OPTION_BOOL)
+        if (!value && is_flag(option))
                 value = "true";
         if (!value && !(value = next_word(line, option, what, error)))
                 return false;
@@ -211,7 +242,7 @@ static bool take_short(Line *line, GError **error)
                 if (!option)
                         return err_set(error, ERR_USAGE, "there is no option '-%.*s'",
                                        (int)(g_utf8_next_char(letter) - letter), letter);
-                if (option->type == OPTION_BOOL && *value != '=') {
+                if (is_flag(option) && *value != '=') {
                         if (!set_value(option, line->target, what, "true", error))
                                 return false;
                         continue;
@@ -277,7 +308,7 @@ static char *left_part(const Option *option)
                 g_string_append_printf(text, "-%c, ", option->letter);
         else
                 g_string_append(text, "    ");
-        g_string_append_printf(text, "--%s", option->name);
+        g_string_append_printf(text, option->type == OPTION_SWITCH ? "--[no-]%s" : "--%s", option->name);
         if (option->arg)
                 g_string_append_printf(text, option->type == OPTION_BOOL ? "[=%s]" : " %s", option->arg);
         return g_string_free(g_steal_pointer(&text), FALSE);
@@ -375,6 +406,8 @@ static void append_man_name(GString *out, const Option *option)
         if (option->letter)
                 g_string_append_printf(out, "\\fB\\-%c\\fR, ", option->letter);
         g_string_append(out, "\\fB\\-\\-");
+        if (option->type == OPTION_SWITCH)
+                g_string_append(out, "[no\\-]");
         append_man(out, option->name);
         g_string_append(out, "\\fR");
         if (option->arg) {

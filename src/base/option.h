@@ -18,6 +18,7 @@ typedef enum {
         OPTION_STRING,   /* char *, owned by the target, g_free()d on overwrite */
         OPTION_INT,      /* gint64, min..max */
         OPTION_BOOL,     /* bool */
+        OPTION_SWITCH,   /* int: 0 not said, 1 yes, -1 no; --no-NAME says no */
         OPTION_DURATION, /* gint64 milliseconds */
         OPTION_LIST,     /* GPtrArray * of char * (made on first use); repeatable */
 } OptionType;

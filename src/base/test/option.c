@@ -169,6 +169,50 @@ static void test_defaults_again(void)
         options_clear(listed, &s);
 }
 
+/* A switch tells "not said" from "no", which a bool cannot. */
+static void test_switch(void)
+{
+        static const Option rows[] = {
+                { "backfill", 'b', OPTION_SWITCH, 0, NULL, NULL, "let later jobs pass" },
+                { "no-wait", 0, OPTION_BOOL, sizeof(int), NULL, NULL, "a name that begins so by itself" },
+                { 0 },
+        };
+        static const struct {
+                const char *line;
+                int value; /* 9: refused */
+        } lines[] = {
+                { "x", 0 },
+                { "--backfill", 1 },
+                { "--no-backfill", -1 },
+                { "--backfill=false", -1 },
+                { "--backfill:on", 1 },
+                { "-b", 1 },
+                { "-b=0", -1 },
+                { "--backfill --no-backfill", -1 },
+                { "--no-wait", 0 },
+                { "--no-backfill=yes", 9 },
+                { "--no-fill", 9 },
+                { "--backfill=maybe", 9 },
+        };
+        g_autofree char *help = options_help(rows, 60), *man = options_man(rows);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+                g_auto(GStrv) argv = g_strsplit(lines[i].line, " ", -1), rest = NULL;
+                struct {
+                        int backfill;
+                        bool no_wait;
+                } target = { 0 };
+                bool ok = options_parse(rows, &target, (int)g_strv_length(argv), argv, false, &rest, NULL);
+
+                g_test_message("%s", lines[i].line);
+                g_assert_cmpint(ok ? target.backfill : 9, ==, lines[i].value);
+                options_clear(rows, &target);
+                g_assert_cmpint(target.backfill, ==, 0);
+        }
+        g_assert_nonnull(strstr(help, "-b, --[no-]backfill  let later"));
+        g_assert_nonnull(strstr(man, "\\fB\\-\\-[no\\-]backfill\\fR"));
+}
+
 static void test_help(void)
 {
         g_autofree char *help = options_help(options, 60), *man = options_man(options);
@@ -195,5 +239,6 @@ int main(int argc, char **argv)
         g_test_add_func("/option/set", test_set);
         g_test_add_func("/option/defaults-again", test_defaults_again);
         g_test_add_func("/option/help", test_help);
+        g_test_add_func("/option/switch", test_switch);
         return g_test_run();
 }
