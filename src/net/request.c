@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "net/websocket-loop.h"
 
 static guint64 id_counter; /* makes ids differ; where it starts is random, so that they differ between
                              processes, too */
@@ -67,6 +68,8 @@ void reply_clear(Reply *reply)
                 close(reply->fd);
         if (reply->stream)
                 stream_free(reply->stream);
+        if (reply->socket)
+                websocket_abandon(reply->socket);
         if (reply->headers)
                 g_ptr_array_unref(reply->headers);
         *reply = (Reply){ .fd = -1 };
@@ -435,4 +438,21 @@ HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream)
                 http_fail(request, error);
         reply_clear(&reply);
         return NULL;
+}
+
+bool request_upgrade(HttpRequest *request, WebSocket *socket)
+{
+        Reply reply = { .kind = REPLY_UPGRADE, .status = 101, .fd = -1, .socket = websocket_ref(socket) };
+        g_autoptr(GError) error = NULL;
+
+        pthread_mutex_lock(&request->mutex);
+        bool done = !request->answered && request->ops->admit_socket(request, socket, &error) &&
+                    answer_locked(request, &reply);
+        pthread_mutex_unlock(&request->mutex);
+        if (done)
+                return true;
+        if (error)
+                http_fail(request, error);
+        reply_clear(&reply);
+        return false;
 }

@@ -15,10 +15,11 @@
 #include "net/route.h"
 #include "net/server.h"
 #include "net/url.h"
+#include "net/websocket.h"
 
 enum { REQUEST_ID_LEN = 12 };
 
-typedef enum { REPLY_MEMORY, REPLY_FILE, REPLY_STREAM } ReplyKind;
+typedef enum { REPLY_MEMORY, REPLY_FILE, REPLY_STREAM, REPLY_UPGRADE } ReplyKind;
 
 typedef struct {
         ReplyKind kind;
@@ -32,6 +33,7 @@ typedef struct {
         int fd; /* REPLY_FILE: `size` bytes from `offset` */
         guint64 offset, size;
         HttpStreamHandle *stream; /* REPLY_STREAM */
+        WebSocket *socket;        /* REPLY_UPGRADE, until it is attached */
         GPtrArray *headers;       /* name, value, name, value...; or NULL */
 } Reply;
 
@@ -41,6 +43,7 @@ typedef struct {
                               const char *name); /* with request->mutex held; borrowed till unlock */
         /* Takes a stream under the server's care, or refuses it. */
         bool (*admit)(HttpRequest *request, HttpStreamHandle *stream, GError **error);
+        bool (*admit_socket)(HttpRequest *request, WebSocket *socket, GError **error); /* as admit */
 } RequestOps;
 
 typedef enum {
@@ -63,6 +66,7 @@ struct HttpRequest {
         /* Written by the connection's worker before the handler runs, then only read. */
         char id[REQUEST_ID_LEN + 1];
         RequestStage stage;
+        bool http_1_1;
         gint64 started_us;
         char *target; /* as sent: path and query */
         UrlPath path;
@@ -83,6 +87,9 @@ struct HttpRequest {
 HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *target);
 void request_ref_memory(HttpRequest *request);
 void request_unref_memory(HttpRequest *request);
+/* Answers 101 with a socket that the server has yet to admit. False when it was answered otherwise, and
+ * `socket` is over. Takes a reference of its own. */
+bool request_upgrade(HttpRequest *request, WebSocket *socket);
 void reply_clear(Reply *reply);
 /* Makes the body of a reply that is still to be written. */
 void reply_write(Reply *reply);

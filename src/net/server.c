@@ -34,6 +34,7 @@
 #include "net/request.h"
 #include "net/route.h"
 #include "net/url.h"
+#include "net/websocket-loop.h"
 
 enum {
         BACKLOG = 1024,
@@ -49,6 +50,7 @@ enum {
         LINGER_STEP_MS = 20,
         STOP_MS = 5000, /* replies under way may take so long when stopping */
         LATENCY_BASE_US = 64,
+        SOCKETS_OUT_FACTOR = 64, /* all WebSockets together may leave so many times unread what one may */
 };
 
 typedef enum { PHASE_IDLE, PHASE_HEADER, PHASE_BODY, PHASE_BUSY, PHASE_CUT } Phase;
@@ -91,9 +93,11 @@ struct HttpServer {
         GArray *lingering;
         bool stop;
 
-        pthread_mutex_t streams_mutex; /* guards streams, users */
+        pthread_mutex_t streams_mutex; /* guards what follows */
         GPtrArray *streams;            /* HttpStreamHandle */
-        GHashTable *users;             /* user -> number of streams */
+        guint sockets;                 /* WebSockets */
+        GHashTable *users;             /* user -> number of followers: streams and WebSockets */
+        WebSocketLoop *loop;           /* serves WebSockets; made for the first */
 
         atomic_bool stopping;
         _Atomic gint64 active; /* requests whose line has come and that are not completed */
@@ -149,29 +153,43 @@ static const char *lookup_header(const HttpRequest *request, const char *name)
 
 /* ---- Streams ---- */
 
+/* Counts a follower, or refuses it; with the mutex held. */
+static bool count_follower(HttpServer *server, const char *user, GError **error)
+{
+        guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
+
+        if (server->stopping)
+                return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        if (server->streams->len + server->sockets >= (guint)server->config.max_streams)
+                return err_set(error, ERR_UNAVAILABLE,
+                               "the server has %d followers, as many as it takes\nTry again later.",
+                               server->config.max_streams);
+        if (own >= (guint)server->config.max_streams_per_user)
+                return err_set(error, ERR_UNAVAILABLE,
+                               "user '%s' follows %u streams, as many as one may\nEnd another `-f` first.",
+                               user, own);
+        g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own + 1));
+        return true;
+}
+
+static void discount_follower(HttpServer *server, const char *user)
+{
+        guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
+
+        if (own > 1)
+                g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own - 1));
+        else
+                g_hash_table_remove(server->users, user);
+}
+
 static bool admit_stream(HttpRequest *request, HttpStreamHandle *stream, GError **error)
 {
         HttpServer *server = request->server;
-        const char *user = stream_user(stream);
-        bool ok = false;
 
         pthread_mutex_lock(&server->streams_mutex);
-        guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
-        if (server->stopping) {
-                err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
-        } else if (server->streams->len >= (guint)server->config.max_streams) {
-                err_set(error, ERR_UNAVAILABLE,
-                        "the server has %d followers, as many as it takes\nTry again later.",
-                        server->config.max_streams);
-        } else if (own >= (guint)server->config.max_streams_per_user) {
-                err_set(error, ERR_UNAVAILABLE,
-                        "user '%s' follows %u streams, as many as one may\nEnd another `-f` first.", user,
-                        own);
-        } else {
+        bool ok = count_follower(server, stream_user(stream), error);
+        if (ok)
                 g_ptr_array_add(server->streams, stream);
-                g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own + 1));
-                ok = true;
-        }
         pthread_mutex_unlock(&server->streams_mutex);
         return ok;
 }
@@ -179,20 +197,69 @@ static bool admit_stream(HttpRequest *request, HttpStreamHandle *stream, GError 
 /* The end of a stream that was admitted: off the list, so that nobody wakes it, then closed and freed. */
 static void release_stream(HttpServer *server, HttpStreamHandle *stream)
 {
-        const char *user = stream_user(stream);
-
         pthread_mutex_lock(&server->streams_mutex);
         g_ptr_array_remove_fast(server->streams, stream);
-        guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
-        if (own > 1)
-                g_hash_table_insert(server->users, g_strdup(user), GUINT_TO_POINTER(own - 1));
-        else
-                g_hash_table_remove(server->users, user);
+        discount_follower(server, stream_user(stream));
         pthread_mutex_unlock(&server->streams_mutex);
         stream_free(stream);
 }
 
-static const RequestOps request_ops = { resume_request, lookup_header, admit_stream };
+/* ---- WebSockets ---- */
+
+/* The end of a socket that was admitted. Its descriptor is the library's again, which closes it. */
+static void release_socket(WebSocket *socket, void *connection, void *arg)
+{
+        HttpServer *server = arg;
+
+        pthread_mutex_lock(&server->streams_mutex);
+        server->sockets--;
+        discount_follower(server, websocket_user(socket));
+        pthread_mutex_unlock(&server->streams_mutex);
+        if (connection)
+                (void)MHD_upgrade_action(connection, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+/* With the mutex held. */
+static bool open_loop(HttpServer *server, GError **error)
+{
+        const WebSocketLimits limits = { .message_max = server->config.websocket_message_max,
+                                         .out_max = server->config.websocket_out_max,
+                                         .out_total_max =
+                                                 server->config.websocket_out_max * SOCKETS_OUT_FACTOR,
+                                         .heartbeat_ms = server->config.heartbeat_ms };
+
+        if (!server->loop)
+                server->loop = websocket_loop_new(&limits, error);
+        return server->loop;
+}
+
+static bool admit_socket(HttpRequest *request, WebSocket *socket, GError **error)
+{
+        HttpServer *server = request->server;
+
+        pthread_mutex_lock(&server->streams_mutex);
+        bool ok = open_loop(server, error) && count_follower(server, websocket_user(socket), error);
+        if (ok) {
+                server->sockets++;
+                websocket_adopt(socket, server->loop, release_socket, server);
+        }
+        pthread_mutex_unlock(&server->streams_mutex);
+        return ok;
+}
+
+/* The 101 has been sent, and the connection is out of the library's hands until release_socket. */
+static void on_upgraded(void *cls, struct MHD_Connection *connection, void *context, const char *extra,
+                        size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+        HttpRequest *request = context;
+
+        pthread_mutex_lock(&request->mutex);
+        WebSocket *socket = g_steal_pointer(&request->reply.socket);
+        pthread_mutex_unlock(&request->mutex);
+        websocket_attach(socket, fd, handle, extra, len);
+}
+
+static const RequestOps request_ops = { resume_request, lookup_header, admit_stream, admit_socket };
 
 /* ---- Sending ---- */
 
@@ -260,15 +327,21 @@ static struct MHD_Response *stream_response(HttpRequest *request, Reply *reply)
         return response;
 }
 
+static struct MHD_Response *upgrade_response(HttpRequest *request, Reply *reply)
+{
+        return MHD_create_response_for_upgrade(on_upgraded, NULL);
+}
+
 static struct MHD_Response *(*const make_response[])(HttpRequest *request, Reply *reply) = {
         [REPLY_MEMORY] = memory_response,
         [REPLY_FILE] = file_response,
         [REPLY_STREAM] = stream_response,
+        [REPLY_UPGRADE] = upgrade_response,
 };
 
 static bool must_close(const HttpRequest *request, const Conn *conn)
 {
-        return conn->over || request->server->stopping;
+        return (conn->over || request->server->stopping) && request->reply.kind != REPLY_UPGRADE;
 }
 
 static void add_headers(struct MHD_Response *response, const HttpRequest *request, const Conn *conn)
@@ -606,7 +679,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         Conn *conn = conn_of(connection);
 
         switch (request->stage) {
-        case STAGE_HEADER: return take_head(request, conn, method);
+        case STAGE_HEADER:
+                request->http_1_1 = g_str_equal(version, MHD_HTTP_VERSION_1_1);
+                return take_head(request, conn, method);
         case STAGE_BODY:
         case STAGE_DISCARD: return *len ? take_body(request, conn, data, len) : run_handler(request, conn);
         case STAGE_WAIT: return send_or_wait(request, conn);
@@ -655,7 +730,7 @@ static void count_request(HttpServer *server, const HttpRequest *request, gint64
                 server->errors_5xx++;
         else if (status >= 400)
                 server->errors_4xx++;
-        if (request->reply.kind != REPLY_STREAM)
+        if (request->reply.kind != REPLY_STREAM && request->reply.kind != REPLY_UPGRADE)
                 count_latency(server, now_us - request->started_us);
 }
 
@@ -667,9 +742,12 @@ static void request_detach(HttpRequest *request)
         request->connection = NULL;
         request->answered = true; /* nobody is there to answer to */
         HttpStreamHandle *unread = g_steal_pointer(&request->reply.stream);
+        WebSocket *unopened = g_steal_pointer(&request->reply.socket);
         pthread_mutex_unlock(&request->mutex);
         if (unread)
                 release_stream(server, unread);
+        if (unopened)
+                websocket_abandon(unopened);
         release_body(request);
         if (request->body_file)
                 (void)unlink(request->body_file); /* it may have been renamed away */
@@ -1036,8 +1114,8 @@ static int listen_unix(HttpServer *server, GError **error)
 static struct MHD_Daemon *start_daemon(HttpServer *server, int fd, const char *name, GError **error)
 {
         struct MHD_Daemon *daemon = MHD_start_daemon(
-                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, on_accept, server, on_request,
-                server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE,
+                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, on_accept,
+                server, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE,
                 (unsigned)server->config.workers, MHD_OPTION_CONNECTION_LIMIT,
                 (unsigned)(server->config.max_connections + OVER_LIMIT_MAX) *
                         (unsigned)server->config.workers,
@@ -1082,6 +1160,9 @@ static void set_defaults(HttpServerConfig *config)
         config->body_grace_ms = config->body_grace_ms ? config->body_grace_ms : 10000;
         config->heartbeat_ms = config->heartbeat_ms ? config->heartbeat_ms : 15000;
         config->stream_max_age_ms = config->stream_max_age_ms ? config->stream_max_age_ms : 600000;
+        config->websocket_message_max =
+                config->websocket_message_max ? config->websocket_message_max : 64 << 10;
+        config->websocket_out_max = config->websocket_out_max ? config->websocket_out_max : 4 << 20;
 }
 
 HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg,
@@ -1159,6 +1240,17 @@ static void finish_streams(HttpServer *server)
         pthread_mutex_unlock(&server->streams_mutex);
 }
 
+/* No socket is admitted any more, so there is a loop now or never. */
+static WebSocketLoop *quiesce_sockets(HttpServer *server)
+{
+        pthread_mutex_lock(&server->streams_mutex);
+        WebSocketLoop *loop = server->loop;
+        pthread_mutex_unlock(&server->streams_mutex);
+        if (loop)
+                websocket_loop_quiesce(loop);
+        return loop;
+}
+
 static void wait_for_requests(HttpServer *server)
 {
         gint64 until = g_get_monotonic_time() + STOP_MS * 1000;
@@ -1198,6 +1290,7 @@ static void free_parts(HttpServer *server)
         g_hash_table_unref(server->users);
         route_table_free(server->routes);
         pthread_mutex_destroy(&server->mutex);
+        websocket_loop_free(server->loop);
         pthread_mutex_destroy(&server->streams_mutex);
         pthread_cond_destroy(&server->changed);
         g_free(server->temp_dir);
@@ -1215,7 +1308,10 @@ void http_server_free(HttpServer *server)
         remove_socket(server);
         answer_waiting(server);
         finish_streams(server);
+        WebSocketLoop *loop = quiesce_sockets(server);
         wait_for_requests(server);
+        if (loop)
+                websocket_loop_stop(loop);
         stop_watcher(server);
         if (server->tcp)
                 MHD_stop_daemon(server->tcp);
@@ -1232,7 +1328,7 @@ int http_server_port(HttpServer *server)
 void http_server_metrics(HttpServer *server, HttpMetrics *ret)
 {
         pthread_mutex_lock(&server->streams_mutex);
-        gint64 streams = server->streams->len;
+        gint64 streams = server->streams->len, websockets = server->sockets;
         pthread_mutex_unlock(&server->streams_mutex);
 
         *ret = (HttpMetrics){ .requests = server->requests,
@@ -1242,6 +1338,7 @@ void http_server_metrics(HttpServer *server, HttpMetrics *ret)
                               .suspended = server->suspended,
                               .streams = streams,
                               .refused = server->refused,
+                              .websockets = websockets,
                               .body_bytes = server->body_bytes,
                               .latency_count = server->latency_count,
                               .latency_us_sum = server->latency_us };

@@ -3,8 +3,9 @@
  * and on a Unix socket with one set of routes.
  *
  * Handlers run on a small pool of workers and must not block on anything but a short read. A handler ends in
- * exactly one of http_reply*, http_fail, http_stream, http_events; or keeps the request (http_request_ref)
- * and lets another thread call one of these later: the connection is suspended meanwhile. */
+ * exactly one of http_reply*, http_fail, http_stream, http_upgrade_websocket (net/websocket.h); or keeps the
+ * request (http_request_ref) and lets another thread call one of these later: the connection is suspended
+ * meanwhile. */
 #pragma once
 
 #include <glib.h>
@@ -59,7 +60,7 @@ typedef struct {
         const char *const *raw_prefixes; /* reserved, NULL */
         int workers;                     /* 0: 2; never 1 */
         int max_connections;             /* 0: 4096; above it 503 */
-        int max_streams;                 /* streams and followers in all; 0: 1000 */
+        int max_streams;                 /* streams and WebSockets in all; 0: 1000 */
         int max_streams_per_user;        /* 0: 100 */
         gint64 body_bytes_max;           /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
         gint64 header_deadline_ms;       /* 0: 10 s */
@@ -67,6 +68,8 @@ typedef struct {
         gint64 body_grace_ms;            /* 0: 10 s */
         gint64 heartbeat_ms;             /* of streams; 0: 15 s */
         gint64 stream_max_age_ms;        /* a follower is ended after this and resumes; 0: 10 min */
+        gsize websocket_message_max;     /* bytes of a client's message; 0: 64 KiB */
+        gsize websocket_out_max;         /* bytes a client may leave unread; 0: 4 MiB; of all 64 times that */
         /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.
          * Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is
          * the peer's. Fills user (copied by the server: *ret_user is freed with g_free). False with
@@ -87,6 +90,7 @@ int http_server_port(HttpServer *server); /* the TCP port, 0 without one */
 
 typedef struct {
         gint64 requests, errors_4xx, errors_5xx, connections, suspended, streams, refused, body_bytes;
+        gint64 websockets;                                        /* open ones */
         gint64 latency_count, latency_us_sum, latency_bucket[16]; /* bucket i: <= 2^i * 64 us */
 } HttpMetrics;
 void http_server_metrics(HttpServer *server, HttpMetrics *ret);
