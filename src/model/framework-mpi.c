@@ -67,6 +67,7 @@ static const char *const settings[][2] = {
         { "OMPI_MCA_btl", "self,tcp" },
         { "OMPI_MCA_btl_tcp_if_include", "lo" },
         { "OMPI_MCA_hwloc_base_binding_policy", "none" },
+        { "OMPI_MCA_mpi_yield_when_idle", "1" }, /* members may have to share cores */
 };
 
 static void member_env(const Placement *placement, int role, int index, GPtrArray *env)

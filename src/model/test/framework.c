@@ -207,6 +207,428 @@ static void test_plain(void)
                                                 "PADDLE_TRAINERS_NUM=3", "MASTER_PORT=(none)", NULL });
 }
 
+/* ---- rows of other frameworks ---- */
+
+static int one_port[] = { 5000 }, two_ports[] = { 9000, 9001 }, no_ports[] = { 0, 0, 0, 0 };
+
+/* Each case is one member: its environment must hold all of `want`. Roles lease the ports given, in order. */
+typedef struct {
+        const char *framework, *roles;
+        int *ports[3];
+        int role, index;
+        const char *want[10];
+} MemberCase;
+
+static void check_members(const MemberCase *cases, gsize n)
+{
+        for (gsize i = 0; i < n; i++) {
+                const MemberCase *c = &cases[i];
+                g_autofree char *text = g_strdup_printf("{`command`:`x`,`framework`:`%s`,`roles`:[%s]}",
+                                                        c->framework, c->roles);
+                g_autoptr(Spec) s = spec(text);
+                Placement p = placement(s, c->ports);
+                g_auto(GStrv) env = framework_environment(&p, c->role, c->index);
+
+                g_test_message("%s [%s], member %d-%d", c->framework, c->roles, c->role, c->index);
+                assert_env(env, c->want);
+                assert_no_repeats(env);
+        }
+}
+
+#define ROLE(name, n) "{`name`:`" name "`,`replicas`:" #n "}"
+#define CLUSTER_PS                                                                                           \
+        "{\"chief\":[\"127.0.0.1:5000\"],\"ps\":[\"127.0.0.1:6000\",\"127.0.0.1:6001\"],"                    \
+        "\"worker\":[\"127.0.0.1:7000\",\"127.0.0.1:7001\",\"127.0.0.1:7002\"]}"
+
+/* TF_CONFIG as TensorFlow reads it: {"cluster": {type: [host:port]}, "task": {"type", "index"}}. */
+static void test_tensorflow(void)
+{
+        static const struct {
+                const char *roles;
+                int *ports[3];
+                int role, index;
+                const char *config, *mode;
+        } cases[] = {
+                { ROLE("worker", 2),
+                  { two_ports },
+                  0,
+                  1,
+                  "{\"cluster\":{\"worker\":[\"127.0.0.1:9000\",\"127.0.0.1:9001\"]},"
+                  "\"task\":{\"index\":1,\"type\":\"worker\"}}",
+                  "Collective" },
+                { ROLE("ps", 2) "," ROLE("chief", 1) "," ROLE("worker", 3),
+                  { ps_ports, one_port, trainer_ports },
+                  1,
+                  0,
+                  "{\"cluster\":" CLUSTER_PS ",\"task\":{\"index\":0,\"type\":\"chief\"}}",
+                  "PS" },
+                { ROLE("pserver", 2) "," ROLE("master", 1) "," ROLE("worker", 3),
+                  { ps_ports, one_port, trainer_ports },
+                  0,
+                  1,
+                  "{\"cluster\":" CLUSTER_PS ",\"task\":{\"index\":1,\"type\":\"ps\"}}",
+                  "PS" },
+                { ROLE("worker", 2) "," ROLE("evaluator", 1),
+                  { two_ports, no_ports },
+                  1,
+                  0,
+                  "{\"cluster\":{\"worker\":[\"127.0.0.1:9000\",\"127.0.0.1:9001\"]},"
+                  "\"task\":{\"index\":0,\"type\":\"evaluator\"}}",
+                  "Collective" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text =
+                        g_strdup_printf("{`command`:`x`,`framework`:`tensorflow`,`roles`:[%s]}",
+                                        cases[i].roles);
+                g_autoptr(Spec) s = spec(text);
+                Placement p = placement(s, cases[i].ports);
+                g_auto(GStrv) env = framework_environment(&p, cases[i].role, cases[i].index);
+                const char *config = g_environ_getenv(env, "TF_CONFIG");
+                g_autoptr(json_t) got = json_parse(config, strlen(config), NULL);
+                g_autoptr(json_t) want = json_parse(cases[i].config, strlen(cases[i].config), NULL);
+
+                g_test_message("%s: %s", cases[i].roles, config);
+                g_assert_true(want && json_equal(got, want));
+                g_assert_cmpstr(g_environ_getenv(env, "PF_JOB_MODE"), ==, cases[i].mode);
+                g_assert_cmpstr(g_environ_getenv(env, "PF_JOB_FRAMEWORK"), ==, "tensorflow");
+        }
+}
+
+static void test_pytorch(void)
+{
+        static const MemberCase cases[] = {
+                { "pytorch",
+                  ROLE("master", 1) "," ROLE("worker", 2),
+                  { one_port, two_ports },
+                  0,
+                  0,
+                  { "MASTER_ADDR=127.0.0.1", "MASTER_PORT=5000", "WORLD_SIZE=3", "RANK=0", "LOCAL_RANK=0",
+                    "PF_JOB_MODE=PS", "PF_JOB_FRAMEWORK=pytorch", "PF_JOB_TYPE=distributed" } },
+                { "pytorch",
+                  ROLE("master", 1) "," ROLE("worker", 2),
+                  { one_port, two_ports },
+                  1,
+                  1,
+                  { "MASTER_PORT=5000", "WORLD_SIZE=3", "RANK=2", "LOCAL_RANK=2" } },
+                { "pytorch",
+                  ROLE("worker", 2),
+                  { two_ports },
+                  0,
+                  1,
+                  { "MASTER_PORT=9000", "WORLD_SIZE=2", "RANK=1", "PF_JOB_MODE=Collective" } },
+                { "pytorch",
+                  "{`name`:`worker`,`replicas`:2,`gpus`:1}",
+                  { two_ports },
+                  0,
+                  1,
+                  { "RANK=1", "LOCAL_RANK=0" } }, /* it sees its own devices only */
+        };
+
+        check_members(cases, G_N_ELEMENTS(cases));
+}
+
+static void test_mpi(void)
+{
+        static const MemberCase cases[] = {
+                { "mpi",
+                  ROLE("worker", 4) "," ROLE("master", 1),
+                  { no_ports, no_ports },
+                  0,
+                  3,
+                  { "PADDLE_MPI_HOST=worker-3", "PADDLE_MPI_WORKERS=4", "PF_JOB_MODE=(none)",
+                    "PF_JOB_FRAMEWORK=mpi" } },
+                { "mpi",
+                  ROLE("worker", 4) "," ROLE("master", 1),
+                  { no_ports, no_ports },
+                  1,
+                  0,
+                  { "PADDLE_MPI_HOST=(none)", "PADDLE_MPI_WORKERS=4", "OMPI_ALLOW_RUN_AS_ROOT=1",
+                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_oob_tcp_if_include=lo",
+                    "OMPI_MCA_btl_tcp_if_include=lo" } },
+        };
+
+        check_members(cases, G_N_ELEMENTS(cases));
+}
+
+static void test_spark(void)
+{
+        static const MemberCase cases[] = {
+                { "spark",
+                  ROLE("driver", 1) "," ROLE("executor", 2),
+                  { no_ports, two_ports },
+                  0,
+                  0,
+                  { "SPARK_MASTER_HOST=127.0.0.1", "SPARK_MASTER_PORT=8000", "SPARK_LOCAL_IP=127.0.0.1",
+                    "SPARK_WORKER_PORT=(none)", "SPARK_DRIVER_MEMORY=(none)", "PF_JOB_FRAMEWORK=spark" } },
+                { "spark",
+                  ROLE("driver", 1) "," ROLE("executor", 2),
+                  { no_ports, two_ports },
+                  1,
+                  1,
+                  { "PADDLE_SPARK_HOST=executor-1", "SPARK_WORKER_PORT=9001", "SPARK_MASTER_PORT=8000",
+                    "SPARK_WORKER_CORES=1", "SPARK_WORKER_MEMORY=1024m", "PF_JOB_MODE=(none)" } },
+                { "spark",
+                  "{`name`:`driver`,`memory`:`2Gi`},{`name`:`executor`,`replicas`:2,`cpu`:3,`memory`:`4Gi`}",
+                  { no_ports, two_ports },
+                  1,
+                  0,
+                  { "SPARK_WORKER_CORES=3", "PADDLE_SPARK_CORES=6", "SPARK_WORKER_MEMORY=3328m",
+                    "PADDLE_SPARK_EXECUTOR_MEMORY=3328m" } }, /* 768 MiB for the JVMs beside it */
+                { "spark",
+                  "{`name`:`driver`,`memory`:`2Gi`},{`name`:`executor`,`replicas`:2}",
+                  { no_ports, two_ports },
+                  0,
+                  0,
+                  { "SPARK_DRIVER_MEMORY=1664m" } },
+        };
+
+        check_members(cases, G_N_ELEMENTS(cases));
+}
+
+/* The rules of the rows: what is refused, and what a list of roles need not say. */
+static void test_rules(void)
+{
+        static const struct {
+                const char *spec, *says; /* NULL: accepted */
+        } cases[] = {
+                { "`framework`:`tensorflow`,`roles`:[" ROLE("pserver", 1) "]",
+                  "tensorflow needs at least 1 worker" },
+                { "`framework`:`tensorflow`,`roles`:[" ROLE("chief", 2) "," ROLE("worker", 1) "]",
+                  "tensorflow takes at most 1 master, not 2" },
+                { "`framework`:`tensorflow`,`roles`:[" ROLE("chief", 1) "," ROLE("ps", 1) "]", NULL },
+                { "`framework`:`pytorch`,`roles`:[" ROLE("master", 1) "]", NULL },
+                { "`framework`:`pytorch`,`roles`:[" ROLE("pserver", 1) "]",
+                  "'pserver' is not a role of pytorch" },
+                { "`framework`:`mpi`,`roles`:[" ROLE("worker", 0) "]", "mpi needs at least 1 worker" },
+                { "`framework`:`mpi`,`roles`:[" ROLE("launcher", 2) "," ROLE("worker", 1) "]",
+                  "mpi takes at most 1 master, not 2" },
+                { "`framework`:`spark`,`roles`:[" ROLE("driver", 1) "]", "spark needs at least 1 executor" },
+                { "`framework`:`spark`,`roles`:[{`name`:`executor`,`memory`:`512Mi`}]",
+                  "memory of 512Mi is too little for Spark's executor, which needs 1228Mi" },
+                { "`framework`:`spark`,`roles`:[{`name`:`executor`,`memory`:`1228Mi`}]", NULL },
+                { "`framework`:`spark`", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = g_strdup_printf("{`command`:`x`,%s}", cases[i].spec);
+                g_autoptr(GError) error = NULL;
+                g_autoptr(Spec) s = NULL;
+                g_autoptr(json_t) object = NULL;
+
+                g_strdelimit(text, "`", '"');
+                object = json_parse(text, strlen(text), NULL);
+                s = spec_parse(object, &error);
+                g_test_message("%s: %s", text, error ? error->message : "accepted");
+                g_assert_true(cases[i].says ? error && strstr(error->message, cases[i].says) : s != NULL);
+        }
+}
+
+static void assert_argv(const Spec *s, const char *role, const char *const *want_end, bool prefixed)
+{
+        int r = 0;
+        g_autofree char **argv = NULL;
+        guint n, m = g_strv_length((char **)want_end);
+
+        while (strcmp(s->roles[r].name, role) != 0)
+                g_assert_cmpint(++r, <, s->n_roles);
+        argv = framework_argv(s, r);
+        n = g_strv_length(argv);
+        g_assert_cmpint(n, >=, m);
+        g_assert_true(prefixed ? n > m : n == m);
+        for (guint i = 0; i < m; i++)
+                g_assert_cmpstr(argv[n - m + i], ==, want_end[i]);
+}
+
+static void test_argv(void)
+{
+        g_autoptr(Spec) mpi =
+                spec("{`command`:[`mpirun`,`x`],`framework`:`mpi`,`roles`:[" ROLE("worker", 2) "]}");
+        g_autoptr(Spec) own = spec("{`command`:[`a`],`roles`:[{`name`:`worker`,`command`:[`b`,`c`]}]}");
+        g_autoptr(Spec) file = spec("{`framework`:`spark`,`env`:{`PF_JOB_SPARK_MAIN_FILE`:`x.py`}}");
+        g_autofree char **worker = framework_argv(mpi, 0), **driver = framework_argv(file, 1);
+
+        g_assert_cmpint(mpi->n_roles, ==, 2); /* the launcher need not be named */
+        g_assert_cmpstr(mpi->roles[1].name, ==, "master");
+        g_assert_cmpint(mpi->roles[1].replicas, ==, 1);
+        assert_argv(mpi, "master", (const char *const[]){ "mpirun", "x", NULL }, true);
+        g_assert_cmpstr(worker[0], ==, "sh"); /* it waits for mpirun, whatever the job's command */
+        g_assert_null(strstr(worker[2], "mpirun"));
+        assert_argv(own, "worker", (const char *const[]){ "b", "c", NULL }, false);
+        g_assert_cmpstr(file->roles[1].name, ==, "driver");
+        g_assert_nonnull(strstr(driver[g_strv_length(driver) - 1], "spark-submit"));
+}
+
+static void test_ends(void)
+{
+        static const struct {
+                const char *framework, *roles;
+                RoleEnd ends[3];
+        } cases[] = {
+                { "tensorflow", ROLE("worker", 2), { ENDS_WITH_ALL } },
+                { "tensorflow", ROLE("chief", 1) "," ROLE("worker", 2), { ENDS_WITH_ALL, ENDS_WITH_ALL } },
+                { "tensorflow", ROLE("ps", 1) "," ROLE("worker", 2), { ENDS_WITH_JOB, ENDS_WITH_ALL } },
+                { "tensorflow",
+                  ROLE("ps", 1) "," ROLE("worker", 2) "," ROLE("chief", 1),
+                  { ENDS_WITH_JOB, ENDS_EARLY_OR_WITH_JOB, ENDS_WITH_ALL } },
+                { "mpi", ROLE("worker", 2) "," ROLE("master", 1), { ENDS_WITH_JOB, ENDS_WITH_ALL } },
+                { "spark", ROLE("executor", 2) "," ROLE("driver", 1), { ENDS_WITH_JOB, ENDS_WITH_ALL } },
+                { "paddle-ps", ROLE("pserver", 1) "," ROLE("trainer", 2), { ENDS_WITH_JOB, ENDS_WITH_ALL } },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = g_strdup_printf("{`command`:`x`,`framework`:`%s`,`roles`:[%s]}",
+                                                        cases[i].framework, cases[i].roles);
+                g_autoptr(Spec) s = spec(text);
+
+                for (int r = 0; r < s->n_roles; r++)
+                        g_assert_cmpint(framework_role_end(s, r), ==, cases[i].ends[r]);
+        }
+}
+
+/* ---- the names of PaddleFlow: every row of paddleflow-api.md 2.11's table ---- */
+
+static void test_flow_roles(void)
+{
+        static const struct {
+                const char *frameworks, *roles;
+        } table[] = {
+                { "paddle tensorflow pytorch mxnet aitj", " pserver master worker pworker " },
+                { "spark", " driver executor " },
+                { "ray mpi", " master worker pworker " },
+                { "standalone", " worker pworker " },
+        };
+        static const char *const words[] = { "pserver",  "master", "worker", "pworker", "driver",
+                                             "executor", "Worker", "",       "trainer" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(table); i++) {
+                g_auto(GStrv) names = g_strsplit(table[i].frameworks, " ", -1);
+
+                for (char **name = names; *name; name++) {
+                        const FlowFramework *flow = flow_framework_find(*name);
+
+                        g_assert_cmpstr(flow_framework_name(flow), ==, *name);
+                        for (gsize k = 0; k < G_N_ELEMENTS(words); k++) {
+                                g_autofree char *word = g_strdup_printf(" %s ", words[k]);
+                                g_autoptr(GError) error = NULL;
+                                FlowRole role = FLOW_ROLES;
+                                bool known = *words[k] && strstr(table[i].roles, word);
+                                const char *plain = strcmp(words[k], "pworker") == 0 ? "worker" : words[k];
+
+                                g_test_message("%s %s", *name, words[k]);
+                                g_assert_true(flow_role_parse(flow, words[k], &role, &error) == known);
+                                g_assert_true(known ? role < FLOW_ROLES : error != NULL);
+                                if (known)
+                                        g_assert_cmpstr(flow_role_name(role), ==, plain);
+                        }
+                }
+        }
+        g_assert_null(flow_framework_find("plain"));
+        g_assert_null(flow_framework_find(""));
+}
+
+typedef struct {
+        const char *frameworks;
+        int counts[FLOW_ROLES]; /* pserver, master, worker, driver, executor */
+        const char *mode;       /* NULL: refused, and the message says ... */
+        const char *says;
+} FlowCase;
+
+static const FlowCase flow_cases[] = {
+        { "paddle tensorflow pytorch mxnet aitj", { 1, 0, 1 }, "PS", NULL },
+        { "paddle tensorflow pytorch mxnet aitj", { 0, 1, 1 }, "PS", NULL },
+        { "paddle tensorflow pytorch mxnet aitj", { 2, 1, 5 }, "PS", NULL },
+        { "paddle tensorflow pytorch mxnet aitj",
+          { 1, 0, 0 },
+          NULL,
+          "in PS mode needs at least 1 worker, not 0" },
+        { "paddle tensorflow pytorch mxnet aitj",
+          { 0, 1, 0 },
+          NULL,
+          "in PS mode needs at least 1 worker, not 0" },
+        { "paddle tensorflow pytorch mxnet aitj", { 0, 0, 2 }, "Collective", NULL },
+        { "paddle tensorflow pytorch mxnet aitj",
+          { 0, 0, 1 },
+          NULL,
+          "in Collective mode needs at least 2 worker, not 1" },
+        { "paddle tensorflow pytorch mxnet aitj", { 0, 0, 0 }, NULL, "needs at least 2 worker" },
+        { "spark", { 0, 0, 0, 1, 0 }, "", NULL },
+        { "spark", { 0, 0, 0, 1, 2 }, "", NULL },
+        { "spark", { 0, 0, 0, 0, 2 }, NULL, "spark needs at least 1 driver, not 0" },
+        { "ray mpi", { 0, 1, 1 }, "", NULL },
+        { "ray mpi", { 0, 0, 2 }, NULL, "needs at least 1 master" },
+        { "ray mpi", { 0, 1, 0 }, NULL, "needs at least 1 worker" },
+        { "standalone", { 0, 0, 1 }, "", NULL },
+        { "standalone", { 0, 0, 2 }, NULL, "standalone has exactly 1 worker, not 2" },
+        { "standalone", { 0 }, NULL, "standalone has exactly 1 worker, not 0" },
+};
+
+static void test_flow_counts(void)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(flow_cases); i++) {
+                const FlowCase *c = &flow_cases[i];
+                g_auto(GStrv) names = g_strsplit(c->frameworks, " ", -1);
+
+                for (char **name = names; *name; name++) {
+                        g_autoptr(GError) error = NULL;
+                        const char *mode = NULL;
+                        bool ok = flow_counts_check(flow_framework_find(*name), c->counts, &mode, &error);
+
+                        g_test_message("case %zu, %s: %s", i, *name, ok ? mode : error->message);
+                        g_assert_cmpstr(mode, ==, c->mode);
+                        g_assert_true(ok ? !c->says : strstr(error->message, c->says) != NULL);
+                }
+        }
+}
+
+/* Which row runs it, or why none does. */
+static void test_flow_rows(void)
+{
+        static const struct {
+                const char *framework;
+                int counts[FLOW_ROLES];
+                const char *row, *says;
+        } cases[] = {
+                { "paddle", { 1, 0, 1 }, "paddle-ps", NULL },
+                { "paddle", { 0, 0, 2 }, "paddle-collective", NULL },
+                { "paddle",
+                  { 0, 1, 1 },
+                  NULL,
+                  "'paddle' in the row 'paddle-ps', which has no role 'master'" },
+                { "tensorflow", { 1, 1, 1 }, "tensorflow", NULL },
+                { "tensorflow", { 0, 0, 2 }, "tensorflow", NULL },
+                { "pytorch", { 0, 1, 2 }, "pytorch", NULL },
+                { "pytorch", { 1, 0, 2 }, NULL, "which has no role 'pserver'" },
+                { "spark", { 0, 0, 0, 1, 2 }, "spark", NULL },
+                { "mpi", { 0, 1, 4 }, "mpi", NULL },
+                { "standalone", { 0, 0, 1 }, "plain", NULL },
+                { "ray", { 0, 1, 1 }, NULL, "a local cluster has no row for 'ray'" },
+                { "mxnet", { 0, 0, 2 }, NULL, "a local cluster has no row for 'mxnet'" },
+                { "aitj", { 1, 0, 2 }, NULL, "a local cluster has no row for 'aitj'" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                const Framework *row =
+                        flow_framework_row(flow_framework_find(cases[i].framework), cases[i].counts, &error);
+
+                g_assert_cmpstr(row ? row->name : NULL, ==, cases[i].row);
+                g_assert_true(row ? !error : strstr(error->message, cases[i].says) != NULL);
+        }
+}
+
+static void test_namespace(void)
+{
+        g_autoptr(Spec) s = spec("{`command`:`x`}");
+        Placement p = placement(s, NULL);
+        g_auto(GStrv) env = NULL;
+
+        p.namespace = "team";
+        env = framework_environment(&p, 0, 0);
+        assert_env(env, (const char *const[]){ "NAMESPACE=team", "PF_JOB_NAMESPACE=team", "PF_USER_NAME=ann",
+                                               NULL });
+}
+
 /* The person's words win over the platform's, the role's over the job's. */
 static void test_user_wins(void)
 {
@@ -229,7 +651,9 @@ static void test_rows(void)
         g_assert_cmpstr(names, ==, "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark");
         g_assert_null(framework_find("mxnet"));
         for (const Framework *const *row = framework_all(); *row; row++)
-                g_assert_true(framework_find((*row)->name) == *row && (*row)->check && (*row)->member_env);
+                g_assert_true(framework_find((*row)->name) == *row && (*row)->check && (*row)->member_env &&
+                              framework_role(*row, (*row)->main_role) &&
+                              flow_framework_find((*row)->flow_name));
         g_assert_cmpint(framework_role(ps, "pserver")->phase, ==, 0);
         g_assert_cmpint(framework_role(ps, "pserver")->end, ==, ENDS_WITH_JOB);
         g_assert_true(framework_role(ps, "pserver")->listens && framework_role(ps, "pserver")->has_port);
@@ -252,6 +676,17 @@ int main(int argc, char **argv)
         g_test_add_func("/framework/restarted", test_restarted);
         g_test_add_func("/framework/collective", test_collective);
         g_test_add_func("/framework/plain", test_plain);
+        g_test_add_func("/framework/tensorflow", test_tensorflow);
+        g_test_add_func("/framework/pytorch", test_pytorch);
+        g_test_add_func("/framework/mpi", test_mpi);
+        g_test_add_func("/framework/spark", test_spark);
+        g_test_add_func("/framework/rules", test_rules);
+        g_test_add_func("/framework/argv", test_argv);
+        g_test_add_func("/framework/ends", test_ends);
+        g_test_add_func("/framework/flow-roles", test_flow_roles);
+        g_test_add_func("/framework/flow-counts", test_flow_counts);
+        g_test_add_func("/framework/flow-rows", test_flow_rows);
+        g_test_add_func("/framework/namespace", test_namespace);
         g_test_add_func("/framework/user-wins", test_user_wins);
         g_test_add_func("/framework/rows", test_rows);
         return g_test_run();
