@@ -74,6 +74,7 @@ struct HttpRequest {
         const RouteEntry *entry;
         char *params[ROUTE_PARAMS_MAX];
         char *user;
+        char address[46]; /* INET6_ADDRSTRLEN; of the peer */
         HttpCaller caller;
         GString *body;
         char *body_file;

@@ -415,20 +415,26 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
 static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
 {
         const HttpServerConfig *config = &conn->server->config;
-        HttpAccess access = request->entry->route->access;
+        const HttpRoute *route = request->entry->route;
+        HttpAccess access = config->access ? config->access(route, conn->address, config->arg) : HTTP_PUBLIC;
         bool admin = false;
 
+        g_strlcpy(request->address, conn->address, sizeof request->address);
+        request->caller.address = request->address;
         if (access == HTTP_PUBLIC)
                 return true;
+        if (access == HTTP_NOBODY)
+                return err_set(error, ERR_DENIED, "'%s %s' is for nobody", route->method, route->path);
         if (!config->authenticate)
                 return err_set(error, ERR_UNAUTHENTICATED, "this server knows no callers");
         if (!config->authenticate(lookup_header(request, "Authorization"), conn->uid, conn->address,
                                   &request->user, &admin, config->arg, error))
                 return false;
-        request->caller = (HttpCaller){ .user = request->user, .admin = admin };
+        request->caller.user = request->user;
+        request->caller.admin = admin;
         if (access == HTTP_ADMIN && !admin)
                 return err_set(error, ERR_DENIED, "'%s %s' is for administrators, and '%s' is none",
-                               request->entry->route->method, http_request_path(request), request->user);
+                               route->method, http_request_path(request), request->user);
         return true;
 }
 

@@ -18,10 +18,12 @@ typedef struct HttpServer HttpServer;
 typedef struct HttpRequest HttpRequest;
 typedef void (*HttpHandler)(HttpRequest *request, void *arg);
 
+/* Who may reach a route's handler at all; what depends on the thing itself is the handler's. */
 typedef enum {
-        HTTP_PUBLIC, /* no credentials needed */
+        HTTP_PUBLIC, /* no credentials needed, none looked at */
         HTTP_USER,   /* any known caller */
         HTTP_ADMIN,
+        HTTP_NOBODY, /* of a row that does not say */
 } HttpAccess;
 
 typedef enum {
@@ -36,7 +38,8 @@ typedef enum {
  * GET is. */
 typedef struct {
         const char *method, *path;
-        HttpAccess access;
+        guint8 kind,
+                verb; /* of thing, and what is done to it: for HttpServerConfig.access and the handlers */
         HttpBody body;
         guint64 body_max; /* bytes */
         HttpHandler handler;
@@ -49,8 +52,9 @@ typedef struct {
 } HttpRoute;
 
 typedef struct {
-        const char *user; /* who calls */
+        const char *user; /* who calls; NULL on a route that is public */
         bool admin;
+        const char *address; /* of the peer, "unix" on the Unix socket */
 } HttpCaller;
 
 typedef struct {
@@ -70,6 +74,8 @@ typedef struct {
         gint64 stream_max_age_ms;        /* a follower is ended after this and resumes; 0: 10 min */
         gsize websocket_message_max;     /* bytes of a client's message; 0: 64 KiB */
         gsize websocket_out_max;         /* bytes a client may leave unread; 0: 4 MiB; of all 64 times that */
+        /* Who may reach this route from that address; NULL: anybody. */
+        HttpAccess (*access)(const HttpRoute *route, const char *address, void *arg);
         /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.
          * Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is
          * the peer's. Fills user (copied by the server: *ret_user is freed with g_free). False with

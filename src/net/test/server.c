@@ -145,8 +145,9 @@ static const HttpRoute routes[] = {
         { .method = "POST", .path = "/none", .handler = who },
         { .method = "GET", .path = "/digits", .handler = send_file },
         { .method = "GET", .path = "/missing", .handler = missing_file },
-        { .method = "GET", .path = "/who", .access = HTTP_USER, .handler = who },
-        { .method = "GET", .path = "/admin", .access = HTTP_ADMIN, .handler = who },
+        { .method = "GET", .path = "/who", .kind = HTTP_USER, .handler = who },
+        { .method = "GET", .path = "/admin", .kind = HTTP_ADMIN, .handler = who },
+        { .method = "GET", .path = "/nobody", .kind = HTTP_NOBODY, .handler = who },
         { .method = "GET", .path = "/int", .handler = integer },
         { .method = "GET", .path = "/defer", .handler = defer },
         { .method = "GET", .path = "/forget", .handler = forget },
@@ -170,6 +171,12 @@ static bool authenticate(const char *authorization, uid_t uid, const char *addre
         return true;
 }
 
+/* The kinds of these routes are who may reach them. */
+static HttpAccess by_kind(const HttpRoute *route, const char *address, void *arg)
+{
+        return (HttpAccess)route->kind;
+}
+
 static void set_up(Fixture *fixture, const HttpServerConfig *config)
 {
         HttpServerConfig own = *config;
@@ -188,6 +195,7 @@ static void set_up(Fixture *fixture, const HttpServerConfig *config)
         own.socket_path = fixture->socket_path;
         own.temp_dir = fixture->dir;
         own.authenticate = authenticate;
+        own.access = by_kind;
         fixture->server = start_server(&own, routes, fixture);
         fixture->port = http_server_port(fixture->server);
         g_assert_cmpint(fixture->port, >, 0);
@@ -254,6 +262,7 @@ static const struct {
         { "GET /who HTTP/1.1\r\nHost: x\r\n" CLOSE, 401, "WWW-Authenticate: Bearer\r\n" },
         { "GET /who HTTP/1.1\r\nHost: x\r\n" CLOSE, 401, "\"hint\":\"Ask an administrator.\"" },
         { "GET /who HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 200, "\r\n\r\nann 0" },
+        { "GET /nobody HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 403, "for nobody" },
         { "GET /admin HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 403,
           "\"code\":\"denied\"" },
         { "nonsense\r\n\r\n", 400, "" },

@@ -92,7 +92,7 @@ static void ping(HttpRequest *request, void *arg)
 }
 
 static const HttpRoute routes[] = {
-        { .method = "GET", .path = "/follow", .access = HTTP_USER, .handler = follow },
+        { .method = "GET", .path = "/follow", .kind = HTTP_USER, .handler = follow },
         { .method = "GET", .path = "/ping", .handler = ping },
         { 0 },
 };
@@ -114,6 +114,11 @@ static bool any_user(const char *authorization, uid_t uid, const char *address, 
         return true;
 }
 
+static HttpAccess by_kind(const HttpRoute *route, const char *address, void *arg)
+{
+        return (HttpAccess)route->kind;
+}
+
 static void set_up(Source *source, const HttpServerConfig *config)
 {
         HttpServerConfig own = *config;
@@ -122,6 +127,7 @@ static void set_up(Source *source, const HttpServerConfig *config)
         pthread_mutex_init(&source->mutex, NULL);
         own.listen = "127.0.0.1:0";
         own.authenticate = any_user;
+        own.access = by_kind;
         source->server = start_server(&own, routes, source);
 }
 
