@@ -82,6 +82,7 @@ typedef struct Job {
         guint8 stop_to;   /* JobState that `stopping` ends in */
         int attempt;      /* 0 before the first admission, then from 1 */
         int failures;     /* attempts that failed (retries used) */
+        int losses;       /* attempts that were lost to a machine's restart and repeated */
         char *name, *user;
         char *idempotency_key; /* or NULL */
         char *reason;          /* a sentence: why it waits, failed or was stopped; or NULL */
@@ -100,6 +101,8 @@ typedef struct Job {
         int evictions;     /* how often it was made to go or shrink for others */
         char *evicted_for; /* id of the job it is going or went for; or NULL */
         bool warned;       /* the signal before the time limit was sent in this attempt */
+        gint64 kill_at; /* ms: preempting: who is there still is killed then; 0: the stop has its own grace */
+        gint64 updated; /* ms: of its last change; a column of the store */
         gint64 submitted, env_ready, admitted, running, finished,
                 not_before;                        /* admitted, running: of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
