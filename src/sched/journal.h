@@ -11,20 +11,25 @@
  * until the next generation is due; the scheduler goes on in any case.
  *
  *      paddle-sched-journal 1
- *      kinds cpu memory nvidia.com/gpu storage     names of the numbers of kinds of resources
- *      dump 1234                                   so many bytes of scheduler_dump() follow, and a newline
+ *      kinds cpu memory nvidia.com/gpu storage    what the numbers of kinds of resources mean
+ *      dump 1234                                  so many bytes of scheduler_dump() follow, and a newline
  *      node ID CLUSTER USABLE NAME RESOURCES LABELS
  *      drop-node ID
- *      queue ID CLUSTER PARENT NAME STATE MIN MAX RESERVED WEIGHT PRIORITY RECLAIMABLE PREEMPTION ORDER
- *            BACKFILL MAX_RUNNING_PER_USER LABELS
+ *      queue ID CLUSTER PARENT NAME STATE MIN MAX RESERVED WEIGHT PRIORITY RECLAIMABLE
+ *            PREEMPTION ORDER BACKFILL MAX_RUNNING_PER_USER LABELS
  *      drop-queue ID
- *      job KEY QUEUE USER PRIORITY SUBMITTED NOT_BEFORE TIME_LIMIT GRACE HELD PREEMPTABLE ARRAY ARRAY_MAX
- *            TOPOLOGY TOPOLOGY_REQUIRED LABELS N_ROLES {RESOURCES REPLICAS MIN}... STATE [STARTED SAVED
- * TASKS] drop-job KEY usage QUEUE USER USAGE AT pass NUMBER NOW                             and after it the
- * decisions: start|grow|shrink|evict RULE KEY FOR_KEY TASKS decided NUMBER COUNT CONSIDERED GANG_DISCARDS
+ *      job KEY QUEUE USER PRIORITY SUBMITTED NOT_BEFORE TIME_LIMIT GRACE HELD PREEMPTABLE
+ *            ARRAY ARRAY_MAX TOPOLOGY TOPOLOGY_REQUIRED LABELS
+ *            N_ROLES {RESOURCES REPLICAS MIN}... STATE [STARTED SAVED TASKS]
+ *      drop-job KEY
+ *      usage QUEUE USER USAGE AT
+ *      pass NUMBER NOW                            and then its decisions:
+ *      start|grow|shrink|evict RULE KEY FOR_KEY TASKS
+ *      decided NUMBER COUNT CONSIDERED GANG_DISCARDS    the last two are cost, and not compared
  *
- * RESOURCES is "KIND:AMOUNT,..." of what is not 0, "*" for unlimited, "-" for nothing; LABELS and TASKS
- * ("NODE/DEVICES,...") likewise; in names, what is not a graphic ASCII character is written %XX. */
+ * Inputs that the scheduler refuses are not written. RESOURCES is "KIND:AMOUNT,..." of what is not 0, "-" for
+ * nothing; LABELS ("K=V,...") and TASKS ("NODE" or "NODE/DEVICES", the bit set in hexadecimal) likewise; in
+ * names and labels, what is not a graphic ASCII character, '%' and ',' are written %XX. */
 #pragma once
 
 #include <glib.h>
@@ -92,9 +97,9 @@ bool journal_list(const char *text, gsize len, int last, void (*func)(const Jour
 
 typedef struct {
         gint64 generations, inputs, passes, decisions; /* that were played */
-        bool torn;             /* the last line of a generation was cut: passed over */
-        bool same;             /* every decision came out as it was recorded */
-        gint64 pass, now, key; /* not same: of the first difference; key 0: only figures of the pass differ */
+        bool torn;                 /* the last line of a generation was cut: passed over */
+        bool same;                 /* every decision came out as it was recorded */
+        gint64 pass, now, key;     /* not same: of the first difference */
         char *recorded, *replayed; /* the two lines; NULL where one side has none; journal_report_clear */
 } JournalReport;
 

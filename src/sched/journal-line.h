@@ -1,0 +1,45 @@
+/* The lines of the journal (journal.h says what they look like): one writer and one reader for each. Only for
+ * the journal's own files. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "sched/scheduler.h"
+
+/* Each appends one whole line. */
+void line_node(GString *out, const SchedNode *node);
+void line_queue(GString *out, const SchedQueue *queue);
+void line_job(GString *out, const SchedJob *job);
+void line_usage(GString *out, int queue, int user, gint64 usage, gint64 at);
+void line_number(GString *out, const char *word, gint64 number); /* "drop-node 3" */
+void line_numbers(GString *out, const char *word, const gint64 *numbers, int n);
+void line_kinds(GString *out);
+void line_decision(GString *out, const Decision *decision, const SchedTask *tasks);
+
+/* What a line that was read refers to; used again for each line. */
+typedef struct {
+        GStringChunk *strings;
+        GPtrArray *labels; /* char *, NULL-terminated */
+        GArray *roles, *tasks;
+} LineRoom;
+
+void line_room_init(LineRoom *room);
+void line_room_clear(LineRoom *room);
+
+/* One line, being read: words between single blanks. */
+typedef struct {
+        const char *at, *end;
+} Line;
+
+bool line_word(Line *line, const char **ret, gsize *ret_len);
+bool line_int(Line *line, gint64 min, gint64 max, gint64 *ret);
+bool line_done(const Line *line);
+
+/* The rest of a line after its word. False for one that does not read as it was written; what they return
+ * refers to `room` until the next call. */
+bool line_read_node(Line *line, LineRoom *room, SchedNode *ret);
+bool line_read_queue(Line *line, LineRoom *room, SchedQueue *ret);
+bool line_read_job(Line *line, LineRoom *room, SchedJob *ret);
+bool line_read_kinds(Line *line, LineRoom *room);
+bool line_read_decision(Line *line, LineRoom *room, DecisionKind kind, Decision *ret);
