@@ -1,0 +1,1 @@
+"""Conformance with the PaddleFlow interface: each row of its tables is a case, written from the contract."""

@@ -1,0 +1,56 @@
+"""Servers for the conformance tests: on a loopback port, with a machine room that the seeded flavours fit in."""
+
+import contextlib
+
+import pytest
+from conftest import Server, wait_for
+
+from paddleflow.client import Flow
+
+ROOM = ("--cpus", "8", "--memory", "16Gi", "--gpus", "4")
+
+
+def start(state, *options):
+    server = Server(state, *ROOM, "--listen", "127.0.0.1:0", *options)
+    server.start()
+    try:
+        line = wait_for(
+            lambda: next((line for line in server.log().splitlines() if "port=" in line), None), 30, "the port"
+        )
+        return Flow(server, "127.0.0.1", int(line.split("port=")[1].split()[0]))
+    except BaseException:
+        server.destroy()
+        raise
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory):
+    """One server for a module; its tests take fresh names."""
+    flow = start(tmp_path_factory.mktemp("state"))
+    yield flow
+    flow.server.destroy()
+
+
+@pytest.fixture
+def make_flow(tmp_path_factory):
+    """Servers with options of their own, for one test."""
+    flows = []
+
+    def make(*options):
+        flows.append(start(tmp_path_factory.mktemp("state"), *options))
+        return flows[-1]
+
+    yield make
+    with contextlib.ExitStack() as stack:
+        for flow in flows:
+            stack.callback(flow.server.destroy)
+
+
+@pytest.fixture(scope="module")
+def alice(flow):
+    return flow.make_user("alice")
+
+
+@pytest.fixture(scope="module")
+def bobby(flow):
+    return flow.make_user("bobby")
