@@ -21,56 +21,65 @@ static int find_kind(const char *what, const char *name, bool intern, GError **e
         return -1;
 }
 
-static bool set_amount(const char *what, const char *name, const char *text, bool intern,
-                       ResourceLimits *limits, GError **error)
+/* What is being read: kinds that were seen already are not said again. */
+typedef struct {
+        const char *where;
+        bool intern;
+        ResourceLimits limits;
+        guint32 seen;
+} Reading;
+
+/* `text` NULL: nothing is said of the kind any more. */
+static bool set_amount(Reading *reading, const char *what, const char *name, const char *text, GError **error)
 {
-        int kind = find_kind(what, name, intern, error);
+        int kind = find_kind(what, name, reading->intern && text, error);
+        gint64 amount = 0;
 
         if (kind < 0)
                 return false;
-        if (limits->said & (1u << kind))
+        if (reading->seen & (1u << kind))
                 return err_set(error, ERR_INVALID, "%s: %s is said twice", what, resource_name(kind));
-        if (!quantity_parse(what, kind, text, &limits->amount.amount[kind], error))
+        if (text && !quantity_parse(what, kind, text, &amount, error))
                 return false;
-        limits->said |= 1u << kind;
+        reading->seen |= 1u << kind;
+        reading->limits.amount.amount[kind] = amount;
+        if (text)
+                reading->limits.said |= 1u << kind;
+        else
+                reading->limits.said &= ~(1u << kind);
         return true;
 }
 
-static bool take_member(const char *where, const char *name, const json_t *value, bool intern,
-                        ResourceLimits *limits, GError **error)
+static bool take_member(Reading *reading, const char *name, const json_t *value, GError **error)
 {
-        g_autofree char *what = g_strdup_printf("%s.%.80s", where, name);
+        g_autofree char *what = g_strdup_printf("%s.%.80s", reading->where, name);
         g_autofree char *number = json_is_number(value) ? json_format(value) : NULL;
 
-        if (json_is_null(value))
-                return true;
-        if (!number && !json_is_string(value))
+        if (!number && !json_is_string(value) && !json_is_null(value))
                 return err_set(error, ERR_INVALID, "%s must be a quantity: text such as \"4Gi\", or a number",
                                what);
-        return set_amount(what, name, number ? number : json_string_value(value), intern, limits, error);
+        return set_amount(reading, what, name, number ? number : json_string_value(value), error);
 }
 
-static bool take_scalars(const char *where, const json_t *object, bool intern, ResourceLimits *limits,
-                         GError **error)
+static bool take_scalars(Reading *reading, const json_t *object, GError **error)
 {
         const char *name;
         json_t *value;
 
-        if (json_is_null(object))
-                return true;
-        if (!json_is_object(object))
-                return err_set(error, ERR_INVALID, "%s.scalarResources must be an object", where);
+        if (!json_is_object(object) && !json_is_null(object))
+                return err_set(error, ERR_INVALID, "%s.scalarResources must be an object", reading->where);
         json_object_foreach((json_t *)object, name, value)
         {
-                if (!take_member(where, name, value, intern, limits, error))
+                if (!take_member(reading, name, value, error))
                         return false;
         }
         return true;
 }
 
-bool limits_parse(const char *where, const json_t *object, bool intern, ResourceLimits *ret, GError **error)
+bool limits_merge(const char *where, const json_t *object, bool intern, ResourceLimits *limits,
+                  GError **error)
 {
-        ResourceLimits limits = { 0 };
+        Reading reading = { .where = where, .intern = intern, .limits = *limits };
         const char *name;
         json_t *value;
 
@@ -81,34 +90,45 @@ bool limits_parse(const char *where, const json_t *object, bool intern, Resource
         {
                 bool nested = strcmp(name, "scalarResources") == 0;
 
-                if (!(nested ? take_scalars(where, value, intern, &limits, error)
-                             : take_member(where, name, value, intern, &limits, error)))
+                if (!(nested ? take_scalars(&reading, value, error)
+                             : take_member(&reading, name, value, error)))
                         return false;
         }
+        *limits = reading.limits;
+        return true;
+}
+
+bool limits_parse(const char *where, const json_t *object, bool intern, ResourceLimits *ret, GError **error)
+{
+        ResourceLimits limits = { 0 };
+
+        if (!limits_merge(where, object, intern, &limits, error))
+                return false;
         *ret = limits;
         return true;
 }
 
-static bool take_item(const char *what, const char *item, bool intern, ResourceLimits *limits, GError **error)
+static bool take_item(Reading *reading, const char *item, GError **error)
 {
+        const char *what = reading->where;
         const char *equals = strchr(item, '=');
         g_autofree char *name = equals ? g_strndup(item, (gsize)(equals - item)) : NULL;
 
         if (!equals || equals == item || !equals[1])
                 return err_set(error, ERR_INVALID,
                                "%s: '%.80s' is not NAME=AMOUNT such as cpu=64 or memory=256Gi", what, item);
-        return set_amount(what, name, equals + 1, intern, limits, error);
+        return set_amount(reading, what, name, equals + 1, error);
 }
 
 bool limits_parse_list(const char *what, const char *text, bool intern, ResourceLimits *ret, GError **error)
 {
         g_auto(GStrv) items = g_strsplit(text, ",", -1);
-        ResourceLimits limits = { 0 };
+        Reading reading = { .where = what, .intern = intern };
 
         for (char **item = items; *item; item++)
-                if (!take_item(what, *item, intern, &limits, error))
+                if (!take_item(&reading, *item, error))
                         return false;
-        *ret = limits;
+        *ret = reading.limits;
         return true;
 }
 

@@ -75,6 +75,9 @@ int resources_lacking(const Resources *want, const Resources *have);
  * `gpu`, `gpus` and PaddleFlow's {"scalarResources": {...}} are read, too. With `intern` unknown names become
  * new kinds, else ERR_INVALID. NULL or null: nothing said. */
 bool limits_parse(const char *where, const json_t *object, bool intern, ResourceLimits *ret, GError **error);
+/* The same on top of what `limits` says: null takes back what was said of a kind. Untouched on failure. */
+bool limits_merge(const char *where, const json_t *object, bool intern, ResourceLimits *limits,
+                  GError **error);
 json_t *limits_format(const ResourceLimits *limits); /* only what is said, in order of kinds */
 /* "cpu=64,memory=256Gi,nvidia.com/gpu=8" as the command line has it; "" says nothing. */
 bool limits_parse_list(const char *what, const char *text, bool intern, ResourceLimits *ret, GError **error);

@@ -1,0 +1,78 @@
+/* Users and grants (see user.h): their names and their fields. */
+#include "model/user.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "model/object-row.h"
+
+enum {
+        NAME_MAX_BYTES = 60, /* as wide as the older interface's column */
+        PASSWORD_MAX = 255,  /* of the hash: libsodium's has at most 128 */
+        RESOURCE_MAX = 255,
+};
+
+static const char *const grant_types[] = { "queue", "fs", "user", NULL };
+
+G_STATIC_ASSERT(G_N_ELEMENTS(grant_types) == GRANT_TYPES + 1);
+
+bool user_name_check(const char *what, const char *name, GError **error)
+{
+        size_t len = strlen(name);
+        g_autofree char *shown = NULL;
+        bool good = len >= 1 && len <= NAME_MAX_BYTES && name[0] != '-' && name[0] != '.';
+
+        for (const char *at = name; good && *at; at++)
+                good = g_ascii_isalnum(*at) || strchr("._-", *at);
+        if (good)
+                return true;
+        shown = g_strescape(name, NULL);
+        return err_set(
+                error, ERR_INVALID,
+                "%s: '%.80s' is not a user's name of 1 to %d letters, digits, '.', '_' and '-' that begins "
+                "neither with '-' nor with '.'",
+                what, shown, NAME_MAX_BYTES);
+}
+
+const char *grant_type_name(GrantType type)
+{
+        return grant_types[type];
+}
+
+bool grant_type_parse(const char *name, GrantType *ret)
+{
+        int type = word_find(grant_types, name);
+
+        if (type >= 0)
+                *ret = (GrantType)type;
+        return type >= 0;
+}
+
+char *grant_key(const char *user, GrantType type, const char *resource)
+{
+        return g_strdup_printf("%s/%s/%s", user, grant_types[type], resource);
+}
+
+/* What its parts are is for the catalog to say; it compares the name with them. */
+static bool grant_name_check(const char *what, const char *name, GError **error)
+{
+        return true;
+}
+
+static const ObjectField fields[] = {
+        { "admin", FIELD_BOOL, offsetof(User, admin) },
+        { "password", FIELD_TEXT, offsetof(User, password), FIELD_SECRET | FIELD_FIXED, .max = PASSWORD_MAX },
+        { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },
+        { NULL },
+};
+
+const ObjectRow user_row = { "user", "user-", sizeof(User), fields, user_name_check };
+
+static const ObjectField grant_fields[] = {
+        { "user", FIELD_TEXT, offsetof(Grant, user), FIELD_ONCE, .max = NAME_MAX_BYTES },
+        { "type", FIELD_WORD, offsetof(Grant, type), FIELD_ONCE, .words = grant_types },
+        { "resource", FIELD_TEXT, offsetof(Grant, resource), FIELD_ONCE, .max = RESOURCE_MAX },
+        { NULL },
+};
+
+const ObjectRow grant_row = { "grant", "grant-", sizeof(Grant), grant_fields, grant_name_check };
