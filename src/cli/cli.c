@@ -139,6 +139,7 @@ static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *c
         if (!options_parse(verb->options, target, argc, argv, verb->stop_at_word, &words, error))
                 return err_prefix(error, "%s: ", verb->name);
         cli->common = target;
+        cli->verb = verb;
         if (cli->common->help) {
                 g_autofree char *help = help_verb(verb, cli->terminal.width);
 
@@ -197,27 +198,26 @@ static int dispatch(Cli *cli, const Verb *verb, const Common *before, int argc, 
         return status;
 }
 
-/* "job" alone is half of a verb: the verbs it begins are the help. */
-static bool say_family(const Cli *cli, const char *word)
+/* "queue" alone is half of a verb: the verbs it begins are the help. */
+static int unknown_verb(const Cli *cli, char *const *words)
 {
-        g_autofree char *prefix = g_strconcat(word, " ", NULL);
-        g_autoptr(GString) names = g_string_new(NULL);
+        g_autofree char *family = help_family(cli_verbs, words[0]);
+        const char *near = verb_nearest(cli_verbs, words[0]);
+        bool asked = words[1] && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
 
-        for (const Verb *const *verb = cli_verbs; *verb; verb++)
-                if (g_str_has_prefix((*verb)->name, prefix))
-                        g_string_append_printf(names, "%spaddle %s", names->len ? ", " : "", (*verb)->name);
-        if (names->len > 0)
-                cli_say(cli, "paddle: '%s' needs one more word: %s", word, names->str);
-        return names->len > 0;
-}
-
-static int unknown_verb(const Cli *cli, const char *word)
-{
-        const char *near = verb_nearest(cli_verbs, word);
-
-        if (say_family(cli, word))
+        if (family && asked) {
+                fputs(family, stdout);
+                return 0;
+        }
+        if (family) {
+                if (words[1] && words[1][0] != '-')
+                        cli_say(cli, "paddle: there is no verb '%.64s %.64s'; there are\n%s", words[0],
+                                words[1], g_strchomp(family));
+                else
+                        cli_say(cli, "paddle: '%s' needs one more word\n%s", words[0], g_strchomp(family));
                 return EXIT_USAGE;
-        cli_say(cli, "paddle: there is no verb '%.64s'", word);
+        }
+        cli_say(cli, "paddle: there is no verb '%.64s'", words[0]);
         if (near)
                 cli_say(cli, "Did you mean 'paddle %s'?", near);
         else
@@ -227,7 +227,7 @@ static int unknown_verb(const Cli *cli, const char *word)
 
 static int print_overview(FILE *to, int status)
 {
-        g_autofree char *text = help_overview(cli_verbs);
+        g_autofree char *text = help_overview(cli_verbs, cli_groups);
 
         fputs(text, to);
         return status;
@@ -261,7 +261,7 @@ static int run_words(Cli *cli, const Front *front, int argc, char **words)
                 return front->common.help ? print_overview(stdout, 0) : print_overview(stderr, EXIT_USAGE);
         verb = verb_find(cli_verbs, argc, words, &used);
         if (!verb)
-                return unknown_verb(cli, words[0]);
+                return unknown_verb(cli, words);
         return dispatch(cli, verb, &front->common, argc - used, words + used);
 }
 

@@ -54,15 +54,24 @@ typedef struct {
 
 typedef struct {
         const Common *common;
+        const struct Verb *verb; /* the one that runs */
         Terminal terminal;
         HttpClient *client; /* made by cli_client() on first use */
         int status;         /* the exit status of a verb that returned true */
 } Cli;
 
 /* What the positional words of a verb are, for completion. */
-typedef enum { WORDS_NONE, WORDS_JOBS, WORDS_FILES, WORDS_COMMAND, WORDS_SHELLS, WORDS_VERBS } WordKind;
+typedef enum {
+        WORDS_NONE,
+        WORDS_JOBS,
+        WORDS_FILES,
+        WORDS_COMMAND,
+        WORDS_SHELLS,
+        WORDS_VERBS,
+        WORDS_OBJECTS, /* of the verb's family: what `paddle FAMILY list -o name` says */
+} WordKind;
 
-typedef struct {
+typedef struct Verb {
         const char *name;     /* "list", "job submit" */
         const char *args;     /* after the options in the usage line: "JOB...", "" */
         const char *summary;  /* one sentence without a full stop */
@@ -74,10 +83,18 @@ typedef struct {
         int min_words, max_words; /* of positional words; max -1: any number */
         WordKind words;
         bool (*run)(Cli *cli, const void *options, char *const *words, GError **error);
+        const void *row; /* what a run that several verbs share reads from cli->verb; or NULL */
 } Verb;
 
 /* All verbs in the order of the overview, NULL-terminated. */
 extern const Verb *const cli_verbs[];
+
+/* A heading of the overview stands before its first verb. */
+typedef struct {
+        const char *heading; /* NULL ends the list */
+        const Verb *first;
+} VerbGroup;
+extern const VerbGroup cli_groups[];
 
 /* Runs a command line without the program's name; the exit status. */
 int cli_run(int argc, char *const *argv);

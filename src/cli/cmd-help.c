@@ -17,7 +17,7 @@ static const Option options[] = {
 static char *text_for(const Cli *cli, const Help *help, const Verb *verb)
 {
         if (!verb)
-                return help->man ? help_man_overview(cli_verbs) : help_overview(cli_verbs);
+                return help->man ? help_man_overview(cli_verbs) : help_overview(cli_verbs, cli_groups);
         return help->man ? help_man_verb(verb) : help_verb(verb, cli->terminal.width);
 }
 
@@ -25,8 +25,12 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 {
         int argc = (int)g_strv_length((char **)words), used = 0;
         const Verb *verb = argc > 0 ? verb_find(cli_verbs, argc, words, &used) : NULL;
-        g_autofree char *text = NULL;
+        g_autofree char *text = argc == 1 && !verb ? help_family(cli_verbs, words[0]) : NULL;
 
+        if (text) {
+                fputs(text, stdout);
+                return true;
+        }
         if (used < argc) {
                 const char *near = verb_nearest(cli_verbs, words[used]);
 

@@ -1,4 +1,6 @@
 /* paddle list: jobs, newest first, page by page. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -8,11 +10,10 @@
 typedef struct {
         Common common;
         bool all;
-        char *state, *user, *name, *format;
+        char *state, *user, *name, *queue, *array, *format;
+        GPtrArray *labels;
         gint64 limit;
 } List;
-
-enum { PAGE = 100 };
 
 static const Option options[] = {
         { "all", 'a', OPTION_BOOL, offsetof(List, all), NULL, NULL, "jobs of all users (administrators)", 0,
@@ -23,6 +24,12 @@ static const Option options[] = {
           "jobs of this user (administrators)", 0, 0, NULL },
         { "name", 0, OPTION_STRING, offsetof(List, name), "NAME", NULL, "only jobs of this name", 0, 0,
           NULL },
+        { "queue", 'q', OPTION_STRING, offsetof(List, queue), "NAME", NULL, "only jobs of this queue", 0, 0,
+          NULL },
+        { "label", 0, OPTION_LIST, offsetof(List, labels), "K=V", NULL, "only jobs with this label", 0, 0,
+          NULL },
+        { "array", 0, OPTION_STRING, offsetof(List, array), "JOB", NULL,
+          "only the jobs of the array that this one is of", 0, 0, NULL },
         { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", NULL, "at most so many jobs; without it, all",
           1, 100000000, NULL },
         FORMAT_OPTION(offsetof(List, format)),
@@ -30,29 +37,14 @@ static const Option options[] = {
         { 0 },
 };
 
+/* Jobs of an array have one name; the index tells them apart. */
 static char *cell_name(const json_t *job, const Terminal *terminal)
 {
-        return g_strdup(text_of(job, "name"));
-}
+        const json_t *array = json_object_get(job, "array");
 
-static char *cell_id(const json_t *job, const Terminal *terminal)
-{
-        return g_strdup(text_of(job, "id"));
-}
-
-static char *cell_user(const json_t *job, const Terminal *terminal)
-{
-        return g_strdup(text_of(job, "user"));
-}
-
-static char *cell_framework(const json_t *job, const Terminal *terminal)
-{
-        return g_strdup(text_of(job, "framework"));
-}
-
-static char *cell_state(const json_t *job, const Terminal *terminal)
-{
-        return g_strdup(text_of(job, "state"));
+        if (!json_is_object(array))
+                return g_strdup(text_of(job, "name"));
+        return g_strdup_printf("%s[%d]", text_of(job, "name"), (int)int_of(array, "index"));
 }
 
 /* "trainer 4/4, pserver 2/2": running (or done) of all. */
@@ -83,16 +75,6 @@ static char *cell_ran(const json_t *job, const Terminal *terminal)
         return ms > 0 ? duration_format(ms) : NULL;
 }
 
-static char *cell_submitted(const json_t *job, const Terminal *terminal)
-{
-        return g_strdup(text_of(job, "submitted_at"));
-}
-
-static char *cell_attempt(const json_t *job, const Terminal *terminal)
-{
-        return g_strdup_printf("%d", (int)int_of(job, "attempt"));
-}
-
 static char *cell_reason(const json_t *job, const Terminal *terminal)
 {
         enum {
@@ -105,12 +87,21 @@ static char *cell_reason(const json_t *job, const Terminal *terminal)
 }
 
 static const Column columns[] = {
-        { "NAME", false, cell_name },       { "ID", false, cell_id },
-        { "USER", true, cell_user },        { "FRAMEWORK", true, cell_framework },
-        { "STATE", false, cell_state },     { "MEMBERS", false, cell_members },
-        { ">ATTEMPT", true, cell_attempt }, { ">RAN", false, cell_ran },
-        { ">AGE", false, cell_age },        { "SUBMITTED", true, cell_submitted },
-        { "REASON", false, cell_reason },   { 0 },
+        { "NAME", .cell = cell_name },
+        { "ID", .member = "id" },
+        { "USER", true, .member = "user" },
+        { "FRAMEWORK", true, .member = "framework" },
+        { "QUEUE", true, .member = "queue" },
+        { ">PRIORITY", true, .member = "priority" },
+        { "LABELS", true, .member = "labels" },
+        { "STATE", .cell = NULL, .member = "state" },
+        { "MEMBERS", .cell = cell_members },
+        { ">ATTEMPT", true, .member = "attempt" },
+        { ">RAN", .cell = cell_ran },
+        { ">AGE", .cell = cell_age },
+        { "SUBMITTED", true, .member = "submitted_at" },
+        { "REASON", .cell = cell_reason },
+        { 0 },
 };
 
 static void add_query(GString *path, const char *name, const char *value)
@@ -118,64 +109,60 @@ static void add_query(GString *path, const char *name, const char *value)
         g_autofree char *escaped = value ? url_escape(value) : NULL;
 
         if (value)
-                g_string_append_printf(path, "&%s=%s", name, escaped);
+                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
 }
 
-static char *page_path(const List *list, gint64 limit, const char *after)
+static char *list_path(const List *list)
 {
-        g_autoptr(GString) path = g_string_new(NULL);
+        g_autoptr(GString) path = g_string_new("/v1/jobs");
 
-        g_string_append_printf(path, "/v1/jobs?limit=%" G_GINT64_FORMAT, limit);
         add_query(path, "user", list->user);
         add_query(path, "name", list->name);
         add_query(path, "state", list->state);
-        add_query(path, "after", after);
-        if (list->all)
-                g_string_append(path, "&all=true");
+        add_query(path, "queue", list->queue);
+        add_query(path, "array", list->array);
+        for (guint i = 0; list->labels && i < list->labels->len; i++)
+                add_query(path, "label", list->labels->pdata[i]);
+        add_query(path, "all", list->all ? "true" : NULL);
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-/* The items of one page; *ret_after is the marker of the next one, or NULL. */
-static bool list_page(Cli *cli, const List *list, Listing *listing, gint64 *left, char **after,
-                      GError **error)
+static bool check_labels(const List *list, GError **error)
 {
-        g_autofree char *path = page_path(list, MIN(*left, PAGE), *after);
-        g_autoptr(json_t) reply = NULL;
-        gsize i;
-        json_t *job;
+        for (guint i = 0; list->labels && i < list->labels->len; i++) {
+                const char *equals = strchr(list->labels->pdata[i], '=');
 
-        if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
-                return false;
-        json_array_foreach(json_object_get(reply, "items"), i, job) listing_add(listing, job);
-        listing_page(listing);
-        *left -= (gint64)json_array_size(json_object_get(reply, "items"));
-        g_free(*after);
-        *after = is_set(reply, "next") ? g_strdup(text_of(reply, "next")) : NULL;
+                if (!equals || equals == list->labels->pdata[i])
+                        return err_set(error, ERR_USAGE, "--label: '%s' is not KEY=VALUE",
+                                       (const char *)list->labels->pdata[i]);
+        }
         return true;
+}
+
+static bool is_narrowed(const List *list)
+{
+        return list->user || list->name || list->state || list->queue || list->array || list->labels;
 }
 
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const List *list = target;
-        gint64 asked = list->limit ? list->limit : G_MAXINT64, left = asked;
-        g_autofree char *after = NULL;
+        g_autofree char *path = NULL;
         g_autoptr(Listing) listing = NULL;
+        gint64 items = 0;
         Format format;
 
         if (list->all && list->user)
                 return err_set(error, ERR_USAGE, "--all and --user='%s' contradict each other", list->user);
-        if (!format_parse(list->format, &format, error) || !cli_client(cli, error))
+        if (!check_labels(list, error) || !format_parse(list->format, &format, error) ||
+            !cli_client(cli, error))
                 return false;
+        path = list_path(list);
         listing = listing_new(cli, format, columns, "name");
-        do {
-                if (!list_page(cli, list, listing, &left, &after, error))
-                        return false;
-        } while (after && left > 0);
-        listing_end(listing);
-        if (left == asked)
-                cli_say(cli, list->user || list->name || list->state
-                                     ? "no job matches"
-                                     : "no jobs yet; `paddle submit` makes one");
+        if (!listing_pages(listing, cli->client, path, list->limit, &items, error))
+                return false;
+        if (items == 0)
+                cli_say(cli, is_narrowed(list) ? "no job matches" : "no jobs yet; `paddle submit` makes one");
         return true;
 }
 
@@ -184,6 +171,7 @@ const Verb verb_list = {
         .args = "",
         .summary = "List jobs, newest first",
         .examples = "paddle list --state queued,running\twhat is open\n"
+                    "paddle list --queue vision --label team=a\tof one queue, with one label\n"
                     "paddle cancel $(paddle list --state queued -o name)\tnames for other commands",
         .options = options,
         .size = sizeof(List),

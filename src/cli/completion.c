@@ -54,15 +54,23 @@ static const char *const bash_words[] = {
         [WORDS_COMMAND] = "COMPREPLY=($(compgen -c -f -- \"$cur\"))",
         [WORDS_SHELLS] = "COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\"))",
         [WORDS_VERBS] = "COMPREPLY=($(compgen -W \"$verbs\" -- \"$cur\"))",
+        [WORDS_OBJECTS] = "_paddle_objects \"${first%% *}\"",
 };
+
+static bool takes_value(const Option *option)
+{
+        return option->type != OPTION_BOOL && option->type != OPTION_SWITCH;
+}
 
 static void bash_verb(GString *out, const Verb *verb)
 {
         g_string_append_printf(out, "    '%s')\n        options='", verb->name);
-        for (const Option *option = verb->options; option->name; option++)
+        for (const Option *option = verb->options; option->name; option++) {
+                if (option->help && option->type == OPTION_SWITCH)
+                        g_string_append_printf(out, "--no-%s ", option->name);
                 if (option->help)
-                        g_string_append_printf(out, "--%s%s", option->name,
-                                               option->type == OPTION_BOOL ? " " : "= ");
+                        g_string_append_printf(out, "--%s%s", option->name, takes_value(option) ? "= " : " ");
+        }
         g_string_append_printf(out, "'\n        words() { %s; } ;;\n", bash_words[verb->words]);
 }
 
@@ -70,9 +78,13 @@ char *completion_bash(const Verb *const *verbs)
 {
         g_autoptr(GString) out = g_string_new(
                 "# bash completion of paddle: source <(paddle completion bash)\n"
+                "_paddle_up() { [[ -n $PADDLE_SERVER || -S ${PADDLE_HOME:-$HOME/.paddle}/paddled.sock ]]; }\n"
+                "_paddle_objects() {\n"
+                "    _paddle_up && COMPREPLY=($(compgen -W \"$(paddle \"$1\" list -o name 2>/dev/null)\" -- "
+                "\"$cur\"))\n"
+                "}\n"
                 "_paddle_jobs() {\n"
-                "    [[ -n $PADDLE_SERVER || -S ${PADDLE_HOME:-$HOME/.paddle}/paddled.sock ]] || return\n"
-                "    COMPREPLY=($(compgen -W \"$(");
+                "    _paddle_up && COMPREPLY=($(compgen -W \"$(");
 
         g_string_append_printf(out, "%s)\" -- \"$cur\"))\n}\n_paddle() {\n", job_names);
         g_string_append(out, "    local cur=${COMP_WORDS[COMP_CWORD]} first= second= options= i verbs='");
@@ -133,6 +145,7 @@ static const char *const zsh_words[] = {
         [WORDS_COMMAND] = " '*::command:_normal'",
         [WORDS_SHELLS] = " '1:shell:(bash zsh fish)'",
         [WORDS_VERBS] = " '*:verb:'",
+        [WORDS_OBJECTS] = " '*:name:_paddle_objects'",
 };
 
 static void zsh_option(GString *out, const Option *option)
@@ -145,8 +158,10 @@ static void zsh_option(GString *out, const Option *option)
 
         if (!option->help)
                 return;
+        if (option->type == OPTION_SWITCH)
+                g_string_append_printf(out, " '--no-%s[not: %s]'", option->name, help);
         g_string_append_printf(out, " '%s--%s%s[%s]%s'", option->type == OPTION_LIST ? "*" : "", option->name,
-                               option->type == OPTION_BOOL ? "" : "=", help, action);
+                               takes_value(option) ? "=" : "", help, action);
         if (option->letter)
                 g_string_append_printf(out, " '-%c[%s]%s'", option->letter, help, action);
 }
@@ -158,8 +173,12 @@ char *completion_zsh(const Verb *const *verbs)
 
         g_string_append_printf(
                 out,
+                "_paddle_up() { [[ -n $PADDLE_SERVER || -S ${PADDLE_HOME:-$HOME/.paddle}/paddled.sock ]]; }\n"
+                "_paddle_objects() {\n    _paddle_up || return\n    local -a names\n"
+                "    names=(${(f)\"$(paddle ${verb%% *} list -o name 2>/dev/null)\"})\n    compadd -a "
+                "names\n}\n"
                 "_paddle_jobs() {\n"
-                "    [[ -n $PADDLE_SERVER || -S ${PADDLE_HOME:-$HOME/.paddle}/paddled.sock ]] || return\n"
+                "    _paddle_up || return\n"
                 "    local -a jobs; jobs=(${(f)\"$(%s)\"})\n    compadd -a jobs\n}\n_paddle() {\n    local "
                 "verb=$words[2]\n",
                 job_names);
@@ -205,10 +224,16 @@ static void fish_verb(GString *out, const Verb *verb)
                 g_string_append_printf(out, "complete -c paddle -n '%s' -l %s", seen, option->name);
                 if (option->letter)
                         g_string_append_printf(out, " -s %c", option->letter);
-                g_string_append_printf(out, "%s -d '%s'\n", option->type == OPTION_BOOL ? "" : " -r", help);
+                g_string_append_printf(out, "%s -d '%s'\n", takes_value(option) ? " -r" : "", help);
+                if (option->type == OPTION_SWITCH)
+                        g_string_append_printf(out, "complete -c paddle -n '%s' -l no-%s -d 'not: %s'\n",
+                                               seen, option->name, help);
         }
         if (verb->words == WORDS_JOBS)
                 g_string_append_printf(out, "complete -c paddle -n '%s' -f -a '(__paddle_jobs)'\n", seen);
+        else if (verb->words == WORDS_OBJECTS)
+                g_string_append_printf(out, "complete -c paddle -n '%s' -f -a '(__paddle_objects %s)'\n",
+                                       seen, words[0]);
         else if (verb->words == WORDS_SHELLS)
                 g_string_append_printf(out, "complete -c paddle -n '%s' -f -a 'bash zsh fish'\n", seen);
         else if (verb->words == WORDS_NONE)
@@ -219,11 +244,14 @@ char *completion_fish(const Verb *const *verbs)
 {
         g_autoptr(GString) out =
                 g_string_new("# fish completion of paddle: paddle completion fish | source\n"
-                             "function __paddle_jobs\n"
+                             "function __paddle_up\n"
                              "    set -q PADDLE_HOME; or set -l PADDLE_HOME $HOME/.paddle\n"
-                             "    if set -q PADDLE_SERVER; or test -S $PADDLE_HOME/paddled.sock\n        ");
+                             "    set -q PADDLE_SERVER; or test -S $PADDLE_HOME/paddled.sock\nend\n"
+                             "function __paddle_objects\n"
+                             "    __paddle_up; and paddle $argv[1] list -o name 2>/dev/null\nend\n"
+                             "function __paddle_jobs\n    __paddle_up; and ");
 
-        g_string_append_printf(out, "%s\n    end\nend\n", job_names);
+        g_string_append_printf(out, "%s\nend\n", job_names);
         for (const Verb *const *at = verbs; *at; at++) {
                 g_auto(GStrv) words = name_words(*at);
                 g_autofree char *summary = quoted((*at)->summary, "\\", "\\'");

@@ -230,3 +230,61 @@ ClientConfig *client_config_read(const char *path, GError **error)
         g_error_free(cause);
         return client_config_parse(NULL, 0, path, error);
 }
+
+/* ---- writing: lines, so that remarks and other programs' keys stay ---- */
+
+/* "key: value" in place of the line of that key, or at the end. JSON's texts are YAML's. */
+static void put_line(GPtrArray *lines, const char *key, const char *value)
+{
+        g_autoptr(GString) line = g_string_new(key);
+        gsize len = strlen(key);
+
+        g_string_append(line, ": ");
+        json_quote(line, value);
+        for (guint i = 0; i < lines->len; i++) {
+                const char *old = lines->pdata[i];
+
+                if (strncmp(old, key, len) != 0 || old[len + strspn(old + len, " ")] != ':')
+                        continue;
+                g_free(lines->pdata[i]);
+                lines->pdata[i] = g_strdup(line->str);
+                return;
+        }
+        g_ptr_array_add(lines, g_strdup(line->str));
+}
+
+static char *text_with(const char *text, const char *server, const char *token)
+{
+        g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+        g_auto(GStrv) parts = g_strsplit(text, "\n", -1);
+        g_autofree char *joined = NULL;
+
+        for (char **part = parts; *part; part++)
+                if (**part || part[1])
+                        g_ptr_array_add(lines, g_strdup(*part));
+        put_line(lines, "paddleServer", server);
+        put_line(lines, "token", token);
+        g_ptr_array_add(lines, NULL);
+        joined = g_strjoinv("\n", (char **)lines->pdata);
+        return g_strconcat(joined, "\n", NULL);
+}
+
+bool client_config_store(const char *path, const char *server, const char *token, GError **error)
+{
+        g_autofree char *old = NULL, *text = NULL, *dir = g_path_get_dirname(path);
+        g_autoptr(ClientConfig) check = NULL;
+        g_autoptr(GError) cause = NULL;
+        gsize len = 0;
+
+        if (!file_read(path, CONFIG_SIZE_MAX, &old, &len, &cause) && !err_is(cause, ERR_NOT_FOUND))
+                return err_set(error, ERR_FAILED, "configuration '%s': %s", path, cause->message);
+        text = text_with(old ? old : "apiVersion: v1\n", server, token);
+        check = client_config_parse(text, strlen(text), path, NULL);
+        if (!check || g_strcmp0(check->server, server) != 0 || g_strcmp0(check->token, token) != 0)
+                return err_set(error, ERR_FAILED,
+                               "configuration '%s' has a form that cannot be added to\nWrite 'paddleServer: "
+                               "URL' and "
+                               "'token: SECRET' on lines of their own, or move the file away.",
+                               path);
+        return file_mkdirs(dir, 0700, error) && file_replace(path, text, strlen(text), 0600, false, error);
+}

@@ -32,3 +32,7 @@ ClientConfig *client_config_parse(const char *text, gsize len, const char *name,
 
 /* Reads `path`; a missing file is an empty configuration. */
 ClientConfig *client_config_read(const char *path, GError **error);
+
+/* Keeps server and token in `path`, which nobody else may read from then on; what else stands there stays as
+ * it is. */
+bool client_config_store(const char *path, const char *server, const char *token, GError **error);

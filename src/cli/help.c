@@ -105,18 +105,69 @@ char *text_wrap(const char *text, int indent, int width)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-char *help_overview(const Verb *const *verbs)
+/* The length of the first word, and whether there is a second. */
+static gsize family_len(const Verb *verb, bool *ret_more)
+{
+        gsize len = strcspn(verb->name, " ");
+
+        *ret_more = verb->name[len] == ' ';
+        return len;
+}
+
+static bool same_family(const Verb *a, const Verb *b)
+{
+        bool more_a, more_b;
+        gsize len = family_len(a, &more_a);
+
+        return b && more_a && family_len(b, &more_b) == len && more_b && strncmp(a->name, b->name, len) == 0;
+}
+
+/* "  queue list, show, create" in as many lines as it takes: a family needs no more in the overview. */
+static const Verb *const *append_family(GString *out, const Verb *const *verbs)
+{
+        gsize len = strcspn((*verbs)->name, " ");
+        g_autoptr(GString) seconds = g_string_new(NULL);
+        const Verb *first = *verbs;
+
+        for (; same_family(first, *verbs); verbs++)
+                g_string_append_printf(seconds, "%s%s", seconds->len ? ", " : "", (*verbs)->name + len + 1);
+        g_string_append_printf(out, "  %-14.*s  %s\n", (int)len, first->name, seconds->str);
+        return verbs;
+}
+
+char *help_overview(const Verb *const *verbs, const VerbGroup *groups)
 {
         g_autoptr(GString) out =
                 g_string_new("Usage: paddle VERB [OPTIONS] [WORDS]\n\n"
                              "Runs deep-learning jobs: packs a directory, starts its processes, "
-                             "brings the model back.\n\nVerbs:\n");
+                             "brings the model back.\n");
 
-        for (; *verbs; verbs++)
+        while (*verbs) {
+                for (const VerbGroup *group = groups; group->heading; group++)
+                        if (group->first == *verbs)
+                                g_string_append_printf(out, "\n%s:\n", group->heading);
+                if (same_family(*verbs, verbs[1])) {
+                        verbs = append_family(out, verbs);
+                        continue;
+                }
                 g_string_append_printf(out, "  %-14s  %s\n", (*verbs)->name, (*verbs)->summary);
+                verbs++;
+        }
         g_string_append(out, "\n`paddle VERB --help` tells more. A first job:  paddle submit --follow -- "
                              "python train.py\n");
         return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+char *help_family(const Verb *const *verbs, const char *word)
+{
+        g_autofree char *prefix = g_strconcat(word, " ", NULL);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        for (; *verbs; verbs++)
+                if (g_str_has_prefix((*verbs)->name, prefix))
+                        g_string_append_printf(out, "  paddle %-16s  %s\n", (*verbs)->name,
+                                               (*verbs)->summary);
+        return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
 static void append_examples(GString *out, const char *examples, const char *format, const char *plain)

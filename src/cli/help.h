@@ -4,7 +4,9 @@
 
 #include "cli/cli.h"
 
-char *help_overview(const Verb *const *verbs);
+char *help_overview(const Verb *const *verbs, const VerbGroup *groups);
+/* The verbs whose names begin with `word` and a blank; NULL when there are none. */
+char *help_family(const Verb *const *verbs, const char *word);
 char *help_verb(const Verb *verb, int width);
 char *help_man_overview(const Verb *const *verbs); /* paddle.1 */
 char *help_man_verb(const Verb *verb);             /* paddle-job-submit.1 */

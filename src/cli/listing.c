@@ -61,6 +61,51 @@ gint64 time_of(const json_t *object, const char *name)
         return time ? g_date_time_to_unix(time) * 1000 + g_date_time_get_microsecond(time) / 1000 : 0;
 }
 
+static char *object_text(const json_t *object)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)object, name, value)
+        {
+                g_autofree char *text = value_text(value);
+
+                g_string_append_printf(out, "%s%s %s", out->len ? ", " : "", name, text ? text : "-");
+        }
+        return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+}
+
+static char *array_text(const json_t *array)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+        gsize i;
+        json_t *value;
+
+        json_array_foreach(array, i, value)
+        {
+                g_autofree char *text = value_text(value);
+
+                g_string_append_printf(out, "%s%s", i > 0 ? ", " : "", text ? text : "-");
+        }
+        return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+}
+
+char *value_text(const json_t *value)
+{
+        if (!value || json_is_null(value))
+                return NULL;
+        if (json_is_object(value))
+                return object_text(value);
+        if (json_is_array(value))
+                return array_text(value);
+        if (json_is_boolean(value))
+                return g_strdup(json_is_true(value) ? "yes" : "no");
+        if (!json_is_string(value))
+                return json_format(value);
+        return *json_string_value(value) ? g_strdup(json_string_value(value)) : NULL;
+}
+
 static bool is_shown(const Listing *listing, const Column *column)
 {
         return !column->wide || listing->format == FORMAT_WIDE;
@@ -94,7 +139,9 @@ static void add_row(Listing *listing, const json_t *item)
 
         for (const Column *column = listing->columns; column->head; column++)
                 if (is_shown(listing, column))
-                        g_ptr_array_add(cells, column->cell(item, &listing->cli->terminal));
+                        g_ptr_array_add(cells, column->cell
+                                                       ? column->cell(item, &listing->cli->terminal)
+                                                       : value_text(json_object_get(item, column->member)));
         table_row(listing->table, (const char *const *)cells->pdata);
 }
 
@@ -159,4 +206,39 @@ void listing_end(Listing *listing)
                 fputs(listing->items > 0 ? "\n]\n" : "[]\n", stdout);
         else if (listing->format == FORMAT_YAML && listing->items == 0)
                 fputs("[]\n", stdout);
+}
+
+enum { PAGE = 100 };
+
+static char *page_path(const char *path, gint64 limit, const char *after)
+{
+        g_autofree char *escaped = after ? url_escape(after) : NULL;
+
+        return g_strdup_printf("%s%climit=%" G_GINT64_FORMAT "%s%s", path, strchr(path, '?') ? '&' : '?',
+                               limit, after ? "&after=" : "", after ? escaped : "");
+}
+
+bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
+                   GError **error)
+{
+        gint64 asked = limit > 0 ? limit : G_MAXINT64, left = asked;
+        g_autofree char *after = NULL;
+
+        do {
+                g_autofree char *page = page_path(path, MIN(left, PAGE), after);
+                g_autoptr(json_t) reply = NULL;
+                gsize i;
+                json_t *item;
+
+                if (!http_call_json(client, "GET", page, NULL, &reply, error))
+                        return false;
+                json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+                listing_page(listing);
+                left -= (gint64)json_array_size(json_object_get(reply, "items"));
+                g_free(after);
+                after = is_set(reply, "next") ? g_strdup(text_of(reply, "next")) : NULL;
+        } while (after && left > 0);
+        listing_end(listing);
+        *ret_items = asked - left;
+        return true;
 }

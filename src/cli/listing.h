@@ -20,6 +20,7 @@ typedef struct {
         const char *head; /* '>' in front: to the right; NULL ends the list */
         bool wide;        /* only with -o wide */
         char *(*cell)(const json_t *item, const Terminal *terminal); /* the caller's; NULL shows "-" */
+        const char *member; /* without a cell: this member as value_text has it */
 } Column;
 
 typedef struct Listing Listing;
@@ -30,6 +31,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Listing, listing_free)
 void listing_add(Listing *listing, const json_t *item);
 void listing_page(Listing *listing); /* a page is complete: print it */
 void listing_end(Listing *listing);
+
+/* Asks for `path` (with a query, or without) page by page and adds all items, at most `limit` of them (0: no
+ * limit). *ret_items counts them. */
+bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
+                   GError **error);
+
+/* A value for a person: "yes", "12", "cpu 4, memory 8Gi", "a, b"; NULL for null and what is empty. The
+ * caller's. */
+char *value_text(const json_t *value);
 
 /* One value on its own, as JSON or YAML (or its member `name`). */
 void format_print(const json_t *value, Format format, const char *name);

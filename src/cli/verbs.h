@@ -1,8 +1,18 @@
-/* The rows of all verbs, each in its own file. */
+/* The rows of all verbs: cmd-*.c, and kinds.c for objects. */
 #pragma once
 
 #include "cli/cli.h"
 
 extern const Verb verb_cancel, verb_completion, verb_doctor, verb_down, verb_download, verb_events, verb_help,
-        verb_job_submit, verb_list, verb_logs, verb_status, verb_submit, verb_token_create, verb_token_list,
-        verb_token_revoke, verb_train, verb_up, verb_upload, verb_version, verb_wait;
+        verb_job_submit, verb_list, verb_login, verb_logs, verb_status, verb_submit, verb_token_create,
+        verb_token_list, verb_token_revoke, verb_train, verb_up, verb_upload, verb_version, verb_wait,
+        verb_whoami;
+
+extern const Verb verb_queue_list, verb_queue_show, verb_queue_create, verb_queue_set, verb_queue_close,
+        verb_queue_open, verb_queue_delete;
+extern const Verb verb_flavour_list, verb_flavour_show, verb_flavour_create, verb_flavour_set,
+        verb_flavour_delete;
+extern const Verb verb_cluster_list, verb_cluster_show, verb_cluster_create, verb_cluster_set,
+        verb_cluster_delete;
+extern const Verb verb_user_list, verb_user_show, verb_user_create, verb_user_set, verb_user_delete;
+extern const Verb verb_grant_list, verb_grant_show, verb_grant_create, verb_grant_delete;

@@ -33,6 +33,9 @@ static void test_bash(void)
                 { "completion z", "zsh" },
                 { "job submit --entry", "--entry-point=" },
                 { "train --pser", "--pservers=" },
+                { "queue cr", "create" },
+                { "queue set --max-r", "--max-running-per-user=" },
+                { "queue set --no-b", "--no-backfill" },
         };
         g_autofree char *script = completion_bash(cli_verbs);
 

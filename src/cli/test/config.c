@@ -3,6 +3,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -124,6 +125,45 @@ static void test_files(void)
         g_rmdir(dir);
 }
 
+static void test_store(void)
+{
+        static const struct {
+                const char *before; /* NULL: no file */
+                const char *after;  /* NULL: refused, and the file as it was */
+        } rows[] = {
+                { NULL, "apiVersion: v1\npaddleServer: \"http://h:1\"\ntoken: \"t\"\n" },
+                { "paddleServer: http://old:1\ntoken: x\n", "paddleServer: \"http://h:1\"\ntoken: \"t\"\n" },
+                { "# mine\nother: [1, 2]\ntoken : x",
+                  "# mine\nother: [1, 2]\ntoken: \"t\"\npaddleServer: \"http://h:1\"\n" },
+                { "dockerRegistry:\n  token: keep\n",
+                  "dockerRegistry:\n  token: keep\npaddleServer: \"http://h:1\"\ntoken: \"t\"\n" },
+                { "{token: x}\n", NULL },
+                { "apiVersion: v7\n", NULL },
+        };
+        g_autofree char *dir = g_dir_make_tmp("paddle-config-XXXXXX", NULL);
+        g_autofree char *path = g_build_filename(dir, "sub", "config", NULL);
+        g_autofree char *sub = g_path_get_dirname(path);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *text = NULL;
+                struct stat info;
+                bool ok;
+
+                g_assert_true(g_mkdir_with_parents(sub, 0700) == 0);
+                g_unlink(path);
+                g_assert_true(!rows[i].before || g_file_set_contents(path, rows[i].before, -1, NULL));
+                ok = client_config_store(path, "http://h:1", "t", &error);
+                g_assert_cmpint(ok, ==, rows[i].after != NULL);
+                g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+                g_assert_cmpstr(text, ==, rows[i].after ? rows[i].after : rows[i].before);
+                g_assert_true(!ok || (stat(path, &info) == 0 && (info.st_mode & 0777) == 0600));
+        }
+        g_unlink(path);
+        g_rmdir(sub);
+        g_rmdir(dir);
+}
+
 int main(int argc, char **argv)
 {
         json_init();
@@ -131,5 +171,6 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/config/cases", test_cases);
         g_test_add_func("/cli/config/registry", test_registry);
         g_test_add_func("/cli/config/files", test_files);
+        g_test_add_func("/cli/config/store", test_store);
         return g_test_run();
 }

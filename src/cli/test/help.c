@@ -54,10 +54,25 @@ static void check_widths(const char *text, int width)
                 g_assert_cmpint(text_columns(*line), <=, width);
 }
 
+/* A verb stands in the overview by its summary, or by its second word in the line of its family. */
+static void check_overview(const char *overview, const Verb *verb)
+{
+        const char *second = strchr(verb->name, ' ');
+        g_autofree char *first = g_strdup_printf("\n  %.*s ", (int)strcspn(verb->name, " "), verb->name);
+        const char *line = strstr(overview, first);
+        g_autofree char *rest = line ? g_strndup(line + 1, strcspn(line + 1, "\n")) : NULL;
+
+        g_assert_nonnull(rest);
+        if (strstr(overview, verb->summary))
+                return;
+        g_assert_nonnull(second);
+        g_assert_nonnull(strstr(rest, second));
+}
+
 /* Every verb is complete, and every row of every table is in its help and its page. */
 static void test_every_verb(void)
 {
-        g_autofree char *overview = help_overview(cli_verbs);
+        g_autofree char *overview = help_overview(cli_verbs, cli_groups);
 
         for (const Verb *const *at = cli_verbs; *at; at++) {
                 const Verb *verb = *at;
@@ -67,11 +82,12 @@ static void test_every_verb(void)
                 g_test_message("%s", verb->name);
                 g_assert_nonnull(verb->run);
                 g_assert_true(g_str_has_prefix(page, ".TH \"PADDLE-"));
-                g_assert_nonnull(strstr(overview, verb->summary));
+                check_overview(overview, verb);
                 g_assert_false(g_str_has_suffix(verb->summary, "."));
                 g_assert_cmpint(verb->size, >=, sizeof(Common));
                 for (const Option *option = verb->options; option->name; option++) {
-                        g_autofree char *name = g_strconcat("--", option->name, NULL);
+                        g_autofree char *name = g_strconcat(option->type == OPTION_SWITCH ? "--[no-]" : "--",
+                                                            option->name, NULL);
 
                         g_assert_cmpint(option->offset, <, verb->size);
                         if (option->help)
@@ -83,6 +99,15 @@ static void test_every_verb(void)
                         check_widths(about, 80);
                 }
         }
+}
+
+static void test_family(void)
+{
+        g_autofree char *token = help_family(cli_verbs, "token"), *none = help_family(cli_verbs, "list");
+
+        g_assert_nonnull(strstr(token, "paddle token create "));
+        g_assert_null(strstr(token, "queue"));
+        g_assert_null(none);
 }
 
 static void test_wrap(void)
@@ -98,6 +123,7 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/help/find", test_find);
         g_test_add_func("/cli/help/nearest", test_nearest);
         g_test_add_func("/cli/help/every-verb", test_every_verb);
+        g_test_add_func("/cli/help/family", test_family);
         g_test_add_func("/cli/help/wrap", test_wrap);
         return g_test_run();
 }

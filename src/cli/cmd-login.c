@@ -1,0 +1,127 @@
+/* paddle login, whoami: a token for a server on TCP, kept in the configuration file. */
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/config.h"
+#include "cli/discover.h"
+#include "cli/listing.h"
+#include "cli/secret.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *user, *format;
+        bool from_stdin;
+} Login;
+
+static const Option login_options[] = {
+        { "user", 'u', OPTION_STRING, offsetof(Login, user), "NAME", NULL,
+          "whom to log in; without it, as this machine knows you", 0, 0, NULL },
+        { "password-stdin", 0, OPTION_BOOL, offsetof(Login, from_stdin), NULL, NULL,
+          "read the password from standard input", 0, 0, NULL },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static const Option whoami_options[] = {
+        FORMAT_OPTION(offsetof(Login, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static json_t *ask(Cli *cli, const Login *login, const char *user, GError **error)
+{
+        g_autofree char *what = g_strdup_printf("password of '%s' at %s", user, http_client_url(cli->client));
+        g_autoptr(Secret) secret = secret_ask(cli, what, login->from_stdin, false, error);
+
+        return secret ? json_pack("{s:s, s:s}", "user", user, "password", secret) : NULL;
+}
+
+/* Without a token: what was kept may be void, and a log-in needs none. */
+static HttpClient *plain_client(Cli *cli, GError **error)
+{
+        g_autoptr(Discovery) found = discover(cli->common->server, NULL, DISCOVER_START, error);
+
+        if (!found)
+                return NULL;
+        if (g_str_has_prefix(found->url, "unix:")) {
+                err_set(error, ERR_USAGE,
+                        "the server is on a Unix socket (%s), where you are who you are\nA log-in is for "
+                        "servers on "
+                        "TCP: --server http://HOST:PORT.",
+                        found->url);
+                return NULL;
+        }
+        cli->client = http_client_new(found->url, NULL, error);
+        return cli->client;
+}
+
+static bool run_login(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const Login *login = options;
+        const char *user = login->user ? login->user : g_get_user_name();
+        g_autofree char *path = client_config_path();
+        g_autoptr(json_t) body = NULL, reply = NULL;
+        g_autoptr(GError) cause = NULL;
+
+        if (!plain_client(cli, error))
+                return false;
+        body = ask(cli, login, user, error);
+        if (!body)
+                return false;
+        if (!http_call_json(cli->client, "POST", "/v1/login", body, &reply, &cause)) {
+                g_autofree char *text = err_text(cause);
+
+                if (!err_is(cause, ERR_UNAUTHENTICATED)) {
+                        g_propagate_error(error, g_steal_pointer(&cause));
+                        return false;
+                }
+                return err_set(error, ERR_DENIED, "%s", text); /* the hint about tokens is no help here */
+        }
+        if (!client_config_store(path, http_client_url(cli->client), text_of(reply, "token"), error))
+                return false;
+        cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", user, path,
+                is_set(reply, "expires_at") ? " until " : "", text_of(reply, "expires_at"));
+        return true;
+}
+
+static bool run_whoami(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const Login *login = options;
+        g_autoptr(json_t) who = NULL;
+        Format format;
+
+        if (!format_parse(login->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
+                return false;
+        if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
+                format_print(who, format, "user");
+                return true;
+        }
+        format_print(who, FORMAT_NAME, "user");
+        cli_say(cli, "%s at %s", json_is_true(json_object_get(who, "admin")) ? "an administrator" : "a user",
+                http_client_url(cli->client));
+        return true;
+}
+
+const Verb verb_login = {
+        .name = "login",
+        .args = "",
+        .summary = "Log in to a server on TCP; its token is kept in the configuration",
+        .about = "The password is asked for on the terminal. Server and token go to the configuration file, "
+                 "which "
+                 "only you can read; from then on every command finds them there.",
+        .examples = "paddle login --server http://10.0.0.1:8999 --user ann",
+        .options = login_options,
+        .size = sizeof(Login),
+        .run = run_login,
+};
+
+const Verb verb_whoami = {
+        .name = "whoami",
+        .args = "",
+        .summary = "Say as whom the server knows you",
+        .options = whoami_options,
+        .size = sizeof(Login),
+        .run = run_whoami,
+};

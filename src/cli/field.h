@@ -1,0 +1,74 @@
+/* Fields: options of a command line that become members of an object's JSON. A list of them is one table,
+ * written as a macro of rows, which is both the options of a verb and what is done with their values:
+ *
+ *     #define QUEUE_FIELDS(ROW)                                                              \
+ *             ROW(0, "max", AMOUNTS, "max", "cpu=N,...", "the most that it may use at once")
+ *
+ *     static const Option options[] = { QUEUE_FIELDS(FIELD_OPTION) COMMON_OPTIONS, { 0 } };
+ *     static const Field fields[] = { QUEUE_FIELDS(FIELD_ROW) { 0 } };
+ *
+ * The number is the row's place in FieldTarget.slot. */
+#pragma once
+
+#include "cli/cli.h"
+
+typedef enum {
+        FIELD_TEXT,    /* "" says null: back to the default */
+        FIELD_NUMBER,  /* a whole number, with a sign or without */
+        FIELD_SWITCH,  /* --name, --no-name */
+        FIELD_AMOUNTS, /* "cpu=4,memory=8Gi" as an object; "cpu=" and "" say null */
+        FIELD_LABELS,  /* repeatable "K=V" as an object */
+        FIELD_WORDS,   /* "a,b" as an array */
+        FIELD_SECRET,  /* text, or the contents of a file after '@', in base64 */
+        FIELD_TYPES,
+} FieldType;
+
+typedef union {
+        char *text;
+        int flag;
+        GPtrArray *list;
+} FieldSlot;
+
+typedef struct {
+        const char *option; /* NULL ends the table */
+        FieldType type;
+        const char *member;
+} Field;
+
+enum { FIELDS_MAX = 24 };
+
+/* What such options fill: the target of a verb begins with one. */
+typedef struct {
+        Common common;
+        FieldSlot slot[FIELDS_MAX];
+} FieldTarget;
+
+#define FIELD_AS_TEXT OPTION_STRING
+#define FIELD_AS_NUMBER OPTION_STRING
+#define FIELD_AS_SWITCH OPTION_SWITCH
+#define FIELD_AS_AMOUNTS OPTION_STRING
+#define FIELD_AS_LABELS OPTION_LIST
+#define FIELD_AS_WORDS OPTION_STRING
+#define FIELD_AS_SECRET OPTION_STRING
+
+#define FIELD_OPTION(place, name, type, member, arg, help)                                                   \
+        { name,                                                                                              \
+          0,                                                                                                 \
+          FIELD_AS_##type,                                                                                   \
+          offsetof(FieldTarget, slot) + (place) * sizeof(FieldSlot),                                         \
+          arg,                                                                                               \
+          NULL,                                                                                              \
+          help,                                                                                              \
+          0,                                                                                                 \
+          0,                                                                                                 \
+          NULL },
+#define FIELD_ROW(place, name, type, member, arg, help) { name, FIELD_##type, member },
+
+/* Sets the members that were said. ERR_USAGE names the option. *ret_any tells whether there was one. */
+bool fields_put(const Field *fields, const FieldTarget *target, json_t *body, bool *ret_any, GError **error);
+
+/* "cpu=4,memory=8Gi" as an object of quantities; "cpu=" is null. ERR_USAGE naming `what`. */
+json_t *amounts_parse(const char *what, const char *text, GError **error);
+
+/* "K=V" added to the object. ERR_USAGE naming `what`. */
+bool label_put(json_t *object, const char *what, const char *text, GError **error);

@@ -1,0 +1,545 @@
+/* The rows of object.h: what a queue, flavour, cluster, user and grant are on the command line. */
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/object.h"
+#include "cli/quota.h"
+#include "cli/secret.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+#define LIST_OPTIONS                                                                                         \
+        { "limit",                                                                                           \
+          'l',                                                                                               \
+          OPTION_INT,                                                                                        \
+          offsetof(ObjectTarget, limit),                                                                     \
+          "N",                                                                                               \
+          NULL,                                                                                              \
+          "at most so many; without it, all",                                                                \
+          1,                                                                                                 \
+          100000000,                                                                                         \
+          NULL },                                                                                            \
+                SHOW_OPTIONS
+#define SHOW_OPTIONS FORMAT_OPTION(offsetof(ObjectTarget, format)), COMMON_OPTIONS
+
+static const Option list_options[] = { LIST_OPTIONS, { 0 } };
+static const Option show_options[] = { SHOW_OPTIONS, { 0 } };
+static const Option plain_options[] = { COMMON_OPTIONS, { 0 } };
+
+#define LIST_VERB(kind, words_kind, summary_text)                                                            \
+        {                                                                                                    \
+                .name = kind " list", .args = "", .summary = summary_text, .options = list_options,          \
+                .size = sizeof(ObjectTarget), .run = object_list, .row = words_kind                          \
+        }
+#define SHOW_VERB(kind, words_kind, name_words, n, summary_text)                                             \
+        {                                                                                                    \
+                .name = kind " show", .args = name_words, .summary = summary_text, .options = show_options,  \
+                .size = sizeof(ObjectTarget), .min_words = n, .max_words = n, .words = WORDS_OBJECTS,        \
+                .run = object_show, .row = words_kind                                                        \
+        }
+#define DELETE_VERB(kind, words_kind, name_words, n, most, summary_text, about_text)                         \
+        {                                                                                                    \
+                .name = kind " delete", .args = name_words, .summary = summary_text, .about = about_text,    \
+                .options = plain_options, .size = sizeof(ObjectTarget), .min_words = n, .max_words = most,   \
+                .words = WORDS_OBJECTS, .run = object_delete, .row = words_kind                              \
+        }
+
+static char *cell_running(const json_t *item, const Terminal *terminal)
+{
+        json_t *figures = json_object_get(item, "figures");
+
+        return figures ? g_strdup_printf("%d", (int)int_of(figures, "running")) : NULL;
+}
+
+static char *cell_pending(const json_t *item, const Terminal *terminal)
+{
+        json_t *figures = json_object_get(item, "figures");
+
+        return figures ? g_strdup_printf("%d", (int)int_of(figures, "pending")) : NULL;
+}
+
+/* ---- queues ---- */
+
+#define QUEUE_FIELDS(ROW)                                                                                    \
+        ROW(0, "max", AMOUNTS, "max", "LIST", "the most it may use at once: cpu=64,memory=256Gi,gpu=8")      \
+        ROW(1, "min", AMOUNTS, "min", "LIST",                                                                \
+            "what it gets in any case: while unused it is lent, and taken back when needed")                 \
+        ROW(2, "reserved", AMOUNTS, "reserved", "LIST", "the part of min that is never lent")                \
+        ROW(3, "parent", TEXT, "parent", "QUEUE", "the queue above it, whose share it is a part of")         \
+        ROW(4, "cluster", TEXT, "cluster", "CLUSTER", "the cluster whose machines it uses")                  \
+        ROW(5, "namespace", TEXT, "namespace", "NAME", "namespace of its jobs on a cluster that has such")   \
+        ROW(6, "weight", NUMBER, "weight", "N",                                                              \
+            "share of what nobody's min claims, beside the others: 1 to 65535")                              \
+        ROW(7, "priority", NUMBER, "priority", "N",                                                          \
+            "queues of higher priority are served first: -1000 to 1000")                                     \
+        ROW(8, "order", TEXT, "ordering", "ORDER", "which of its jobs come first: priority, fifo or fair")   \
+        ROW(9, "preemption", TEXT, "preemption", "WHOM",                                                     \
+            "whom its jobs may evict inside the queue: never or lower-priority")                             \
+        ROW(10, "reclaimable", SWITCH, "reclaimable", NULL, "what it holds above its min may be taken back") \
+        ROW(11, "backfill", SWITCH, "backfill", NULL,                                                        \
+            "small jobs pass a blocked one only when that does not delay it")                                \
+        ROW(12, "everyone", SWITCH, "everyone", NULL, "any user may submit; else a grant is needed")         \
+        ROW(13, "only-listed", SWITCH, "only_listed", NULL,                                                  \
+            "kinds of resources that max does not name may not be used")                                     \
+        ROW(14, "max-running-per-user", NUMBER, "max_running_per_user", "N",                                 \
+            "jobs of one user that may run at once; 0: no limit")                                            \
+        ROW(15, "max-open-per-user", NUMBER, "max_open_per_user", "N",                                       \
+            "jobs of one user that may wait or run; 0: no limit")                                            \
+        ROW(16, "location", LABELS, "location", "K=V", "its jobs run only on nodes with this label")         \
+        ROW(17, "policies", WORDS, "policies", "LIST",                                                       \
+            "scheduling policies of the older interface, kept as given")                                     \
+        ROW(18, "quota-type", TEXT, "quota_type", "TYPE", "elasticQuota or volcanoCapabilityQuota")
+
+static const Field queue_fields[] = { QUEUE_FIELDS(FIELD_ROW){ 0 } };
+static const Option queue_create_options[] = { QUEUE_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
+static const Option queue_set_options[] = {
+        QUEUE_FIELDS(FIELD_OPTION){ "what-if", 0, OPTION_BOOL, offsetof(ObjectTarget, what_if), NULL, NULL,
+                                    "change nothing; list the jobs that would fare differently", 0, 0, NULL },
+        SHOW_OPTIONS,
+        { 0 },
+};
+
+static const Column queue_columns[] = {
+        { "NAME", .member = "name" },
+        { "STATE", .member = "state" },
+        { "PARENT", .member = "parent" },
+        { "CLUSTER", true, .member = "cluster" },
+        { "MIN", .member = "min" },
+        { "MAX", .member = "max" },
+        { "RESERVED", true, .member = "reserved" },
+        { ">WEIGHT", true, .member = "weight" },
+        { ">PRIORITY", true, .member = "priority" },
+        { "ORDER", true, .member = "ordering" },
+        { "EVERYONE", false, .member = "everyone" },
+        { ">RUNNING", .cell = cell_running },
+        { ">PENDING", .cell = cell_pending },
+        { 0 },
+};
+
+/* The figures go behind the members, as bars. All there is in the cluster is not part of a queue: where there
+ * is no max, the largest of its own figures closes the bar. */
+static void show_queue(const Cli *cli, json_t *queue)
+{
+        g_autoptr(json_t) figures = json_incref(json_object_get(queue, "figures"));
+        ResourceLimits total = amounts_of(figures, "total");
+        g_autofree char *lines = NULL;
+
+        json_object_del(queue, "figures");
+        members_print(queue);
+        if (!json_is_object(figures))
+                return;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX && !is_set(figures, "total"); kind++)
+                total.amount.amount[kind] = MAX(amounts_of(figures, "used").amount.amount[kind],
+                                                amounts_of(figures, "min").amount.amount[kind]);
+        lines = quota_lines(figures, &total, &cli->terminal);
+        printf("\n%d running, %d waiting\n%s", (int)int_of(figures, "running"),
+               (int)int_of(figures, "pending"), lines);
+        if (*lines)
+                printf("  %-15s %s\n", "", quota_legend(cli->terminal.utf8));
+}
+
+static const Kind queue_kind = {
+        .word = "queue",
+        .path = "/v1/queues",
+        .columns = queue_columns,
+        .fields = queue_fields,
+        .show = show_queue,
+        .empty = "no queue is open to you; an administrator grants one with `paddle grant "
+                 "create USER QUEUE`"
+};
+static const Act queue_act = { .kind = &queue_kind };
+static const Act queue_close = { &queue_kind, "closed", true,
+                                 "takes no new jobs; those it has run to their end" };
+static const Act queue_open = { &queue_kind, "closed", false, "takes jobs" };
+
+const Verb verb_queue_list = LIST_VERB("queue", &queue_act, "List queues");
+const Verb verb_queue_show =
+        SHOW_VERB("queue", &queue_act, "NAME", 1, "Show a queue: its quota, what is used, lent, borrowed");
+const Verb verb_queue_create = {
+        .name = "queue create",
+        .args = "NAME",
+        .summary = "Make a queue",
+        .about = "A queue is a share of a cluster. What min says its jobs get in any case: while they need "
+                 "less, "
+                 "others borrow it, and give it back within one pass and the grace time of their jobs. max "
+                 "is the "
+                 "most they ever get together. What min does not name is 0; what max does not name has no "
+                 "limit.\n\n"
+                 "Only administrators make queues. Without --everyone a user needs a grant to submit to it.",
+        .examples = "paddle queue create vision --min cpu=32,gpu=4 --max cpu=64,gpu=8 --everyone\thalf is "
+                    "ours, the "
+                    "rest when it is free\n"
+                    "paddle queue create nightly --parent vision --weight 1 --order fair\ta part of another "
+                    "queue\n"
+                    "paddle queue create urgent --max gpu=8 --preemption lower-priority\tits urgent jobs "
+                    "evict others",
+        .options = queue_create_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .run = object_create,
+        .row = &queue_act,
+};
+const Verb verb_queue_set = {
+        .name = "queue set",
+        .args = "NAME",
+        .summary = "Change a queue, or ask what a change would do",
+        .about = "Only what is named changes; amounts are merged kind by kind, and `cpu=` takes one out. An "
+                 "empty "
+                 "value goes back to the default.\n\n"
+                 "A max below what is in use stops nothing that runs: nothing new starts until use has "
+                 "fallen. "
+                 "With --what-if the scheduler works it out on a copy, and every job that would start at "
+                 "another "
+                 "time, or wait for another reason, is listed.",
+        .examples = "paddle queue set vision --max cpu=64 --what-if\twhat it would do\n"
+                    "paddle queue set vision --max cpu=64,gpu=\tset one limit, take another away\n"
+                    "paddle queue set vision --no-reclaimable\tkeep what was borrowed",
+        .options = queue_set_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = object_set,
+        .row = &queue_act,
+};
+const Verb verb_queue_close = {
+        .name = "queue close",
+        .args = "NAME...",
+        .summary = "Let queues take no new jobs; what they have runs to its end",
+        .options = plain_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_OBJECTS,
+        .run = object_switch,
+        .row = &queue_close,
+};
+const Verb verb_queue_open = {
+        .name = "queue open",
+        .args = "NAME...",
+        .summary = "Let closed queues take jobs again",
+        .options = plain_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_OBJECTS,
+        .run = object_switch,
+        .row = &queue_open,
+};
+const Verb verb_queue_delete = DELETE_VERB(
+        "queue", &queue_act, "NAME...", 1, -1, "Delete queues",
+        "A queue with open jobs or with queues below it stays: close it first, or cancel them. Grants on "
+        "it go with it.");
+
+/* ---- flavours ---- */
+
+#define FLAVOUR_FIELDS(ROW)                                                                                  \
+        ROW(0, "cpu", TEXT, "cpu", "N", "cores of one process: 4, 500m")                                     \
+        ROW(1, "memory", TEXT, "memory", "SIZE", "memory of one process: 8Gi")                               \
+        ROW(2, "scalars", AMOUNTS, "scalars", "LIST", "what else: gpu=1, rdma/hca=1")                        \
+        ROW(3, "cluster", TEXT, "cluster", "CLUSTER", "only for this cluster")
+
+static const Field flavour_fields[] = { FLAVOUR_FIELDS(FIELD_ROW){ 0 } };
+static const Option flavour_options[] = { FLAVOUR_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
+static const Column flavour_columns[] = {
+        { "NAME", .member = "name" },
+        { "CPU", .member = "cpu" },
+        { "MEMORY", .member = "memory" },
+        { "SCALARS", .member = "scalars" },
+        { "CLUSTER", .member = "cluster" },
+        { "CREATOR", true, .member = "creator" },
+        { "ID", true, .member = "id" },
+        { "CREATED", true, .member = "created" },
+        { 0 },
+};
+static const Kind flavour_kind = { .word = "flavour",
+                                   .path = "/v1/flavours",
+                                   .columns = flavour_columns,
+                                   .fields = flavour_fields,
+                                   .empty = "there are no flavours" };
+static const Act flavour_act = { .kind = &flavour_kind };
+
+const Verb verb_flavour_list = LIST_VERB("flavour", &flavour_act, "List flavours: named sizes of processes");
+const Verb verb_flavour_show = SHOW_VERB("flavour", &flavour_act, "NAME", 1, "Show a flavour");
+const Verb verb_flavour_create = {
+        .name = "flavour create",
+        .args = "NAME",
+        .summary = "Make a flavour",
+        .about = "A flavour gives a size a name: `paddle submit --flavour NAME` asks for it in each process.",
+        .examples = "paddle flavour create big --cpu 16 --memory 64Gi --scalars gpu=2",
+        .options = flavour_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .run = object_create,
+        .row = &flavour_act,
+};
+const Verb verb_flavour_set = {
+        .name = "flavour set",
+        .args = "NAME",
+        .summary = "Change a flavour; jobs that were submitted with it keep what they have",
+        .examples = "paddle flavour set big --memory 128Gi",
+        .options = flavour_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = object_set,
+        .row = &flavour_act,
+};
+const Verb verb_flavour_delete =
+        DELETE_VERB("flavour", &flavour_act, "NAME...", 1, -1, "Delete flavours", NULL);
+
+/* ---- clusters ---- */
+
+#define CLUSTER_FIELDS(ROW)                                                                                  \
+        ROW(0, "type", TEXT, "type", "TYPE", "Local, Kubernetes or K3S")                                     \
+        ROW(1, "endpoint", TEXT, "endpoint", "ADDRESS", "where it is reached")                               \
+        ROW(2, "credential", SECRET, "credential", "@FILE", "a kubeconfig; it is never shown again")         \
+        ROW(3, "namespaces", WORDS, "namespaces", "LIST", "namespaces that queues may use; empty: any")      \
+        ROW(4, "status", TEXT, "status", "STATUS", "online or offline: nothing new starts there")            \
+        ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
+        ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
+        ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
+        ROW(8, "setting", TEXT, "setting", "TEXT", "anything else, kept as given")
+
+static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
+static const Option cluster_options[] = { CLUSTER_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
+static const Column cluster_columns[] = {
+        { "NAME", .member = "name" },           { "TYPE", .member = "type" },
+        { "STATUS", .member = "status" },       { "CONNECTED", .member = "connected" },
+        { "ENDPOINT", .member = "endpoint" },   { "VERSION", true, .member = "version" },
+        { "SOURCE", true, .member = "source" }, { "DESCRIPTION", false, .member = "description" },
+        { "ID", true, .member = "id" },         { 0 },
+};
+
+static const Column node_columns[] = {
+        { "NODE", .member = "name" }, { "USABLE", .member = "usable" }, { "TOTAL", .member = "total" },
+        { "USED", .member = "used" }, { "LABELS", .member = "labels" }, { 0 },
+};
+
+static void show_cluster(const Cli *cli, json_t *cluster)
+{
+        g_autoptr(json_t) nodes = json_incref(json_object_get(cluster, "nodes"));
+        g_autoptr(Listing) listing = NULL;
+        gsize i;
+        json_t *node;
+
+        if (json_is_array(nodes))
+                json_object_del(cluster, "nodes");
+        members_print(cluster);
+        if (!json_is_array(nodes) || json_array_size(nodes) == 0)
+                return;
+        putchar('\n');
+        listing = listing_new(cli, FORMAT_TABLE, node_columns, "name");
+        json_array_foreach(nodes, i, node) listing_add(listing, node);
+        listing_end(listing);
+}
+
+static const Kind cluster_kind = { .word = "cluster",
+                                   .path = "/v1/clusters",
+                                   .columns = cluster_columns,
+                                   .fields = cluster_fields,
+                                   .show = show_cluster,
+                                   .empty = "there are no clusters" };
+static const Act cluster_act = { .kind = &cluster_kind };
+
+const Verb verb_cluster_list = LIST_VERB("cluster", &cluster_act, "List clusters");
+const Verb verb_cluster_show = SHOW_VERB("cluster", &cluster_act, "NAME", 1, "Show a cluster and its nodes");
+const Verb verb_cluster_create = {
+        .name = "cluster create",
+        .args = "NAME",
+        .summary = "Make a cluster known",
+        .examples =
+                "paddle cluster create lab --type Kubernetes --endpoint https://10.0.0.1:6443 --credential "
+                "@$HOME/.kube/config --version 1.28+",
+        .options = cluster_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .run = object_create,
+        .row = &cluster_act,
+};
+const Verb verb_cluster_set = {
+        .name = "cluster set",
+        .args = "NAME",
+        .summary = "Change a cluster",
+        .examples = "paddle cluster set lab --status offline\tnothing new starts there",
+        .options = cluster_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = object_set,
+        .row = &cluster_act,
+};
+const Verb verb_cluster_delete =
+        DELETE_VERB("cluster", &cluster_act, "NAME...", 1, -1, "Delete clusters, with their queues",
+                    "Refused while a job is open in one of its queues. The default cluster stays.");
+
+/* ---- users ---- */
+
+#define USER_FIELDS(ROW) ROW(0, "admin", SWITCH, "admin", NULL, "an administrator sees and does everything")
+
+#define PASSWORD_OPTIONS                                                                                     \
+        { "password",                                                                                        \
+          0,                                                                                                 \
+          OPTION_BOOL,                                                                                       \
+          offsetof(ObjectTarget, password),                                                                  \
+          NULL,                                                                                              \
+          NULL,                                                                                              \
+          "ask for a password on the terminal",                                                              \
+          0,                                                                                                 \
+          0,                                                                                                 \
+          NULL },                                                                                            \
+        {                                                                                                    \
+                "password-stdin", 0, OPTION_BOOL, offsetof(ObjectTarget, from_stdin), NULL, NULL,            \
+                        "read the password from standard input", 0, 0, NULL                                  \
+        }
+
+static const Field user_fields[] = { USER_FIELDS(FIELD_ROW){ 0 } };
+static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTIONS, SHOW_OPTIONS, { 0 } };
+static const Column user_columns[] = {
+        { "NAME", .member = "name" },
+        { "ADMIN", .member = "admin" },
+        { "PASSWORD", .member = "has_password" },
+        { "CREATED", .member = "created" },
+        { 0 },
+};
+
+/* Whoever changes their own password over TCP has to know it; over the socket the machine vouches. */
+static bool needs_old(Cli *cli, const char *name, bool *ret, GError **error)
+{
+        g_autoptr(json_t) who = NULL;
+
+        *ret = false;
+        if (g_str_has_prefix(http_client_url(cli->client), "unix:"))
+                return true;
+        if (!http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
+                return false;
+        *ret = strcmp(text_of(who, "user"), name) == 0;
+        return true;
+}
+
+static bool set_password(Cli *cli, const ObjectTarget *target, const char *name, bool any, GError **error)
+{
+        g_autofree char *escaped = url_escape(name);
+        g_autofree char *path = g_strdup_printf("/v1/users/%s/password", escaped);
+        g_autoptr(json_t) body = json_object();
+        g_autoptr(Secret) old = NULL, secret = NULL;
+        bool both;
+
+        if (!target->password && !target->from_stdin)
+                return true;
+        if (!needs_old(cli, name, &both, error))
+                return false;
+        if (both && !(old = secret_ask(cli, "old password", target->from_stdin, false, error)))
+                return false;
+        secret = secret_ask(cli, "new password", target->from_stdin, true, error);
+        if (!secret)
+                return false;
+        if (old)
+                json_object_set_new(body, "old", json_string(old));
+        json_object_set_new(body, "password", json_string(secret));
+        if (!http_call_json(cli->client, "PUT", path, body, NULL, error))
+                return false;
+        cli_say(cli, "user '%s' has a new password; earlier log-ins are void", name);
+        return true;
+}
+
+static const Kind user_kind = { .word = "user",
+                                .path = "/v1/users",
+                                .columns = user_columns,
+                                .fields = user_fields,
+                                .after_set = set_password,
+                                .empty = "there are no users" };
+static const Act user_act = { .kind = &user_kind };
+
+const Verb verb_user_list = LIST_VERB("user", &user_act, "List users");
+const Verb verb_user_show = SHOW_VERB("user", &user_act, "NAME", 1, "Show a user");
+const Verb verb_user_create = {
+        .name = "user create",
+        .args = "NAME",
+        .summary = "Make a user",
+        .about = "Without a password the user comes by a token (`paddle token create --user NAME`) or by the "
+                 "socket "
+                 "of the server's machine.",
+        .examples = "paddle user create ann --password\tasks for it twice\n"
+                    "paddle user create ops --admin --password-stdin <secret.txt",
+        .options = user_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .run = object_create,
+        .row = &user_act,
+};
+const Verb verb_user_set = {
+        .name = "user set",
+        .args = "NAME",
+        .summary = "Change a user: the password, whether an administrator",
+        .about = "A new password makes all earlier log-ins of the user void. Whoever changes their own over "
+                 "TCP is "
+                 "asked for the old one, too (with --password-stdin: the old one on the first line, the new "
+                 "one on "
+                 "the second).",
+        .examples = "paddle user set ann --password\n"
+                    "paddle user set ann --no-admin",
+        .options = user_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = object_set,
+        .row = &user_act,
+};
+const Verb verb_user_delete =
+        DELETE_VERB("user", &user_act, "NAME...", 1, -1, "Delete users, with their grants and tokens",
+                    "Refused while jobs of the user are open.");
+
+/* ---- grants ---- */
+
+static char *grant_name(char *const *words)
+{
+        return g_strconcat(words[0], "/queue/", words[1], NULL);
+}
+
+static bool grant_begin(json_t *body, char *const *words, GError **error)
+{
+        json_object_set_new(body, "user", json_string(words[0]));
+        json_object_set_new(body, "type", json_string("queue"));
+        json_object_set_new(body, "resource", json_string(words[1]));
+        return true;
+}
+
+static const Column grant_columns[] = {
+        { "USER", .member = "user" },
+        { "TYPE", .member = "type" },
+        { "RESOURCE", .member = "resource" },
+        { "CREATED", true, .member = "created" },
+        { 0 },
+};
+static const Kind grant_kind = { .word = "grant",
+                                 .path = "/v1/grants",
+                                 .columns = grant_columns,
+                                 .name = grant_name,
+                                 .begin = grant_begin,
+                                 .empty = "there are no grants" };
+static const Act grant_act = { .kind = &grant_kind };
+
+const Verb verb_grant_list = LIST_VERB("grant", &grant_act, "List grants: who may submit to which queue");
+const Verb verb_grant_show = SHOW_VERB("grant", &grant_act, "USER QUEUE", 2, "Show a grant");
+const Verb verb_grant_create = {
+        .name = "grant create",
+        .args = "USER QUEUE",
+        .summary = "Let a user submit to a queue",
+        .examples = "paddle grant create ann vision",
+        .options = show_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 2,
+        .max_words = 2,
+        .run = object_create,
+        .row = &grant_act,
+};
+const Verb verb_grant_delete = DELETE_VERB("grant", &grant_act, "USER QUEUE", 2, 2,
+                                           "Take a grant back; jobs that are there stay", NULL);

@@ -1,0 +1,290 @@
+/* The verbs of objects (see object.h; routes in doc/rest.md, "Many users"). */
+#include "cli/object.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/secret.h"
+
+static const Act *act_of(const Cli *cli)
+{
+        return cli->verb->row;
+}
+
+static char *name_of(const Kind *kind, char *const *words)
+{
+        return kind->name ? kind->name(words) : g_strdup(words[0]);
+}
+
+static char *path_of(const Kind *kind, const char *name, const char *suffix)
+{
+        g_autofree char *escaped = url_escape(name);
+
+        return g_strconcat(kind->path, "/", escaped, suffix, NULL);
+}
+
+static bool is_for_people(Format format)
+{
+        return format == FORMAT_TABLE || format == FORMAT_WIDE;
+}
+
+/* ---- list, show ---- */
+
+bool object_list(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const ObjectTarget *target = options;
+        const Kind *kind = act_of(cli)->kind;
+        g_autoptr(Listing) listing = NULL;
+        gint64 items = 0;
+        Format format;
+
+        if (!format_parse(target->format, &format, error) || !cli_client(cli, error))
+                return false;
+        listing = listing_new(cli, format, kind->columns, "name");
+        if (!listing_pages(listing, cli->client, kind->path, target->limit, &items, error))
+                return false;
+        if (items == 0)
+                cli_say(cli, "%s", kind->empty);
+        return true;
+}
+
+static void print_member(const char *name, const json_t *value)
+{
+        g_autofree char *text = value_text(value);
+        g_autofree char *visible = text ? text_visible(text) : NULL;
+        g_autofree char *label = g_strdelimit(g_strdup(name), "_", ' ');
+
+        if (visible && *visible)
+                printf("%-22s %s\n", label, visible);
+}
+
+void members_print(const json_t *object)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)object, name, value) print_member(name, value);
+}
+
+bool object_show(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const ObjectTarget *target = options;
+        const Kind *kind = act_of(cli)->kind;
+        g_autofree char *name = name_of(kind, words);
+        g_autofree char *path = path_of(kind, name, "");
+        g_autoptr(json_t) object = NULL;
+        Format format;
+
+        if (!format_parse(target->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "GET", path, NULL, &object, error))
+                return false;
+        if (!is_for_people(format)) {
+                format_print(object, format, "name");
+        } else if (kind->show) {
+                kind->show(cli, object);
+        } else {
+                members_print(object);
+        }
+        return true;
+}
+
+/* ---- create, set, delete ---- */
+
+static void say_warnings(const Cli *cli, const json_t *reply)
+{
+        const json_t *warnings = json_object_get(reply, "warnings");
+        gsize i;
+        json_t *warning;
+
+        json_array_foreach(warnings, i, warning)
+        {
+                g_autofree char *text = value_text(warning);
+                g_autofree char *visible = text_visible(text ? text : "");
+
+                cli_warn(cli, "%s", visible);
+        }
+}
+
+/* The object as data when that was asked for, the outcome in words. */
+static void say_outcome(const Cli *cli, json_t *reply, Format format, const char *name, const char *outcome)
+{
+        say_warnings(cli, reply);
+        if (!is_for_people(format))
+                format_print(reply, format, "name");
+        cli_say(cli, "%s '%s' %s", act_of(cli)->kind->word, name, outcome);
+}
+
+static json_t *create_body(Cli *cli, const ObjectTarget *target, char *const *words, GError **error)
+{
+        const Kind *kind = act_of(cli)->kind;
+        g_autoptr(json_t) body = json_object();
+        g_autoptr(Secret) secret = NULL;
+        bool any;
+
+        if (!kind->begin)
+                json_object_set_new(body, "name", json_string(words[0]));
+        else if (!kind->begin(body, words, error))
+                return NULL;
+        if (kind->fields && !fields_put(kind->fields, &target->fields, body, &any, error))
+                return NULL;
+        if (target->password || target->from_stdin) {
+                secret = secret_ask(cli, "password", target->from_stdin, true, error);
+                if (!secret)
+                        return NULL;
+                json_object_set_new(body, "password", json_string(secret));
+        }
+        return g_steal_pointer(&body);
+}
+
+static bool check_words(char *const *words, GError **error)
+{
+        for (; *words; words++)
+                if (!g_utf8_validate(*words, -1, NULL) || !**words)
+                        return err_set(error, ERR_USAGE, **words ? "a name is not UTF-8" : "a name is empty");
+        return true;
+}
+
+bool object_create(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const ObjectTarget *target = options;
+        const Kind *kind = act_of(cli)->kind;
+        g_autoptr(json_t) body = NULL, reply = NULL;
+        g_autofree char *name = NULL;
+        Format format;
+
+        if (!format_parse(target->format, &format, error) || !check_words(words, error))
+                return false;
+        body = create_body(cli, target, words, error);
+        name = name_of(kind, words);
+        if (!body || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "POST", kind->path, body, &reply, error))
+                return false;
+        say_outcome(cli, reply, format, name, "is made");
+        return true;
+}
+
+/* ---- what if ---- */
+
+static char *fate_text(const json_t *fate)
+{
+        const char *state = text_of(fate, "state"), *start = text_of(fate, "expected_start"),
+                   *cause = text_of(fate, "cause");
+        g_autofree char *why = g_strdelimit(g_strdup(cause), "_", ' ');
+
+        return g_strconcat(state, *start ? " at " : "", start, *why ? " (" : "", why, *why ? ")" : "", NULL);
+}
+
+static char *cell_now(const json_t *change, const Terminal *terminal)
+{
+        return fate_text(json_object_get(change, "now"));
+}
+
+static char *cell_then(const json_t *change, const Terminal *terminal)
+{
+        return fate_text(json_object_get(change, "then"));
+}
+
+static const Column change_columns[] = {
+        { "JOB", .member = "name" }, { "ID", .member = "job" },     { "QUEUE", .member = "queue" },
+        { "NOW", .cell = cell_now }, { "THEN", .cell = cell_then }, { 0 },
+};
+
+static bool print_changes(const Cli *cli, const json_t *reply, Format format)
+{
+        const json_t *changes = json_object_get(reply, "changes");
+        g_autoptr(Listing) listing = NULL;
+        gsize i;
+        json_t *change;
+
+        say_warnings(cli, reply);
+        if (format != FORMAT_JSON && format != FORMAT_YAML) {
+                if (json_array_size(changes) > 0) {
+                        listing = listing_new(cli, format, change_columns, "job");
+                        json_array_foreach(changes, i, change) listing_add(listing, change);
+                        listing_end(listing);
+                }
+                cli_say(cli, "%d of %d jobs would fare differently; nothing is changed",
+                        (int)json_array_size(changes), (int)int_of(reply, "checked"));
+        } else {
+                format_print(reply, format, "job");
+        }
+        return true;
+}
+
+static bool change(Cli *cli, const ObjectTarget *target, const char *name, const json_t *body, Format format,
+                   GError **error)
+{
+        g_autofree char *path = path_of(act_of(cli)->kind, name, target->what_if ? "?what_if=true" : "");
+        g_autoptr(json_t) reply = NULL;
+
+        if (!http_call_json(cli->client, "PATCH", path, body, &reply, error))
+                return false;
+        if (target->what_if)
+                return print_changes(cli, reply, format);
+        say_outcome(cli, reply, format, name, "is changed");
+        return true;
+}
+
+bool object_set(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const ObjectTarget *target = options;
+        const Kind *kind = act_of(cli)->kind;
+        g_autoptr(json_t) body = json_object();
+        bool any = false;
+        Format format;
+
+        if (!format_parse(target->format, &format, error) || !check_words(words, error) ||
+            !fields_put(kind->fields, &target->fields, body, &any, error))
+                return false;
+        if (!any && !target->password && !target->from_stdin)
+                return err_set(error, ERR_USAGE,
+                               "nothing is to be changed\n`paddle %s --help` lists what can be.",
+                               cli->verb->name);
+        if (!cli_client(cli, error) || (any && !change(cli, target, words[0], body, format, error)))
+                return false;
+        return !kind->after_set || kind->after_set(cli, target, words[0], any, error);
+}
+
+bool object_switch(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const Act *act = act_of(cli);
+        g_autoptr(json_t) body = json_object();
+
+        json_object_set_new(body, act->member, json_boolean(act->value));
+        if (!check_words(words, error) || !cli_client(cli, error))
+                return false;
+        for (; *words; words++) {
+                g_autofree char *path = path_of(act->kind, *words, "");
+                g_autoptr(json_t) reply = NULL;
+
+                if (!http_call_json(cli->client, "PATCH", path, body, &reply, error))
+                        return false;
+                say_outcome(cli, reply, FORMAT_TABLE, *words, act->said);
+        }
+        return true;
+}
+
+static bool delete_one(Cli *cli, const char *name, GError **error)
+{
+        g_autofree char *path = path_of(act_of(cli)->kind, name, "");
+
+        if (!http_call_json(cli->client, "DELETE", path, NULL, NULL, error))
+                return false;
+        cli_say(cli, "%s '%s' is deleted", act_of(cli)->kind->word, name);
+        return true;
+}
+
+bool object_delete(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const Kind *kind = act_of(cli)->kind;
+        g_autofree char *name = name_of(kind, words);
+
+        if (!check_words(words, error) || !cli_client(cli, error))
+                return false;
+        if (kind->name) /* its words are one name together */
+                return delete_one(cli, name, error);
+        for (; *words; words++)
+                if (!delete_one(cli, *words, error))
+                        return false;
+        return true;
+}

@@ -1,0 +1,120 @@
+/* Passwords (see secret.h). The terminal's echo comes back whatever happens: the read is interrupted by
+ * signals, which are passed on after it. */
+#include "cli/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+
+void secret_free(char *secret)
+{
+        if (secret)
+                explicit_bzero(secret, strlen(secret));
+        g_free(secret);
+}
+
+/* A line without its end; NULL when the input ends before any, or it is too long. */
+static char *read_line(int fd)
+{
+        char line[SECRET_TEXT_MAX + 1];
+        gsize len = 0;
+        char *copy;
+
+        while (len < sizeof(line)) {
+                ssize_t n = read(fd, line + len, 1);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0 || line[len] == '\n')
+                        break;
+                len++;
+        }
+        copy = len < sizeof(line) ? g_strndup(line, len) : NULL;
+        explicit_bzero(line, sizeof(line));
+        if (copy && len > 0 && copy[len - 1] == '\r')
+                copy[len - 1] = '\0';
+        return copy;
+}
+
+static char *read_quietly(int tty, const char *prompt)
+{
+        sigset_t all, before;
+        struct termios shown, quiet;
+        char *line;
+
+        sigemptyset(&all);
+        sigaddset(&all, SIGINT);
+        sigaddset(&all, SIGTERM);
+        sigaddset(&all, SIGTSTP);
+        (void)sigprocmask(SIG_BLOCK, &all, &before);
+        if (tcgetattr(tty, &shown) < 0) {
+                (void)sigprocmask(SIG_SETMASK, &before, NULL);
+                return NULL;
+        }
+        quiet = shown;
+        quiet.c_lflag &=
+                ~(tcflag_t)(ECHO | ISIG); /* ^C would leave the terminal mute: it ends the line below */
+        quiet.c_cc[VEOL] = 3;
+        (void)tcsetattr(tty, TCSAFLUSH, &quiet);
+        (void)!write(tty, prompt, strlen(prompt));
+        line = read_line(tty);
+        (void)!write(tty, "\n", 1);
+        (void)tcsetattr(tty, TCSAFLUSH, &shown);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+        if (line && strchr(line, 3)) {
+                secret_free(g_steal_pointer(&line));
+                (void)raise(SIGINT);
+        }
+        return line;
+}
+
+static char *ask(const char *what, GError **error)
+{
+        fd_auto int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+        g_autofree char *prompt = g_strconcat(what, ": ", NULL);
+        char *line;
+
+        if (tty < 0) {
+                err_set(error, ERR_USAGE,
+                        "there is no terminal to ask for the password on\nPipe it in and say "
+                        "--password-stdin.");
+                return NULL;
+        }
+        line = read_quietly(tty, prompt);
+        if (!line)
+                err_set(error, ERR_USAGE, "no password was given");
+        return line;
+}
+
+char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error)
+{
+        g_autoptr(Secret) first = from_stdin ? read_line(STDIN_FILENO) : ask(what, error);
+        g_autoptr(Secret) second = NULL;
+
+        if (!first && from_stdin)
+                err_set(error, ERR_USAGE,
+                        "standard input has no password of at most %d bytes on its first line",
+                        SECRET_TEXT_MAX);
+        if (!first)
+                return NULL;
+        if (!*first || !g_utf8_validate(first, -1, NULL)) {
+                err_set(error, ERR_USAGE, *first ? "the password is not UTF-8" : "an empty password is none");
+                return NULL;
+        }
+        if (from_stdin || !twice)
+                return g_steal_pointer(&first);
+        second = ask("once more", error);
+        if (!second)
+                return NULL;
+        if (strcmp(first, second) != 0) {
+                err_set(error, ERR_USAGE, "the two passwords differ; nothing is changed");
+                return NULL;
+        }
+        return g_steal_pointer(&first);
+}

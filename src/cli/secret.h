@@ -1,0 +1,19 @@
+/* Passwords on the command line: asked for on the terminal without showing them, or read from standard input.
+ * Never an option's value, which other users of the machine could read. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "cli/cli.h"
+
+enum { SECRET_TEXT_MAX = 1024 };
+
+/* Overwrites the bytes before it frees them. NULL is a no-op. */
+void secret_free(char *secret);
+typedef char Secret;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Secret, secret_free)
+
+/* One line from standard input with `from_stdin`, else asked for on the terminal, twice with `twice`.
+ * ERR_USAGE when there is no terminal, when the two differ, or for an empty one. */
+char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error);
