@@ -4,7 +4,7 @@ BIN := build/bin
 VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: build demo test soak bench lint format install clean setup-build setup-test setup-bench
+.PHONY: build demo test test-frameworks soak bench lint format install clean setup-build setup-test setup-frameworks setup-bench
 
 build: setup-build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -15,6 +15,8 @@ setup-build:
 	@deploy/setup build
 setup-test:
 	@deploy/setup build test
+setup-frameworks:
+	@deploy/setup build frameworks
 setup-bench:
 	@deploy/setup build bench
 
@@ -23,6 +25,9 @@ demo: build
 
 test: setup-test
 	@t/run
+
+test-frameworks: setup-frameworks build
+	@PADDLE_BIN=$(BIN) $(VENV)/python -m pytest t/frameworks -q -s --timeout 1800
 
 soak: setup-test
 	@PADDLE_SOAK=1 t/run

@@ -18,6 +18,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin")).resolve()
+collect_ignore = ["frameworks"]  # gigabytes of downloads: only when asked for, by `make test-frameworks`
 FINAL = {"succeeded", "failed", "cancelled", "preempted"}
 sys.path.insert(0, str(ROOT / "python"))
 

@@ -391,6 +391,18 @@ static bool check_needed(const Submission *s, const json_t *file, GError **error
         return true;
 }
 
+/* A framework that brings a program for each of its roles, as Spark's does, may be asked for without a
+ * command. */
+static bool brings_programs(const char *name)
+{
+        const Framework *framework = name ? framework_find(name) : NULL;
+
+        for (int i = 0; framework && framework->roles[i].name; i++)
+                if (!framework->roles[i].program)
+                        return false;
+        return framework != NULL;
+}
+
 static bool check_words(const Submission *s, SubmitForm form, char *const *words, const json_t *file,
                         GError **error)
 {
@@ -403,7 +415,7 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
                                "the command '%s ...' and --entry-point='%s' contradict each other", words[0],
                                s->entry_point);
         if (form == SUBMIT_WORDS && !words[0] && !s->entry_point && !in_file(file, "command") &&
-            !in_file(file, "entry_point"))
+            !in_file(file, "entry_point") && !brings_programs(s->framework))
                 return err_set(error, ERR_USAGE,
                                "a command is missing\nSay what to run: paddle submit -- python train.py");
         if (form == SUBMIT_WORDS && words[0] && !*words[0])

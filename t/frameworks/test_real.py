@@ -1,0 +1,118 @@
+"""Real TensorFlow, Spark and Open MPI on real data, each in several members, from the examples as a person submits them.
+
+`make test-frameworks` installs what they need and runs this; the first run downloads a gigabyte."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+
+import pytest
+from conftest import ROOT, Server, wait_for
+
+EXAMPLES = ROOT / "examples"
+DIGITS, TRAIN = 1797, 1437  # of scikit-learn's digits, and those that are not kept for the test
+BAR = 0.93  # a linear model reaches 0.95, a guess 0.1
+TIMEOUT = 1500  # the first environment is a long download
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One state directory for the module, so that each environment is built once."""
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "16").start()
+    yield server
+    server.destroy()
+
+
+def submit(server, example, name, *options, check=0):
+    return server.paddle(
+        *("submit", "--name", name, "--follow", *options), cwd=EXAMPLES / example, check=check, timeout=TIMEOUT
+    )
+
+
+def members(server, name):
+    return {member["name"]: member for member in server.get(f"/v1/jobs/{name}/members").json["items"]}
+
+
+def accuracy(text):
+    (found,) = re.findall(r"final test accuracy ([\d.]+)", text)
+    assert float(found) >= BAR
+    return float(found)
+
+
+def test_tensorflow_workers_mirror_one_model(server):
+    submit(server, "digits_tensorflow", "mirrored", "--framework", "tensorflow", "-n", 2, "--", "python", "train.py")
+    assert set(members(server, "mirrored")) == {"worker-0", "worker-1"}
+    logs = [server.member_log("mirrored", f"worker-{index}") for index in (0, 1)]
+    for index, log in enumerate(logs):
+        assert f"worker {index} of 2: {TRAIN // 2} digits" in log
+    reached = [accuracy(log) for log in logs]
+    weights = [re.findall(r"weights ([-\d.]+)", log) for log in logs]
+    assert weights[0] == weights[1] != [], "the workers do not have the same model"
+    assert reached[0] == reached[1]
+    print(f"\ntensorflow: MultiWorkerMirroredStrategy, 2 workers, test accuracy {reached[0]:.4f} (bar {BAR})")
+
+
+@pytest.mark.parametrize(
+    "how, options",
+    [
+        ("submit", ["--", "spark-submit", "train.py"]),
+        ("python", ["-e", "TREES=20", "--", "python", "train.py"]),
+        ("file", ["-e", "TREES=20", "-e", "PF_JOB_SPARK_MAIN_FILE=train.py"]),
+    ],
+)
+def test_spark_executors_share_the_work(server, how, options):
+    assert shutil.which("java"), "Spark needs Java"
+    name = f"forest-{how}"
+    submit(server, "digits_spark", name, "--framework", "spark", "-n", 2, "--memory", "2Gi", *options)
+    assert set(members(server, name)) == {"driver-0", "executor-0", "executor-1"}
+    log = server.member_log(name, "driver-0")
+    shares = {host: int(count) for host, count in re.findall(r"(executor-\d): (\d+) digits", log)}
+    assert set(shares) == {"executor-0", "executor-1"} and min(shares.values()) > 0
+    assert sum(shares.values()) == DIGITS
+    print(
+        f"\nspark ({how}): a driver and {len(shares)} executors {shares}, test accuracy {accuracy(log):.4f} (bar {BAR})"
+    )
+
+
+def test_mpi_ranks_add_their_gradients(server):
+    submit(server, "digits_mpi", "ranks", "--framework", "mpi", "-n", 4, "--", "mpirun", "python", "train.py")
+    found = members(server, "ranks")
+    assert set(found) == {"master-0", *(f"worker-{index}" for index in range(4))}
+    log = server.member_log("ranks", "master-0")
+    ranks = re.findall(r"rank (\d) of 4 on (worker-\d): (\d+) digits", log)
+    assert sorted(rank for rank, _, _ in ranks) == ["0", "1", "2", "3"]
+    assert len({host for _, host, _ in ranks}) == 4 and sum(int(count) for _, _, count in ranks) == TRAIN
+    assert f"{TRAIN} of {TRAIN} digits seen; all ranks have the same weights: True" in log
+    print(f"\nmpi: {len(ranks)} ranks in {len(ranks)} workers, test accuracy {accuracy(log):.4f} (bar {BAR})")
+
+
+def ranks_of(job):
+    """{worker: pid} of the Python programs that mpirun started for this job."""
+    mark, found = f"PADDLE_JOB_ID={job['id']}".encode(), {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            variables = dict(pair.partition(b"=")[::2] for pair in file.read().split(b"\0"))
+            if (
+                mark == b"PADDLE_JOB_ID=" + variables.get(b"PADDLE_JOB_ID", b"")
+                and b"OMPI_COMM_WORLD_RANK" in variables
+            ):
+                found[variables[b"PADDLE_MPI_HOST"].decode()] = int(pid)
+    return found
+
+
+def test_mpi_job_fails_with_a_rank(server):
+    server.paddle(
+        *("submit", "--name", "killed", "--framework", "mpi", "-n", 4, "-e", "NUM_PASS=100000000"),
+        *("--", "mpirun", "python", "train.py"),
+        cwd=EXAMPLES / "digits_mpi",
+        check=0,
+    )
+    wait_for(lambda: "rank 2 of 4" in server.member_log("killed", "master-0"), 300, "rank 2")
+    pids = ranks_of(server.job("killed"))
+    assert set(pids) == {f"worker-{index}" for index in range(4)}
+    os.kill(pids["worker-2"], signal.SIGKILL)
+    job = server.wait("killed")
+    assert job["state"] == "failed" and "master-0 exited with status" in job["reason"]
+    assert not ranks_of(job), "ranks were left behind"

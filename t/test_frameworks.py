@@ -1,0 +1,142 @@
+"""The rows of doc/frameworks.md with small programs that speak each framework's own rendezvous; t/frameworks has the real ones."""
+
+import json
+import re
+
+import pytest
+from conftest import wait_for
+
+RENDEZVOUS = r"""
+import os, socket, sys
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+if rank == 0:
+    server = socket.create_server(where, backlog=world)
+    peers = {}
+    while len(peers) < world - 1:
+        peer, _ = server.accept()
+        peers[int(peer.recv(8))] = peer
+    total = sum(peers) + 0
+    for peer in peers.values():
+        peer.sendall(b"%8d" % total)
+else:
+    for _ in range(1000):
+        try:
+            peer = socket.create_connection(where)
+            break
+        except ConnectionRefusedError:
+            os.sched_yield() or __import__("time").sleep(0.01)
+    peer.sendall(b"%8d" % rank)
+    total = int(peer.recv(8))
+print(f"rank {rank} of {world}: sum {total}", flush=True)
+"""
+
+SERVE = "echo serving; exec sleep 1000"
+
+
+def roles(**counts):
+    return [{"name": name, "replicas": count} for name, count in counts.items()]
+
+
+def ends(server, job):
+    members = server.get(f"/v1/jobs/{job['id']}/members").json["items"]
+    return {member["name"]: (member["exit_code"], member["signal"]) for member in members}
+
+
+@pytest.mark.parametrize("counts", [{"master": 1, "worker": 2}, {"worker": 3}])
+def test_pytorch_ranks_meet(shared_server, counts):
+    job = shared_server.submit(["python3", "-c", RENDEZVOUS], framework="pytorch", roles=roles(**counts))
+    assert shared_server.wait(job["id"])["state"] == "succeeded"
+    logs = "".join(
+        shared_server.member_log(job["id"], f"{name}-{index}") for name in counts for index in range(counts[name])
+    )
+    assert sorted(re.findall(r"rank (\d) of 3: sum 3", logs)) == ["0", "1", "2"]
+
+
+def test_tensorflow_members_know_each_other(shared_server):
+    job = shared_server.submit('echo "$TF_CONFIG"', framework="tensorflow", roles=roles(chief=1, worker=2))
+    assert shared_server.wait(job["id"])["state"] == "succeeded"
+    told = {
+        name: json.loads(shared_server.member_log(job["id"], name)) for name in ("master-0", "worker-0", "worker-1")
+    }
+    assert told["master-0"]["task"] == {"type": "chief", "index": 0}
+    assert told["worker-1"]["task"] == {"type": "worker", "index": 1}
+    clusters = [config["cluster"] for config in told.values()]
+    assert clusters[0] == clusters[1] == clusters[2]
+    addresses = clusters[0]["chief"] + clusters[0]["worker"]
+    assert len(set(addresses)) == 3 and all(re.fullmatch(r"127\.0\.0\.1:\d+", address) for address in addresses)
+
+
+def coordinated(server, chief, worker):
+    """Parameter server and workers that serve, as ParameterServerStrategy has them, and a chief that coordinates."""
+    return server.submit(
+        SERVE,
+        framework="tensorflow",
+        roles=[
+            {"name": "ps"},
+            {"name": "worker", "replicas": 2, "command": worker},
+            {"name": "chief", "command": chief},
+        ],
+    )
+
+
+def test_tensorflow_servers_and_workers_end_with_the_chief(shared_server):
+    job = coordinated(
+        shared_server,
+        "until [ -e done ]; do sleep 0.01; done",
+        "case $TF_CONFIG in *'\"index\":1'*) exit 0;; esac; exec sleep 1000",
+    )
+    # worker 1 ends early and well, which is no harm to the job
+    wait_for(lambda: ends(shared_server, job)["worker-1"] == (0, None), what="the end of worker 1")
+    assert shared_server.job(job["id"])["state"] in {"starting", "running"}
+    (shared_server.state / "jobs" / job["id"][:2] / job["id"] / "1/work/done").touch()
+    assert shared_server.wait(job["id"])["state"] == "succeeded"
+    found = ends(shared_server, job)
+    assert found["master-0"] == (0, None)
+    assert found["pserver-0"][1] == found["worker-0"][1] == 15
+
+
+def test_tensorflow_worker_that_fails_fails_the_job(shared_server):
+    job = coordinated(shared_server, SERVE, "exit 3")
+    done = shared_server.wait(job["id"])
+    assert done["state"] == "failed" and re.search(r"worker-\d exited with status 3", done["reason"])
+
+
+def test_mpi_commands_run_in_the_workers(shared_server):
+    """What mpirun does to start ranks, done by hand: the remote shell it is told to use reaches each worker."""
+    job = shared_server.submit(
+        'cat "$OMPI_MCA_orte_default_hostfile"; "$OMPI_MCA_plm_rsh_agent" worker-1 echo hello from \'$PADDLE_MPI_HOST\'; '
+        '"$OMPI_MCA_plm_rsh_agent" worker-0 exit 7; echo "status $?"',
+        framework="mpi",
+        roles=roles(worker=2),
+    )
+    assert shared_server.wait(job["id"])["state"] == "succeeded"
+    assert shared_server.member_log(job["id"], "master-0") == "worker-0 slots=1\nworker-1 slots=1\nstatus 7\n"
+    assert shared_server.member_log(job["id"], "worker-1") == "hello from worker-1\n"
+    found = ends(shared_server, job)
+    assert found["master-0"] == (0, None) and found["worker-0"][1] == found["worker-1"][1] == 15
+
+
+def test_mpi_fails_with_its_launcher(shared_server):
+    job = shared_server.submit("exit 5", framework="mpi", roles=roles(master=1, worker=2))
+    done = shared_server.wait(job["id"])
+    assert done["state"] == "failed" and "master-0 exited with status 5" in done["reason"]
+
+
+def test_the_command_line_counts_a_frameworks_workers(shared_server, tmp_path):
+    """-n counts MPI's workers; the launcher comes by itself, and its command is the job's."""
+    shared_server.paddle(
+        *("submit", "--framework", "mpi", "-n", 3, "--name", "counted", "--follow", "--"),
+        *("sh", "-c", 'wc -l <"$OMPI_MCA_orte_default_hostfile"'),
+        cwd=tmp_path,
+        check=0,
+    )
+    job = shared_server.job("counted")
+    assert job["framework"] == "mpi"
+    assert set(ends(shared_server, job)) == {"worker-0", "worker-1", "worker-2", "master-0"}
+    assert shared_server.member_log("counted", "master-0").strip() == "3"
+
+
+def test_spark_needs_a_program(shared_server):
+    reply = shared_server.post("/v1/jobs", {"framework": "spark", "roles": roles(driver=1, executor=2)})
+    assert reply.status == 400 and "PF_JOB_SPARK_MAIN_FILE" in reply.body.decode()
