@@ -281,11 +281,8 @@ def test_members_are_told_apart_by_letters_alone(flow):
 
 def test_the_last_of_equal_members_counts(flow):
     name = fresh("last-")
-    good(
-        flow.post(
-            "/queue", '{"name":"wrong","namespace":"default","maxResources":{"cpu":"1","mem":"1Gi"},"name":"%s"}' % name
-        )
-    )
+    rest = '"namespace":"default","maxResources":{"cpu":"1","mem":"1Gi"}'
+    good(flow.post("/queue", f'{{"name":"wrong",{rest},"name":"{name}"}}'))
     good(flow.get("/queue/" + name))
 
 
