@@ -45,6 +45,8 @@ static const char executor_script[] =
         "spark.driver.host $SPARK_MASTER_HOST\n"
         "spark.driver.bindAddress $SPARK_MASTER_HOST\n"
         "spark.ui.port 0\n"
+        "spark.ui.killEnabled false\n"
+        "spark.master.rest.enabled false\n"
         "spark.executor.cores $SPARK_WORKER_CORES\n"
         "spark.executor.memory $PADDLE_SPARK_EXECUTOR_MEMORY\n"
         "spark.cores.max $PADDLE_SPARK_CORES\n"
