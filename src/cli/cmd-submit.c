@@ -23,7 +23,14 @@ const Verb verb_submit = {
                  "its process in front; at the end, where the time went.",
         .examples = "paddle submit -n 4 --ps 2 python train.py\t4 trainers with 2 parameter servers\n"
                     "paddle submit --follow -- python -u train.py --epochs 3\tstay and watch\n"
-                    "paddle submit --no-package -- nvidia-smi\ta command without files",
+                    "paddle submit --no-package -- nvidia-smi\ta command without files\n"
+                    "paddle submit --array 0-99%10 -- python sweep.py\t100 jobs, ten at a time\n"
+                    "paddle submit --queue vision -n 8 --min-trainers 2 --gpus 1 -- python train.py\tstarts "
+                    "with 2, "
+                    "grows to 8\n"
+                    "paddle submit --after ok:prepare -- python train.py\twhen the newest job `prepare` has "
+                    "succeeded\n"
+                    "paddle submit --dry-run --gpus 4 -- true\twould it start, where and when?",
         .options = submission_short_options,
         .size = sizeof(Submission),
         .stop_at_word = true,

@@ -4,11 +4,13 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/pack.h"
+#include "cli/reasons.h"
 
 /* A server that was reached a moment ago is waited for; one that was never reached is reported at once. */
 enum { RETRIES_FIRST = 1, RETRIES = 6 };
@@ -67,6 +69,14 @@ static bool post(Cli *cli, const json_t *spec, const char *key, int retries, jso
         return *ret != NULL;
 }
 
+/* An array's jobs were made at once; the reply is the first. */
+static void say_array(const Cli *cli, const json_t *job)
+{
+        cli_say(cli, "submitted %s, the jobs of array %s", text_of(job, "name"),
+                text_of(json_object_get(job, "spec"), "array"));
+        cli_say(cli, "`paddle list --array %s` shows them", text_of(job, "id"));
+}
+
 static void print_submitted(const Cli *cli, const json_t *job, Format format, bool follow)
 {
         const char *name = text_of(job, "name"), *id = text_of(job, "id");
@@ -78,10 +88,13 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
         else if (!follow)
                 printf("%s %s\n", name, id);
         fflush(stdout);
-        cli_say(cli, "submitted %s (%s)", name, id);
+        if (json_is_object(json_object_get(job, "array")))
+                say_array(cli, job);
+        else
+                cli_say(cli, "submitted %s (%s)", name, id);
         json_array_foreach(json_object_get(job, "notes"), i, note)
                 cli_say(cli, "note: %s", json_string_value(note));
-        if (!follow)
+        if (!follow && !json_is_object(json_object_get(job, "array")))
                 cli_say(cli, "`paddle logs -f %s` follows it", name);
 }
 
@@ -104,6 +117,34 @@ static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const 
         return pack_check(cli, *ret_package, s->allow_large, error);
 }
 
+/* Nothing is sent but the specification: where and when does not depend on the package. */
+static bool dry_run(Cli *cli, const json_t *spec, Format format, GError **error)
+{
+        enum { EXIT_REFUSED = 3 };
+        g_autoptr(json_t) reply = NULL;
+        g_autofree char *text = NULL;
+
+        if (!http_call_json(cli->client, "POST", "/v1/jobs?dry_run=true", spec, &reply, error))
+                return false;
+        if (!json_is_true(json_object_get(reply, "admitted")))
+                cli->status = EXIT_REFUSED;
+        if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
+                format_print(reply, format, "state");
+                return true;
+        }
+        text = dry_run_text(reply, clock_now_ms(), &cli->terminal);
+        fputs(text, stdout);
+        return true;
+}
+
+static bool check_follow(const Submission *s, GError **error)
+{
+        if (s->follow && (s->array || s->dry_run))
+                return err_set(error, ERR_USAGE, "--follow and %s contradict each other",
+                               s->dry_run ? "--dry-run" : "--array");
+        return true;
+}
+
 bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const *words, GError **error)
 {
         g_autoptr(json_t) spec = NULL;
@@ -112,9 +153,11 @@ bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const 
         char key[ID_LEN + 1];
         Format format;
 
-        if (!format_parse(s->format, &format, error) ||
+        if (!check_follow(s, error) || !format_parse(s->format, &format, error) ||
             !prepare(cli, s, form, words, &spec, &package, error) || !cli_client(cli, error))
                 return false;
+        if (s->dry_run)
+                return dry_run(cli, spec, format, error);
         if (package && !pack_send(cli, package, spec, error))
                 return false;
         id_new(key);

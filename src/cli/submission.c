@@ -4,11 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "base/yaml.h"
 #include "cli/listing.h"
+#include "cli/sharing-options.h"
 #include "model/framework.h"
 #include "model/spec.h"
 
@@ -102,142 +104,150 @@ enum { RETRIES_MAX = 1000 };
                         NULL                                                                                 \
         }
 
-#define OWN_OPTIONS                                                                                           \
-        { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", NULL, "cores of one trainer: 2, 500m", 0, 0, NULL },      \
-                { "memory",                                                                                   \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(memory),                                                                              \
-                  "SIZE",                                                                                     \
-                  NULL,                                                                                       \
-                  "memory of one trainer: 512Mi, 2Gi",                                                        \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "gpus",                                                                                     \
-                  0,                                                                                          \
-                  OPTION_INT,                                                                                 \
-                  FIELD(gpus),                                                                                \
-                  "N",                                                                                        \
-                  NULL,                                                                                       \
-                  "GPUs of one trainer; says --use-gpu and --trainer-gpu-num in one",                         \
-                  0,                                                                                          \
-                  1024,                                                                                       \
-                  NULL },                                                                                     \
-                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",      \
-                  0,        0, NULL },                                                                        \
-                { "ps-memory",                                                                                \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(ps_memory),                                                                           \
-                  "SIZE",                                                                                     \
-                  NULL,                                                                                       \
-                  "memory of one parameter server",                                                           \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "framework",                                                                                \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(framework),                                                                           \
-                  "NAME",                                                                                     \
-                  NULL,                                                                                       \
-                  "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark",                     \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "retries", 0, OPTION_STRING, FIELD(retries), "N", NULL, "further attempts after a failure", \
-                  0,         0, NULL },                                                                       \
-                { "time-limit",                                                                               \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(time_limit),                                                                          \
-                  "TIME",                                                                                     \
-                  NULL,                                                                                       \
-                  "stop the job after this time: 90s, 15m, 2h",                                               \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "grace",                                                                                    \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(grace),                                                                               \
-                  "TIME",                                                                                     \
-                  NULL,                                                                                       \
-                  "time between TERM and KILL when the job is stopped (30s)",                                 \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "on-lost",                                                                                  \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(on_lost),                                                                             \
-                  "WHAT",                                                                                     \
-                  NULL,                                                                                       \
-                  "after a restart of the machine: retry or fail",                                            \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "file",                                                                                     \
-                  'f',                                                                                        \
-                  OPTION_STRING,                                                                              \
-                  FIELD(file),                                                                                \
-                  "FILE",                                                                                     \
-                  NULL,                                                                                       \
-                  "job file, YAML or JSON ('-': standard input); options win over it",                        \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "no-package",                                                                               \
-                  0,                                                                                          \
-                  OPTION_BOOL,                                                                                \
-                  FIELD(no_package),                                                                          \
-                  NULL,                                                                                       \
-                  NULL,                                                                                       \
-                  "send no directory; the command is on the machine already",                                 \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "allow-large",                                                                              \
-                  0,                                                                                          \
-                  OPTION_BOOL,                                                                                \
-                  FIELD(allow_large),                                                                         \
-                  NULL,                                                                                       \
-                  NULL,                                                                                       \
-                  "send a package of more than 2 GiB or 100,000 files",                                       \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "follow",                                                                                   \
-                  0,                                                                                          \
-                  OPTION_BOOL,                                                                                \
-                  FIELD(follow),                                                                              \
-                  NULL,                                                                                       \
-                  NULL,                                                                                       \
-                  "show stages and logs until the job ends; its success is the exit status",                  \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "idempotency-key",                                                                          \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(idempotency_key),                                                                     \
-                  "KEY",                                                                                      \
-                  NULL,                                                                                       \
-                  "a repeat with the same key makes no second job",                                           \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "format",                                                                                   \
-                  'o',                                                                                        \
-                  OPTION_STRING,                                                                              \
-                  FIELD(format),                                                                              \
-                  "FORM",                                                                                     \
-                  "table",                                                                                    \
-                  "table, wide, json, yaml or name",                                                          \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
+#define OWN_OPTIONS                                                                                          \
+        { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", NULL, "cores of one trainer: 2, 500m", 0, 0, NULL },     \
+                { "memory",                                                                                  \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(memory),                                                                             \
+                  "SIZE",                                                                                    \
+                  NULL,                                                                                      \
+                  "memory of one trainer: 512Mi, 2Gi",                                                       \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "gpus",                                                                                    \
+                  0,                                                                                         \
+                  OPTION_INT,                                                                                \
+                  FIELD(gpus),                                                                               \
+                  "N",                                                                                       \
+                  NULL,                                                                                      \
+                  "GPUs of one trainer; says --use-gpu and --trainer-gpu-num in one",                        \
+                  0,                                                                                         \
+                  1024,                                                                                      \
+                  NULL },                                                                                    \
+                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",     \
+                  0,        0, NULL },                                                                       \
+                { "ps-memory",                                                                               \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(ps_memory),                                                                          \
+                  "SIZE",                                                                                    \
+                  NULL,                                                                                      \
+                  "memory of one parameter server",                                                          \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "framework",                                                                               \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(framework),                                                                          \
+                  "NAME",                                                                                    \
+                  NULL,                                                                                      \
+                  "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark",                    \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                SHARE_OPTIONS{ "retries",                                                                    \
+                               0,                                                                            \
+                               OPTION_STRING,                                                                \
+                               FIELD(retries),                                                               \
+                               "N",                                                                          \
+                               NULL,                                                                         \
+                               "further attempts after a failure",                                           \
+                               0,                                                                            \
+                               0,                                                                            \
+                               NULL },                                                                       \
+                { "time-limit",                                                                              \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(time_limit),                                                                         \
+                  "TIME",                                                                                    \
+                  NULL,                                                                                      \
+                  "stop the job after this time: 90s, 15m, 2h",                                              \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "grace",                                                                                   \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(grace),                                                                              \
+                  "TIME",                                                                                    \
+                  NULL,                                                                                      \
+                  "time between TERM and KILL when the job is stopped (30s)",                                \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "on-lost",                                                                                 \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(on_lost),                                                                            \
+                  "WHAT",                                                                                    \
+                  NULL,                                                                                      \
+                  "after a restart of the machine: retry or fail",                                           \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "file",                                                                                    \
+                  'f',                                                                                       \
+                  OPTION_STRING,                                                                             \
+                  FIELD(file),                                                                               \
+                  "FILE",                                                                                    \
+                  NULL,                                                                                      \
+                  "job file, YAML or JSON ('-': standard input); options win over it",                       \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "no-package",                                                                              \
+                  0,                                                                                         \
+                  OPTION_BOOL,                                                                               \
+                  FIELD(no_package),                                                                         \
+                  NULL,                                                                                      \
+                  NULL,                                                                                      \
+                  "send no directory; the command is on the machine already",                                \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "allow-large",                                                                             \
+                  0,                                                                                         \
+                  OPTION_BOOL,                                                                               \
+                  FIELD(allow_large),                                                                        \
+                  NULL,                                                                                      \
+                  NULL,                                                                                      \
+                  "send a package of more than 2 GiB or 100,000 files",                                      \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "follow",                                                                                  \
+                  0,                                                                                         \
+                  OPTION_BOOL,                                                                               \
+                  FIELD(follow),                                                                             \
+                  NULL,                                                                                      \
+                  NULL,                                                                                      \
+                  "show stages and logs until the job ends; its success is the exit status",                 \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "idempotency-key",                                                                         \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(idempotency_key),                                                                    \
+                  "KEY",                                                                                     \
+                  NULL,                                                                                      \
+                  "a repeat with the same key makes no second job",                                          \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
+                { "format",                                                                                  \
+                  'o',                                                                                       \
+                  OPTION_STRING,                                                                             \
+                  FIELD(format),                                                                             \
+                  "FORM",                                                                                    \
+                  "table",                                                                                   \
+                  "table, wide, json, yaml or name",                                                         \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
                 COMMON_OPTIONS
 
 const Option submission_options[] = {
@@ -539,12 +549,14 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
                 put_text(role, "cpu", s->ps_cpu);
                 put_text(role, "memory", s->ps_memory);
         }
-        if (s->trainers || s->pservers || s->cpu || s->memory || gpus) {
+        if (s->trainers || s->pservers || s->cpu || s->memory || gpus || submission_speaks_of_role(s)) {
                 role = role_of(spec, trainer_role(s));
                 put_int(role, "replicas", s->trainers);
                 put_text(role, "cpu", s->cpu);
                 put_text(role, "memory", s->memory);
                 put_int(role, "gpus", gpus);
+                if (!submission_put_role(s, role, error))
+                        return false;
         }
         return true;
 }
@@ -652,7 +664,7 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
                 return false;
         put_flags(spec, s);
         put_command(spec, s, words);
-        if (!put_roles(spec, s, error))
+        if (!put_roles(spec, s, error) || !submission_put_sharing(s, spec, clock_now_ms(), error))
                 return false;
         checked = spec_parse(spec, error);
         if (!checked)

@@ -15,6 +15,10 @@ typedef struct {
         GPtrArray *env; /* "K=V" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost;
         char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
+        char *queue, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources, *topology;
+        GPtrArray *labels, *annotations, *after, *node_labels;
+        gint64 min_trainers; /* 0: not given, all of them */
+        bool no_preempt, topology_required, dry_run;
         bool follow, no_package, allow_large;
         char *file, *idempotency_key, *format;
 } Submission;
@@ -33,6 +37,17 @@ extern const Option submission_short_options[]; /* submit: with -n and --ps */
  * pack, or NULL for none; the caller's. ERR_USAGE names the flags. */
 bool submission_spec(const Submission *submission, SubmitForm form, char *const *words, const json_t *file,
                      json_t **ret_spec, char **ret_package, GError **error);
+
+/* Members of a specification about sharing the room: queue, priority, labels, array, ... ERR_USAGE names the
+ * flag. `now` is for times that are said from now on; `role` is the trainers' and may be NULL when no flag
+ * speaks of it. */
+bool submission_put_sharing(const Submission *submission, json_t *spec, gint64 now, GError **error);
+bool submission_speaks_of_role(const Submission *submission);
+bool submission_put_role(const Submission *submission, json_t *role, GError **error);
+
+/* "2026-03-01T10:00", "2026-03-01T10:00:00Z", "22:30" (the next one), "2h" or "+2h" from `now`: RFC 3339 in
+ * UTC; the caller's. ERR_USAGE. */
+char *begin_parse(const char *what, const char *text, gint64 now, GError **error);
 
 /* Reads a job file, YAML or JSON ("-": standard input). */
 json_t *submission_read_file(const char *path, GError **error);

@@ -143,6 +143,44 @@ static const struct {
         { SUBMIT_FLAGS, SEED "--time-limit soon", NULL, NULL, "--time-limit: 'soon' is not a duration" },
         { SUBMIT_FLAGS, SEED "--on-lost cry", NULL, NULL, "'cry'" },
 
+        /* sharing the room */
+        { SUBMIT_WORDS, "--queue q -p high --label a=b --label c= --annotation x=y true", NULL,
+          "{\"command\":[\"true\"],\"queue\":\"q\",\"priority\":\"high\",\"labels\":{\"a\":\"b\",\"c\":\"\"},"
+          "\"annotations\":{\"x\":\"y\"}}",
+          NULL },
+        { SUBMIT_WORDS, "--priority -200 --array 0-9%3 --after ok:x --after prepare --after any:y true", NULL,
+          "{\"command\":[\"true\"],\"priority\":-200,\"array\":\"0-9%3\",\"after\":[\"ok:x\",\"ok:prepare\","
+          "\"any:y\"]}",
+          NULL },
+        { SUBMIT_WORDS, "-n 4 --min-trainers 2 --flavour big --resources memory=1Gi true", NULL,
+          "{\"command\":[\"true\"],\"roles\":[{\"name\":\"trainer\",\"replicas\":4,\"resources\":{\"memory\":"
+          "\"1Gi\"},"
+          "\"min\":2,\"flavour\":\"big\"}]}",
+          NULL },
+        { SUBMIT_WORDS,
+          "--begin 2026-03-01T10:00:00Z --signal USR1@60s --time-limit 1h --no-preempt --on-preempt end "
+          "--node-label rack=a "
+          "--topology zone --topology-required true",
+          NULL,
+          "{\"command\":[\"true\"],\"time_limit\":\"1h\",\"begin\":\"2026-03-01T10:00:00.000Z\",\"signal\":"
+          "\"USR1@60s\","
+          "\"on_preempt\":\"end\",\"topology\":\"zone\",\"topology_required\":true,\"preemptable\":false,"
+          "\"node_labels\":{\"rack\":\"a\"}}",
+          NULL },
+        { SUBMIT_WORDS, "--label b=2", "command: [\"true\"]\nlabels: {a: \"1\"}\n",
+          "{\"command\":[\"true\"],\"labels\":{\"a\":\"1\",\"b\":\"2\"}}", NULL },
+        { SUBMIT_FLAGS, SEED "--label a", NULL, NULL, "--label: 'a' is not KEY=VALUE" },
+        { SUBMIT_FLAGS, SEED "--begin tomorrow", NULL, NULL, "--begin: 'tomorrow' is not a time" },
+        { SUBMIT_FLAGS, SEED "--priority urgent", NULL, NULL, "'urgent'" },
+        { SUBMIT_FLAGS, SEED "--priority 1001", NULL, NULL, "1001" },
+        { SUBMIT_FLAGS, SEED "--array 9-0", NULL, NULL, "'9-0'" },
+        { SUBMIT_FLAGS, SEED "--after never:x", NULL, NULL, "'never" },
+        { SUBMIT_FLAGS, SEED "--signal NOSUCH@1s", NULL, NULL, "NOSUCH" },
+        { SUBMIT_FLAGS, SEED "--on-preempt cry", NULL, NULL, "'cry'" },
+        { SUBMIT_FLAGS, SEED "--trainers 2 --min-trainers 3", NULL, NULL, "min" },
+        { SUBMIT_FLAGS, SEED "--queue=", NULL, NULL, "--queue: its value is empty" },
+        { SUBMIT_FLAGS, SEED "--resources cpu", NULL, NULL, "--resources: 'cpu' is not NAME=AMOUNT" },
+
         /* job files */
         { SUBMIT_WORDS, "", "command: [\"true\"]\nname: a\n", "{\"command\":[\"true\"],\"name\":\"a\"}",
           NULL },
@@ -217,6 +255,45 @@ static void test_cases(void)
         }
 }
 
+/* 2026-03-01T10:00:00Z, in UTC */
+static void test_begin(void)
+{
+        static const struct {
+                const char *text, *time;
+        } rows[] = {
+                { "2h", "2026-03-01T12:00:00.000Z" },
+                { "+90s", "2026-03-01T10:01:30.000Z" },
+                { "0", "2026-03-01T10:00:00.000Z" },
+                { "10:30", "2026-03-01T10:30:00.000Z" },
+                { "9:30", "2026-03-02T09:30:00.000Z" },
+                { "10:00", "2026-03-02T10:00:00.000Z" },
+                { "22:30:15", "2026-03-01T22:30:15.000Z" },
+                { "2026-04-01T08:00", "2026-04-01T08:00:00.000Z" },
+                { "2026-04-01 08:00", "2026-04-01T08:00:00.000Z" },
+                { "2026-04-01T08:00:00+02:00", "2026-04-01T06:00:00.000Z" },
+                { "2026-04-01T08:00:00.5Z", "2026-04-01T08:00:00.500Z" },
+                { "24:30", NULL },
+                { "10:61", NULL },
+                { "soon", NULL },
+                { "", NULL },
+                { ":", NULL },
+                { "1:", NULL },
+                { "2026-04-01", NULL },
+                { "2026-13-01T08:00", NULL },
+                { "-2h", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *time =
+                        begin_parse("--begin", rows[i].text, G_GINT64_CONSTANT(1772359200000), &error);
+
+                g_test_message("%s", rows[i].text);
+                g_assert_cmpstr(time, ==, rows[i].time);
+                g_assert_true(rows[i].time || g_str_has_prefix(error->message, "--begin: '"));
+        }
+}
+
 static void test_packages(void)
 {
         static const struct {
@@ -274,9 +351,11 @@ static void test_programs(void)
 
 int main(int argc, char **argv)
 {
+        g_setenv("TZ", "UTC", TRUE);
         json_init();
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/submission/cases", test_cases);
+        g_test_add_func("/cli/submission/begin", test_begin);
         g_test_add_func("/cli/submission/packages", test_packages);
         g_test_add_func("/cli/submission/programs", test_programs);
         return g_test_run();

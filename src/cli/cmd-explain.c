@@ -1,0 +1,60 @@
+/* paddle explain: why a job waits, and what must happen first. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/reasons.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *format;
+} Explain;
+
+static const Option options[] = {
+        FORMAT_OPTION(offsetof(Explain, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Explain *explain = target;
+        g_autofree char *path = job_path(words[0], "/explain"), *job_at = job_path(words[0], "");
+        g_autofree char *text = NULL;
+        g_autoptr(json_t) answer = NULL, job = NULL;
+        Format format;
+
+        if (!format_parse(explain->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "GET", path, NULL, &answer, error))
+                return false;
+        if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
+                format_print(answer, format, "cause");
+                return true;
+        }
+        if (!http_call_json(cli->client, "GET", job_at, NULL, &job, error))
+                return false;
+        text = explain_text(job, answer, clock_now_ms(), &cli->terminal);
+        fputs(text, stdout);
+        return true;
+}
+
+const Verb verb_explain = {
+        .name = "explain",
+        .args = "JOB",
+        .summary = "Say why a job waits, with figures, and when it may start",
+        .about = "The first reason is what stands in the way now; those behind it would, once it is gone. "
+                 "Each names "
+                 "what is asked for, what is free, what of the queue's own share is lent and to whom, and "
+                 "which job "
+                 "has to end first. The answer is worked out anew, on a copy of the scheduler.\n\n"
+                 "The expected start is known when every running job in the way has a time limit.",
+        .examples = "paddle explain digits\n"
+                    "paddle explain digits -o json\tthe figures, for programs\n"
+                    "paddle submit --dry-run -n 4 --gpus 2 -- true\tthe same before a job is submitted",
+        .options = options,
+        .size = sizeof(Explain),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_JOBS,
+        .run = run,
+};

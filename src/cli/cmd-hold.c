@@ -1,0 +1,167 @@
+/* paddle hold, release, requeue, set: what can be done to jobs that are there. */
+#include "base/err.h"
+#include "cli/field.h"
+#include "cli/listing.h"
+#include "cli/verbs.h"
+
+/* What a verb posts (Verb.row). */
+typedef struct {
+        const char *suffix;
+} Post;
+
+static const Option plain_options[] = {
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool post(Cli *cli, const char *job, const json_t *body, GError **error)
+{
+        const Post *row = cli->verb->row;
+        g_autofree char *path = job_path(job, row->suffix);
+        g_autoptr(json_t) reply = NULL;
+
+        if (!http_call_json(cli->client, body ? "PATCH" : "POST", path, body, &reply, error))
+                return false;
+        cli_say(cli, "%s (%s) is %s%s", text_of(reply, "name"), text_of(reply, "id"),
+                body ? "changed; it is " : "", text_of(reply, "state"));
+        return true;
+}
+
+/* One that is refused does not save the others from it; the first failure is the outcome. */
+static bool for_each(Cli *cli, char *const *words, const json_t *body, GError **error)
+{
+        g_autoptr(GError) first = NULL;
+
+        if (!cli_client(cli, error))
+                return false;
+        for (; *words; words++) {
+                g_autoptr(GError) cause = NULL;
+
+                if (post(cli, *words, body, &cause))
+                        continue;
+                if (first)
+                        cli_print_error(cli, cause);
+                else
+                        first = g_steal_pointer(&cause);
+                if (err_is(first, ERR_UNREACHABLE))
+                        break;
+        }
+        if (!first)
+                return true;
+        g_propagate_error(error, g_steal_pointer(&first));
+        return false;
+}
+
+static bool run_post(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        return for_each(cli, words, NULL, error);
+}
+
+static const Post hold = { "/hold" }, release = { "/release" }, requeue = { "/requeue" }, patch = { "" };
+
+const Verb verb_hold = {
+        .name = "hold",
+        .args = "JOB...",
+        .summary = "Keep jobs from starting until they are released",
+        .about = "A job that waits is suspended at once and holds up nobody. A running one is stopped first: "
+                 "its "
+                 "processes get its warning signal, its grace time, and no retry is used up.",
+        .examples = "paddle hold $(paddle list --label team=b --state queued -o name)",
+        .options = plain_options,
+        .size = sizeof(Common),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_JOBS,
+        .run = run_post,
+        .row = &hold,
+};
+
+const Verb verb_release = {
+        .name = "release",
+        .args = "JOB...",
+        .summary = "Let held jobs start again",
+        .options = plain_options,
+        .size = sizeof(Common),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_JOBS,
+        .run = run_post,
+        .row = &release,
+};
+
+const Verb verb_requeue = {
+        .name = "requeue",
+        .args = "JOB...",
+        .summary = "Stop running jobs and put them back into their queues",
+        .options = plain_options,
+        .size = sizeof(Common),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_JOBS,
+        .run = run_post,
+        .row = &requeue,
+};
+
+/* ---- set ---- */
+
+#define JOB_FIELDS(ROW)                                                                                      \
+        ROW(0, "queue", TEXT, "queue", "NAME", "move it to this queue, while it waits")                      \
+        ROW(1, "priority", TEXT, "priority", "N",                                                            \
+            "-1000 to 1000, or very-low, low, normal, high, very-high")                                      \
+        ROW(2, "label", LABELS, "labels", "K=V", "set a label; K= takes it away")                            \
+        ROW(3, "annotation", LABELS, "annotations", "K=V", "set an annotation; K= takes it away")
+
+static const Field job_fields[] = { JOB_FIELDS(FIELD_ROW){ 0 } };
+static const Option set_options[] = { JOB_FIELDS(FIELD_OPTION) COMMON_OPTIONS, { 0 } };
+
+/* A priority that is a number goes as one; "K=" takes a label away. */
+static void adapt(json_t *body)
+{
+        static const char *const maps[] = { "labels", "annotations" };
+        const char *priority = json_string_value(json_object_get(body, "priority"));
+        gint64 number;
+
+        if (priority && g_ascii_string_to_signed(priority, 10, G_MININT32, G_MAXINT32, &number, NULL))
+                json_object_set_new(body, "priority", json_integer(number));
+        for (gsize i = 0; i < G_N_ELEMENTS(maps); i++) {
+                json_t *map = json_object_get(body, maps[i]), *value;
+                const char *key;
+                void *next;
+
+                json_object_foreach_safe(map, next, key, value) if (!*json_string_value(value))
+                        json_object_set_new(map, key, json_null());
+        }
+}
+
+static bool run_set(Cli *cli, const void *options, char *const *words, GError **error)
+{
+        const FieldTarget *target = options;
+        g_autoptr(json_t) body = json_object();
+        bool any = false;
+
+        if (!fields_put(job_fields, target, body, &any, error))
+                return false;
+        if (!any)
+                return err_set(error, ERR_USAGE,
+                               "nothing is to be changed\nSay --priority, --queue, --label or --annotation.");
+        adapt(body);
+        return for_each(cli, words, body, error);
+}
+
+const Verb verb_set = {
+        .name = "set",
+        .args = "JOB...",
+        .summary = "Change priority, queue or labels of jobs",
+        .about = "Queue and priority of a job that waits; labels and annotations of any. Labels that are not "
+                 "named "
+                 "stay.",
+        .examples = "paddle set digits --priority high\n"
+                    "paddle set digits --queue urgent --label reason=deadline",
+        .options = set_options,
+        .size = sizeof(FieldTarget),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_JOBS,
+        .run = run_set,
+        .row = &patch,
+};

@@ -1,0 +1,184 @@
+/* Flags about sharing the room (see submission.h; doc/rest.md, "New members of a specification"). What is
+ * only the model's to judge (is the array's text one?) is left to spec_parse. */
+#include "cli/submission.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/field.h"
+
+/* ---- times ---- */
+
+static bool is_clock(const char *text)
+{
+        return g_ascii_isdigit(text[0]) && strchr(text, ':') && !strchr(text, 'T') && !strchr(text, ' ') &&
+               strlen(text) <= 8;
+}
+
+/* "22:30": the next time that a clock shows it. */
+static GDateTime *next_clock(const char *text, gint64 now)
+{
+        g_autoptr(GTimeZone) zone = g_time_zone_new_local();
+        g_autoptr(GDateTime) utc = g_date_time_new_from_unix_utc(now / 1000);
+        g_autoptr(GDateTime) local = g_date_time_to_timezone(utc, zone);
+        g_autofree char *day = g_date_time_format(local, "%Y-%m-%d");
+        g_autofree char *full = g_strdup_printf("%sT%s%s%s", day, text[1] == ':' ? "0" : "", text,
+                                                strchr(strchr(text, ':') + 1, ':') ? "" : ":00");
+        g_autoptr(GDateTime) today = g_date_time_new_from_iso8601(full, zone);
+
+        if (!today)
+                return NULL;
+        return g_date_time_compare(today, local) > 0 ? g_steal_pointer(&today)
+                                                     : g_date_time_add_days(today, 1);
+}
+
+/* "2026-03-01T10:00" without seconds is no ISO 8601 to GLib. */
+static GDateTime *from_iso(const char *text)
+{
+        enum { MINUTES_LEN = 16 }; /* of 2026-03-01T10:00 */
+        g_autoptr(GTimeZone) zone = g_time_zone_new_local();
+        g_autofree char *full = strlen(text) == MINUTES_LEN ? g_strconcat(text, ":00", NULL) : g_strdup(text);
+
+        if (strlen(full) > MINUTES_LEN / 2 + 2 && full[10] == ' ')
+                full[10] = 'T';
+        return g_date_time_new_from_iso8601(full, zone);
+}
+
+char *begin_parse(const char *what, const char *text, gint64 now, GError **error)
+{
+        g_autoptr(GDateTime) time = NULL;
+        gint64 wait_ms;
+
+        if (duration_parse(what, text + (text[0] == '+'), &wait_ms, NULL) && wait_ms <= G_MAXINT64 - now)
+                return clock_format(now + wait_ms);
+        time = is_clock(text) ? next_clock(text, now) : from_iso(text);
+        if (!time) {
+                err_set(error, ERR_USAGE,
+                        "%s: '%s' is not a time\nTimes are 2026-03-01T22:00 (with Z for UTC), 22:00 or 2h "
+                        "from now.",
+                        what, text);
+                return NULL;
+        }
+        return clock_format(g_date_time_to_unix(time) * 1000 + g_date_time_get_microsecond(time) / 1000);
+}
+
+/* ---- members ---- */
+
+static void put_text(json_t *object, const char *name, const char *text)
+{
+        if (text)
+                json_object_set_new(object, name, json_string(text));
+}
+
+static bool put_labels(json_t *spec, const char *member, const char *what, const GPtrArray *list,
+                       GError **error)
+{
+        json_t *object = json_object_get(spec, member);
+
+        if (!list)
+                return true;
+        if (!json_is_object(object)) {
+                object = json_object();
+                json_object_set_new(spec, member, object);
+        }
+        for (guint i = 0; i < list->len; i++)
+                if (!label_put(object, what, list->pdata[i], error))
+                        return false;
+        return true;
+}
+
+static bool put_after(json_t *spec, const GPtrArray *list, GError **error)
+{
+        json_t *array = json_array();
+
+        if (list)
+                json_object_set_new(spec, "after", array);
+        else
+                json_decref(array);
+        for (guint i = 0; list && i < list->len; i++) {
+                const char *text = list->pdata[i];
+
+                if (!g_utf8_validate(text, -1, NULL))
+                        return err_set(error, ERR_USAGE, "--after: a word is not UTF-8");
+                if (strchr(text, ':'))
+                        json_array_append_new(array, json_string(text));
+                else /* the plain name of a job means its success */
+                        json_array_append_new(array, json_sprintf("ok:%s", text));
+        }
+        return true;
+}
+
+/* A number stays one; words are the model's. */
+static void put_priority(json_t *spec, const char *text)
+{
+        gint64 number;
+
+        if (text && g_ascii_string_to_signed(text, 10, G_MININT32, G_MAXINT32, &number, NULL))
+                json_object_set_new(spec, "priority", json_integer(number));
+        else
+                put_text(spec, "priority", text);
+}
+
+static bool check_texts(const Submission *s, GError **error)
+{
+        const struct {
+                const char *what, *text;
+        } texts[] = {
+                { "--queue", s->queue },           { "--priority", s->priority },
+                { "--array", s->array },           { "--signal", s->signal },
+                { "--flavour", s->flavour },       { "--topology", s->topology },
+                { "--on-preempt", s->on_preempt },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+                if (texts[i].text && !g_utf8_validate(texts[i].text, -1, NULL))
+                        return err_set(error, ERR_USAGE, "%s: its value is not UTF-8", texts[i].what);
+                if (texts[i].text && !*texts[i].text)
+                        return err_set(error, ERR_USAGE, "%s: its value is empty", texts[i].what);
+        }
+        return true;
+}
+
+bool submission_put_sharing(const Submission *s, json_t *spec, gint64 now, GError **error)
+{
+        g_autofree char *begin = s->begin ? begin_parse("--begin", s->begin, now, error) : NULL;
+
+        if ((s->begin && !begin) || !check_texts(s, error))
+                return false;
+        put_text(spec, "queue", s->queue);
+        put_priority(spec, s->priority);
+        put_text(spec, "array", s->array);
+        put_text(spec, "begin", begin);
+        put_text(spec, "signal", s->signal);
+        put_text(spec, "on_preempt", s->on_preempt);
+        put_text(spec, "topology", s->topology);
+        if (s->topology_required)
+                json_object_set_new(spec, "topology_required", json_true());
+        if (s->no_preempt)
+                json_object_set_new(spec, "preemptable", json_false());
+        return put_labels(spec, "labels", "--label", s->labels, error) &&
+               put_labels(spec, "annotations", "--annotation", s->annotations, error) &&
+               put_labels(spec, "node_labels", "--node-label", s->node_labels, error) &&
+               put_after(spec, s->after, error);
+}
+
+bool submission_speaks_of_role(const Submission *s)
+{
+        return s->min_trainers > 0 || s->flavour || s->resources;
+}
+
+bool submission_put_role(const Submission *s, json_t *role, GError **error)
+{
+        json_t *more = s->resources ? amounts_parse("--resources", s->resources, error) : NULL;
+
+        if (s->resources && !more)
+                return false;
+        if (more)
+                json_object_set_new(role, "resources", more);
+        if (s->min_trainers > 0)
+                json_object_set_new(role, "min", json_integer(s->min_trainers));
+        put_text(role, "flavour", s->flavour);
+        return true;
+}
