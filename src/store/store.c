@@ -12,12 +12,13 @@ void event_free(Event *event)
         g_free(event);
 }
 
-void user_free(User *user)
+void usage_free(Usage *usage)
 {
-        if (!user)
+        if (!usage)
                 return;
-        g_free(user->name);
-        g_free(user);
+        g_free(usage->queue);
+        g_free(usage->user);
+        g_free(usage);
 }
 
 void token_free(Token *token)

@@ -1,12 +1,14 @@
-/* What must survive: jobs, events, users, tokens. Typed batches and queries; no decision. One writer (the
- * engine) commits batches; readers use connections of their own and see committed data only. Implementations:
- * sqlite/, later postgres/. doc/store.md has the tables and what is durable when. */
+/* What must survive: jobs, events, the catalog's objects, tokens, usage. Typed batches and queries; no
+ * decision. One writer (the engine) commits batches; readers use connections of their own and see committed
+ * data only. Implementations: sqlite/, later postgres/. doc/store.md has the tables and what is durable when.
+ */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
 #include "model/job.h"
+#include "model/object.h"
 
 typedef struct Store Store;
 
@@ -24,33 +26,38 @@ void event_free(Event *event);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Event, event_free)
 
 typedef struct {
-        char *name;
-        bool admin;
-        gint64 created;
-} User;
-void user_free(User *user);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(User, user_free)
-
-typedef struct {
         char *id; /* shown in lists */
         char *user;
         char *hash; /* hex of BLAKE2b-256 of the token; the token itself is never kept */
         char *note;
+        bool login;              /* given by a log-in: goes when the password changes */
         gint64 created, expires; /* expires 0: never */
 } Token;
 void token_free(Token *token);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Token, token_free)
 
+/* What a user has used of a queue of late, as the scheduler counts it (scheduler.h). */
+typedef struct {
+        char *queue, *user;
+        gint64 usage, at;
+} Usage;
+void usage_free(Usage *usage);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Usage, usage_free)
+
 /* One transaction. Every list may be NULL or empty; pointers are borrowed for the call. */
 typedef struct {
-        GPtrArray *new_jobs;       /* Job *: seq is set by the engine; spec is written once */
-        GPtrArray *changed_jobs;   /* Job *, none of them in new_jobs; written first, so that one that ends
-                                      frees its name */
-        GPtrArray *events;         /* Event * */
-        GPtrArray *users;          /* User *: inserted or replaced */
-        GPtrArray *tokens;         /* Token *: inserted */
-        GPtrArray *dropped_tokens; /* char *: ids */
-        GPtrArray *dropped_jobs;   /* gint64 * : seqs of finished jobs to forget, with their events */
+        GPtrArray *new_jobs; /* Job *: seq is set by the engine; the spec of those whose spec_seq is their own
+                                seq is written, once; the others refer to it */
+        GPtrArray *changed_jobs; /* Job *, none of them in new_jobs; written first, so that one that ends
+                                    frees its name */
+        GPtrArray *events;       /* Event * */
+        GPtrArray *objects;      /* Object *: inserted or replaced by (kind, seq); written before the jobs */
+        GPtrArray *dropped_objects; /* Object *: by (kind, seq) */
+        GPtrArray *usage;           /* Usage *: inserted or replaced */
+        GPtrArray *tokens;          /* Token *: inserted */
+        GPtrArray *dropped_tokens;  /* char *: ids */
+        GPtrArray *logged_out;      /* char *: users whose log-in tokens go, before `tokens` are inserted */
+        GPtrArray *dropped_jobs;    /* gint64 * : seqs of finished jobs to forget, with their events */
         gint64 events_horizon; /* > 0: remember it, and delete events up to this revision, at most 2,000 in
                                 * one batch; they can be read no longer from this commit on, and a later batch
                                 * with it deletes the rest */
@@ -66,8 +73,13 @@ typedef enum {
 
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
-        char boot_id[37]; /* of the last run, "" at first */
+        gint64 last_object_seq;
+        char boot_id[37];   /* of the last run, "" at first */
+        GPtrArray *objects; /* Object *, owned: all of them, in order of seq */
+        GPtrArray *usage;   /* Usage *, owned */
 } StoreState;
+void store_state_clear(StoreState *state);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StoreState, store_state_clear)
 
 /* Opens or makes `dir`/paddle.db, runs the numbered migrations in one transaction each. ERR_CONFLICT when it
  * was written by a newer version (the message names both numbers), or is open in another server. NULL on
@@ -87,20 +99,27 @@ void store_checkpoint(Store *store);
 
 /* Readers' side: any thread. What is found is the caller's. */
 Job *store_job_by_id(Store *store, const char *id, GError **error); /* ERR_NOT_FOUND */
+Job *store_job_by_seq(Store *store, gint64 seq, GError **error);    /* ERR_NOT_FOUND */
 Job *store_job_by_name(Store *store, const char *user, const char *name,
                        GError **error); /* the newest; ERR_NOT_FOUND */
 Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key,
                       GError **error); /* ERR_NOT_FOUND */
 
 typedef struct {
-        const char *user;  /* NULL: everyone's */
-        const char *name;  /* exact, or NULL */
-        guint32 states;    /* bit set of 1u << JobState; 0: all */
-        gint64 before_seq; /* jobs with a smaller seq; 0: from the newest */
-        int limit;         /* 1..1000 */
+        const char *user;          /* NULL: everyone's */
+        const char *name;          /* exact, or NULL */
+        const char *queue;         /* or NULL */
+        const char *const *labels; /* "K=V": jobs that carry all of them; or NULL */
+        gint64 array_seq;          /* > 0: the jobs of that array */
+        gint64 updated_since;      /* ms: changed at or after; 0: all */
+        gint64 started_since;      /* ms: running for the first time at or after; 0: all */
+        guint32 states;            /* bit set of 1u << JobState; 0: all */
+        gint64 before_seq;         /* jobs with a smaller seq; 0: from the newest */
+        int limit;                 /* 1..1000 */
 } JobQuery;
-/* Newest first; a page ends with the seq to go on `before`, 0 at the end. It may be shorter than `limit` and
- * yet not the last, when its jobs are very large. */
+/* Newest first; a page ends with the seq to go on `before`, 0 at the end. It may be shorter than `limit`,
+ * even empty, and yet not the last: when its jobs are very large, or when no index serves all that is asked
+ * for and enough jobs were looked at (so that no page takes long). */
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error);
 
 /* Events with revision > since, oldest first, at most `limit`, of one job (job_seq > 0) and visible to `user`
@@ -110,10 +129,13 @@ GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *
                         GError **error);
 gint64 store_events_horizon(Store *store); /* the committed one; any thread */
 
-User *store_user(Store *store, const char *name, GError **error); /* ERR_NOT_FOUND */
-GPtrArray *store_users(Store *store, GError **error);
 Token *store_token_by_hash(Store *store, const char *hash, GError **error); /* ERR_NOT_FOUND */
 GPtrArray *store_tokens(Store *store, const char *user, GError **error);    /* user NULL: of all */
+
+/* Calls `func` for each job of `queue` that ran at some time in [from, to) (ms), in order of seq, until it
+ * returns false; for the statistics. Reads in pages: no long transaction. */
+bool store_jobs_that_ran(Store *store, const char *queue, gint64 from, gint64 to,
+                         bool (*func)(const Job *job, void *arg), void *arg, GError **error);
 
 typedef struct {
         gint64 commits, committed_jobs /* new and changed */, committed_events;

@@ -115,7 +115,7 @@ static bool empty_log(Store *store, GError **error)
 {
         g_autoptr(GError) failure = NULL;
 
-        if (conn_exec(&store->writer, "PRAGMA wal_checkpoint(TRUNCATE)", &failure))
+        if (conn_exec(&store->writer, "PRAGMA main.wal_checkpoint(TRUNCATE)", &failure))
                 return true;
         if (err_is(failure, ERR_NO_SPACE)) {
                 /* What is there can be read; commits will say that they cannot. */
@@ -156,6 +156,7 @@ Store *store_open(const char *dir, GError **error)
         store->lock_fd = -1;
         pool_init(&store->pool, store->path, reader_sql, reader_n_sql);
         wal_init(&store->wal, &store->pool);
+        cache_init(&store->cache);
         if (!take_lock(store, dir, error) || !open_writer(store, dir, error) || !start(store, error))
                 return NULL;
         return g_steal_pointer(&store);
@@ -169,6 +170,7 @@ void store_close(Store *store)
                 return;
         wal_clear(&store->wal);
         pool_clear(&store->pool);
+        cache_clear(&store->cache);
         if (store->in_doubt) /* the last connection would copy the log, and call durable what may not be */
                 (void)sqlite3_db_config(store->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         conn_close(&store->writer); /* copies and removes the log */

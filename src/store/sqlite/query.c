@@ -1,67 +1,64 @@
 /* The readers' side (see store.h). Each read transaction ends with the statement that opened it, at the
- * latest when the connection goes back. A query whose filter no index serves goes through the table in
- * windows, one short transaction each. */
+ * latest when the connection goes back. A user's events, which no index serves, are
+ * read in windows, one short transaction each. Lists of jobs are in list.c. */
 #include "base/err.h"
-#include "store/sqlite/sqlite.h"
-
-enum {
-        WINDOW = 20000,               /* rows looked at in one transaction: about 10 ms */
-        PAGE_BYTES = 16 * 1024 * 1024 /* a page of jobs ends early above this */
-};
-
-enum {
-        JOB_BY_ID,
-        JOB_BY_NAME,
-        JOB_BY_KEY,
-        JOBS_ALL,
-        JOBS_OF_USER,
-        JOBS_NAMED,
-        JOBS_OPEN,
-        LAST_SEQ,
-        EVENTS_BOUNDS,
-        EVENTS_SINCE,
-        EVENTS_OF_JOB,
-        USER_BY_NAME,
-        USERS,
-        TOKEN_BY_HASH,
-        TOKENS,
-        N_SQL,
-};
+#include "store/sqlite/reader.h"
 
 #define ONE_JOB "SELECT " JOB_COLUMNS " FROM job" JOB_WITH_SPEC
-/* ?1 before, ?2 from, ?3 set of states, ?4 user, ?5 name, ?6 limit */
-#define JOBS(index, which)                                                                                   \
-        "SELECT " JOB_COLUMNS " FROM job " index JOB_WITH_SPEC "WHERE " which                                \
-        " AND job.seq < ?1 AND job.seq >= ?2 AND (?3 >> state) & 1 ORDER BY job.seq DESC LIMIT ?6"
+
+/* ?1 before, ?2 from, ?3 phase, ?4 limit, ?5 user, ?6 name, ?7 queue, ?8 set of states, ?9 array, ?10 changed
+ * since, ?11 started since, ?12 first label, ?13 all labels (JSON). What is not asked for is NULL: then
+ * the row itself is not read, only the index. */
+#define FILTER                                                                                               \
+        " AND (?5 IS NULL OR user = ?5) AND (?6 IS NULL OR name = ?6) AND (?7 IS NULL OR queue = ?7)"        \
+        " AND (?8 IS NULL OR (?8 >> state) & 1) AND (?9 IS NULL OR array = ?9)"                              \
+        " AND (?10 IS NULL OR updated >= ?10) AND (?11 IS NULL OR started >= ?11)"                           \
+        " AND (?13 IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(?13) AS more WHERE NOT EXISTS"             \
+        "  (SELECT 1 FROM job_label AS has WHERE has.label = more.value AND has.seq = job.seq)))"
+#define SEQS(from, which)                                                                                    \
+        "SELECT job.seq FROM " from " WHERE " which " AND job.seq < ?1 AND job.seq >= ?2" FILTER             \
+        " ORDER BY job.seq DESC LIMIT ?4"
 /* ?1 after, ?2 to, ?3 user, ?4 job, ?5 limit */
 #define EVENTS(which)                                                                                        \
         "SELECT revision, time, job_seq, job_id, user, kind, data,"                                          \
         " (SELECT name FROM job WHERE seq = job_seq) FROM event WHERE " which                                \
         " AND revision > ?1 AND revision <= ?2 AND (?3 IS NULL OR user = ?3) ORDER BY revision LIMIT ?5"
 
+#define TOKEN_COLUMNS "id, user, hash, note, created, expires, login"
+
 const char *const reader_sql[] = {
         [JOB_BY_ID] = ONE_JOB "WHERE id = ?1",
         [JOB_BY_NAME] = "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_name" JOB_WITH_SPEC
                         "WHERE user = ?1 AND name = ?2 ORDER BY job.seq DESC LIMIT 1",
         [JOB_BY_KEY] = ONE_JOB "WHERE user = ?1 AND idempotency = ?2",
-        [JOBS_ALL] = JOBS("NOT INDEXED", "(?4 IS NULL OR user = ?4) AND (?5 IS NULL OR name = ?5)"),
-        [JOBS_OF_USER] = JOBS("INDEXED BY job_user", "user = ?4 AND (?5 IS NULL OR name = ?5)"),
-        [JOBS_NAMED] = JOBS("INDEXED BY job_name", "user = ?4 AND name = ?5"),
-        [JOBS_OPEN] = JOBS("INDEXED BY job_open",
-                           "open = 1 AND (?4 IS NULL OR user = ?4) AND (?5 IS NULL OR name = ?5)"),
+        [JOB_BY_SEQ] = ONE_JOB "WHERE job.seq = ?1",
+        [SEQS_ALL] = SEQS("job NOT INDEXED", "1"),
+        [SEQS_OF_PHASE] = SEQS("job INDEXED BY job_phase", "phase = ?3"),
+        [SEQS_ACTIVE] = SEQS("job INDEXED BY job_active", "phase = 1 AND state BETWEEN 3 AND 7"),
+        [SEQS_OF_USER] = SEQS("job INDEXED BY job_user", "user = ?5 AND phase = ?3"),
+        [SEQS_OF_QUEUE] = SEQS("job INDEXED BY job_queue", "queue = ?7 AND phase = ?3"),
+        [SEQS_NAMED] = SEQS("job INDEXED BY job_name", "user = ?5 AND name = ?6"),
+        [SEQS_OF_ARRAY] = SEQS("job INDEXED BY job_array", "array > 0 AND array = ?9"),
+        [SEQS_LABELLED] = "SELECT job.seq FROM job_label CROSS JOIN job ON job.seq = job_label.seq"
+                          " WHERE job_label.label = ?12 AND job_label.seq < ?1 AND job_label.seq >= ?2" FILTER
+                          " ORDER BY job_label.seq DESC LIMIT ?4",
+        [LABEL_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM job_label WHERE label = ?1 LIMIT 1000)",
         [LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM job",
+        /* ?1 queue, ?2 from, ?3 to, ?4 seq, ?5 to seq, ?6 limit */
+        [RAN_FIRST] = "SELECT min(seq) FROM job INDEXED BY job_ended WHERE queue = ?1 AND phase > 1 AND "
+                      "updated > ?2",
+        [RAN_OPEN_FIRST] = "SELECT min(seq) FROM job INDEXED BY job_queue WHERE queue = ?1 AND phase = 1",
+        [RAN_PAGE] = "SELECT " JOB_COLUMNS " FROM job NOT INDEXED" JOB_WITH_SPEC
+                     "WHERE job.seq >= ?4 AND job.seq < ?5 AND queue = ?1 AND started > 0 AND started < ?3"
+                     " AND (phase = 1 OR updated > ?2) ORDER BY job.seq LIMIT ?6",
         [EVENTS_BOUNDS] = "SELECT events_horizon, coalesce((SELECT max(revision) FROM event), 0) FROM state",
         [EVENTS_SINCE] = EVENTS("?4 = 0"),
         [EVENTS_OF_JOB] = EVENTS("job_seq > 0 AND job_seq = ?4"),
-        [USER_BY_NAME] = "SELECT name, admin, created FROM user WHERE name = ?1",
-        [USERS] = "SELECT name, admin, created FROM user ORDER BY name",
-        [TOKEN_BY_HASH] = "SELECT id, user, hash, note, created, expires FROM token WHERE hash = ?1",
-        [TOKENS] = "SELECT id, user, hash, note, created, expires FROM token WHERE user = coalesce(?1, user) "
-                   "ORDER BY "
-                   "created, id",
+        [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
+        [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };
-G_STATIC_ASSERT(G_N_ELEMENTS(reader_sql) == N_SQL);
-const int reader_n_sql = N_SQL;
+G_STATIC_ASSERT(G_N_ELEMENTS(reader_sql) == READER_N_SQL);
+const int reader_n_sql = READER_N_SQL;
 
 /* The row that `stmt` finds for one or two texts. *ret_row NULL: there is none. */
 static bool find_job(Store *store, int stmt, const char *first, const char *second, JobRow **ret_row,
@@ -81,15 +78,47 @@ static bool find_job(Store *store, int stmt, const char *first, const char *seco
         return step != STEP_ERROR;
 }
 
+/* A job that has ended is kept for whoever asks next. */
+static Job *make_job(Store *store, const JobRow *row, guint64 generation, GError **error)
+{
+        Job *job = job_row_make(row, NULL, error);
+
+        if (job && job_state_is_final(job->state))
+                cache_put(&store->cache, job, generation);
+        return job;
+}
+
 Job *store_job_by_id(Store *store, const char *id, GError **error)
 {
         g_autoptr(JobRow) row = NULL;
+        Job *job = cache_get(&store->cache, id);
+        guint64 generation;
 
+        if (job)
+                return job;
+        generation = cache_generation(&store->cache);
         if (!find_job(store, JOB_BY_ID, id, NULL, &row, error))
                 return NULL;
         if (!row)
                 err_set(error, ERR_NOT_FOUND, "there is no job '%s'", id);
-        return row ? job_row_make(row, error) : NULL;
+        return row ? make_job(store, row, generation, error) : NULL;
+}
+
+Job *store_job_by_seq(Store *store, gint64 seq, GError **error)
+{
+        Conn *conn = pool_take(&store->pool, error);
+        g_autoptr(JobRow) row = NULL;
+        Step step;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, JOB_BY_SEQ, 1, seq);
+        step = conn_step(conn, JOB_BY_SEQ, error);
+        row = step == STEP_ROW ? job_row_read(conn, JOB_BY_SEQ) : NULL;
+        pool_give(&store->pool, conn);
+        if (step == STEP_DONE)
+                err_set(error, ERR_NOT_FOUND, "there is no job with the number %" G_GINT64_FORMAT, seq);
+        return row ? job_row_make(row, NULL, error) : NULL;
 }
 
 Job *store_job_by_name(Store *store, const char *user, const char *name, GError **error)
@@ -100,7 +129,7 @@ Job *store_job_by_name(Store *store, const char *user, const char *name, GError 
                 return NULL;
         if (!row)
                 err_set(error, ERR_NOT_FOUND, "user '%s' has no job named '%s'", user, name);
-        return row ? job_row_make(row, error) : NULL;
+        return row ? job_row_make(row, NULL, error) : NULL;
 }
 
 Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key, GError **error)
@@ -112,116 +141,7 @@ Job *store_job_by_key(Store *store, const char *user, const char *idempotency_ke
         if (!row)
                 err_set(error, ERR_NOT_FOUND, "user '%s' has no job with the idempotency key '%s'", user,
                         idempotency_key);
-        return row ? job_row_make(row, error) : NULL;
-}
-
-/* A list of jobs on its way: where it goes on, and what it has. */
-typedef struct {
-        const JobQuery *query;
-        guint32 states;
-        int stmt;
-        gint64 window;   /* of seqs looked at in one transaction */
-        gint64 before;   /* the next window ends here */
-        GPtrArray *rows; /* JobRow *, at most limit + 1 */
-        gsize bytes;
-} Listing;
-
-static bool is_full(const Listing *listing)
-{
-        return listing->rows->len > (guint)listing->query->limit ||
-               (listing->bytes > PAGE_BYTES && listing->rows->len > 1);
-}
-
-static void plan(Listing *listing, const JobQuery *query)
-{
-        guint32 every = (1u << JOB_STATES) - 1, final = 0;
-
-        for (int state = 0; state < JOB_STATES; state++)
-                if (job_state_is_final(state))
-                        final |= 1u << state;
-        listing->query = query;
-        listing->states = query->states ? query->states : every;
-        listing->window = G_MAXINT64;
-        if (query->user && query->name) {
-                listing->stmt = JOBS_NAMED;
-        } else if (!(listing->states & final)) {
-                listing->stmt = JOBS_OPEN;
-        } else {
-                listing->stmt = query->user ? JOBS_OF_USER : JOBS_ALL;
-                listing->window = WINDOW;
-        }
-}
-
-static bool read_window(Listing *listing, Conn *conn, gint64 from, GError **error)
-{
-        int stmt = listing->stmt;
-        Step step = STEP_DONE;
-
-        conn_bind_int(conn, stmt, 1, listing->before);
-        conn_bind_int(conn, stmt, 2, from);
-        conn_bind_int(conn, stmt, 3, listing->states);
-        conn_bind_text(conn, stmt, 4, listing->query->user);
-        conn_bind_text(conn, stmt, 5, listing->query->name);
-        conn_bind_int(conn, stmt, 6, listing->query->limit + 1 - (int)listing->rows->len);
-        while (!is_full(listing) && (step = conn_step(conn, stmt, error)) == STEP_ROW) {
-                JobRow *row = job_row_read(conn, stmt);
-
-                g_ptr_array_add(listing->rows, row);
-                listing->bytes += job_row_size(row);
-        }
-        listing->before = from;
-        return step != STEP_ERROR;
-}
-
-/* Where the newest window ends: just above the newest job. */
-static bool start_listing(Listing *listing, Conn *conn, GError **error)
-{
-        if (conn_step(conn, LAST_SEQ, error) != STEP_ROW)
-                return false;
-        listing->before = conn_int(conn, LAST_SEQ, 0) + 1;
-        if (listing->query->before_seq > 0)
-                listing->before = MIN(listing->before, listing->query->before_seq);
-        return true;
-}
-
-static bool list_rows(Store *store, Listing *listing, GError **error)
-{
-        listing->before = -1;
-        while (listing->before != 0 && !is_full(listing)) {
-                Conn *conn = pool_take(&store->pool, error);
-                bool ok;
-
-                if (!conn)
-                        return false;
-                ok = listing->before > 0 || start_listing(listing, conn, error);
-                ok = ok && read_window(listing, conn, MAX(0, listing->before - listing->window), error);
-                pool_give(&store->pool, conn);
-                if (!ok)
-                        return false;
-        }
-        return true;
-}
-
-GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error)
-{
-        g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)job_row_free);
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
-        Listing listing = { .rows = rows };
-        bool more;
-
-        plan(&listing, query);
-        if (!list_rows(store, &listing, error))
-                return NULL;
-        more = is_full(&listing); /* the last row only says that there is more */
-        for (guint i = 0; i < rows->len - more; i++) {
-                Job *job = job_row_make(g_ptr_array_index(rows, i), error);
-
-                if (!job)
-                        return NULL;
-                g_ptr_array_add(jobs, job);
-        }
-        *ret_next = more ? ((const JobRow *)g_ptr_array_index(rows, rows->len - 2))->seq : 0;
-        return g_steal_pointer(&jobs);
+        return row ? job_row_make(row, NULL, error) : NULL;
 }
 
 static Event *read_event(Conn *conn, int stmt)
@@ -277,7 +197,7 @@ static bool read_events(EventScan *scan, Conn *conn, GError **error)
 
         if (!check_horizon(scan, conn, error))
                 return false;
-        to = scan->user && !scan->job_seq ? MIN(scan->last, scan->after + WINDOW) : scan->last;
+        to = scan->user && !scan->job_seq ? MIN(scan->last, scan->after + READ_WINDOW) : scan->last;
         conn_bind_int(conn, stmt, 1, scan->after);
         conn_bind_int(conn, stmt, 2, to);
         conn_bind_text(conn, stmt, 3, scan->user);
@@ -311,16 +231,6 @@ gint64 store_events_horizon(Store *store)
         return store->horizon;
 }
 
-static void *read_user(Conn *conn, int stmt)
-{
-        User *user = g_new0(User, 1);
-
-        user->name = conn_text(conn, stmt, 0);
-        user->admin = conn_int(conn, stmt, 1) != 0;
-        user->created = conn_int(conn, stmt, 2);
-        return user;
-}
-
 static void *read_token(Conn *conn, int stmt)
 {
         Token *token = g_new0(Token, 1);
@@ -331,6 +241,7 @@ static void *read_token(Conn *conn, int stmt)
         token->note = conn_text(conn, stmt, 3);
         token->created = conn_int(conn, stmt, 4);
         token->expires = conn_int(conn, stmt, 5);
+        token->login = conn_int(conn, stmt, 6) != 0;
         return token;
 }
 
@@ -350,23 +261,6 @@ static GPtrArray *find_all(Store *store, int stmt, const char *text, void *(*rea
                 g_ptr_array_add(rows, read(conn, stmt));
         pool_give(&store->pool, conn);
         return step == STEP_DONE ? g_steal_pointer(&rows) : NULL;
-}
-
-User *store_user(Store *store, const char *name, GError **error)
-{
-        g_autoptr(GPtrArray) users =
-                find_all(store, USER_BY_NAME, name, read_user, (GDestroyNotify)user_free, error);
-
-        if (users && users->len > 0)
-                return g_ptr_array_steal_index(users, 0);
-        if (users)
-                err_set(error, ERR_NOT_FOUND, "there is no user '%s'", name);
-        return NULL;
-}
-
-GPtrArray *store_users(Store *store, GError **error)
-{
-        return find_all(store, USERS, NULL, read_user, (GDestroyNotify)user_free, error);
 }
 
 Token *store_token_by_hash(Store *store, const char *hash, GError **error)

@@ -10,10 +10,14 @@ JobRow *job_row_read(Conn *conn, int stmt)
         row->id = conn_text(conn, stmt, 1);
         row->user = conn_text(conn, stmt, 2);
         row->name = conn_text(conn, stmt, 3);
-        row->state = (int)conn_int(conn, stmt, 4);
-        row->idempotency = conn_text(conn, stmt, 5);
-        row->body = conn_text(conn, stmt, 6);
-        row->spec = conn_text(conn, stmt, 7);
+        row->queue = conn_text(conn, stmt, 4);
+        row->state = (int)conn_int(conn, stmt, 5);
+        row->updated = conn_int(conn, stmt, 6);
+        row->spec_seq = conn_int(conn, stmt, 7);
+        row->array_seq = conn_int(conn, stmt, 8);
+        row->idempotency = conn_text(conn, stmt, 9);
+        row->body = conn_text(conn, stmt, 10);
+        row->spec = conn_text(conn, stmt, 11);
         return row;
 }
 
@@ -24,6 +28,7 @@ void job_row_free(JobRow *row)
         g_free(row->id);
         g_free(row->user);
         g_free(row->name);
+        g_free(row->queue);
         g_free(row->idempotency);
         g_free(row->body);
         g_free(row->spec);
@@ -35,16 +40,35 @@ gsize job_row_size(const JobRow *row)
         return sizeof *row + strlen(row->body) + strlen(row->spec);
 }
 
-static Spec *make_spec(const char *text, GError **error)
+static Spec *parse_spec(const char *text, GError **error)
 {
         g_autoptr(json_t) object = json_parse(text, strlen(text), error);
 
         return object ? spec_parse(object, error) : NULL;
 }
 
-Job *job_row_make(const JobRow *row, GError **error)
+GHashTable *job_specs_new(void)
 {
-        g_autoptr(Spec) spec = make_spec(row->spec, error);
+        return g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, (GDestroyNotify)spec_unref);
+}
+
+/* A new reference. */
+static Spec *make_spec(const JobRow *row, GHashTable *specs, GError **error)
+{
+        bool shared = specs && (row->array_seq || row->spec_seq != row->seq);
+        Spec *spec = shared ? g_hash_table_lookup(specs, &row->spec_seq) : NULL;
+
+        if (spec)
+                return spec_ref(spec);
+        spec = parse_spec(row->spec, error);
+        if (spec && shared)
+                g_hash_table_insert(specs, g_memdup2(&row->spec_seq, sizeof row->spec_seq), spec_ref(spec));
+        return spec;
+}
+
+Job *job_row_make(const JobRow *row, GHashTable *specs, GError **error)
+{
+        g_autoptr(Spec) spec = make_spec(row, specs, error);
         g_autoptr(Job) job = spec ? job_new(row->user, row->name, spec, 0) : NULL;
 
         if (!job || !job_unpack(job, row->body, error)) {
@@ -53,6 +77,10 @@ Job *job_row_make(const JobRow *row, GError **error)
         }
         job->seq = row->seq;
         job->state = (guint8)row->state;
+        job->queue = g_intern_string(row->queue);
+        job->updated = row->updated;
+        job->spec_seq = row->spec_seq;
+        job->array_seq = row->array_seq;
         g_strlcpy(job->id, row->id, sizeof job->id);
         g_free(job->idempotency_key);
         job->idempotency_key = g_strdup(row->idempotency);

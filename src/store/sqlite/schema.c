@@ -3,12 +3,15 @@
 
 #include "base/err.h"
 #include "model/job.h"
+#include "model/object.h"
 
 enum { APPLICATION_ID = 0x70646c31 }; /* "pdl1" */
 
 /* These numbers are in databases: one that changes needs a migration that translates them. */
 G_STATIC_ASSERT(JOB_SUBMITTED == 0 && JOB_QUEUED == 1 && JOB_SUSPENDED == 2 && JOB_ADMITTED == 3);
 G_STATIC_ASSERT(JOB_STARTING == 4 && JOB_RUNNING == 5 && JOB_PREEMPTING == 6 && JOB_STOPPING == 7);
+G_STATIC_ASSERT(KIND_USER == 0 && KIND_CLUSTER == 1 && KIND_QUEUE == 2 && KIND_FLAVOUR == 3);
+G_STATIC_ASSERT(KIND_GRANT == 4 && KIND_POOL == 5);
 G_STATIC_ASSERT(JOB_SUCCEEDED == 8 && JOB_FAILED == 9 && JOB_CANCELLED == 10 && JOB_PREEMPTED == 11);
 
 const char *const schema_migrations[] = {
@@ -35,6 +38,47 @@ const char *const schema_migrations[] = {
         "  created INTEGER NOT NULL, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
         "CREATE UNIQUE INDEX token_hash ON token (hash);"
         "CREATE INDEX token_user ON token (user);",
+        /* Many users. Jobs get the columns that lists ask for, before `body`. `phase` is 1 while a job is
+         * open and its final state after it: it changes once, so that three indices over it cost little and
+         * still find the last jobs of any user, queue and set of states without looking at others. `started`
+         * is the first time that it ran, `spec` the row of job_spec. Users become objects; administrators
+         * that were made before stay what they are. */
+        "CREATE TABLE job_2 (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT "
+        "NULL,"
+        "  queue TEXT NOT NULL, state INTEGER NOT NULL, phase INTEGER NOT NULL, updated INTEGER NOT NULL,"
+        "  started INTEGER NOT NULL, spec INTEGER NOT NULL, array INTEGER NOT NULL, idempotency TEXT,"
+        "  body TEXT NOT NULL) STRICT;"
+        "INSERT INTO job_2 SELECT seq, id, user, name, 'default', state, iif(open = 1, 1, state),"
+        "  max(coalesce(body ->> '$.submitted', 0), coalesce(body ->> '$.admitted', 0),"
+        "      coalesce(body ->> '$.running', 0), coalesce(body ->> '$.finished', 0)),"
+        "  coalesce(body ->> '$.running', 0), seq, 0, idempotency, body FROM job ORDER BY seq;"
+        "DROP TABLE job;"
+        "ALTER TABLE job_2 RENAME TO job;"
+        "CREATE UNIQUE INDEX job_id ON job (id);"
+        "CREATE UNIQUE INDEX job_idempotency ON job (user, idempotency) WHERE idempotency IS NOT NULL;"
+        "CREATE UNIQUE INDEX job_open_name ON job (user, name) WHERE phase = 1;"
+        "CREATE INDEX job_name ON job (user, name);"
+        "CREATE INDEX job_phase ON job (phase);"
+        "CREATE INDEX job_user ON job (user, phase);"
+        "CREATE INDEX job_queue ON job (queue, phase);"
+        "CREATE INDEX job_active ON job (phase) WHERE state BETWEEN 3 AND 7;"
+        "CREATE INDEX job_ended ON job (queue, updated) WHERE phase > 1;"
+        "CREATE INDEX job_array ON job (array) WHERE array > 0;"
+        "CREATE INDEX job_shares ON job (spec) WHERE spec <> seq;"
+        "CREATE TABLE job_label (label TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (label, seq))"
+        "  STRICT, WITHOUT ROWID;"
+        "CREATE INDEX job_label_seq ON job_label (seq);"
+        "CREATE TABLE object (seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL,"
+        "  body TEXT NOT NULL) STRICT;"
+        "CREATE UNIQUE INDEX object_name ON object (kind, name);"
+        "INSERT INTO object (kind, name, body) SELECT 0, name, json_object('id', 'user-' ||"
+        "  lower(hex(randomblob(4))), 'revision', 1, 'created', created, 'updated', created,"
+        "  'admin', json(iif(admin, 'true', 'false'))) FROM user ORDER BY created, name;"
+        "DROP TABLE user;"
+        "ALTER TABLE state ADD COLUMN last_object_seq INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE token ADD COLUMN login INTEGER NOT NULL DEFAULT 0;"
+        "CREATE TABLE usage (queue TEXT NOT NULL, user TEXT NOT NULL, usage INTEGER NOT NULL,"
+        "  at INTEGER NOT NULL, PRIMARY KEY (queue, user)) STRICT, WITHOUT ROWID;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -1,6 +1,7 @@
 /* What the files of this folder share: the store itself, and rows that become jobs. */
 #pragma once
 
+#include "store/cache.h"
 #include "store/sqlite/pool.h"
 #include "store/sqlite/wal.h"
 #include "store/store.h"
@@ -11,27 +12,31 @@ struct Store {
         Conn writer;
         Pool pool;
         Wal wal;
+        JobCache cache;
         bool in_doubt; /* a commit ended in a way that is not known: no further one is tried */
         _Atomic gint64 commits, committed_jobs, committed_events, horizon;
 };
 
 /* The columns that every query for jobs answers, in this order, from `job` and its `job_spec`. */
-#define JOB_COLUMNS "job.seq, id, user, name, state, idempotency, body, spec"
-#define JOB_WITH_SPEC " CROSS JOIN job_spec ON job_spec.seq = job.seq "
+#define JOB_COLUMNS                                                                                          \
+        "job.seq, id, user, name, queue, state, updated, job.spec, array, idempotency, body, job_spec.spec"
+#define JOB_WITH_SPEC " CROSS JOIN job_spec ON job_spec.seq = job.spec "
 
 /* A row as it was read. Making a job of it takes longer than reading, so it is done after the read
  * transaction. */
 typedef struct {
-        gint64 seq;
+        gint64 seq, updated, spec_seq, array_seq;
         int state;
-        char *id, *user, *name, *idempotency, *body, *spec;
+        char *id, *user, *name, *queue, *idempotency, *body, *spec;
 } JobRow;
 
 JobRow *job_row_read(Conn *conn, int stmt);
 void job_row_free(JobRow *row);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobRow, job_row_free)
 gsize job_row_size(const JobRow *row); /* bytes of text, about */
-Job *job_row_make(const JobRow *row, GError **error);
+/* `specs`: what is shared is parsed once for all rows made with the same table; or NULL. */
+Job *job_row_make(const JobRow *row, GHashTable *specs, GError **error);
+GHashTable *job_specs_new(void);
 
 /* The statements of each side; commit.c and query.c name them. */
 extern const char *const writer_sql[];

@@ -62,7 +62,7 @@ static void check(const char *dir, gint64 acknowledged)
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
 
         g_assert_true(store_load(store, &state, jobs, &error));
         g_assert_no_error(error);

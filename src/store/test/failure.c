@@ -28,7 +28,7 @@ static void assert_holds(Store *store, gint64 n)
 {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
 
         g_assert_true(store_load(store, &state, jobs, &error));
         g_assert_no_error(error);

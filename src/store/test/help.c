@@ -43,6 +43,9 @@ Job *make_job(gint64 seq, const char *user, const char *name, JobState state)
         job = job_new(user, name, spec, 1000 + seq);
         job->seq = seq;
         job->revision = seq;
+        job->spec_seq = seq;
+        job->queue = g_intern_string("default");
+        job->updated = 1000 + seq;
         job->state = state;
         job->reason = g_strdup("waits for 'cpu'");
         return job;
@@ -77,6 +80,10 @@ void assert_same_job(const Job *got, const Job *want)
         g_assert_cmpstr(got->user, ==, want->user);
         g_assert_cmpstr(got->name, ==, want->name);
         g_assert_cmpstr(got->reason, ==, want->reason);
+        g_assert_cmpstr(got->queue, ==, want->queue);
+        g_assert_cmpint(got->updated, ==, want->updated);
+        g_assert_cmpint(got->spec_seq, ==, want->spec_seq);
+        g_assert_cmpint(got->array_seq, ==, want->array_seq);
         g_assert_cmpstr(got->idempotency_key, ==, want->idempotency_key);
         g_assert_true(json_equal(got_spec, want_spec));
 }
@@ -89,7 +96,10 @@ Batch *batch_new(void)
                 .new_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref),
                 .changed_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref),
                 .events = g_ptr_array_new_with_free_func((GDestroyNotify)event_free),
-                .users = g_ptr_array_new_with_free_func((GDestroyNotify)user_free),
+                .objects = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref),
+                .dropped_objects = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref),
+                .usage = g_ptr_array_new_with_free_func((GDestroyNotify)usage_free),
+                .logged_out = g_ptr_array_new_with_free_func(g_free),
                 .tokens = g_ptr_array_new_with_free_func((GDestroyNotify)token_free),
                 .dropped_tokens = g_ptr_array_new_with_free_func(g_free),
                 .dropped_jobs = g_ptr_array_new_with_free_func(g_free),
@@ -102,7 +112,10 @@ void batch_free(Batch *batch)
         g_ptr_array_unref(batch->in.new_jobs);
         g_ptr_array_unref(batch->in.changed_jobs);
         g_ptr_array_unref(batch->in.events);
-        g_ptr_array_unref(batch->in.users);
+        g_ptr_array_unref(batch->in.objects);
+        g_ptr_array_unref(batch->in.dropped_objects);
+        g_ptr_array_unref(batch->in.usage);
+        g_ptr_array_unref(batch->in.logged_out);
         g_ptr_array_unref(batch->in.tokens);
         g_ptr_array_unref(batch->in.dropped_tokens);
         g_ptr_array_unref(batch->in.dropped_jobs);
@@ -144,7 +157,7 @@ gint64 last_seq(Store *store)
 {
         g_autoptr(GError) error = NULL;
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
 
         (void)store_load(store, &state, jobs, &error);
         g_assert_no_error(error);

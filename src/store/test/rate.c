@@ -76,7 +76,7 @@ static void rate_load(const char *dir)
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
 
         opened = g_get_monotonic_time();
         (void)store_load(store, &state, jobs, &error);

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "model/user.h"
 #include "store/sqlite/schema.h"
 #include "store/test/help.h"
 
@@ -63,6 +64,60 @@ static void test_migrate(void)
         conn_close(&conn);
 }
 
+/* A database of the first version: jobs, users and tokens are what they were. */
+static void test_first_version(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
+        g_autoptr(GError) error = NULL;
+        g_auto(StoreState) state = { 0 };
+        g_autoptr(Store) store = NULL;
+        g_autoptr(Job) ended = NULL;
+        g_autoptr(Token) token = NULL;
+        Conn conn = open_file(dir);
+        gint64 next;
+
+        g_assert_true(schema_migrate(&conn, schema_migrations, 1, &error));
+        conn_close(&conn);
+        run_sql(dir, "INSERT INTO job VALUES (1, '00000000000000aa', 'ann', 'a', 8, 0, 'k',"
+                     "  '{\"revision\":3,\"submitted\":10,\"running\":20,\"finished\":30,\"attempt\":1}'),"
+                     " (2, '00000000000000bb', 'bob', 'b', 1, 1, NULL, '{\"revision\":4,\"submitted\":40}');"
+                     "INSERT INTO job_spec VALUES (1, '{\"command\":[\"true\"]}'), (2, "
+                     "'{\"command\":[\"true\"]}');"
+                     "INSERT INTO event VALUES (4, 40, 2, '00000000000000bb', 'bob', 'job.queued', '{}');"
+                     "INSERT INTO user VALUES ('bob', 0, 200), ('root', 1, 100);"
+                     "INSERT INTO token VALUES ('t', 'root', 'hash', NULL, 1, 0);");
+        store = open_store(dir);
+        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(state.last_seq, ==, 2);
+        g_assert_cmpint(state.last_revision, ==, 4);
+        g_assert_cmpuint(jobs->len, ==, 1);
+        g_assert_cmpstr(((Job *)jobs->pdata[0])->queue, ==, "default");
+        g_assert_cmpint(((Job *)jobs->pdata[0])->updated, ==, 40);
+        g_assert_cmpuint(state.objects->len, ==, 2);
+        const User *root = state.objects->pdata[0], *bob = state.objects->pdata[1];
+        g_assert_cmpstr(root->object.name, ==, "root");
+        g_assert_cmpint(root->object.kind, ==, KIND_USER);
+        g_assert_cmpint(root->object.created, ==, 100);
+        g_assert_true(root->admin && !bob->admin);
+        g_assert_null(root->password);
+        g_assert_true(g_str_has_prefix(root->object.id, "user-"));
+        g_assert_cmpint(state.last_object_seq, ==, 2);
+        ended = store_job_by_key(store, "ann", "k", &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(ended->state, ==, JOB_SUCCEEDED);
+        g_assert_cmpint(ended->updated, ==, 30);
+        g_assert_cmpint(ended->spec_seq, ==, 1);
+        token = store_token_by_hash(store, "hash", &error);
+        g_assert_false(token->login);
+        g_autoptr(GPtrArray) ran =
+                store_jobs(store,
+                           &(JobQuery){ .limit = 5, .queue = "default", .states = 1u << JOB_SUCCEEDED },
+                           &next, &error);
+        g_assert_cmpuint(ran->len, ==, 1);
+}
+
 static void test_empty_file(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -120,7 +175,7 @@ static void test_newer(void)
         Conn conn = open_file(dir);
         g_assert_cmpint(get_int(&conn, "PRAGMA user_version"), ==, 90);
         conn_close(&conn);
-        run_sql(dir, "PRAGMA user_version = 1"); /* and it was left as it is */
+        run_sql(dir, "PRAGMA user_version = 2"); /* and it was left as it is */
         store_close(open_store(dir));
 }
 
@@ -200,7 +255,7 @@ static void test_damaged_row(void)
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
-        StoreState state = { .last_seq = 99 };
+        g_auto(StoreState) state = { .last_seq = 99 };
 
         commit_job(store, 1);
         run_sql(dir, "UPDATE job SET body = '{', id = '0123456789abcdef'");
@@ -213,6 +268,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/schema/migrate", test_migrate);
+        g_test_add_func("/schema/first-version", test_first_version);
         g_test_add_func("/schema/empty-file", test_empty_file);
         g_test_add_func("/schema/settings", test_settings);
         g_test_add_func("/schema/newer", test_newer);

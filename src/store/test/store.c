@@ -1,4 +1,4 @@
-/* What goes in comes out again: jobs, events, users, tokens, across a close and an open. */
+/* What goes in comes out again: jobs, events, tokens, across a close and an open. */
 #include "base/err.h"
 #include "store/test/help.h"
 
@@ -8,7 +8,7 @@ static void test_empty(void)
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(GPtrArray) open_jobs = g_ptr_array_new();
         g_autoptr(GError) error = NULL;
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
         gint64 next = 9;
 
         g_assert_true(store_load(store, &state, open_jobs, &error));
@@ -44,7 +44,7 @@ static void test_job_found(void)
                 g_autoptr(Job) by_name = store_job_by_name(store, "ann", "digits", &error);
                 g_autoptr(Job) by_key = store_job_by_key(store, "ann", "key 1", &error);
                 g_autoptr(GPtrArray) open_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
-                StoreState state;
+                g_auto(StoreState) state = { 0 };
 
                 g_assert_no_error(error);
                 assert_same_job(by_id, job);
@@ -78,7 +78,7 @@ static void test_not_found(void)
         g_assert_null(store_job_by_key(store, "ann", "k", &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         g_clear_error(&error);
-        g_assert_null(store_user(store, "nobody", &error));
+        g_assert_null(store_job_by_seq(store, 7, &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         g_clear_error(&error);
         g_assert_null(store_token_by_hash(store, "00", &error));
@@ -247,7 +247,7 @@ static void test_load(void)
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
 
         commit_mixed_jobs(store);
         g_assert_true(store_load(store, &state, jobs, &error));
@@ -355,7 +355,7 @@ static void test_horizon_in_steps(void)
         g_autoptr(GPtrArray) jobs = g_ptr_array_new();
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = make_job(1, "ann", "a", JOB_SUCCEEDED);
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
 
         for (int revision = 1; revision <= 4500; revision++)
                 g_ptr_array_add(batch->in.events, make_event(revision, job, "member.ready"));
@@ -400,7 +400,7 @@ static void test_drop(void)
         g_autoptr(Batch) batch = batch_new();
         g_autoptr(GError) error = NULL;
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
-        StoreState state;
+        g_auto(StoreState) state = { 0 };
         gint64 seqs[] = { 1, 2 };
 
         commit_events(store, &ann, &bob);
@@ -419,42 +419,18 @@ static void test_drop(void)
         g_assert_cmpint(state.last_revision, ==, 10);
 }
 
-static void add_user(Batch *batch, const char *name, bool admin)
-{
-        User *user = g_new0(User, 1);
-
-        *user = (User){ g_strdup(name), admin, 100 };
-        g_ptr_array_add(batch->in.users, user);
-}
-
 static void add_token(Batch *batch, const char *id, const char *user, const char *note, gint64 created)
 {
         Token *token = g_new0(Token, 1);
 
-        *token = (Token){ g_strdup(id),   g_strdup(user), g_strconcat("hash-", id, NULL),
-                          g_strdup(note), created,        900 };
+        *token = (Token){ g_strdup(id),
+                          g_strdup(user),
+                          g_strconcat("hash-", id, NULL),
+                          g_strdup(note),
+                          note && strcmp(note, "login") == 0,
+                          created,
+                          900 };
         g_ptr_array_add(batch->in.tokens, token);
-}
-
-static void test_users(void)
-{
-        g_autoptr(Scratch) dir = scratch_new();
-        g_autoptr(Store) store = open_store(dir);
-        g_autoptr(Batch) batch = batch_new(), again = batch_new();
-        g_autoptr(GError) error = NULL;
-
-        add_user(batch, "bob", false);
-        add_user(batch, "ann", true);
-        commit(store, batch);
-        add_user(again, "bob", true);
-        commit(store, again);
-        g_autoptr(User) bob = store_user(store, "bob", &error);
-        g_assert_no_error(error);
-        g_assert_true(bob->admin);
-        g_assert_cmpint(bob->created, ==, 100);
-        g_autoptr(GPtrArray) users = store_users(store, &error);
-        g_assert_cmpuint(users->len, ==, 2);
-        g_assert_cmpstr(((User *)users->pdata[0])->name, ==, "ann");
 }
 
 static void test_tokens(void)
@@ -483,6 +459,31 @@ static void test_tokens(void)
         commit(store, drop);
         g_assert_null(store_token_by_hash(store, "hash-t1", &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
+}
+
+static void test_logged_out(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), out = batch_new();
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) tokens = NULL;
+        g_autoptr(Token) first = NULL;
+
+        add_token(batch, "t1", "ann", "login", 10);
+        add_token(batch, "t2", "ann", "laptop", 20);
+        add_token(batch, "t3", "bob", "login", 30);
+        commit(store, batch);
+        first = store_token_by_hash(store, "hash-t1", &error);
+        g_assert_true(first->login);
+        g_ptr_array_add(out->in.logged_out, g_strdup("ann"));
+        add_token(out, "t4", "ann", "login", 40); /* of the same batch: stays */
+        commit(store, out);
+        tokens = store_tokens(store, NULL, &error);
+        g_assert_cmpuint(tokens->len, ==, 3);
+        g_assert_cmpstr(((Token *)tokens->pdata[0])->id, ==, "t2");
+        g_assert_cmpstr(((Token *)tokens->pdata[1])->id, ==, "t3");
+        g_assert_cmpstr(((Token *)tokens->pdata[2])->id, ==, "t4");
 }
 
 static void test_metrics(void)
@@ -516,7 +517,7 @@ int main(int argc, char **argv)
         g_test_add_func("/store/horizon-in-steps", test_horizon_in_steps);
         g_test_add_func("/store/events-far-apart", test_events_far_apart);
         g_test_add_func("/store/drop", test_drop);
-        g_test_add_func("/store/users", test_users);
+        g_test_add_func("/store/logged-out", test_logged_out);
         g_test_add_func("/store/tokens", test_tokens);
         g_test_add_func("/store/metrics", test_metrics);
         return g_test_run();
