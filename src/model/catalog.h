@@ -44,9 +44,10 @@ const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, cons
 
 /* ---- changes ---- */
 
-/* What the catalog itself does not know. */
+/* What the catalog itself does not know; a function that is NULL counts as "none" or "unknown". */
 typedef struct {
         gint64 (*open_jobs)(const char *queue, void *arg); /* of the queue itself */
+        gint64 (*user_jobs)(const char *user, void *arg);  /* open ones */
         Resources (*used)(const char *queue, void *arg);   /* of the queue and its children */
         bool (*room)(const char *cluster, Resources *ret,
                      void *arg); /* sum of its nodes; false: not connected, unknown */
@@ -60,8 +61,11 @@ bool catalog_check_put(const Catalog *catalog, const Object *was, const Object *
                        const CatalogFacts *facts, GError **error);
 bool catalog_check_drop(const Catalog *catalog, const Object *object, const CatalogFacts *facts,
                         GError **error);
-/* What goes with it: names of objects that are dropped, too (grants of a user or a queue, queues of a
- * cluster). Object *, borrowed. */
+/* What is worth saying of a put that is allowed: sentences such as "queue 'q' uses 8 cores, ..."; NULL:
+ * nothing. The caller's g_strfreev. */
+char **catalog_warnings(const Object *object, const CatalogFacts *facts);
+/* What goes with it: objects that are dropped, too (grants of a user or a queue; queues with their grants,
+ * flavours and pools of a cluster), each once. Object *, borrowed. */
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 
 /* What a new server begins with: user root, the default cluster (of `type`), queues `default` and

@@ -1,0 +1,529 @@
+/* The rules of the catalog (doc/scheduling.md 7): may an object be put or dropped? Each kind has one row of
+ * functions; every refusal names object, field, value and rule.
+ *
+ * What always holds of a catalog that grew by these rules: names it refers to exist, queues form trees of at
+ * most DEPTH_MAX levels, and limits of a queue lie inside those of its parent. Sums of mins are compared with
+ * the room only where a change raises them: machines may have left since. */
+#include <string.h>
+
+#include "base/err.h"
+#include "model/catalog.h"
+#include "model/object-row.h"
+
+enum { DEPTH_MAX = 8 };
+
+typedef struct {
+        const Catalog *catalog;
+        const Object *was;    /* NULL: new */
+        const Object *object; /* what is put or dropped */
+        const CatalogFacts *facts;
+} Change;
+
+static const CatalogFacts no_facts = { NULL };
+
+static gint64 open_jobs(const Change *change, const char *queue)
+{
+        return change->facts->open_jobs ? change->facts->open_jobs(queue, change->facts->arg) : 0;
+}
+
+static const Queue *queue_at(const GPtrArray *list, guint i)
+{
+        return list->pdata[i];
+}
+
+static bool same(const char *a, const char *b)
+{
+        return g_strcmp0(a, b) == 0;
+}
+
+/* ---- queues: where they stand ---- */
+
+static bool check_cluster(const Change *change, const char *name, GError **error)
+{
+        const Cluster *cluster = name ? catalog_cluster(change->catalog, name) : NULL;
+
+        if (!name)
+                return err_set(error, ERR_INVALID, "cluster is missing");
+        if (!cluster)
+                return err_set(error, ERR_NOT_FOUND,
+                               "cluster '%.80s' does not exist\n'paddle cluster list' shows all.", name);
+        if (cluster->offline)
+                return err_set(error, ERR_CONFLICT,
+                               "cluster '%s' is offline\nSet its status to online first.", name);
+        return true;
+}
+
+static bool check_namespace(const Change *change, const Queue *queue, GError **error)
+{
+        const Cluster *cluster = catalog_cluster(change->catalog, queue->cluster);
+        g_autofree char *known = NULL;
+
+        if (!queue->namespace || !cluster->namespaces ||
+            g_strv_contains((const char *const *)cluster->namespaces, queue->namespace))
+                return true;
+        known = json_words((const char *const *)cluster->namespaces);
+        return err_set(error, ERR_INVALID, "namespace '%s' is not one of cluster '%s', which has %s",
+                       queue->namespace, queue->cluster, known);
+}
+
+/* How many levels the queues below `name` make. */
+static int height(const GPtrArray *queues, const char *name, int limit)
+{
+        int highest = 0;
+
+        for (guint i = 0; limit > 0 && i < queues->len; i++)
+                if (same(queue_at(queues, i)->parent, name))
+                        highest =
+                                MAX(highest, 1 + height(queues, queue_at(queues, i)->object.name, limit - 1));
+        return highest;
+}
+
+/* No cycle, not too deep. */
+static bool check_ancestors(const Change *change, const Queue *queue, GError **error)
+{
+        const Queue *at = catalog_queue(change->catalog, queue->parent);
+        int depth = 1 + height(catalog_list(change->catalog, KIND_QUEUE), queue->object.name, DEPTH_MAX);
+
+        for (; at; at = queue_parent(change->catalog, at), depth++)
+                if (same(at->object.name, queue->object.name))
+                        return err_set(error, ERR_INVALID, "parent '%s' is the queue itself or below it",
+                                       queue->parent);
+        if (depth > DEPTH_MAX)
+                return err_set(error, ERR_INVALID, "parent '%s' would make more than %d levels of queues",
+                               queue->parent, DEPTH_MAX);
+        return true;
+}
+
+static bool check_parent(const Change *change, const Queue *queue, GError **error)
+{
+        const Queue *parent = queue->parent ? catalog_queue(change->catalog, queue->parent) : NULL;
+        bool moved = !change->was || !same(((const Queue *)change->was)->parent, queue->parent);
+        gint64 jobs = parent && moved ? open_jobs(change, queue->parent) : 0;
+
+        if (!queue->parent)
+                return true;
+        if (same(queue->object.name, QUEUE_DEFAULT))
+                return err_set(error, ERR_INVALID, "it has no parent, ever: it stands for all there is");
+        if (!parent)
+                return err_set(error, ERR_NOT_FOUND, "parent '%.80s' does not exist", queue->parent);
+        if (!same(parent->cluster, queue->cluster))
+                return err_set(error, ERR_INVALID, "parent '%s' is in cluster '%s', not in '%s'",
+                               queue->parent, parent->cluster, queue->cluster);
+        if (!check_ancestors(change, queue, error))
+                return false;
+        if (jobs > 0)
+                return err_set(error, ERR_CONFLICT,
+                               "parent '%s' has %" G_GINT64_FORMAT
+                               " open jobs of its own\nJobs are in leaves only: wait for them, or move them.",
+                               queue->parent, jobs);
+        return true;
+}
+
+/* ---- queues: limits ---- */
+
+static Resources max_of(const Queue *queue)
+{
+        return limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED);
+}
+
+/* For each kind small <= large, or an error "min cpu is 8, above max 4". */
+static bool check_order(const char *small_name, const Resources *small, const char *large_name,
+                        const Resources *large, GError **error)
+{
+        int kind = resources_lacking(small, large);
+        g_autofree char *value = kind < 0 ? NULL : quantity_text(kind, small->amount[kind]);
+        g_autofree char *limit = kind < 0 ? NULL : quantity_text(kind, large->amount[kind]);
+
+        if (kind < 0)
+                return true;
+        return err_set(error, ERR_INVALID, "%s: %s %s is above %s, which is %s", small_name, value,
+                       resource_name(kind), large_name, limit);
+}
+
+/* Its own three, and its max and its parent's. Of kinds that it does not limit itself the parent's limit
+ * holds. */
+static bool check_limits(const Queue *queue, const Queue *parent, GError **error)
+{
+        Resources max = max_of(queue), above = parent ? max_of(parent) : max;
+        g_autofree char *its = parent ? g_strdup_printf("max of its parent '%s'", parent->object.name) : NULL;
+
+        return check_order("reserved", &queue->reserved.amount, "min", &queue->min.amount, error) &&
+               check_order("min", &queue->min.amount, "max", &max, error) &&
+               (!parent || check_order("max", &queue->max.amount, its, &above, error));
+}
+
+/* The mins of the queues that stand beside `queue`, and its own. */
+static bool sum_mins(const GPtrArray *queues, const Queue *queue, Resources *ret)
+{
+        Resources sum = queue->min.amount;
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *other = queue_at(queues, i);
+
+                if (!same(other->object.name, queue->object.name) && same(other->parent, queue->parent) &&
+                    same(other->cluster, queue->cluster) && !resources_add(&sum, &other->min.amount, 1))
+                        return false;
+        }
+        *ret = sum;
+        return true;
+}
+
+/* Only kinds whose min grows, or all when the queue comes to this place. */
+static Resources raised(const Change *change, const Queue *queue, const Resources *sum)
+{
+        const Queue *was = (const Queue *)change->was;
+        Resources result = *sum;
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                if (was && same(was->parent, queue->parent) &&
+                    queue->min.amount.amount[kind] <= was->min.amount.amount[kind])
+                        result.amount[kind] = 0;
+                else if (queue->min.amount.amount[kind] == 0)
+                        result.amount[kind] = 0;
+        return result;
+}
+
+static bool check_sum(const Change *change, const Queue *queue, const Queue *parent, GError **error)
+{
+        const CatalogFacts *facts = change->facts;
+        g_autofree char *whose = NULL;
+        Resources sum, room;
+
+        if (!sum_mins(catalog_list(change->catalog, KIND_QUEUE), queue, &sum))
+                return err_set(error, ERR_INVALID,
+                               "min: with its neighbours' it is more than can be counted");
+        sum = raised(change, queue, &sum);
+        if (parent) {
+                whose = g_strdup_printf("min of its parent '%s'", parent->object.name);
+                return check_order("min: with its neighbours'", &sum, whose, &parent->min.amount, error);
+        }
+        if (!facts->room || !facts->room(queue->cluster, &room, facts->arg))
+                return true;
+        whose = g_strdup_printf("the room of cluster '%s'", queue->cluster);
+        return check_order("min: with its neighbours'", &sum, whose, &room, error);
+}
+
+/* What is below it still fits into it. */
+static bool check_children(const Change *change, const Queue *queue, GError **error)
+{
+        const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
+        Resources sum = { 0 }, max = max_of(queue);
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *child = queue_at(queues, i);
+                g_autofree char *what = g_strdup_printf("max of '%s' below it", child->object.name);
+
+                if (!same(child->parent, queue->object.name))
+                        continue;
+                if (!check_order(what, &child->max.amount, "its max", &max, error))
+                        return false;
+                if (!resources_add(&sum, &child->min.amount, 1))
+                        return err_set(error, ERR_INVALID,
+                                       "min: of the queues below it there is more than can be counted");
+        }
+        return check_order("min: of the queues below it", &sum, "its own min", &queue->min.amount, error);
+}
+
+static bool put_queue(const Change *change, GError **error)
+{
+        const Queue *queue = (const Queue *)change->object, *was = (const Queue *)change->was;
+        const Queue *parent;
+
+        if (was && (!same(was->cluster, queue->cluster) || was->quota_type != queue->quota_type))
+                return err_set(error, ERR_INVALID,
+                               "cluster and quota_type cannot be changed\nMake a new queue.");
+        if (!check_cluster(change, queue->cluster, error) || !check_namespace(change, queue, error) ||
+            !check_parent(change, queue, error))
+                return false;
+        parent = queue_parent(change->catalog, queue);
+        return check_limits(queue, parent, error) && check_sum(change, queue, parent, error) &&
+               check_children(change, queue, error);
+}
+
+static bool drop_queue(const Change *change, GError **error)
+{
+        const char *name = change->object->name;
+        const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
+        gint64 jobs = open_jobs(change, name);
+
+        if (same(name, QUEUE_DEFAULT) || same(name, QUEUE_SEEDED))
+                return err_set(error, ERR_CONFLICT,
+                               "it is built in and cannot be dropped\nIt can be closed.");
+        for (guint i = 0; i < queues->len; i++)
+                if (same(queue_at(queues, i)->parent, name))
+                        return err_set(error, ERR_CONFLICT, "queue '%s' is below it\nDrop that one first.",
+                                       queue_at(queues, i)->object.name);
+        if (jobs > 0)
+                return err_set(error, ERR_CONFLICT,
+                               "it has %" G_GINT64_FORMAT " open jobs\nClose it and wait, or cancel them.",
+                               jobs);
+        return true;
+}
+
+/* ---- clusters ---- */
+
+static bool put_cluster(const Change *change, GError **error)
+{
+        const Cluster *cluster = (const Cluster *)change->object;
+        const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
+
+        for (guint i = 0; cluster->namespaces && i < queues->len; i++) {
+                const Queue *queue = queue_at(queues, i);
+
+                if (same(queue->cluster, cluster->object.name) && queue->namespace &&
+                    !g_strv_contains((const char *const *)cluster->namespaces, queue->namespace))
+                        return err_set(error, ERR_CONFLICT,
+                                       "namespaces: '%s' is not in the list, but queue '%s' uses it",
+                                       queue->namespace, queue->object.name);
+        }
+        return true;
+}
+
+static bool drop_cluster(const Change *change, GError **error)
+{
+        const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
+
+        if (same(change->object->name, CLUSTER_DEFAULT))
+                return err_set(error, ERR_CONFLICT, "it is built in and cannot be dropped");
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queue_at(queues, i);
+                gint64 jobs = same(queue->cluster, change->object->name)
+                                      ? open_jobs(change, queue->object.name)
+                                      : 0;
+
+                if (jobs > 0)
+                        return err_set(error, ERR_CONFLICT,
+                                       "its queue '%s' has %" G_GINT64_FORMAT
+                                       " open jobs\nClose it and wait, or cancel them.",
+                                       queue->object.name, jobs);
+        }
+        return true;
+}
+
+/* ---- flavours ---- */
+
+static bool check_scalar(const char *pair, GError **error)
+{
+        const char *value = strchr(pair, '=') + 1;
+        g_autofree char *what = g_strdup_printf("scalars.%.*s", (int)(value - 1 - pair), pair);
+        gint64 amount;
+
+        if (!*value)
+                return err_set(error, ERR_INVALID, "%s is empty\nGive a number of devices.", what);
+        return quantity_parse(what, RESOURCE_GPU, value, &amount, error);
+}
+
+static bool put_flavour(const Change *change, GError **error)
+{
+        const Flavour *flavour = (const Flavour *)change->object;
+        gint64 cpu = 0, memory = 0;
+
+        if (!cpu_parse("cpu", flavour->cpu, &cpu, error) ||
+            !memory_parse("memory", flavour->memory, &memory, error))
+                return false;
+        if (cpu == 0 || memory == 0)
+                return err_set(error, ERR_INVALID, "%s must be more than 0", cpu == 0 ? "cpu" : "memory");
+        for (char **pair = flavour->scalars; pair && *pair; pair++)
+                if (!check_scalar(*pair, error))
+                        return false;
+        if (flavour->cluster && !catalog_cluster(change->catalog, flavour->cluster))
+                return err_set(error, ERR_NOT_FOUND, "cluster '%.80s' does not exist", flavour->cluster);
+        return true;
+}
+
+/* ---- users ---- */
+
+static bool put_user(const Change *change, GError **error)
+{
+        const User *user = (const User *)change->object;
+
+        if (same(user->object.name, "root") && !user->admin)
+                return err_set(error, ERR_INVALID, "admin: root stays an administrator");
+        return true;
+}
+
+static bool drop_user(const Change *change, GError **error)
+{
+        const CatalogFacts *facts = change->facts;
+        const char *name = change->object->name;
+        gint64 jobs = facts->user_jobs ? facts->user_jobs(name, facts->arg) : 0;
+
+        if (same(name, "root"))
+                return err_set(error, ERR_CONFLICT, "root stays");
+        if (jobs > 0)
+                return err_set(error, ERR_CONFLICT,
+                               "%" G_GINT64_FORMAT " of the user's jobs are open\nCancel them, or wait.",
+                               jobs);
+        return true;
+}
+
+/* ---- grants ---- */
+
+static bool check_granted(const Change *change, const Grant *grant, GError **error)
+{
+        static const int kinds[GRANT_TYPES] = {
+                [GRANT_QUEUE] = KIND_QUEUE, [GRANT_USER] = KIND_USER, [GRANT_FS] = -1, /* file systems are not
+                                                                                          kept here */
+        };
+
+        if (kinds[grant->type] < 0 || catalog_find(change->catalog, kinds[grant->type], grant->resource))
+                return true;
+        return err_set(error, ERR_NOT_FOUND, "%s '%.80s' does not exist", grant_type_name(grant->type),
+                       grant->resource);
+}
+
+static bool put_grant(const Change *change, GError **error)
+{
+        const Grant *grant = (const Grant *)change->object;
+        const User *user = grant->user ? catalog_user(change->catalog, grant->user) : NULL;
+        g_autofree char *name = NULL;
+
+        if (!grant->user || !grant->resource)
+                return err_set(error, ERR_INVALID, "%s is missing", grant->user ? "resource" : "user");
+        name = grant_key(grant->user, grant->type, grant->resource);
+        if (!same(name, grant->object.name))
+                return err_set(error, ERR_INVALID, "its name must be '%.200s'", name);
+        if (!check_granted(change, grant, error))
+                return false;
+        if (!user)
+                return err_set(error, ERR_NOT_FOUND, "user '%.80s' does not exist", grant->user);
+        if (user->admin)
+                return err_set(error, ERR_INVALID,
+                               "user '%s' is an administrator, who may use everything already", grant->user);
+        return true;
+}
+
+/* ---- resource pools ---- */
+
+static bool put_pool(const Change *change, GError **error)
+{
+        const Pool *pool = (const Pool *)change->object;
+
+        if (pool->cluster && !catalog_cluster(change->catalog, pool->cluster))
+                return err_set(error, ERR_NOT_FOUND, "cluster '%.80s' does not exist", pool->cluster);
+        return check_order("min", &pool->min.amount, "total", &pool->total.amount, error);
+}
+
+/* ---- all ---- */
+
+static const struct {
+        bool (*put)(const Change *change, GError **error);
+        bool (*drop)(const Change *change, GError **error); /* NULL: always */
+} rules[KINDS] = {
+        [KIND_USER] = { put_user, drop_user },    [KIND_CLUSTER] = { put_cluster, drop_cluster },
+        [KIND_QUEUE] = { put_queue, drop_queue }, [KIND_FLAVOUR] = { put_flavour, NULL },
+        [KIND_GRANT] = { put_grant, NULL },       [KIND_POOL] = { put_pool, NULL },
+};
+
+static bool check_name(const Catalog *catalog, const Object *was, const Object *object, GError **error)
+{
+        if (was)
+                return same(was->name, object->name) && was->kind == object->kind
+                               ? true
+                               : err_set(error, ERR_INVALID, "%s '%s' cannot be renamed",
+                                         kind_name(was->kind), was->name);
+        if (catalog_find(catalog, object->kind, object->name))
+                return err_set(error, ERR_EXISTS, "%s '%.200s' exists already", kind_name(object->kind),
+                               object->name);
+        return object_row(object->kind)->name_check(kind_name(object->kind), object->name, error);
+}
+
+bool catalog_check_put(const Catalog *catalog, const Object *was, const Object *object,
+                       const CatalogFacts *facts, GError **error)
+{
+        Change change = { catalog, was, object, facts ? facts : &no_facts };
+
+        if (!check_name(catalog, was, object, error))
+                return false;
+        return rules[object->kind].put(&change, error)
+                       ? true
+                       : err_prefix(error, "%s '%.200s': ", kind_name(object->kind), object->name);
+}
+
+bool catalog_check_drop(const Catalog *catalog, const Object *object, const CatalogFacts *facts,
+                        GError **error)
+{
+        Change change = { catalog, NULL, object, facts ? facts : &no_facts };
+
+        if (!rules[object->kind].drop || rules[object->kind].drop(&change, error))
+                return true;
+        return err_prefix(error, "%s '%.200s': ", kind_name(object->kind), object->name);
+}
+
+char **catalog_warnings(const Object *object, const CatalogFacts *facts)
+{
+        const Queue *queue = object->kind == KIND_QUEUE ? (const Queue *)object : NULL;
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+        Resources used = { 0 }, max;
+
+        if (!queue || !facts || !facts->used)
+                return NULL;
+        used = facts->used(object->name, facts->arg);
+        max = max_of(queue);
+        for (int kind = 0; kind < resource_kinds(); kind++) {
+                g_autofree char *has = quantity_named(kind, used.amount[kind]);
+                g_autofree char *may = quantity_text(kind, max.amount[kind]);
+
+                if (used.amount[kind] > max.amount[kind])
+                        g_ptr_array_add(
+                                list,
+                                g_strdup_printf("queue '%s' uses %s, more than its max of %s: nothing new "
+                                                "starts in it until it uses less; what runs goes on",
+                                                object->name, has, may));
+        }
+        if (!list->len)
+                return NULL;
+        g_ptr_array_add(list, NULL);
+        return (char **)g_ptr_array_steal(list, NULL);
+}
+
+/* ---- what goes along ---- */
+
+static void add_grants(const Catalog *catalog, GPtrArray *list, const char *user, GrantType type,
+                       const char *resource)
+{
+        const GPtrArray *grants = catalog_list(catalog, KIND_GRANT);
+
+        for (guint i = 0; i < grants->len; i++) {
+                const Grant *grant = grants->pdata[i];
+
+                if ((user && same(grant->user, user)) ||
+                    (grant->type == type && same(grant->resource, resource)))
+                        g_ptr_array_add(list, (gpointer)grant);
+        }
+}
+
+static void add_of_cluster(const Catalog *catalog, GPtrArray *list, const char *cluster)
+{
+        const GPtrArray *queues = catalog_list(catalog, KIND_QUEUE),
+                        *flavours = catalog_list(catalog, KIND_FLAVOUR);
+        const GPtrArray *pools = catalog_list(catalog, KIND_POOL);
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queue_at(queues, i);
+
+                if (!same(queue->cluster, cluster))
+                        continue;
+                g_ptr_array_add(list, (gpointer)queue);
+                add_grants(catalog, list, NULL, GRANT_QUEUE, queue->object.name);
+        }
+        for (guint i = 0; i < flavours->len; i++)
+                if (same(((const Flavour *)flavours->pdata[i])->cluster, cluster))
+                        g_ptr_array_add(list, flavours->pdata[i]);
+        for (guint i = 0; i < pools->len; i++)
+                if (same(((const Pool *)pools->pdata[i])->cluster, cluster))
+                        g_ptr_array_add(list, pools->pdata[i]);
+}
+
+GPtrArray *catalog_followers(const Catalog *catalog, const Object *object)
+{
+        GPtrArray *list = g_ptr_array_new();
+
+        if (object->kind == KIND_USER)
+                add_grants(catalog, list, object->name, GRANT_USER, object->name);
+        if (object->kind == KIND_QUEUE)
+                add_grants(catalog, list, NULL, GRANT_QUEUE, object->name);
+        if (object->kind == KIND_CLUSTER)
+                add_of_cluster(catalog, list, object->name);
+        return list;
+}
