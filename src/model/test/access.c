@@ -1,0 +1,92 @@
+/* The table of doc/people.md, row by row as it stands there, against every caller. */
+#include "model/access.h"
+
+#include <string.h>
+
+/* Callers: - nobody knows, u a user, o the owner, g one it was granted to, a an administrator. A cell holds
+ * those that are allowed; "" nobody. */
+static const struct {
+        AccessKind kind;
+        const char *name, *list, *show, *create, *update, *drop, *submit;
+} rows[] = {
+        { ACCESS_NONE, "nothing", "", "", "", "", "", "" },
+        { ACCESS_SYSTEM, "system", "-uoga", "-uoga", "", "", "", "" },
+        { ACCESS_LOGIN, "login", "", "", "-uoga", "", "", "" },
+        { ACCESS_METRICS, "metrics", "", "uoga", "", "", "", "" },
+        { ACCESS_USER, "user", "a", "oa", "a", "a", "a", "" },
+        { ACCESS_PASSWORD, "password", "", "", "", "oa", "", "" },
+        { ACCESS_TOKEN, "token", "uoga", "o", "uoga", "", "oa", "" },
+        { ACCESS_GRANT, "grant", "uoga", "oa", "a", "", "a", "" },
+        { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
+        { ACCESS_NODE, "node", "a", "a", "", "", "", "" },
+        { ACCESS_QUEUE, "queue", "uoga", "ga", "a", "a", "a", "ga" },
+        { ACCESS_FLAVOUR, "flavour", "uoga", "uoga", "a", "oa", "oa", "" },
+        { ACCESS_POOL, "resource pool", "uoga", "a", "a", "a", "a", "" },
+        { ACCESS_JOB, "job", "uoga", "oa", "uoga", "oa", "oa", "" },
+        { ACCESS_LOG, "log", "uoga", "oa", "", "", "", "" },
+        { ACCESS_EVENT, "event", "uoga", "oa", "", "", "", "" },
+        { ACCESS_FILE, "file", "uoga", "uoga", "uoga", "oa", "oa", "" },
+        { ACCESS_PACKAGE, "package", "uoga", "uoga", "uoga", "oa", "oa", "" },
+        { ACCESS_SCHEDULER, "scheduler", "a", "a", "", "", "", "" },
+        { ACCESS_STATISTICS, "statistics", "uoga", "oa", "", "", "", "" },
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(rows) == ACCESS_KINDS);
+
+static guint relations_of_letter(char letter)
+{
+        return relations_of(letter != '-', letter == 'a', letter == 'o', letter == 'g');
+}
+
+static void check_cell(AccessKind kind, AccessVerb verb, const char *allowed)
+{
+        for (const char *caller = "-uoga"; *caller; caller++) {
+                g_test_message("%s %s %c", access_kind_name(kind), access_verb_name(verb), *caller);
+                g_assert_cmpint(access_allows(kind, verb, relations_of_letter(*caller)), ==,
+                                strchr(allowed, *caller) != NULL);
+        }
+        g_assert_false(access_allows(kind, verb, 0));
+        g_assert_cmpint(access_row(kind, verb) != 0, ==, *allowed != '\0');
+}
+
+static void test_table(void)
+{
+        guint seen = 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                seen |= 1u << rows[i].kind;
+                g_assert_cmpstr(access_kind_name(rows[i].kind), ==, rows[i].name);
+                check_cell(rows[i].kind, VERB_NONE, "");
+                check_cell(rows[i].kind, VERB_LIST, rows[i].list);
+                check_cell(rows[i].kind, VERB_SHOW, rows[i].show);
+                check_cell(rows[i].kind, VERB_CREATE, rows[i].create);
+                check_cell(rows[i].kind, VERB_UPDATE, rows[i].update);
+                check_cell(rows[i].kind, VERB_DELETE, rows[i].drop);
+                check_cell(rows[i].kind, VERB_SUBMIT, rows[i].submit);
+        }
+        g_assert_cmpuint(seen, ==, (1u << ACCESS_KINDS) - 1);
+}
+
+static void test_outside(void)
+{
+        g_assert_false(access_allows(ACCESS_KINDS, VERB_SHOW, ~0u));
+        g_assert_false(access_allows(ACCESS_JOB, VERBS, ~0u));
+        g_assert_false(access_allows((AccessKind)-1, VERB_SHOW, ~0u));
+}
+
+/* Whom nobody knows owns nothing, whatever else is said. */
+static void test_relations(void)
+{
+        g_assert_cmpuint(relations_of(false, true, true, true), ==, REL_ANYONE);
+        g_assert_cmpuint(relations_of(true, false, false, false), ==, REL_ANYONE | REL_USER);
+        g_assert_cmpuint(relations_of(true, true, true, true), ==,
+                         REL_ANYONE | REL_USER | REL_OWNER | REL_GRANTED | REL_ADMIN);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/access/table", test_table);
+        g_test_add_func("/access/outside", test_outside);
+        g_test_add_func("/access/relations", test_relations);
+        return g_test_run();
+}
