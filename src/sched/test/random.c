@@ -1,0 +1,178 @@
+/* Random traces against the invariants of scheduling.md 22.3, after every step. The generator has to reach
+ * what it is there for: preemption, reclaim, shrinking, backfill and the undoing of gangs, often.
+ *
+ * PADDLE_SOAK=1 runs ten times as much. ROOM=NAME SEED=N STEPS=N plays one room again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/test/room.h"
+
+enum {
+        STEPS = 1000000,
+        ROOM_STEPS = 1000, /* then another room */
+        OFTEN = 10000,
+};
+
+static gint64 setting(const char *name, gint64 otherwise)
+{
+        const char *text = g_getenv(name);
+
+        return text ? g_ascii_strtoll(text, NULL, 10) : otherwise;
+}
+
+static void play_room(const RoomKind *kind, guint64 seed, gint64 steps, RoomCounts *counts)
+{
+        g_autoptr(Room) room = room_new(kind, seed, MUTANT_NONE, NULL, counts);
+
+        for (gint64 step = 0; step < steps; step++) {
+                const char *wrong = room_step(room);
+
+                if (wrong)
+                        g_error("ROOM=%s SEED=%" G_GUINT64_FORMAT " STEPS=%" G_GINT64_FORMAT ": %s",
+                                kind->name, seed, step + 1, wrong);
+        }
+}
+
+static void say(const RoomCounts *counts)
+{
+        g_test_message("%" G_GINT64_FORMAT " steps, %" G_GINT64_FORMAT " decisions, %" G_GINT64_FORMAT
+                       " gang discards, %" G_GINT64_FORMAT " shrinks",
+                       counts->steps, counts->decisions, counts->gang_discards, counts->kinds[DECIDE_SHRINK]);
+        for (int rule = 0; rule < RULES; rule++)
+                g_test_message("%s: %" G_GINT64_FORMAT, decision_rule_name((DecisionRule)rule),
+                               counts->rules[rule]);
+}
+
+static void test_invariants(void)
+{
+        gint64 steps = setting("STEPS", g_getenv("PADDLE_SOAK") ? 10 * (gint64)STEPS : STEPS);
+        gint64 seed = setting("SEED", 1);
+        const char *only = g_getenv("ROOM");
+        RoomCounts counts = { 0 };
+
+        if (only) {
+                for (int i = 0; i < n_room_kinds; i++)
+                        if (strcmp(room_kinds[i].name, only) == 0)
+                                play_room(&room_kinds[i], (guint64)seed, steps, &counts);
+                say(&counts);
+                return;
+        }
+        for (; counts.steps < steps; seed++)
+                play_room(&room_kinds[seed % n_room_kinds], (guint64)seed, ROOM_STEPS, &counts);
+        say(&counts);
+        if (steps < STEPS)
+                return;
+        g_assert_cmpint(counts.rules[RULE_PREEMPT], >=, OFTEN);
+        g_assert_cmpint(counts.rules[RULE_RECLAIM], >=, OFTEN);
+        g_assert_cmpint(counts.kinds[DECIDE_SHRINK], >=, OFTEN);
+        g_assert_cmpint(counts.rules[RULE_BACKFILL], >=, OFTEN);
+        g_assert_cmpint(counts.gang_discards, >=, OFTEN);
+        g_assert_cmpint(counts.rules[RULE_GROW], >=, OFTEN);
+        g_assert_cmpint(counts.rules[RULE_NOMINATED], >=, OFTEN / 10);
+}
+
+/* ---- equal queues, unlimited demand (22.3, 11) ---- */
+
+enum { QUEUES_MAX = 6, DEMAND = 60 };
+
+typedef struct {
+        gint64 task[QUEUES_MAX][2], held[QUEUES_MAX][2], total[2]; /* cpu, memory */
+        int n;
+} Equal;
+
+static void put_equal(Scheduler *scheduler, Equal *equal, GRand *rand)
+{
+        Resources none = { 0 }, unlimited;
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                unlimited.amount[kind] = RESOURCE_UNLIMITED;
+        for (int i = 0; i < equal->n; i++) {
+                SchedQueue queue = { .id = i,
+                                     .parent = -1,
+                                     .name = "q",
+                                     .state = QUEUE_OPEN,
+                                     .min = none,
+                                     .max = unlimited,
+                                     .weight = 1,
+                                     .reclaimable = true,
+                                     .order = QUEUE_ORDER_PRIORITY,
+                                     .backfill = true };
+
+                g_assert_true(scheduler_put_queue(scheduler, &queue));
+        }
+        for (int job = 0; job < DEMAND * equal->n; job++) {
+                int queue = job / DEMAND;
+                SchedRole role = { .replicas = 1, .min = 1 };
+                SchedJob put = { .key = job + 1,
+                                 .queue = queue,
+                                 .submitted = job,
+                                 .topology = -1,
+                                 .n_roles = 1,
+                                 .roles = &role,
+                                 .preemptable = true };
+
+                role.each.amount[RESOURCE_CPU] = equal->task[queue][0];
+                role.each.amount[RESOURCE_MEMORY] = equal->task[queue][1];
+                g_assert_true(scheduler_put_job(scheduler, &put));
+        }
+}
+
+static double share_of(const Equal *equal, const gint64 amounts[2])
+{
+        return MAX((double)amounts[0] / (double)equal->total[0],
+                   (double)amounts[1] / (double)equal->total[1]);
+}
+
+static void take_equal(Equal *equal, const Decisions *decisions)
+{
+        for (guint i = 0; i < decisions->decisions->len; i++) {
+                const Decision *decision = &g_array_index(decisions->decisions, Decision, i);
+                int queue = (int)((decision->key - 1) / DEMAND);
+
+                g_assert_cmpint(decision->kind, ==, DECIDE_START);
+                for (int kind = 0; kind < 2; kind++)
+                        equal->held[queue][kind] += equal->task[queue][kind];
+        }
+}
+
+static void test_equal_shares(void)
+{
+        for (guint32 seed = 1; seed <= 300; seed++) {
+                g_autoptr(Scheduler) scheduler = scheduler_new(&(SchedulerConfig){ 0 });
+                g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
+                Equal equal = { .total = { 64000, 64000 }, .n = g_rand_int_range(rand, 2, QUEUES_MAX + 1) };
+                SchedNode node = { .id = 0, .name = "n", .usable = true };
+                Decisions decisions;
+                double largest = 0;
+
+                for (int i = 0; i < equal.n; i++) {
+                        equal.task[i][0] = 1000 * g_rand_int_range(rand, 1, 4);
+                        equal.task[i][1] = 1000 * g_rand_int_range(rand, 1, 4);
+                        largest = MAX(largest, share_of(&equal, equal.task[i]));
+                }
+                node.total.amount[RESOURCE_CPU] = equal.total[0];
+                node.total.amount[RESOURCE_MEMORY] = equal.total[1];
+                g_assert_true(scheduler_put_node(scheduler, &node));
+                put_equal(scheduler, &equal, rand);
+                decisions_init(&decisions);
+                scheduler_pass(scheduler, 1000000, &decisions);
+                take_equal(&equal, &decisions);
+                decisions_clear(&decisions);
+                for (int i = 0; i < equal.n; i++)
+                        for (int j = 0; j < equal.n; j++)
+                                if (share_of(&equal, equal.held[i]) - share_of(&equal, equal.held[j]) >
+                                    largest + 1e-9)
+                                        g_error("seed %u: queues %d and %d have shares %f and %f, a task %f",
+                                                seed, i, j, share_of(&equal, equal.held[i]),
+                                                share_of(&equal, equal.held[j]), largest);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/random/equal-shares", test_equal_shares);
+        g_test_add_func("/random/invariants", test_invariants);
+        return g_test_run();
+}
