@@ -369,7 +369,7 @@ def test_before_it_runs(flow):
     full = flow.submit("sleep 600", flavour={"cpu": "8", "mem": "1Gi"})
     flow.wait(full, "running")
     job = flow.submit("true", flavour={"cpu": "8", "mem": "1Gi"})
-    shown = flow.wait(job, {"pending"})
+    shown = flow.wait(job, {"init", "pending"})
     has_keys(shown, KEYS, "framework members runtime")
     is_recent(shown["acceptTime"])
     assert (shown["startTime"], shown["finishTime"]) == ("", "")
