@@ -1,5 +1,6 @@
 """3 the command line: `paddle` under the name `paddleflow`."""
 
+import itertools
 import json
 import os
 import re
@@ -74,8 +75,9 @@ def cli(flow, tmp_path_factory):
 
 
 def is_grid(text):
-    """A table as tabulate's `grid` draws it; returns its rows of cells, the head first."""
-    lines = [line for line in text.splitlines() if line.startswith(("+", "|"))]
+    """The first table of what was printed, as tabulate's `grid` draws it; returns its rows of cells, the head first."""
+    lines = list(itertools.dropwhile(lambda line: not line.startswith("+"), text.splitlines()))
+    lines = list(itertools.takewhile(lambda line: line.startswith(("+", "|")), lines))
     assert len(lines) >= 3, text
     widths = {
         tuple(index for index, letter in enumerate(line) if letter == "+") for line in lines if line.startswith("+")
