@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "cli/reasons.h"
 #include "cli/secret.h"
 
 static const Act *act_of(const Cli *cli)
@@ -167,11 +169,14 @@ bool object_create(Cli *cli, const void *options, char *const *words, GError **e
 
 static char *fate_text(const json_t *fate)
 {
-        const char *state = text_of(fate, "state"), *start = text_of(fate, "expected_start"),
-                   *cause = text_of(fate, "cause");
-        g_autofree char *why = g_strdelimit(g_strdup(cause), "_", ' ');
+        const char *state = text_of(fate, "state");
+        bool timed = is_set(fate, "expected_start");
+        g_autofree char *why = g_strdelimit(g_strdup(text_of(fate, "cause")), "_", ' ');
+        g_autofree char *start =
+                timed ? start_text(json_object_get(fate, "expected_start"), clock_now_ms()) : NULL;
 
-        return g_strconcat(state, *start ? " at " : "", start, *why ? " (" : "", why, *why ? ")" : "", NULL);
+        return g_strconcat(state, *why ? " (" : "", why, *why ? ")" : "", timed ? ", starts " : "", start,
+                           NULL);
 }
 
 static char *cell_now(const json_t *change, const Terminal *terminal)

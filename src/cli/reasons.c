@@ -150,7 +150,11 @@ char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Te
         g_autofree char *start = start_text(json_object_get(answer, "expected_start"), now);
         g_autofree char *said = NULL;
 
-        g_string_append_printf(out, "%s (%s) is %s", name, text_of(job, "id"), text_of(answer, "state"));
+        if (strcmp(text_of(answer, "state"), "queued") == 0)
+                g_string_append_printf(out, "%s (%s) waits", name, text_of(job, "id"));
+        else
+                g_string_append_printf(out, "%s (%s) is %s", name, text_of(job, "id"),
+                                       text_of(answer, "state"));
         if (*text_of(job, "queue"))
                 g_string_append_printf(out, " in queue '%s'", text_of(job, "queue"));
         if (json_array_size(reasons) == 0) {

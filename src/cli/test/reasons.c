@@ -69,7 +69,7 @@ static void test_explain(void)
                         *none = explain_text(job, runs, NOW, &terminal);
 
         g_assert_cmpstr(text, ==,
-                        "digits (x1) is queued in queue 'vision', behind 2 jobs\n"
+                        "digits (x1) waits in queue 'vision', behind 2 jobs\n"
                         "expected start: at 10:01:00, in 1m 00s\n\n1. 2 jobs come first\n");
         g_assert_cmpstr(none, ==, "digits (x1) is running in queue 'vision'; nothing keeps it\n");
 }

@@ -1,0 +1,201 @@
+/* paddle top: the room, its queues and jobs, as they are now. */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/screen.h"
+#include "cli/top.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        gint64 interval_ms;
+        bool once;
+        char *queue;
+} Top;
+
+enum { JOBS = 200, INTERVAL_MIN_MS = 100, SNAPSHOT_WIDTH = 160 };
+
+static const Option options[] = {
+        { "interval", 'i', OPTION_DURATION, offsetof(Top, interval_ms), "TIME", "1s",
+          "time between two looks", 0, 0, NULL },
+        { "once", '1', OPTION_BOOL, offsetof(Top, once), NULL, NULL, "print it once, as without a terminal",
+          0, 0, NULL },
+        { "queue", 'q', OPTION_STRING, offsetof(Top, queue), "NAME", NULL, "only jobs of this queue", 0, 0,
+          NULL },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+/* What is kept between two looks. */
+typedef struct {
+        Cli *cli;
+        const Top *top;
+        bool admin;
+        char *title, *trouble;
+        json_t *figures, *nodes, *running, *waiting;
+} Looker;
+
+static void looker_clear(Looker *looker)
+{
+        g_free(looker->title);
+        g_free(looker->trouble);
+        json_decref(looker->figures);
+        json_decref(looker->nodes);
+        json_decref(looker->running);
+        json_decref(looker->waiting);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Looker, looker_clear)
+
+static json_t *fetch(Looker *looker, const char *path, GError **error)
+{
+        json_t *reply = NULL;
+
+        return http_call_json(looker->cli->client, "GET", path, NULL, &reply, error) ? reply : NULL;
+}
+
+static json_t *fetch_jobs(Looker *looker, const char *states, GError **error)
+{
+        g_autofree char *queue = looker->top->queue ? url_escape(looker->top->queue) : NULL;
+        g_autofree char *path =
+                g_strdup_printf("/v1/jobs?limit=%d&state=%s%s%s%s", JOBS, states,
+                                looker->admin ? "&all=true" : "", queue ? "&queue=" : "", queue ? queue : "");
+        g_autoptr(json_t) reply = fetch(looker, path, error);
+
+        return reply ? json_incref(json_object_get(reply, "items")) : NULL;
+}
+
+static void replace(json_t **slot, json_t *value)
+{
+        json_decref(*slot);
+        *slot = value;
+}
+
+/* Nodes are for administrators; without them there is one line less. */
+static bool look(Looker *looker, GError **error)
+{
+        g_autoptr(json_t) figures = fetch(looker, "/v1/scheduler", error), running = NULL, waiting = NULL,
+                          nodes = NULL;
+
+        if (!figures)
+                return false;
+        running = fetch_jobs(looker, "starting,running,preempting,stopping", error);
+        if (!running)
+                return false;
+        waiting = fetch_jobs(looker, "submitted,queued,suspended,admitted", error);
+        if (!waiting)
+                return false;
+        if (looker->admin)
+                nodes = fetch(looker, "/v1/nodes", NULL);
+        replace(&looker->figures, g_steal_pointer(&figures));
+        replace(&looker->running, g_steal_pointer(&running));
+        replace(&looker->waiting, g_steal_pointer(&waiting));
+        replace(&looker->nodes, nodes ? json_incref(json_object_get(nodes, "items")) : NULL);
+        return true;
+}
+
+static bool look_first(Looker *looker, GError **error)
+{
+        g_autoptr(json_t) who = fetch(looker, "/v1/whoami", error);
+
+        if (!who)
+                return false;
+        looker->admin = json_is_true(json_object_get(who, "admin"));
+        looker->title = g_strdup_printf("%s  as %s%s", http_client_url(looker->cli->client),
+                                        text_of(who, "user"), looker->admin ? " (administrator)" : "");
+        return look(looker, error);
+}
+
+static char *draw(const Looker *looker, const Terminal *terminal, int height)
+{
+        TopPicture picture = { .figures = looker->figures,
+                               .running = looker->running,
+                               .waiting = looker->waiting,
+                               .nodes = looker->nodes,
+                               .title = looker->title,
+                               .trouble = looker->trouble,
+                               .now = clock_now_ms() };
+
+        return top_draw(&picture, terminal, height);
+}
+
+static void show(Looker *looker, Screen *screen)
+{
+        Terminal terminal = looker->cli->terminal;
+        g_autofree char *lines = NULL;
+        int height;
+
+        screen_size(screen, &terminal.width, &height);
+        lines = draw(looker, &terminal, height);
+        screen_show(screen, lines);
+}
+
+/* A server that is away for a while leaves the last picture, with a line that says so. */
+static void look_again(Looker *looker)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = NULL;
+
+        g_clear_pointer(&looker->trouble, g_free);
+        if (look(looker, &error))
+                return;
+        text = err_text(error);
+        looker->trouble = g_strdup_printf("this is how it was: %s", text);
+}
+
+static bool watch(Looker *looker, GError **error)
+{
+        g_autoptr(Screen) screen = screen_open(error);
+        int interval = (int)CLAMP(looker->top->interval_ms, INTERVAL_MIN_MS, G_MAXINT);
+        gint64 due = 0;
+
+        if (!screen)
+                return false;
+        for (;;) {
+                gint64 now = clock_monotonic_ms();
+
+                if (now >= due) {
+                        if (due > 0)
+                                look_again(looker);
+                        due = clock_monotonic_ms() + interval;
+                }
+                show(looker, screen);
+                if (screen_wait(screen, (int)MAX(due - clock_monotonic_ms(), 0)) == SCREEN_QUIT)
+                        return true;
+        }
+}
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Top *top = target;
+        g_auto(Looker) looker = { .cli = cli, .top = top };
+        g_autofree char *lines = NULL;
+        Terminal terminal;
+
+        if (!cli_client(cli, error) || !look_first(&looker, error))
+                return false;
+        if (cli->terminal.out_is_terminal && !top->once && isatty(STDIN_FILENO))
+                return watch(&looker, error);
+        terminal = cli->terminal;
+        if (!terminal.out_is_terminal)
+                terminal.width = MAX(terminal.width, SNAPSHOT_WIDTH);
+        lines = draw(&looker, &terminal, 0);
+        fputs(lines, stdout);
+        return true;
+}
+
+const Verb verb_top = {
+        .name = "top",
+        .args = "",
+        .summary = "Watch the room: queues with what they use, lend and borrow, and jobs with their reasons",
+        .about = "A queue's bar is as long as its max, or as all there is; the upright line is its min. What "
+                 "it uses "
+                 "below its min is its own, above it is borrowed and may be taken back; what of its min "
+                 "others use is "
+                 "lent. Administrators see the jobs of all users.\n\n"
+                 "q quits. Without a terminal it prints once.",
+        .options = options,
+        .size = sizeof(Top),
+        .run = run,
+};

@@ -1,0 +1,294 @@
+/* Drawing (see top.h). Lines come in three blocks: the room, the queues, the jobs; the jobs get what is left,
+ * those that wait at least half of it, since they are why people look. */
+#include "cli/top.h"
+
+#include <string.h>
+
+#include "cli/listing.h"
+#include "cli/quota.h"
+#include "cli/table.h"
+
+enum {
+        NAME_COLUMNS = 18, /* of a queue */
+        COUNT_COLUMNS = 6,
+        BAR_COLUMNS = 22,
+        BAR_TEXT = 15, /* "12.5/64" behind it */
+        JOBS_UNLIMITED = 50,
+        QUEUES_SHARE = 2, /* the queues get at most half of the lines */
+};
+
+static void append_cut(GString *out, const char *line, const Terminal *terminal)
+{
+        g_autofree char *cut = text_cut(line, terminal->width - 1, terminal->utf8);
+
+        g_string_append(out, cut);
+        g_string_append_c(out, '\n');
+}
+
+static void append_head(GString *out, const char *line, const Terminal *terminal)
+{
+        g_autofree char *cut = text_cut(line, terminal->width - 1, terminal->utf8);
+
+        g_string_append_printf(out, terminal->out_colour ? "\033[1m%s\033[0m\n" : "%s\n", cut);
+}
+
+/* ---- the room ---- */
+
+static char *clock_text(gint64 now)
+{
+        g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(now / 1000);
+
+        return g_date_time_format(time, "%H:%M:%S");
+}
+
+static void append_title(GString *out, const TopPicture *picture, const Terminal *terminal)
+{
+        g_autofree char *clock = clock_text(picture->now);
+        g_autofree char *line = g_strdup_printf("paddle top  %s  %s", clock, picture->title);
+
+        append_head(out, line, terminal);
+        if (picture->trouble) {
+                g_autofree char *visible = text_visible(picture->trouble);
+
+                append_cut(out, visible, terminal);
+        }
+}
+
+/* The name without its vendor: "gpu". */
+static const char *short_name(int kind)
+{
+        const char *slash = strrchr(resource_name(kind), '/');
+
+        return slash ? slash + 1 : resource_name(kind);
+}
+
+static void append_room(GString *out, const TopPicture *picture, const Terminal *terminal)
+{
+        ResourceLimits total = amounts_of(picture->figures, "total"),
+                       free = amounts_of(picture->figures, "free");
+        g_autoptr(GString) line = g_string_new(NULL);
+        gsize usable = 0, i;
+        json_t *node;
+
+        json_array_foreach(picture->nodes, i, node) usable += json_is_true(json_object_get(node, "usable"));
+        if (picture->nodes)
+                g_string_append_printf(line, "%d of %d nodes  ", (int)usable,
+                                       (int)json_array_size(picture->nodes));
+        g_string_append(line, "in use:");
+        for (int kind = 0; kind < resource_kinds(); kind++) {
+                gint64 all = total.amount.amount[kind];
+                g_autofree char *used = quantity_text(kind, MAX(all - free.amount.amount[kind], 0));
+                g_autofree char *of = quantity_text(kind, all);
+
+                if (all > 0)
+                        g_string_append_printf(line, "  %s %s/%s", short_name(kind), used, of);
+        }
+        append_cut(out, line->str, terminal);
+}
+
+/* ---- queues ---- */
+
+/* The kinds that get a bar: GPUs first, where there are any, then as many others as there is room for. */
+static int choose_kinds(const ResourceLimits *total, int width, int *ret)
+{
+        static const int order[] = { RESOURCE_GPU, RESOURCE_CPU, RESOURCE_MEMORY };
+        int room = MAX((width - NAME_COLUMNS - 2 * COUNT_COLUMNS) / (BAR_COLUMNS + BAR_TEXT + 2), 1), n = 0;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(order) && n < room; i++)
+                if (total->amount.amount[order[i]] > 0)
+                        ret[n++] = order[i];
+        return n;
+}
+
+static void append_padded(GString *out, const char *text, int columns, bool utf8)
+{
+        g_autofree char *cut = text_cut(text, columns, utf8);
+
+        g_string_append_printf(out, "%s%*s", cut, columns - text_columns(cut), "");
+}
+
+/* Beside the numbers, on a terminal that is not wide enough for the whole bar; 0: none. */
+static int bar_columns(int width)
+{
+        enum { BAR_LEAST = 6 };
+        int room = width - NAME_COLUMNS - 2 * COUNT_COLUMNS - BAR_TEXT - 2;
+
+        return room < BAR_LEAST ? 0 : MIN(room, BAR_COLUMNS);
+}
+
+static void append_queue(GString *out, const json_t *queue, const int *kinds, int n,
+                         const ResourceLimits *total, const Terminal *terminal)
+{
+        g_autofree char *name = text_visible(text_of(queue, "name"));
+
+        append_padded(out, name, NAME_COLUMNS - 1, terminal->utf8);
+        if (terminal->width <= NAME_COLUMNS + 2 * COUNT_COLUMNS + BAR_TEXT + 2)
+                n = 0;
+        g_string_append_printf(out, "%*d%*d", COUNT_COLUMNS, (int)int_of(queue, "running"), COUNT_COLUMNS,
+                               (int)int_of(queue, "pending"));
+        for (int i = 0; i < n && bar_columns(terminal->width) > 0; i++) {
+                Quota quota = quota_of(queue, kinds[i], total);
+                g_autofree char *used = quantity_text(kinds[i], quota.used);
+                g_autofree char *of = quantity_text(kinds[i], quota.whole);
+                g_autofree char *text = g_strdup_printf(" %s/%s", used, of);
+
+                g_string_append(out, "  ");
+                quota_bar(out, &quota, bar_columns(terminal->width), terminal->utf8, terminal->out_colour);
+                append_padded(out, text, i + 1 < n ? BAR_TEXT : MIN(text_columns(text), BAR_TEXT),
+                              terminal->utf8);
+        }
+        g_string_append_c(out, '\n');
+}
+
+static void append_queues(GString *out, const TopPicture *picture, const Terminal *terminal, int lines)
+{
+        const json_t *queues = json_object_get(picture->figures, "queues");
+        ResourceLimits total = amounts_of(picture->figures, "total");
+        int kinds[RESOURCE_KINDS_MAX], n = choose_kinds(&total, terminal->width, kinds);
+        g_autoptr(GString) head = g_string_new(NULL);
+        gsize i;
+        json_t *queue;
+
+        g_string_append_printf(head, "%-*s%*s%*s", NAME_COLUMNS - 1, "QUEUE", COUNT_COLUMNS, "RUN",
+                               COUNT_COLUMNS, "WAIT");
+        for (int k = 0; k < n && bar_columns(terminal->width) > 0; k++)
+                g_string_append_printf(head, "  %-*s", BAR_COLUMNS + (k + 1 < n ? BAR_TEXT : 0),
+                                       short_name(kinds[k]));
+        g_string_append_c(out, '\n');
+        append_head(out, g_strchomp(head->str), terminal);
+        json_array_foreach(queues, i, queue)
+        {
+                if (lines > 0 && (int)i + 1 == lines && json_array_size(queues) > i + 1) {
+                        g_string_append_printf(out, "... %d more\n", (int)(json_array_size(queues) - i));
+                        break;
+                }
+                append_queue(out, queue, kinds, n, &total, terminal);
+        }
+        append_cut(out, quota_legend(terminal->utf8), terminal);
+}
+
+/* ---- jobs ---- */
+
+/* How long it has run, or waited: "42s", "17m", "3h", "12d". */
+static char *job_time(const json_t *job, gint64 now)
+{
+        static const struct {
+                gint64 s;
+                char unit;
+        } units[] = { { 2 * 86400, 'd' }, { 2 * 3600, 'h' }, { 120, 'm' }, { 0, 's' } };
+        static const gint64 sizes[] = { 86400, 3600, 60, 1 };
+        gint64 since = time_of(job, "running_at"), seconds;
+        gsize i = 0;
+
+        if (since == 0)
+                since = time_of(job, "submitted_at");
+        seconds = MAX(now - since, 0) / 1000;
+        while (seconds < units[i].s)
+                i++;
+        return since > 0 ? g_strdup_printf("%d%c", (int)(seconds / sizes[i]), units[i].unit) : g_strdup("-");
+}
+
+/* Widths of what stands before the reason; on a narrow terminal they leave it room. */
+typedef struct {
+        int name, user, queue, state;
+} JobWidths;
+
+static JobWidths job_widths(const Terminal *terminal)
+{
+        enum { NARROW = 110 };
+
+        return terminal->width < NARROW ? (JobWidths){ 14, 8, 9, 8 } : (JobWidths){ 24, 12, 18, 10 };
+}
+
+static char *job_name(const json_t *job)
+{
+        const json_t *array = json_object_get(job, "array");
+        g_autofree char *name = text_visible(text_of(job, "name"));
+
+        return json_is_object(array) ? g_strdup_printf("%s[%d]", name, (int)int_of(array, "index"))
+                                     : g_steal_pointer(&name);
+}
+
+/* The first of the reasons says it; a job that runs may have a reason, too. */
+static const char *job_reason(const json_t *job)
+{
+        const char *reason = text_of(job, "reason");
+
+        return *reason ? reason : text_of(json_array_get(json_object_get(job, "reasons"), 0), "message");
+}
+
+static void append_job(GString *out, const json_t *job, gint64 now, const Terminal *terminal)
+{
+        JobWidths widths = job_widths(terminal);
+        g_autofree char *name = job_name(job), *time = job_time(job, now),
+                        *user = text_visible(text_of(job, "user"));
+        g_autofree char *reason = text_visible(job_reason(job)), *queue = text_visible(text_of(job, "queue"));
+        const struct {
+                const char *text;
+                int columns;
+        } cells[] = { { name, widths.name },
+                      { user, widths.user },
+                      { queue, widths.queue },
+                      { text_of(job, "state"), widths.state } };
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cells); i++) {
+                append_padded(line, cells[i].text, cells[i].columns, terminal->utf8);
+                g_string_append_c(line, ' ');
+        }
+        g_string_append_printf(line, "%4s  %s", time, reason);
+        append_cut(out, g_strchomp(line->str), terminal);
+}
+
+static void append_jobs(GString *out, const json_t *jobs, gsize most, const TopPicture *picture,
+                        const Terminal *terminal)
+{
+        gsize i;
+        json_t *job;
+
+        json_array_foreach(jobs, i, job)
+        {
+                if (i >= most)
+                        break;
+                append_job(out, job, picture->now, terminal);
+        }
+}
+
+static int count_lines(const GString *out)
+{
+        int lines = 0;
+
+        for (const char *c = out->str; *c; c++)
+                lines += *c == '\n';
+        return lines;
+}
+
+static void append_all_jobs(GString *out, const TopPicture *picture, const Terminal *terminal, int left)
+{
+        g_autoptr(GString) head = g_string_new(NULL);
+        JobWidths widths = job_widths(terminal);
+        int running = (int)json_array_size(picture->running),
+            waiting = (int)json_array_size(picture->waiting), most;
+
+        if (left < 3)
+                return;
+        left -= 2;
+        most = waiting > left / 2 ? MAX(left - running, left / 2) : waiting;
+        g_string_append_printf(head, "%-*s %-*s %-*s %-*s TIME  WHY", widths.name, "JOB", widths.user, "USER",
+                               widths.queue, "QUEUE", widths.state, "STATE");
+        g_string_append_c(out, '\n');
+        append_head(out, running + waiting > 0 ? head->str : "no open jobs", terminal);
+        append_jobs(out, picture->running, (gsize)MAX(left - most, 0), picture, terminal);
+        append_jobs(out, picture->waiting, (gsize)most, picture, terminal);
+}
+
+char *top_draw(const TopPicture *picture, const Terminal *terminal, int height)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        append_title(out, picture, terminal);
+        append_room(out, picture, terminal);
+        append_queues(out, picture, terminal, height > 0 ? MAX(height / QUEUES_SHARE - 4, 1) : 0);
+        append_all_jobs(out, picture, terminal, height > 0 ? height - count_lines(out) : 2 * JOBS_UNLIMITED);
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
