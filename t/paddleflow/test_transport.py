@@ -269,7 +269,7 @@ def test_members_are_told_apart_by_letters_alone(flow):
             {
                 "NAME": name,
                 "NameSpace": "default",
-                "MaxResources": {"CPU": "1", "MEM": "1Gi", "scalarresources": {"nvidia.com/gpu": 1}},
+                "MaxResources": {"CPU": "1", "MEM": "1Gi", "scalarresources": {"nvidia.com/gpu": "1"}},
                 "QUOTATYPE": "volcanoCapabilityQuota",
             },
         )
