@@ -173,6 +173,22 @@ const char *http_request_query(const HttpRequest *request, const char *name)
         return url_query_get(request->query, name);
 }
 
+char **http_request_queries(const HttpRequest *request, const char *name)
+{
+        g_autoptr(GStrvBuilder) values = g_strv_builder_new();
+        bool any = false;
+
+        for (guint i = 0; request->query && i < request->query->len; i++) {
+                const UrlPair *pair = &g_array_index(request->query, UrlPair, i);
+
+                if (strcmp(pair->name, name) != 0)
+                        continue;
+                g_strv_builder_add(values, pair->value);
+                any = true;
+        }
+        return any ? g_strv_builder_end(values) : NULL;
+}
+
 const char *http_request_header(const HttpRequest *request, const char *name)
 {
         HttpRequest *self = (HttpRequest *)request; /* the copy handed out is kept in it */

@@ -110,7 +110,9 @@ const char *http_request_path(const HttpRequest *request); /* decoded, without q
 const char *
 http_request_param(const HttpRequest *request,
                    const char *name); /* of the path, decoded; never NULL for a name of the route */
-const char *http_request_query(const HttpRequest *request, const char *name);  /* decoded, or NULL */
+const char *http_request_query(const HttpRequest *request, const char *name); /* decoded, or NULL */
+char **http_request_queries(const HttpRequest *request, const char *name); /* all of that name, the caller's;
+                                                                              NULL: none */
 const char *http_request_header(const HttpRequest *request, const char *name); /* or NULL */
 const char *http_request_body(const HttpRequest *request,
                               gsize *ret_len); /* HTTP_BODY_MEMORY; "" when empty */

@@ -30,8 +30,12 @@ typedef struct {
         Storage *storage;
         PackageStore *packages;
         Engine *engine;
+        Auth *auth;
         Api *api;
-        HttpServer *http;
+        HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
+        char *journal;              /* directory of the scheduler's journal */
+        char node_name[HOST_NAME_MAX + 1];
+        char **node_labels; /* or NULL */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -130,6 +134,23 @@ static void on_fatal(const GError *error, void *arg)
         _exit(1);
 }
 
+/* What the scheduler knows this machine by. */
+static bool describe_node(Server *server, GError **error)
+{
+        const char *labels = server->options.node_labels;
+
+        if (gethostname(server->node_name, sizeof server->node_name) < 0)
+                return err_set_errno(error, errno, "the machine's name cannot be read");
+        server->node_name[sizeof server->node_name - 1] = '\0';
+        if (!labels || !*labels)
+                return true;
+        server->node_labels = g_strsplit(labels, ",", -1);
+        for (char **label = server->node_labels; *label; label++)
+                if (**label == '=' || !strchr(*label, '='))
+                        return err_set(error, ERR_USAGE, "--node-labels: '%s' is not KEY=VALUE", *label);
+        return true;
+}
+
 static bool open_engine(Server *server, GError **error)
 {
         EngineConfig config = {
@@ -140,11 +161,66 @@ static bool open_engine(Server *server, GError **error)
                 .keep_events = server->options.keep_events,
                 .keep_finished_ms = server->options.keep_finished_ms,
                 .max_open_jobs = (int)server->options.max_open_jobs,
+                .submit_rate = (int)server->options.submit_rate,
+                .open_queues = server->options.open_queues,
+                .node_name = server->node_name,
+                .scheduler.topology = server->options.topology,
                 .fatal = on_fatal,
         };
 
+        server->journal = state_path(server, "scheduler");
+        config.journal_dir = server->journal;
+        if (!describe_node(server, error))
+                return false;
+        config.node_labels = (const char *const *)server->node_labels;
         server->engine = engine_new(&config, error);
         return server->engine != NULL;
+}
+
+/* "0.0.0.0:8999" -> "0.0.0.0", "[::1]:8999" -> "::1". */
+static char *host_of(const char *listen)
+{
+        const char *colon = strrchr(listen, ':');
+        gsize len = colon ? (gsize)(colon - listen) : strlen(listen);
+
+        if (len >= 2 && listen[0] == '[' && listen[len - 1] == ']')
+                return g_strndup(listen + 1, len - 2);
+        return g_strndup(listen, len);
+}
+
+/* Whoever has read PaddleFlow's manual knows the seeded password: nobody but this machine may try it. */
+static bool check_passwords(const Server *server, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(server->engine);
+        const GPtrArray *users = catalog_list(catalog, KIND_USER);
+        g_autofree char *host = host_of(server->options.listen);
+
+        for (guint i = 0; i < users->len && !address_is_local(host); i++) {
+                const User *user = users->pdata[i];
+
+                if (g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0)
+                        return err_set(
+                                error, ERR_CONFLICT,
+                                "--listen: '%s' can be reached from other machines, and user '%s' still "
+                                "has the published password\nChange it first: start the server with "
+                                "--listen 127.0.0.1:8999, run `paddle user set %s --password`, and start "
+                                "it again as before.",
+                                server->options.listen, user->object.name, user->object.name);
+        }
+        return true;
+}
+
+static bool open_metrics(Server *server, GError **error)
+{
+        g_autofree char *temp = state_path(server, "tmp");
+        HttpServerConfig config = { .listen = server->options.metrics_listen,
+                                    .temp_dir = temp,
+                                    .max_connections = 64 };
+
+        if (!config.listen)
+                return true;
+        server->metrics = http_server_new(&config, api_metrics_routes(), server->api, error);
+        return server->metrics || err_prefix(error, "--metrics-listen: ");
 }
 
 static bool open_http(Server *server, GError **error)
@@ -158,15 +234,18 @@ static bool open_http(Server *server, GError **error)
                 .temp_dir = temp,
                 .workers = (int)server->options.workers,
                 .max_connections = (int)server->options.max_connections,
-                .authenticate = api_authenticate,
-                .arg = server->api,
+                .access = auth_access,
+                .authenticate = auth_authenticate,
+                .arg = server->auth,
         };
 
+        if (tcp && !check_passwords(server, error))
+                return false;
         server->http = http_server_new(&config, api_routes(), server->api, error);
         if (!server->http)
                 return false;
         api_set_server(server->api, server->http);
-        return true;
+        return open_metrics(server, error);
 }
 
 static bool write_pid(const Server *server, GError **error)
@@ -191,14 +270,22 @@ static bool server_open(Server *server, GError **error)
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
             !open_runtime(server, error) || !open_engine(server, error))
                 return false;
+        server->auth = auth_new(&(AuthConfig){ .engine = server->engine,
+                                               .store = server->store,
+                                               .owner = geteuid(),
+                                               .token_expire_ms = server->options.token_expire_ms,
+                                               .open_queues = server->options.open_queues });
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
                                             .runtime = server->runtime,
                                             .storage = server->storage,
                                             .packages = server->packages,
+                                            .auth = server->auth,
                                             .dc = server->options.datacenter,
                                             .state_dir = server->options.state,
-                                            .owner = geteuid() });
+                                            .journal_dir = server->journal,
+                                            .node_name = server->node_name,
+                                            .node_labels = (const char *const *)server->node_labels });
         return open_http(server, error) && write_pid(server, error);
 }
 
@@ -207,18 +294,24 @@ static void server_close(Server *server)
 {
         g_autofree char *pid = state_path(server, "paddled.pid");
 
+        if (server->auth)
+                auth_stop(server->auth);
         if (server->api)
                 api_stop(server->api);
         if (server->http)
                 (void)unlink(pid); /* only a running server has written it */
+        http_server_free(server->metrics);
         http_server_free(server->http);
         api_free(server->api);
+        auth_free(server->auth);
         engine_free(server->engine);
         if (server->runtime)
                 local_runtime_free(server->runtime);
         storage_close(server->storage);
         package_store_close(server->packages);
         store_close(server->store);
+        g_strfreev(server->node_labels);
+        g_free(server->journal);
 }
 
 static gboolean on_signal(void *arg)
@@ -241,9 +334,11 @@ static void listen_to_signals(Server *server)
 static void serve(Server *server)
 {
         g_autofree char *port = g_strdup_printf("%d", http_server_port(server->http));
+        g_autofree char *metrics =
+                g_strdup_printf("%d", server->metrics ? http_server_port(server->metrics) : 0);
 
         log_info("serving", "state", server->options.state, "listen", server->options.listen, "port", port,
-                 "version", PADDLE_VERSION, NULL);
+                 "metrics_port", metrics, "version", PADDLE_VERSION, NULL);
         g_main_loop_run(server->loop);
         log_info("stopping; jobs run on", NULL);
 }

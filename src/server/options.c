@@ -5,7 +5,10 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/yaml.h"
+
+enum { EXPIRE_HOURS_MAX = 100 * 366 * 24 };
 
 #define FIELD(name) offsetof(ServerOptions, name)
 
@@ -14,6 +17,18 @@ const Option server_options[] = {
           "state directory, made if missing (required)" },
         { "listen", 'l', OPTION_STRING, FIELD(listen), "ADDR:PORT", "127.0.0.1:8999",
           "TCP address to listen on, or 'none' for the Unix socket alone" },
+        { "metrics-listen", 0, OPTION_STRING, FIELD(metrics_listen), "ADDR:PORT", NULL,
+          "TCP address that serves /metrics and nothing else, to anybody; default: none" },
+        { "token-expire-hours", 0, OPTION_STRING, FIELD(token_expire), "N", "720",
+          "how long a log-in lasts; -1: for ever" },
+        { "open-queues", 0, OPTION_BOOL, FIELD(open_queues), NULL, NULL,
+          "let every user submit to every queue, granted or not" },
+        { "submit-rate", 0, OPTION_INT, FIELD(submit_rate), "N", "0",
+          "jobs that one user may submit in a minute, on average; 0: no limit", 0, 100000000 },
+        { "node-labels", 0, OPTION_STRING, FIELD(node_labels), "K=V,...", NULL,
+          "labels of this machine, for jobs and queues that ask for some" },
+        { "topology", 0, OPTION_STRING, FIELD(topology), "KEY,...", NULL,
+          "label keys from the widest to the tightest, such as zone,rack" },
         { "config", 'c', OPTION_STRING, FIELD(config), "FILE", NULL,
           "YAML file whose keys are these options without dashes" },
         { "datacenter", 0, OPTION_STRING, FIELD(datacenter), "NAME", "local",
@@ -103,6 +118,17 @@ static bool parse_line(ServerOptions *options, int argc, char *const *argv, GErr
         return true;
 }
 
+static bool read_token_expire(ServerOptions *options, GError **error)
+{
+        gint64 hours = 0;
+
+        if (strcmp(options->token_expire, "-1") != 0 &&
+            !number_parse("--token-expire-hours", options->token_expire, 1, EXPIRE_HOURS_MAX, &hours, error))
+                return err_prefix(error, "-1 means for ever; else ");
+        options->token_expire_ms = hours * 3600 * 1000;
+        return true;
+}
+
 bool server_options_read(ServerOptions *options, int argc, char *const *argv, GError **error)
 {
         options_set_defaults(server_options, options);
@@ -122,7 +148,7 @@ bool server_options_read(ServerOptions *options, int argc, char *const *argv, GE
                 return err_set(
                         error, ERR_USAGE,
                         "--state is missing\nName a directory for the server's state: paddled --state DIR");
-        return true;
+        return read_token_expire(options, error);
 }
 
 char *server_help(void)

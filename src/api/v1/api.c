@@ -1,13 +1,28 @@
 /* The object behind the routes, and what the handlers share (see api.h, internal.h). */
 #include "api/v1/internal.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/number.h"
+
+enum { THREADS = 2, LINE = 64 }; /* of questions */
 
 const HttpRoute *const *api_routes(void)
 {
-        static const HttpRoute *const all[] = { system_routes,  job_routes,  event_routes, log_routes,
-                                                package_routes, file_routes, token_routes, NULL };
+        static const HttpRoute *const all[] = {
+                system_routes, metrics_routes, job_routes,       change_routes, ask_routes,
+                event_routes,  log_routes,     package_routes,   file_routes,   token_routes,
+                user_routes,   catalog_routes, scheduler_routes, NULL
+        };
+
+        return all;
+}
+
+const HttpRoute *const *api_metrics_routes(void)
+{
+        static const HttpRoute *const all[] = { metrics_routes, NULL };
 
         return all;
 }
@@ -21,18 +36,23 @@ Api *api_new(const ApiConfig *config)
         api->runtime = config->runtime;
         api->storage = config->storage;
         api->packages = config->packages;
+        api->auth = config->auth;
         api->dc = g_strdup(config->dc);
         api->state_dir = g_strdup(config->state_dir);
-        api->owner = config->owner;
+        api->journal_dir = g_strdup(config->journal_dir);
+        api->node_name = g_strdup(config->node_name);
+        api->node_labels = g_strdupv((char **)config->node_labels);
         api->started = clock_now_ms();
         api->notifier = notifier_new(config->engine);
-        api->tokens = token_cache_new();
+        api->crew = crew_new("questions", THREADS, LINE);
         api->rendered = rendered_new();
+        api->ids = job_ids_new();
         return api;
 }
 
 void api_stop(Api *api)
 {
+        crew_stop(api->crew);
         notifier_stop(api->notifier);
 }
 
@@ -41,10 +61,14 @@ void api_free(Api *api)
         if (!api)
                 return;
         notifier_free(api->notifier);
-        token_cache_free(api->tokens);
+        crew_free(api->crew);
         rendered_free(api->rendered);
+        job_ids_free(api->ids);
         g_free(api->dc);
         g_free(api->state_dir);
+        g_free(api->journal_dir);
+        g_free(api->node_name);
+        g_strfreev(api->node_labels);
         g_free(api);
 }
 
@@ -73,19 +97,36 @@ static json_t *job_notes(const Api *api, const Job *job)
         return notes;
 }
 
+/* The first reason is what a sentence has room for. */
+static const char *first_sentence(const json_t *reasons)
+{
+        return json_string_value(json_object_get(json_array_get(reasons, 0), "message"));
+}
+
 json_t *api_format_job(Api *api, const Job *job)
 {
-        g_autofree char *waiting = engine_explain(api->engine, job);
-
-        json_t *object = job_format(job, waiting);
+        json_t *reasons = engine_reasons(api->engine, job);
+        json_t *object = job_format(job, first_sentence(reasons));
 
         json_object_set_new(object, "notes", job_notes(api, job));
+        json_object_set_new(object, "reasons", reasons);
+        if (job->array_seq) {
+                g_autofree char *id = api_job_id(api, job->array_seq);
+
+                json_object_set_new(object, "array",
+                                    json_pack("{s:s, s:i, s:i}", "id", id, "index", job->array_index, "max",
+                                              job->array_max));
+        }
         return object;
 }
 
-static bool may_see(const HttpCaller *caller, const Job *job)
+/* What this request does to a job, by its route. */
+static bool may(HttpRequest *request, const Job *job)
 {
-        return caller->admin || g_strcmp0(caller->user, job->user) == 0;
+        const HttpCaller *caller = http_request_caller(request);
+        const HttpRoute *route = http_request_route(request);
+
+        return auth_may(caller, route->kind, route->verb, g_strcmp0(caller->user, job->user) == 0, false);
 }
 
 Job *api_find_job(Api *api, HttpRequest *request, const char *name)
@@ -98,7 +139,7 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         if (!user || !caller->admin)
                 user = caller->user;
         job = engine_find(api->engine, user, name, &error);
-        if (job && may_see(caller, job))
+        if (job && may(request, job))
                 return g_steal_pointer(&job);
         if (job) /* another user's: not told apart from one that is not there */
                 err_set(&error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list --all` shows all jobs.",
@@ -110,4 +151,66 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
 Job *api_job(Api *api, HttpRequest *request)
 {
         return api_find_job(api, request, http_request_param(request, "job"));
+}
+
+bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error)
+{
+        const char *text = http_request_query(request, name);
+
+        *ret = false;
+        return !text || boolean_parse(name, text, ret, error);
+}
+
+/* ---- a job that was changed ---- */
+
+/* What an answer is written from, by the worker that sends it: the engine's thread only hands it over. */
+typedef struct {
+        Api *api;
+        HttpRequest *request;
+        Job *job;
+} Answer;
+
+static char *answer_write(void *arg, gsize *ret_len)
+{
+        const Answer *answer = arg;
+        g_autoptr(json_t) object = api_format_job(answer->api, answer->job);
+        char *text = json_format(object);
+
+        *ret_len = strlen(text);
+        return text;
+}
+
+static void answer_free(void *arg)
+{
+        Answer *answer = arg;
+
+        if (answer->job)
+                job_unref(answer->job);
+        g_free(answer);
+}
+
+void *api_answer_new(Api *api, HttpRequest *request)
+{
+        Answer *answer = g_new0(Answer, 1);
+
+        *answer = (Answer){ api, http_request_ref(request), NULL };
+        return answer;
+}
+
+void api_answer_job(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Answer *answer = arg;
+        HttpRequest *request = answer->request;
+
+        if (error) {
+                http_fail(request, error);
+                answer_free(answer);
+        } else if (!job) {
+                http_reply(request, 204, NULL, NULL, 0);
+                answer_free(answer);
+        } else {
+                answer->job = job_ref(job);
+                http_reply_written(request, 200, "application/json", answer_write, answer, answer_free);
+        }
+        http_request_unref(request);
 }

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "api/auth/auth.h"
 #include "engine/engine.h"
 #include "fs/package.h"
 #include "fs/storage.h"
@@ -19,8 +20,11 @@ typedef struct {
         Runtime *runtime;
         Storage *storage;
         PackageStore *packages;
+        Auth *auth;
         const char *dc, *state_dir;
-        uid_t owner; /* of the server: an administrator on the Unix socket, as is root */
+        const char *journal_dir; /* of the scheduler; NULL: none is kept */
+        const char *node_name;   /* of this machine */
+        const char *const *node_labels;
 } ApiConfig;
 
 Api *api_new(const ApiConfig *config); /* borrows what it points to; copies the strings */
@@ -30,12 +34,9 @@ void api_stop(Api *api);
 void api_free(Api *api);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Api, api_free)
 
-/* All routes, for http_server_new. */
+/* All routes, for http_server_new; and /metrics alone, for a port of its own. */
 const HttpRoute *const *api_routes(void);
-
-/* HttpServerConfig.authenticate: a token, or the peer of the Unix socket. `arg` is the Api. */
-bool api_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                      bool *ret_admin, void *arg, GError **error);
+const HttpRoute *const *api_metrics_routes(void);
 
 /* For /metrics; may be set once the server exists. */
 void api_set_server(Api *api, HttpServer *server);

@@ -136,12 +136,12 @@ static void list_events(HttpRequest *request, void *arg)
 }
 
 const HttpRoute event_routes[] = {
-        { "GET", "/v1/events", HTTP_USER, HTTP_BODY_NONE, 0, follow_events,
+        { "GET", "/v1/events", ACCESS_EVENT, VERB_LIST, HTTP_BODY_NONE, 0, follow_events,
           "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
           "since:integer:Only events with a larger revision, the present one when absent.;job:string:Only "
           "events of this job.;user:string:Whose job a name means (administrators).",
           NULL, "Event", 0, "text/event-stream" },
-        { "GET", "/v1/jobs/{job}/events", HTTP_USER, HTTP_BODY_NONE, 0, list_events,
+        { "GET", "/v1/jobs/{job}/events", ACCESS_EVENT, VERB_SHOW, HTTP_BODY_NONE, 0, list_events,
           "List the events of a job.",
           "user:string:Whose job a name means (administrators).;since:integer:Only events with a larger "
           "revision.;"

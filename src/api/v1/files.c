@@ -202,19 +202,19 @@ static void delete_file(HttpRequest *request, void *arg)
 }
 
 const HttpRoute file_routes[] = {
-        { "GET", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_NONE, 0, get_file,
+        { "GET", "/v1/files/{path...}", ACCESS_FILE, VERB_SHOW, HTTP_BODY_NONE, 0, get_file,
           "A file's bytes (takes Range), a directory's entries, or a file's chunks.",
           "list:boolean:List instead of sending bytes.;recursive:boolean:List all that is "
           "below.;chunks:boolean:The hashes of its "
           "chunks.;upload:boolean:The hashes of what an unfinished upload has sent.",
           NULL, "FileInfo", 0, "application/octet-stream" },
-        { "PUT", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
+        { "PUT", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
           "Send one chunk of an upload.",
           "chunk:integer:Its number, from 0.;hash:string:Its BLAKE2b-256 in hexadecimal.", "Bytes", NULL, 204,
           NULL },
-        { "POST", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_MEMORY, FINISH_MAX, post_file,
+        { "POST", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_MEMORY, FINISH_MAX, post_file,
           "Finish an upload, or make a directory.", NULL, "FileOp", "FilePath", 0, NULL },
-        { "DELETE", "/v1/files/{path...}", HTTP_USER, HTTP_BODY_NONE, 0, delete_file,
+        { "DELETE", "/v1/files/{path...}", ACCESS_FILE, VERB_DELETE, HTTP_BODY_NONE, 0, delete_file,
           "Remove a file or directory.", "recursive:boolean:With all that is below.", NULL, NULL, 204, NULL },
         { 0 },
 };

@@ -1,11 +1,12 @@
 /* What the files of this room share. */
 #pragma once
 
+#include "api/crew.h"
 #include "api/v1/api.h"
 #include "api/v1/rendered.h"
 
 typedef struct Notifier Notifier;
-typedef struct TokenCache TokenCache;
+typedef struct JobIds JobIds;
 
 struct Api {
         Engine *engine;
@@ -13,21 +14,20 @@ struct Api {
         Runtime *runtime;
         Storage *storage;
         PackageStore *packages;
-        char *dc, *state_dir;
-        uid_t owner;
+        Auth *auth;
+        char *dc, *state_dir, *journal_dir, *node_name;
+        char **node_labels; /* or NULL */
         gint64 started;
         HttpServer *_Atomic server;
         Notifier *notifier;
-        TokenCache *tokens;
+        Crew *crew; /* for questions to a copy of the scheduler, and other long work */
         Rendered *rendered;
+        JobIds *ids;
 };
 
-extern const HttpRoute system_routes[], job_routes[], event_routes[], log_routes[], package_routes[],
-        file_routes[], token_routes[];
-
-/* Tokens that were looked up lately, so that a request costs no query. Thread-safe. */
-TokenCache *token_cache_new(void);
-void token_cache_free(TokenCache *cache);
+extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
+        package_routes[], file_routes[], token_routes[], user_routes[], catalog_routes[], scheduler_routes[],
+        metrics_routes[], ask_routes[];
 
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
@@ -37,7 +37,39 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name);
 /* The one that a route's {job} names. */
 Job *api_job(Api *api, HttpRequest *request);
 
-/* The JSON of a job with its reason worked out. */
+/* The job of that seq, or NULL when it is forgotten. The caller's reference. */
+Job *api_job_by_seq(Api *api, gint64 seq);
+/* Its id, remembered; "" when it is forgotten. The caller's. */
+char *api_job_id(Api *api, gint64 seq);
+JobIds *job_ids_new(void);
+void job_ids_free(JobIds *ids);
+
+/* A job's change was asked for: answers with the job after the commit, or with the error. `arg` is
+ * api_answer_new's. */
+void api_answer_job(Job *job, bool repeated, const GError *error, void *arg);
+void *api_answer_new(Api *api, HttpRequest *request);
+
+/* Takes over the body of a submission: paths, package and flavours are checked and filled in. */
+Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error);
+/* Idempotency-Key of the request, or NULL. False: it is none. */
+bool api_take_key(HttpRequest *request, const char **ret, GError **error);
+/* True and *ret for ?name=true. */
+bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error);
+
+/* Can jobs run on the cluster now? If not, why, as a sentence that begins with "it"; else NULL. */
+const char *api_cluster_trouble(Api *api, const Cluster *cluster);
+/* What a queue holds and lends, as published; false: not known yet. And as JSON, NULL then. */
+bool api_find_figures(Api *api, const char *queue, QueueFigures *ret);
+json_t *api_queue_figures(Api *api, const Queue *queue);
+/* POST /v1/jobs?dry_run=true, PATCH /v1/queues/{name}?what_if=true. They take `spec` and `queue` over. */
+void api_dry_run(Api *api, HttpRequest *request, Spec *spec);
+void api_what_if(Api *api, HttpRequest *request, const Queue *was, Queue *queue);
+/* A copy of the scheduler; waits for the engine: on the crew only. NULL: the engine stops. */
+Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error);
+/* The name of the scheduler's node. */
+const char *api_node_name(const Api *api, int id);
+
+/* The JSON of a job with its reasons worked out. */
 json_t *api_format_job(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
 

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/number.h"
 
-enum { LIST_MAX = 1000, WAIT_MS_MAX = 30000, KEY_MAX = 128 };
+enum { LIST_MAX = 1000, WAIT_MS_MAX = 30000 };
 
 /* ---- submit ---- */
 
@@ -71,109 +71,29 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         http_request_unref(submit->request);
 }
 
-/* An input must be there; an output is made at the start, so that a job that is refused leaves nothing. */
-static bool check_place(const char *name, const char *path, const char *real, bool write, GError **error)
-{
-        if (!write && !g_file_test(real, G_FILE_TEST_EXISTS))
-                return err_set(error, ERR_NOT_FOUND,
-                               "%s: '%s' does not exist\nPut it there with `paddle upload`.", name, path);
-        if (write && g_file_test(real, G_FILE_TEST_IS_REGULAR))
-                return err_set(error, ERR_CONFLICT, "%s: '%s' is a file, not a directory", name, path);
-        return true;
-}
-
-/* Replaces a path member by its /pfs form and checks that the caller may use it. */
-static bool take_path(Api *api, const HttpCaller *caller, json_t *object, const char *name, bool write,
-                      GError **error)
-{
-        const char *text = NULL;
-        StorageAccess access = { caller->user, caller->admin, write };
-        g_autofree char *path = NULL, *real = NULL;
-
-        if (!json_get_string(object, "", name, PACKAGE_PATH_MAX, &text, error))
-                return false;
-        if (!text)
-                return true;
-        path = pfs_path_normal(text, api->dc, caller->user, error);
-        if (!path)
-                return err_prefix(error, "%s: ", name);
-        real = storage_resolve(api->storage, path, &access, false, error);
-        if (!real)
-                return err_prefix(error, "%s: ", name);
-        if (!check_place(name, path, real, write, error))
-                return false;
-        json_object_set_new(object, name, json_string(path));
-        return true;
-}
-
-/* The package must be here; what it requires becomes part of the specification. */
-static bool take_package(Api *api, json_t *object, GError **error)
-{
-        const char *hash = NULL;
-        g_autofree char *requirements = NULL;
-        g_autoptr(GError) unreadable = NULL;
-
-        if (!json_get_string(object, "", "package", HASH_LEN, &hash, error))
-                return false;
-        if (!hash)
-                return true;
-        if (strlen(hash) != HASH_LEN || strspn(hash, "0123456789abcdef") != HASH_LEN)
-                return err_set(error, ERR_INVALID,
-                               "package: '%s' is not a content hash of %d hexadecimal digits", hash,
-                               HASH_LEN);
-        if (!package_store_has(api->packages, hash))
-                return err_set(error, ERR_NOT_FOUND,
-                               "package: '%s' is not on this server\nSend it to /v1/packages first.", hash);
-        requirements = package_store_requirements(api->packages, hash, &unreadable);
-        if (unreadable) {
-                g_propagate_error(error, g_steal_pointer(&unreadable));
-                return false;
-        }
-        if (requirements)
-                json_object_set_new(object, "requirements", json_string(requirements));
-        return true;
-}
-
-static bool key_is_valid(const char *key)
-{
-        if (*key == '\0' || strlen(key) > KEY_MAX)
-                return false;
-        for (; *key; key++)
-                if (*key < 0x20 || *key > 0x7e)
-                        return false;
-        return true;
-}
-
-static Spec *take_spec(Api *api, HttpRequest *request, json_t *object, GError **error)
-{
-        const HttpCaller *caller = http_request_caller(request);
-        const char *key = http_request_header(request, "Idempotency-Key");
-
-        if (key && !key_is_valid(key)) {
-                err_set(error, ERR_INVALID, "Idempotency-Key: '%.40s' is not 1 to %d printable characters",
-                        key, KEY_MAX);
-                return NULL;
-        }
-        if (!take_path(api, caller, object, "input", false, error) ||
-            !take_path(api, caller, object, "output", true, error) || !take_package(api, object, error))
-                return NULL;
-        return spec_parse(object, error);
-}
-
 static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool seed)
 {
+        const HttpCaller *caller = http_request_caller(request);
         g_autoptr(GError) error = NULL;
-        g_autoptr(Spec) spec = take_spec(api, request, object, &error);
+        EngineSubmission submission = { .user = caller->user, .admin = caller->admin, .n_specs = 1 };
+        g_autoptr(Spec) spec = NULL;
+        bool dry_run = false;
         Submit *submit;
 
-        if (!spec) {
+        if (!api_query_flag(request, "dry_run", &dry_run, &error) ||
+            !api_take_key(request, &submission.idempotency_key, &error) ||
+            !(spec = api_take_spec(api, request, object, &error))) {
                 http_fail(request, error);
                 return;
         }
+        if (dry_run) {
+                api_dry_run(api, request, g_steal_pointer(&spec));
+                return;
+        }
+        submission.specs = &spec;
         submit = g_new0(Submit, 1);
         *submit = (Submit){ http_request_ref(request), api, seed };
-        engine_submit(api->engine, http_request_caller(request)->user, spec,
-                      http_request_header(request, "Idempotency-Key"), submit_done, submit);
+        engine_submit(api->engine, &submission, submit_done, submit);
 }
 
 static void submit_job(HttpRequest *request, void *arg)
@@ -238,23 +158,56 @@ static bool query_user(HttpRequest *request, const char **ret, GError **error)
         return true;
 }
 
+static bool query_labels(char *const *labels, GError **error)
+{
+        for (; labels && *labels; labels++)
+                if (**labels == '=' || !strchr(*labels, '='))
+                        return err_set(error, ERR_INVALID, "label: '%.80s' is not KEY=VALUE", *labels);
+        return true;
+}
+
+/* The array that a job of it names; a job that is of none finds nothing, as its own array would be empty. */
+static bool query_array(Api *api, HttpRequest *request, gint64 *ret)
+{
+        const char *name = http_request_query(request, "array");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
+
+        if (!name)
+                return true;
+        job = api_find_job(api, request, name);
+        if (!job)
+                return false;
+        if (job->array_seq) {
+                *ret = job->array_seq;
+                return true;
+        }
+        err_set(&error, ERR_INVALID, "array: job '%s' is of no array", job->id);
+        http_fail(request, error);
+        return false;
+}
+
 static void list_jobs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         const char *states = http_request_query(request, "state");
+        g_auto(GStrv) labels = http_request_queries(request, "label");
         g_autoptr(GError) error = NULL;
         g_autoptr(GPtrArray) jobs = NULL;
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
-        JobQuery query = { .name = http_request_query(request, "name") };
+        JobQuery query = { .name = http_request_query(request, "name"),
+                           .queue = http_request_query(request, "queue"),
+                           .labels = (const char *const *)labels };
         gint64 limit, after, next = 0;
 
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
-            !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after))
+            !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after) ||
+            !query_array(api, request, &query.array_seq))
                 return;
         query.limit = (int)limit;
         query.before_seq = after;
-        if (!query_user(request, &query.user, &error) ||
+        if (!query_user(request, &query.user, &error) || !query_labels(labels, &error) ||
             (states && !query_states(states, &query.states, &error)) ||
             !(jobs = store_jobs(api->store, &query, &next, &error))) {
                 http_fail(request, error);
@@ -355,50 +308,57 @@ static void list_members(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
-/* ---- cancel ---- */
+/* ---- cancel, forget ---- */
 
-static void cancel_done(Job *job, bool repeated, const GError *error, void *arg)
+/* The view of a job that is forgotten is nobody's business any more. */
+static void forgotten(Job *job, bool repeated, const GError *error, void *arg)
 {
-        Submit *submit = arg; /* a cancel is answered as a submit is, with 200 */
-
-        submit_done(job, true, error, submit);
+        api_answer_job(NULL, repeated, error, arg);
 }
 
 static void cancel_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(Job) job = api_job(api, request);
-        Submit *submit;
+        const char *by = http_request_caller(request)->user;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
+        bool forget;
 
-        if (!job)
+        if (!api_query_flag(request, "forget", &forget, &error)) {
+                http_fail(request, error);
                 return;
-        submit = g_new0(Submit, 1);
-        *submit = (Submit){ http_request_ref(request), api, false };
-        engine_cancel(api->engine, job->id, http_request_caller(request)->user, cancel_done, submit);
+        }
+        job = api_job(api, request);
+        if (job)
+                engine_act(api->engine, job->id, forget ? ACT_DELETE : ACT_CANCEL, by,
+                           forget ? forgotten : api_answer_job, api_answer_new(api, request));
 }
 
 #define QUERY_USER "user:string:Whose job a name means (administrators)."
 
 const HttpRoute job_routes[] = {
-        { "POST", "/v1/jobs", HTTP_USER, HTTP_BODY_MEMORY, SPEC_BODY_MAX, submit_job,
-          "Submit a job; with an Idempotency-Key a repeat answers 200 with the same job.", NULL, "Spec",
-          "Job", 201, NULL },
-        { "POST", "/v1/trainer/job", HTTP_USER, HTTP_BODY_MEMORY, SPEC_BODY_MAX, submit_seed_job,
-          "Submit a job in the older form.", NULL, "SeedSpec", "SeedJob", 201, NULL },
-        { "GET", "/v1/jobs", HTTP_USER, HTTP_BODY_NONE, 0, list_jobs, "List jobs, newest first.",
+        { "POST", "/v1/jobs", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, SPEC_BODY_MAX, submit_job,
+          "Submit a job; with an Idempotency-Key a repeat answers 200 with the same job.",
+          "dry_run:boolean:Make nothing, only say what would become of it.", "Spec", "Job", 201, NULL },
+        { "POST", "/v1/trainer/job", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, SPEC_BODY_MAX,
+          submit_seed_job, "Submit a job in the older form.", NULL, "SeedSpec", "SeedJob", 201, NULL },
+        { "GET", "/v1/jobs", ACCESS_JOB, VERB_LIST, HTTP_BODY_NONE, 0, list_jobs, "List jobs, newest first.",
           "user:string:Whose jobs (administrators).;all:boolean:Everyone's jobs "
           "(administrators).;name:string:Only this name.;"
-          "state:string:Only these states, separated by commas.;limit:integer:At most so many, 1 to 1000.;"
-          "after:string:Marker of the page before.",
+          "state:string:Only these states, separated by commas.;queue:string:Only jobs of this queue.;"
+          "label:array:Only jobs that carry this KEY=VALUE, and each that follows.;"
+          "array:string:Only jobs of the array that this job is of.;"
+          "limit:integer:At most so many, 1 to 1000.;after:string:Marker of the page before.",
           NULL, "JobList", 0, NULL },
-        { "GET", "/v1/jobs/{job}", HTTP_USER, HTTP_BODY_NONE, 0, show_job,
+        { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, show_job,
           "Show a job by id or name, or wait for its next change.",
           QUERY_USER ";wait_ms:integer:Wait so long, at most 30000, for a newer "
                      "revision.;revision:integer:The revision already known.",
           NULL, "Job", 0, NULL },
-        { "DELETE", "/v1/jobs/{job}", HTTP_USER, HTTP_BODY_NONE, 0, cancel_job, "Cancel a job.", QUERY_USER,
-          NULL, "Job", 0, NULL },
-        { "GET", "/v1/jobs/{job}/members", HTTP_USER, HTTP_BODY_NONE, 0, list_members,
+        { "DELETE", "/v1/jobs/{job}", ACCESS_JOB, VERB_DELETE, HTTP_BODY_NONE, 0, cancel_job,
+          "Cancel a job, or forget one that is finished.",
+          QUERY_USER ";forget:boolean:Forget it with its events, 204.", NULL, "Job", 0, NULL },
+        { "GET", "/v1/jobs/{job}/members", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, list_members,
           "List the members of a job.", QUERY_USER, NULL, "MemberList", 0, NULL },
         { 0 },
 };

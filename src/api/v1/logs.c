@@ -515,7 +515,7 @@ static void stream_logs(HttpRequest *request, void *arg)
 #define QUERY_USER "user:string:Whose job a name means (administrators)."
 
 const HttpRoute log_routes[] = {
-        { "GET", "/v1/jobs/{job}/logs", HTTP_USER, HTTP_BODY_NONE, 0, stream_logs,
+        { "GET", "/v1/jobs/{job}/logs", ACCESS_LOG, VERB_SHOW, HTTP_BODY_NONE, 0, stream_logs,
           "Follow the logs of all members as server-sent events until the job ends; resumes with cursor or "
           "Last-Event-ID.",
           QUERY_USER ";follow:boolean:Wait for more until the job ends, true when absent.;tail:integer:Begin "
@@ -524,7 +524,7 @@ const HttpRoute log_routes[] = {
                      "commas.;attempt:integer:Begin with this attempt.;"
                      "cursor:string:Where an earlier stream ended.",
           NULL, "LogEvent", 0, "text/event-stream" },
-        { "GET", "/v1/jobs/{job}/logs/{member}", HTTP_USER, HTTP_BODY_NONE, 0, get_log,
+        { "GET", "/v1/jobs/{job}/logs/{member}", ACCESS_LOG, VERB_SHOW, HTTP_BODY_NONE, 0, get_log,
           "The log of one member; takes Range.",
           QUERY_USER
           ";attempt:integer:Which attempt, the newest when absent.;tail:integer:Only so many last lines.",

@@ -115,7 +115,10 @@ static json_t *operation(const HttpRoute *route)
                 json_object_set_new(object, "requestBody",
                                     json_pack("{s:b, s:o}", "required", 1, "content",
                                               request_content(route->request_schema)));
-        if (route->access == HTTP_PUBLIC)
+        json_object_set_new(object, "x-access",
+                            json_pack("{s:s, s:s}", "kind", access_kind_name(route->kind), "verb",
+                                      access_verb_name(route->verb)));
+        if (auth_access(route, "", NULL) == HTTP_PUBLIC)
                 json_object_set_new(object, "security", json_array());
         json_object_set_new(object, "responses", responses(route));
         return object;

@@ -168,21 +168,21 @@ static void post_archive(HttpRequest *request, void *arg)
         "Receive a package as an archive (tar, tar.gz, tar.xz, zip), plain or as field 'package' of a form."
 
 const HttpRoute package_routes[] = {
-        { "POST", "/v1/packages", HTTP_USER, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive, ARCHIVE_SUMMARY, NULL,
-          "Archive", "Package", 0, NULL },
-        { "POST", "/v1/package", HTTP_USER, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive, ARCHIVE_SUMMARY, NULL,
-          "Archive", "Package", 0, NULL },
-        { "POST", "/v1/packages/offer", HTTP_USER, HTTP_BODY_MEMORY, MANIFEST_MAX, offer,
+        { "POST", "/v1/packages", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive,
+          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL },
+        { "POST", "/v1/package", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive,
+          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL },
+        { "POST", "/v1/packages/offer", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_MEMORY, MANIFEST_MAX, offer,
           "Offer a manifest; the reply lists the contents that are not here yet.", NULL, "Manifest", "Offer",
           0, NULL },
-        { "POST", "/v1/packages/blobs", HTTP_USER, HTTP_BODY_FILE, BLOBS_MAX, put_blobs,
+        { "POST", "/v1/packages/blobs", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, BLOBS_MAX, put_blobs,
           "Send many small contents in one body.", NULL, "Bytes", NULL, 204, NULL },
-        { "PUT", "/v1/packages/blobs/{hash}", HTTP_USER, HTTP_BODY_FILE, BLOBS_MAX, put_blob,
-          "Send a piece of one content.",
+        { "PUT", "/v1/packages/blobs/{hash}", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, BLOBS_MAX,
+          put_blob, "Send a piece of one content.",
           "offset:integer:Where the piece begins, after what has arrived.;last:boolean:It is the last "
           "piece.",
           "Bytes", NULL, 204, NULL },
-        { "POST", "/v1/packages/{hash}/commit", HTTP_USER, HTTP_BODY_NONE, 0, commit,
+        { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_NONE, 0, commit,
           "Make the package whose contents are all here.", NULL, NULL, "PackageReady", 0, NULL },
         { 0 },
 };

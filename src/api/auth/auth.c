@@ -1,0 +1,79 @@
+/* The object, and the table of who may do what as the façades ask it (see auth.h). */
+#include "api/auth/internal.h"
+
+#include <sodium.h>
+#include <string.h>
+
+enum { THREADS = 2, LINE = 64 };
+
+Auth *auth_new(const AuthConfig *config)
+{
+        Auth *auth = g_new0(Auth, 1);
+
+        g_assert(sodium_init() >= 0);
+        auth->config = *config;
+        auth->crew = crew_new("log-ins", THREADS, LINE);
+        auth->throttle = throttle_new();
+        auth->cache = token_cache_new();
+        return auth;
+}
+
+void auth_stop(Auth *auth)
+{
+        crew_stop(auth->crew);
+}
+
+void auth_free(Auth *auth)
+{
+        if (!auth)
+                return;
+        crew_free(auth->crew);
+        throttle_free(auth->throttle);
+        token_cache_free(auth->cache);
+        g_free(auth);
+}
+
+bool address_is_local(const char *address)
+{
+        static const char *const local[] = { "unix", "::1", "localhost" };
+        static const char *const prefixes[] = { "127.", "::ffff:127." };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(local); i++)
+                if (strcmp(address, local[i]) == 0)
+                        return true;
+        for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++)
+                if (g_str_has_prefix(address, prefixes[i]))
+                        return true;
+        return false;
+}
+
+HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg)
+{
+        guint row = access_row(route->kind, route->verb);
+
+        if (!row)
+                return HTTP_NOBODY;
+        if (g_str_has_prefix(route->path, "/api/paddleflow/"))
+                return HTTP_PUBLIC;
+        if (route->kind == ACCESS_METRICS)
+                return address_is_local(address) ? HTTP_PUBLIC : HTTP_USER;
+        if (row & REL_ANYONE)
+                return HTTP_PUBLIC;
+        return row & ~(guint)REL_ADMIN ? HTTP_USER : HTTP_ADMIN;
+}
+
+bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted)
+{
+        return access_allows(kind, verb, relations_of(caller->user != NULL, caller->admin, owner, granted));
+}
+
+bool auth_queues_are_open(const Auth *auth)
+{
+        return auth->config.open_queues;
+}
+
+bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user, const Queue *queue)
+{
+        return queue->everyone || auth->config.open_queues ||
+               catalog_grant(catalog, user, GRANT_QUEUE, queue->object.name) != NULL;
+}

@@ -1,0 +1,82 @@
+/* Who calls, and what they may do: what the façades share. Tokens and peers of the Unix socket become users
+ * of the catalog; log-ins give tokens, passwords are hashed and compared on a small crew of threads; access
+ * is the table of model/access.h. doc/people.md has the rules. Any thread. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "engine/engine.h"
+#include "model/access.h"
+#include "net/server.h"
+
+typedef struct Auth Auth;
+
+typedef struct {
+        Engine *engine;
+        Store *store;
+        uid_t owner;            /* of the server: an administrator on the Unix socket, as is root */
+        gint64 token_expire_ms; /* of what log-ins give; 0: never */
+        bool open_queues;       /* grants of queues are not asked for */
+} AuthConfig;
+
+Auth *auth_new(const AuthConfig *config); /* borrows engine and store */
+void auth_stop(Auth *auth);               /* answers what waits; before the HTTP server is freed */
+void auth_free(Auth *auth);               /* after it is gone; NULL is a no-op */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Auth, auth_free)
+
+/* ---- who calls ---- */
+
+/* HttpServerConfig.authenticate: "Bearer TOKEN", or the peer of the Unix socket, who becomes a user by it.
+ * `arg` is the Auth. */
+bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
+                       bool *ret_admin, void *arg, GError **error);
+/* Whose token it is. ERR_UNAUTHENTICATED. */
+bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error);
+/* Tokens were dropped: what is remembered of them is forgotten. */
+void auth_forget_tokens(Auth *auth);
+
+/* ---- what they may do ---- */
+
+/* HttpServerConfig.access: the table, as far as it does not depend on the thing. Routes of PaddleFlow are
+ * public here: its façade takes tokens from another header and refuses in its own words. */
+HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg);
+/* The table, for a thing that is (or is not) the caller's own, or granted to them. */
+bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted);
+/* May this user submit to the queue, as far as grants go? */
+bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user, const Queue *queue);
+bool auth_queues_are_open(const Auth *auth); /* grants are not asked for at all */
+/* "unix", or an address of the loopback. */
+bool address_is_local(const char *address);
+
+/* ---- log-in ---- */
+
+typedef struct {
+        const char *user, *token;
+        gint64 expires; /* ms; 0: never */
+} AuthLogin;
+
+/* Called once: with `login`, or with an error: ERR_UNAUTHENTICATED (unknown user or wrong password, not told
+ * apart), ERR_QUOTA with the time to wait, ERR_UNAVAILABLE. Any thread; must not block. */
+typedef void (*AuthLoginDone)(const AuthLogin *login, const GError *error, gint64 wait_ms, void *arg);
+void auth_login(Auth *auth, const char *user, const char *password, const char *address, AuthLoginDone done,
+                void *arg);
+
+/* Puts a user, new or changed, with `password` (NULL: as it stands in the draft) hashed first. */
+void auth_put_user(Auth *auth, const User *draft, const char *password, const char *by, EngineDone done,
+                   void *arg);
+
+typedef struct {
+        const char *user, *password;
+        const char *old;     /* must be the present one; NULL: not asked for */
+        const char *address; /* of who asks: guessing `old` is slowed down as log-ins are */
+        const char *by;
+} PasswordChange;
+/* The rule for new passwords is the caller's to check. Log-ins of the user end. ERR_NOT_FOUND, ERR_DENIED
+ * when `old` is wrong, ERR_QUOTA. */
+void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone done, void *arg);
+
+/* A new token's secret and what is kept of it; the secret is 256 random bits in base 32. */
+enum { SECRET_LEN = 52 };
+Token *auth_new_token(const char *user, const char *note, gint64 expires, char ret_secret[SECRET_LEN + 1]);

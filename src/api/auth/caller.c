@@ -1,0 +1,243 @@
+/* Who calls: tokens over TCP, peer credentials on the Unix socket.
+ *
+ * Of a token only its BLAKE2b-256 is kept. The lookup is by that hash, so its time says nothing about the
+ * token. A cache of hashes spares the store a query for each request: what it says holds for one version of
+ * the user, so that a changed password or a dropped user ends it, and dropping a token empties it. */
+#include "api/auth/internal.h"
+
+#include <pwd.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "fs/package.h"
+
+enum { CACHE_MAX = 1000, UIDS_MAX = 10000 };
+
+typedef struct {
+        char *user;
+        gint64 version; /* of the user */
+        gint64 expires;
+} Known;
+
+struct TokenCache {
+        GMutex lock;
+        GHashTable *by_hash; /* char * -> Known * */
+        GHashTable *by_uid;  /* uid -> char * */
+        guint changes;       /* what was looked up before the last change is not added */
+};
+
+static void known_free(void *arg)
+{
+        Known *known = arg;
+
+        g_free(known->user);
+        g_free(known);
+}
+
+TokenCache *token_cache_new(void)
+{
+        TokenCache *cache = g_new0(TokenCache, 1);
+
+        g_mutex_init(&cache->lock);
+        cache->by_hash = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, known_free);
+        cache->by_uid = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        return cache;
+}
+
+void token_cache_free(TokenCache *cache)
+{
+        g_hash_table_unref(cache->by_hash);
+        g_hash_table_unref(cache->by_uid);
+        g_mutex_clear(&cache->lock);
+        g_free(cache);
+}
+
+void auth_forget_tokens(Auth *auth)
+{
+        TokenCache *cache = auth->cache;
+
+        g_mutex_lock(&cache->lock);
+        g_hash_table_remove_all(cache->by_hash);
+        cache->changes++;
+        g_mutex_unlock(&cache->lock);
+}
+
+static bool cache_find(TokenCache *cache, const char *hash, Known *ret, guint *ret_changes)
+{
+        const Known *known;
+
+        g_mutex_lock(&cache->lock);
+        *ret_changes = cache->changes;
+        known = g_hash_table_lookup(cache->by_hash, hash);
+        if (known)
+                *ret = (Known){ g_strdup(known->user), known->version, known->expires };
+        g_mutex_unlock(&cache->lock);
+        return known != NULL;
+}
+
+static void cache_add(TokenCache *cache, const char *hash, const Known *known, guint changes)
+{
+        Known *copy = g_new0(Known, 1);
+
+        *copy = (Known){ g_strdup(known->user), known->version, known->expires };
+        g_mutex_lock(&cache->lock);
+        if (g_hash_table_size(cache->by_hash) >= CACHE_MAX)
+                g_hash_table_remove_all(cache->by_hash);
+        if (cache->changes == changes)
+                g_hash_table_insert(cache->by_hash, g_strdup(hash), g_steal_pointer(&copy));
+        g_mutex_unlock(&cache->lock);
+        if (copy)
+                known_free(copy);
+}
+
+/* The user of a token as it is now, and when it expires. */
+static const User *find_token(Auth *auth, const Catalog *catalog, const char *hash, gint64 *ret_expires,
+                              GError **error)
+{
+        g_autoptr(GError) unknown = NULL;
+        g_autoptr(Token) token = NULL;
+        const User *user;
+        Known known = { 0 };
+        guint changes;
+
+        if (cache_find(auth->cache, hash, &known, &changes)) {
+                user = catalog_user(catalog, known.user);
+                g_free(known.user);
+                *ret_expires = known.expires;
+                if (user && user->object.version == known.version)
+                        return user;
+        }
+        token = store_token_by_hash(auth->config.store, hash, &unknown);
+        if (!token && !err_is(unknown, ERR_NOT_FOUND)) {
+                g_propagate_error(error, g_steal_pointer(&unknown));
+                return NULL;
+        }
+        user = token ? catalog_user(catalog, token->user) : NULL;
+        if (!user) {
+                err_set(error, ERR_UNAUTHENTICATED,
+                        "the token is not known here\nMake one with `paddle token create`.");
+                return NULL;
+        }
+        *ret_expires = token->expires;
+        cache_add(auth->cache, hash, &(Known){ token->user, user->object.version, token->expires }, changes);
+        return user;
+}
+
+bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
+        char hash[HASH_LEN + 1];
+        gint64 expires = 0;
+        const User *user;
+
+        hash_bytes(token, strlen(token), hash);
+        user = find_token(auth, catalog, hash, &expires, error);
+        if (!user)
+                return false;
+        if (expires && expires <= clock_now_ms())
+                return err_set(error, ERR_UNAUTHENTICATED,
+                               "the token has expired\nMake one with `paddle token create`.");
+        *ret_user = g_strdup(user->object.name);
+        *ret_admin = user->admin;
+        return true;
+}
+
+/* The Unix user's name; one that could not be a user's becomes "uid-N". */
+static char *user_of(TokenCache *cache, uid_t uid)
+{
+        char buffer[4096]; /* sysconf's usual suggestion is 1024 */
+        struct passwd entry, *found = NULL;
+        char *name;
+
+        g_mutex_lock(&cache->lock);
+        name = g_strdup(g_hash_table_lookup(cache->by_uid, GUINT_TO_POINTER(uid)));
+        g_mutex_unlock(&cache->lock);
+        if (name)
+                return name;
+        if (getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) == 0 && found &&
+            user_name_check("user", found->pw_name, NULL))
+                name = g_strdup(found->pw_name);
+        else
+                name = g_strdup_printf("uid-%u", uid);
+        g_mutex_lock(&cache->lock);
+        if (g_hash_table_size(cache->by_uid) >= UIDS_MAX)
+                g_hash_table_remove_all(cache->by_uid);
+        g_hash_table_insert(cache->by_uid, GUINT_TO_POINTER(uid), g_strdup(name));
+        g_mutex_unlock(&cache->lock);
+        return name;
+}
+
+static void ignore_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+}
+
+/* Who comes by the socket for the first time is a user from now on: the engine has it before whatever this
+ * very request asks for. Another request may have been faster; that is well, too. */
+static void welcome(Auth *auth, const char *name, bool admin)
+{
+        g_autoptr(Object) object = object_new(KIND_USER, name);
+        User *user = (User *)object;
+
+        user->unix_user = true;
+        user->admin = admin;
+        engine_put(auth->config.engine, object, name, ignore_done, NULL);
+}
+
+static void by_socket(Auth *auth, uid_t uid, char **ret_user, bool *ret_admin)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
+        char *name = user_of(auth->cache, uid);
+        const User *user = catalog_user(catalog, name);
+        bool owner = uid == 0 || uid == auth->config.owner;
+
+        if (!user)
+                welcome(auth, name, owner);
+        *ret_user = name;
+        *ret_admin = owner || (user && user->admin);
+}
+
+bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
+                       bool *ret_admin, void *arg, GError **error)
+{
+        static const char *const schemes[] = { "Bearer ", "Token " };
+        Auth *auth = arg;
+
+        for (gsize i = 0; authorization && i < G_N_ELEMENTS(schemes); i++)
+                if (g_ascii_strncasecmp(authorization, schemes[i], strlen(schemes[i])) == 0)
+                        return auth_by_token(auth, authorization + strlen(schemes[i]), ret_user, ret_admin,
+                                             error);
+        if (authorization)
+                return err_set(error, ERR_UNAUTHENTICATED,
+                               "the Authorization header is not of the form 'Bearer TOKEN'");
+        if (uid == (uid_t)-1)
+                return err_set(error, ERR_UNAUTHENTICATED,
+                               "a token is needed over TCP\nSend 'Authorization: Bearer TOKEN'; make a token "
+                               "with `paddle token create` on the server's machine, or log in.");
+        by_socket(auth, uid, ret_user, ret_admin);
+        return true;
+}
+
+Token *auth_new_token(const char *user, const char *note, gint64 expires, char ret_secret[SECRET_LEN + 1])
+{
+        static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+        guchar random[SECRET_LEN];
+        char id[ID_LEN + 1], hash[HASH_LEN + 1];
+        Token *token = g_new0(Token, 1);
+
+        randombytes_buf(random, sizeof random);
+        for (gsize i = 0; i < sizeof random; i++)
+                ret_secret[i] = digits[random[i] & 31];
+        ret_secret[SECRET_LEN] = '\0';
+        hash_bytes(ret_secret, SECRET_LEN, hash);
+        id_new(id);
+        *token = (Token){ .id = g_strdup(id),
+                          .user = g_strdup(user),
+                          .hash = g_strdup(hash),
+                          .note = g_strdup(note),
+                          .created = clock_now_ms(),
+                          .expires = expires };
+        return token;
+}

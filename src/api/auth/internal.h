@@ -1,0 +1,18 @@
+/* What the files of auth/ share. */
+#pragma once
+
+#include "api/auth/auth.h"
+#include "api/auth/throttle.h"
+#include "api/crew.h"
+
+typedef struct TokenCache TokenCache;
+
+struct Auth {
+        AuthConfig config;
+        Crew *crew;
+        Throttle *throttle;
+        TokenCache *cache;
+};
+
+TokenCache *token_cache_new(void);
+void token_cache_free(TokenCache *cache);

@@ -1,0 +1,317 @@
+/* Log-ins and passwords: whatever hashes runs on the crew, whatever changes something goes through the
+ * engine.
+ *
+ *      handler ──▶ throttle ──▶ crew: compare, make a token ──▶ engine: commit ──▶ done
+ *
+ * A password that changes between the comparison and the commit ends the log-in: the engine has dropped the
+ * user's log-in tokens by then, and this one would be left over. */
+#include "api/auth/internal.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "api/auth/password.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+/* Of one user; the oldest go. One less for each thread that may be adding one. */
+enum { LOGINS_MAX = 1000, LOGINS_BEFORE = LOGINS_MAX - 2 };
+
+/* One way through the crew and the engine. */
+typedef struct {
+        Auth *auth;
+        char *user, *password, *old, *address, *by;
+        Object *draft;  /* of auth_put_user */
+        char *verified; /* what User.password was when it was compared */
+        char secret[SECRET_LEN + 1], token_id[ID_LEN + 1];
+        gint64 expires;
+        AuthLoginDone login_done;
+        EngineDone done;
+        void *arg;
+} Attempting;
+
+static void wipe(char *text)
+{
+        if (text)
+                sodium_memzero(text, strlen(text));
+        g_free(text);
+}
+
+static void attempting_free(Attempting *at)
+{
+        g_free(at->user);
+        wipe(at->password);
+        wipe(at->old);
+        g_free(at->address);
+        g_free(at->by);
+        g_free(at->verified);
+        if (at->draft)
+                object_unref(at->draft);
+        sodium_memzero(at->secret, sizeof at->secret);
+        g_free(at);
+}
+
+/* The end of every way. */
+static void finish(Attempting *at, const GError *error, gint64 wait_ms)
+{
+        AuthLogin login = { at->user, at->secret, at->expires };
+
+        if (at->login_done)
+                at->login_done(error ? NULL : &login, error, wait_ms, at->arg);
+        else
+                at->done(NULL, false, error, at->arg);
+        attempting_free(at);
+}
+
+static void put_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        finish(arg, error, 0);
+}
+
+static bool set_stopped(GError **error)
+{
+        return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+}
+
+/* ---- attempts ---- */
+
+/* On the Unix socket only accounts are slowed down: all of the machine's users come from there. */
+static const char *slowed_address(const Attempting *at)
+{
+        return at->address && strcmp(at->address, "unix") != 0 ? at->address : NULL;
+}
+
+static void end_attempt(Attempting *at, Attempt how)
+{
+        throttle_end(at->auth->throttle, at->user, slowed_address(at), clock_monotonic_ms(), how);
+}
+
+/* Compares `given` with what the user has now. */
+static bool compare(Attempting *at, const char *given)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
+        const User *user = catalog_user(catalog, at->user);
+        bool same = password_verify(user ? user->password : NULL, given);
+
+        at->verified = same ? g_strdup(user->password) : NULL;
+        end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
+        return same;
+}
+
+/* Goes to the crew, unless attempts have failed too often of late. */
+static void attempt(Attempting *at, CrewFunc func)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 wait_ms = 0;
+
+        if (!throttle_begin(at->auth->throttle, at->user, slowed_address(at), clock_monotonic_ms(),
+                            &wait_ms)) {
+                err_set(&error, ERR_QUOTA,
+                        "too many log-ins of '%s' or from this address have failed\nTry again in %d s.",
+                        at->user, (int)((wait_ms + 999) / 1000));
+                finish(at, error, wait_ms);
+        } else if (!crew_push(at->auth->crew, func, at, &error)) {
+                end_attempt(at, ATTEMPT_DROPPED);
+                finish(at, error, 0);
+        }
+}
+
+/* ---- log-in ---- */
+
+static void ignore_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        auth_forget_tokens(arg);
+}
+
+static int by_age(const void *a, const void *b)
+{
+        const Token *one = *(Token *const *)a, *two = *(Token *const *)b;
+
+        return one->created < two->created ? -1 : one->created > two->created;
+}
+
+/* Makes room for one more log-in of the user. */
+static bool drop_oldest(Attempting *at, GError **error)
+{
+        Auth *auth = at->auth;
+        g_autoptr(GPtrArray) tokens = store_tokens(auth->config.store, at->user, error);
+        guint n_logins = 0;
+
+        if (!tokens)
+                return false;
+        for (guint i = 0; i < tokens->len; i++)
+                n_logins += ((const Token *)tokens->pdata[i])->login;
+        if (n_logins < LOGINS_BEFORE)
+                return true;
+        g_ptr_array_sort(tokens, by_age);
+        for (guint i = 0; i < tokens->len && n_logins >= LOGINS_BEFORE; i++) {
+                const Token *token = tokens->pdata[i];
+
+                if (!token->login)
+                        continue;
+                engine_drop_token(auth->config.engine, token->id, ignore_done, auth);
+                n_logins--;
+        }
+        return true;
+}
+
+static bool password_is_still(Attempting *at)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
+        const User *user = catalog_user(catalog, at->user);
+
+        return user && g_strcmp0(user->password, at->verified) == 0;
+}
+
+static void token_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Attempting *at = arg;
+        g_autoptr(GError) changed = NULL;
+
+        if (!error && !password_is_still(at)) {
+                engine_drop_token(at->auth->config.engine, at->token_id, ignore_done, at->auth);
+                err_set(&changed, ERR_UNAUTHENTICATED,
+                        "the password of '%s' was changed meanwhile\nLog in with the new one.", at->user);
+                error = changed;
+        }
+        finish(at, error, 0);
+}
+
+static void log_in(bool stopped, void *arg)
+{
+        Attempting *at = arg;
+        const AuthConfig *config = &at->auth->config;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Token) token = NULL;
+
+        if (stopped) {
+                end_attempt(at, ATTEMPT_DROPPED);
+                set_stopped(&error);
+        } else if (!compare(at, at->password)) {
+                err_set(&error, ERR_UNAUTHENTICATED, "there is no user '%s' with this password", at->user);
+        } else {
+                (void)drop_oldest(at, &error);
+        }
+        if (error) {
+                finish(at, error, 0);
+                return;
+        }
+        at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
+        token = auth_new_token(at->user, "log-in", at->expires, at->secret);
+        token->login = true;
+        g_strlcpy(at->token_id, token->id, sizeof at->token_id);
+        engine_put_token(config->engine, token, token_done, at);
+}
+
+void auth_login(Auth *auth, const char *user, const char *password, const char *address, AuthLoginDone done,
+                void *arg)
+{
+        Attempting *at = g_new0(Attempting, 1);
+
+        *at = (Attempting){ .auth = auth,
+                            .user = g_strdup(user),
+                            .password = g_strdup(password),
+                            .address = g_strdup(address),
+                            .login_done = done,
+                            .arg = arg };
+        attempt(at, log_in);
+}
+
+/* ---- users and their passwords ---- */
+
+/* The user as it is to be: a copy with the new password hashed. */
+static bool hash_into(Attempting *at, GError **error)
+{
+        User *user = (User *)at->draft;
+        char *hash = password_hash(at->password, error);
+
+        if (!hash)
+                return false;
+        g_free(user->password);
+        user->password = hash;
+        return true;
+}
+
+static void put_user(bool stopped, void *arg)
+{
+        Attempting *at = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (stopped ? !set_stopped(&error) : !hash_into(at, &error))
+                finish(at, error, 0);
+        else
+                engine_put(at->auth->config.engine, at->draft, at->by, put_done, at);
+}
+
+void auth_put_user(Auth *auth, const User *draft, const char *password, const char *by, EngineDone done,
+                   void *arg)
+{
+        g_autoptr(GError) error = NULL;
+        Attempting *at;
+
+        if (!password) {
+                engine_put(auth->config.engine, &draft->object, by, done, arg);
+                return;
+        }
+        at = g_new0(Attempting, 1);
+        *at = (Attempting){ .auth = auth,
+                            .user = g_strdup(draft->object.name),
+                            .password = g_strdup(password),
+                            .by = g_strdup(by),
+                            .draft = object_copy(&draft->object),
+                            .done = done,
+                            .arg = arg };
+        if (!crew_push(auth->crew, put_user, at, &error))
+                finish(at, error, 0);
+}
+
+static bool check_old(Attempting *at, GError **error)
+{
+        if (at->old && !compare(at, at->old))
+                return err_set(error, ERR_DENIED, "old: it is not the present password of '%s'", at->user);
+        return true;
+}
+
+static bool copy_user(Attempting *at, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
+        const User *user = catalog_user(catalog, at->user);
+
+        if (!user)
+                return err_set(error, ERR_NOT_FOUND, "there is no user '%s'", at->user);
+        at->draft = object_copy(&user->object);
+        return true;
+}
+
+static void change_password(bool stopped, void *arg)
+{
+        Attempting *at = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (stopped && at->old)
+                end_attempt(at, ATTEMPT_DROPPED);
+        if (stopped ? !set_stopped(&error)
+                    : !check_old(at, &error) || !copy_user(at, &error) || !hash_into(at, &error))
+                finish(at, error, 0);
+        else
+                engine_put(at->auth->config.engine, at->draft, at->by, put_done, at);
+}
+
+void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone done, void *arg)
+{
+        g_autoptr(GError) error = NULL;
+        Attempting *at = g_new0(Attempting, 1);
+
+        *at = (Attempting){ .auth = auth,
+                            .user = g_strdup(change->user),
+                            .password = g_strdup(change->password),
+                            .old = g_strdup(change->old),
+                            .address = g_strdup(change->address),
+                            .by = g_strdup(change->by),
+                            .done = done,
+                            .arg = arg };
+        if (at->old)
+                attempt(at, change_password);
+        else if (!crew_push(auth->crew, change_password, at, &error))
+                finish(at, error, 0);
+}

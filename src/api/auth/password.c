@@ -1,0 +1,74 @@
+/* Passwords (see password.h), by libsodium: argon2id with its limits for interactive use. */
+#include "api/auth/password.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "model/user.h"
+
+bool password_check(const char *what, const char *password, GError **error)
+{
+        gsize len = strlen(password);
+
+        if (len < PASSWORD_MIN || len > PASSWORD_MAX)
+                return err_set(error, ERR_INVALID,
+                               "%s: it has %" G_GSIZE_FORMAT " bytes, and a password has %d to %d", what, len,
+                               PASSWORD_MIN, PASSWORD_MAX);
+        if (strcmp(password, PASSWORD_PUBLISHED) == 0)
+                return err_set(error, ERR_INVALID,
+                               "%s: this one is published, so everybody knows it\nChoose another.", what);
+        return true;
+}
+
+char *password_hash(const char *password, GError **error)
+{
+        char *text = g_malloc(crypto_pwhash_STRBYTES);
+
+        if (crypto_pwhash_str(text, password, strlen(password), crypto_pwhash_OPSLIMIT_INTERACTIVE,
+                              crypto_pwhash_MEMLIMIT_INTERACTIVE) == 0)
+                return text;
+        g_free(text);
+        err_set(error, ERR_UNAVAILABLE, "there is no memory to hash a password in\nTry again in a moment.");
+        return NULL;
+}
+
+/* Of a password nobody knows: what an account without one is compared with, so that it takes as long. Made by
+ * the first comparison, whatever that is about. */
+static const char *nobodys_hash(void)
+{
+        static char *hash;
+
+        if (g_once_init_enter(&hash)) {
+                guchar secret[24];
+                char text[2 * sizeof secret + 1];
+                char *made;
+
+                randombytes_buf(secret, sizeof secret);
+                sodium_bin2hex(text, sizeof text, secret, sizeof secret);
+                made = password_hash(text, NULL);
+                g_once_init_leave(&hash, made ? made : g_strdup(""));
+        }
+        return hash;
+}
+
+/* Takes the same time wherever they differ, and whatever their lengths. */
+static bool is_published(const char *password)
+{
+        guchar given[crypto_generichash_BYTES], published[crypto_generichash_BYTES];
+
+        crypto_generichash(given, sizeof given, (const guchar *)password, strlen(password), NULL, 0);
+        crypto_generichash(published, sizeof published, (const guchar *)PASSWORD_PUBLISHED,
+                           strlen(PASSWORD_PUBLISHED), NULL, 0);
+        return sodium_memcmp(given, published, sizeof given) == 0;
+}
+
+bool password_verify(const char *stored, const char *password)
+{
+        const char *nobodys = nobodys_hash();
+        bool seeded = stored && strcmp(stored, USER_PASSWORD_SEEDED) == 0;
+        bool hashed = stored && !seeded;
+        bool same = crypto_pwhash_str_verify(hashed ? stored : nobodys, password, strlen(password)) == 0;
+
+        return (seeded && is_published(password)) || (hashed && same);
+}

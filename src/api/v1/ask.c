@@ -1,0 +1,318 @@
+/* Questions to the scheduler: why does this job wait, what would become of that one. Each is answered on a
+ * copy of it, by the crew; nothing here changes anything. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+enum { FORECAST_STEPS = 20000 };
+#define DRY_RUN_KEY (G_MAXINT64 / 2) /* after all jobs there are */
+
+/* ---- the copy ---- */
+
+typedef struct {
+        GMutex lock;
+        GCond arrived;
+        bool done;
+        Scheduler *clone;
+        gint64 now;
+} Handover;
+
+static void cloned(Scheduler *clone, gint64 now, void *arg)
+{
+        Handover *handover = arg;
+
+        g_mutex_lock(&handover->lock);
+        handover->clone = clone;
+        handover->now = now;
+        handover->done = true;
+        g_cond_signal(&handover->arrived);
+        g_mutex_unlock(&handover->lock);
+}
+
+Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error)
+{
+        Handover handover = { 0 };
+
+        g_mutex_init(&handover.lock);
+        g_cond_init(&handover.arrived);
+        engine_clone_scheduler(api->engine, cloned, &handover);
+        g_mutex_lock(&handover.lock);
+        while (!handover.done)
+                g_cond_wait(&handover.arrived, &handover.lock);
+        g_mutex_unlock(&handover.lock);
+        g_cond_clear(&handover.arrived);
+        g_mutex_clear(&handover.lock);
+        if (!handover.clone)
+                err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        *ret_now = handover.now;
+        return handover.clone;
+}
+
+static json_t *time_or_null(gint64 ms)
+{
+        g_autofree char *text = ms ? clock_format(ms) : NULL;
+
+        return text ? json_string(text) : json_null();
+}
+
+/* ---- explain ---- */
+
+typedef struct {
+        Api *api;
+        HttpRequest *request;
+        Job *job;   /* explain */
+        Spec *spec; /* dry run */
+} Question;
+
+static void question_free(Question *question)
+{
+        if (question->job)
+                job_unref(question->job);
+        spec_unref(question->spec);
+        http_request_unref(question->request);
+        g_free(question);
+}
+
+/* What the scheduler says of the job; what it only holds for somebody else, the engine explains. */
+static json_t *reasons_of(Api *api, const Job *job, const Scheduler *clone, gint64 now, gint64 key,
+                          int *ret_position)
+{
+        Reason found[REASONS_MAX];
+        int n = scheduler_explain(clone, key, now, found);
+        json_t *reasons;
+
+        if (job && (n == 0 || found[0].cause == CAUSE_HELD))
+                return engine_reasons(api->engine, job);
+        reasons = json_array();
+        for (int i = 0; i < n; i++) {
+                json_array_append_new(reasons, engine_reason_format(api->engine, &found[i], now));
+                if (found[i].cause == CAUSE_BEHIND)
+                        *ret_position = found[i].position;
+        }
+        return reasons;
+}
+
+static json_t *explain(Api *api, const Job *job, Scheduler *clone, gint64 now)
+{
+        int position = 0;
+        json_t *reasons = reasons_of(api, job, clone, now, job->seq, &position);
+        const json_t *cause = json_object_get(json_array_get(reasons, 0), "cause");
+        bool waits = json_array_size(reasons) > 0;
+        gint64 start = waits ? scheduler_forecast(clone, job->seq, now, FORECAST_STEPS) : 0;
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "job", job->id, "name", job->name, "state",
+                         job_state_name(job->state), "cause", cause ? json_string_value(cause) : "none",
+                         "reasons", reasons, "position", waits ? json_integer(position) : json_null(),
+                         "expected_start", time_or_null(start));
+}
+
+static void run_explain(bool stopped, void *arg)
+{
+        Question *question = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Scheduler) clone = NULL;
+        gint64 now;
+
+        if (stopped)
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        else
+                clone = api_clone(question->api, &now, &error);
+        if (clone) {
+                g_autoptr(json_t) reply = explain(question->api, question->job, clone, now);
+
+                http_reply_json(question->request, 200, reply);
+        } else {
+                http_fail(question->request, error);
+        }
+        question_free(question);
+}
+
+/* Hands the question to the crew. */
+static void ask(Question *question, CrewFunc func)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (crew_push(question->api->crew, func, question, &error))
+                return;
+        http_fail(question->request, error);
+        question_free(question);
+}
+
+static void explain_job(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        Job *job = api_job(api, request);
+        Question *question;
+
+        if (!job)
+                return;
+        question = g_new0(Question, 1);
+        *question = (Question){ .api = api, .request = http_request_ref(request), .job = job };
+        ask(question, run_explain);
+}
+
+/* ---- dry run ---- */
+
+static json_t *gpus_format(guint64 devices)
+{
+        json_t *indices = json_array();
+
+        for (int i = 0; i < SCHED_DEVICES_MAX; i++)
+                if (devices & 1ull << i)
+                        json_array_append_new(indices, json_integer(i));
+        return indices;
+}
+
+/* Tasks are in role order. */
+static json_t *placement_format(Api *api, const Spec *spec, const Decision *decision, const Decisions *all)
+{
+        json_t *placement = json_array();
+        int at = 0;
+
+        for (int r = 0; r < spec->n_roles; r++) {
+                for (int i = 0; i < spec->roles[r].replicas && at < decision->n_tasks; i++, at++) {
+                        const SchedTask *task =
+                                &g_array_index(all->tasks, SchedTask, decision->first_task + at);
+
+                        if (task->node >= 0)
+                                json_array_append_new(placement,
+                                                      json_pack("{s:s, s:i, s:s, s:o}", "role",
+                                                                spec->roles[r].name, "index", i, "node",
+                                                                api_node_name(api, task->node), "gpus",
+                                                                gpus_format(task->devices)));
+                }
+        }
+        return placement;
+}
+
+/* Who would have to make room. */
+static json_t *evicts_format(Api *api, const Decisions *all, gint64 key)
+{
+        json_t *evicts = json_array();
+
+        for (guint i = 0; i < all->decisions->len; i++) {
+                const Decision *decision = &g_array_index(all->decisions, Decision, i);
+                g_autoptr(Job) job = decision->for_key == key ? api_job_by_seq(api, decision->key) : NULL;
+
+                if (job)
+                        json_array_append_new(evicts, json_pack("{s:s, s:s, s:s, s:b}", "job", job->id,
+                                                                "name", job->name, "user", job->user,
+                                                                "shrinks", decision->kind == DECIDE_SHRINK));
+        }
+        return evicts;
+}
+
+static const Decision *find_start(const Decisions *all, gint64 key)
+{
+        for (guint i = 0; i < all->decisions->len; i++) {
+                const Decision *decision = &g_array_index(all->decisions, Decision, i);
+
+                if (decision->key == key && decision->kind == DECIDE_START)
+                        return decision;
+        }
+        return NULL;
+}
+
+/* What a pass with the job in it would do. */
+static json_t *play(Api *api, const Spec *spec, const SchedJob *job, Scheduler *clone, gint64 now)
+{
+        Decisions all;
+        const Decision *start;
+        json_t *reply, *reasons, *evicts;
+        int position = 0;
+
+        decisions_init(&all);
+        scheduler_pass(clone, now, &all);
+        start = find_start(&all, job->key);
+        reasons = start ? json_array() : reasons_of(api, NULL, clone, now, job->key, &position);
+        evicts = evicts_format(api, &all, job->key);
+        reply = json_pack("{s:b, s:s, s:o, s:o, s:o}", "admitted", start != NULL, "state",
+                          start ? "would start" : "would wait", "placement",
+                          start ? placement_format(api, spec, start, &all) : json_array(), "evicts", evicts,
+                          "reasons", reasons);
+        json_object_set_new(reply, "start",
+                            time_or_null(start ? now
+                                               : scheduler_forecast(clone, job->key, now, FORECAST_STEPS)));
+        decisions_clear(&all);
+        return reply;
+}
+
+static json_t *refused(const GError *error)
+{
+        return json_pack("{s:b, s:s, s:n, s:[], s:[], s:[], s:o}", "admitted", 0, "state", "refused", "start",
+                         "placement", "evicts", "reasons", "error", json_from_error(error, NULL));
+}
+
+/* The caller as the rules of submission see them: one who came by the socket just now may not be in the
+ * catalog yet. */
+static User *submitter(Api *api, const Catalog *catalog, const HttpCaller *caller)
+{
+        const User *known = catalog_user(catalog, caller->user);
+        User *user = (User *)(known ? object_copy(&known->object) : object_new(KIND_USER, caller->user));
+
+        user->admin = caller->admin || auth_queues_are_open(api->auth);
+        return user;
+}
+
+static json_t *dry_run(Api *api, const HttpCaller *caller, const Spec *spec, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        g_autoptr(Object) user = (Object *)submitter(api, catalog, caller);
+        g_autoptr(GError) why = NULL;
+        const Queue *queue = catalog_submit_queue(catalog, spec->queue, (const User *)user, &why);
+        g_autoptr(Scheduler) clone = NULL;
+        SchedJob job = { 0 };
+        SchedJobFill *fill = NULL;
+        json_t *reply;
+        gint64 now;
+
+        clone = api_clone(api, &now, error);
+        if (!clone)
+                return NULL;
+        if (queue)
+                fill = engine_fill_job(api->engine, caller->user, spec, DRY_RUN_KEY, now, &job, &why);
+        if (fill && !scheduler_put_job(clone, &job))
+                err_set(&why, ERR_UNAVAILABLE,
+                        "queue '%s' is not known to the scheduler yet\nTry again in a moment.",
+                        queue->object.name);
+        reply = why ? refused(why) : play(api, spec, &job, clone, now);
+        engine_fill_free(fill);
+        json_object_set_new(reply, "queue", json_string(spec->queue ? spec->queue : QUEUE_DEFAULT));
+        return reply;
+}
+
+static void run_dry_run(bool stopped, void *arg)
+{
+        Question *question = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = NULL;
+
+        if (stopped)
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        else
+                reply = dry_run(question->api, http_request_caller(question->request), question->spec,
+                                &error);
+        if (reply)
+                http_reply_json(question->request, 200, reply);
+        else
+                http_fail(question->request, error);
+        question_free(question);
+}
+
+void api_dry_run(Api *api, HttpRequest *request, Spec *spec)
+{
+        Question *question = g_new0(Question, 1);
+
+        *question = (Question){ .api = api, .request = http_request_ref(request), .spec = spec };
+        ask(question, run_dry_run);
+}
+
+const HttpRoute ask_routes[] = {
+        { "GET", "/v1/jobs/{job}/explain", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, explain_job,
+          "Why a job waits, worked out anew, and when it is expected to start.",
+          "user:string:Whose job a name means (administrators).", NULL, "Explanation", 0, NULL },
+        { 0 },
+};

@@ -1,0 +1,550 @@
+/* The catalog over HTTP: users, clusters, queues, flavours, grants and pools share five routes each. A
+ * route's kind says which of them it is about; what differs is a table. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "api/auth/password.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+
+enum { LIST_MAX = 1000, BODY_MAX = 256 * 1024, NAME_BYTES_MAX = 400, PASSWORD_TEXT_MAX = 4096 };
+
+/* ---- what is shown besides an object's members ---- */
+
+const char *api_cluster_trouble(Api *api, const Cluster *cluster)
+{
+        if (cluster->offline)
+                return "it is offline";
+        if (cluster->type != CLUSTER_LOCAL)
+                return "this server has no connection to clusters of this type yet";
+        if (strcmp(cluster->object.name, CLUSTER_DEFAULT) != 0)
+                return "a server has one local cluster, '" CLUSTER_DEFAULT "'";
+        return engine_is_ready(api->engine) ? NULL : "its agent is not connected";
+}
+
+static void add_queue(Api *api, const Catalog *catalog, const Object *object, json_t *shown)
+{
+        const Queue *queue = (const Queue *)object;
+        const Cluster *cluster = catalog_cluster(catalog, queue->cluster);
+        gint64 open = engine_queue_open(api->engine, object->name);
+        bool usable = cluster && !api_cluster_trouble(api, cluster);
+        json_t *figures = api_queue_figures(api, queue);
+
+        json_object_set_new(shown, "state", json_string(queue_state_name(queue_state(queue, open, usable))));
+        json_object_set_new(shown, "open_jobs", json_integer(open));
+        json_object_set_new(shown, "figures", figures ? figures : json_null());
+}
+
+static void add_cluster(Api *api, const Catalog *catalog, const Object *object, json_t *shown)
+{
+        const Cluster *cluster = (const Cluster *)object;
+        const char *trouble = api_cluster_trouble(api, cluster);
+        bool local = cluster->type == CLUSTER_LOCAL && strcmp(object->name, CLUSTER_DEFAULT) == 0;
+
+        json_object_set_new(shown, "connected", json_boolean(!trouble));
+        json_object_set_new(shown, "trouble", trouble ? json_string(trouble) : json_null());
+        json_object_set_new(shown, "nodes", local ? json_pack("[s]", api_node_name(api, 0)) : json_array());
+}
+
+/* ---- whose they are ---- */
+
+typedef struct {
+        bool owner, granted;
+} Standing;
+
+static Standing of_user(Api *api, const Catalog *catalog, const HttpCaller *caller, const Object *object)
+{
+        return (Standing){ .owner = strcmp(object->name, caller->user) == 0 };
+}
+
+static Standing of_queue(Api *api, const Catalog *catalog, const HttpCaller *caller, const Object *object)
+{
+        return (Standing){ .granted =
+                                   auth_is_granted(api->auth, catalog, caller->user, (const Queue *)object) };
+}
+
+static Standing of_flavour(Api *api, const Catalog *catalog, const HttpCaller *caller, const Object *object)
+{
+        return (Standing){ .owner = g_strcmp0(((const Flavour *)object)->creator, caller->user) == 0 };
+}
+
+static Standing of_grant(Api *api, const Catalog *catalog, const HttpCaller *caller, const Object *object)
+{
+        return (Standing){ .owner = g_strcmp0(((const Grant *)object)->user, caller->user) == 0 };
+}
+
+/* ---- the table of kinds ---- */
+
+static void made_flavour(Object *object, const char *by)
+{
+        ((Flavour *)object)->creator = g_strdup(by);
+}
+
+static void made_pool(Object *object, const char *by)
+{
+        ((Pool *)object)->creator = g_strdup(by);
+}
+
+typedef struct {
+        AccessKind access;
+        ObjectKind kind;
+        bool list_own; /* who is no administrator finds only what they could see one by one */
+        Standing (*standing)(Api *api, const Catalog *catalog, const HttpCaller *caller,
+                             const Object *object);
+        void (*add)(Api *api, const Catalog *catalog, const Object *object, json_t *shown);
+        void (*made)(Object *object, const char *by);
+} Row;
+
+static const Row rows[] = {
+        { ACCESS_USER, KIND_USER, false, of_user, NULL, NULL },
+        { ACCESS_CLUSTER, KIND_CLUSTER, false, NULL, add_cluster, NULL },
+        { ACCESS_QUEUE, KIND_QUEUE, true, of_queue, add_queue, NULL },
+        { ACCESS_FLAVOUR, KIND_FLAVOUR, false, of_flavour, NULL, made_flavour },
+        { ACCESS_GRANT, KIND_GRANT, true, of_grant, NULL, NULL },
+        { ACCESS_POOL, KIND_POOL, false, NULL, NULL, made_pool },
+};
+
+static const Row *row_of(const HttpRequest *request)
+{
+        guint8 kind = http_request_route(request)->kind;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (rows[i].access == kind)
+                        return &rows[i];
+        g_assert_not_reached();
+}
+
+static bool may(Api *api, const Catalog *catalog, const Row *row, const HttpCaller *caller, AccessVerb verb,
+                const Object *object)
+{
+        Standing standing = { 0 };
+
+        if (row->standing)
+                standing = row->standing(api, catalog, caller, object);
+        return auth_may(caller, row->access, verb, standing.owner, standing.granted);
+}
+
+static json_t *format_object(Api *api, const Catalog *catalog, const Row *row, const Object *object)
+{
+        json_t *shown = object_format(object);
+
+        if (row->add)
+                row->add(api, catalog, object, shown);
+        return shown;
+}
+
+/* The object of {name} that the caller may `verb`; NULL has been answered. Borrowed from the catalog. */
+static const Object *find_object(Api *api, HttpRequest *request, const Catalog *catalog, const Row *row)
+{
+        const char *name = http_request_param(request, "name");
+        const HttpCaller *caller = http_request_caller(request);
+        AccessVerb verb = http_request_route(request)->verb;
+        const Object *object = catalog_find(catalog, row->kind, name);
+        g_autoptr(GError) error = NULL;
+
+        if (object && may(api, catalog, row, caller, verb, object))
+                return object;
+        if (object)
+                err_set(&error, ERR_DENIED, "'%s' may not %s the %s '%s'%s", caller->user,
+                        access_verb_name(verb), kind_name(row->kind), name,
+                        row->kind == KIND_QUEUE ? "\nAn administrator grants it: `paddle grant create`."
+                                                : "");
+        else
+                err_set(&error, ERR_NOT_FOUND, "there is no %s '%.200s'\nSee `paddle %s list`.",
+                        kind_name(row->kind), name, kind_name(row->kind));
+        http_fail(request, error);
+        return NULL;
+}
+
+/* ---- list, show ---- */
+
+/* The items of a page; *ret_next is the seq to go on after, 0 at the end. */
+static json_t *list_page(Api *api, HttpRequest *request, gint64 after, gint64 limit, gint64 *ret_next)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Row *row = row_of(request);
+        const HttpCaller *caller = http_request_caller(request);
+        const GPtrArray *all = catalog_list(catalog, row->kind);
+        json_t *items = json_array();
+        gint64 last = 0;
+
+        *ret_next = 0;
+        for (guint i = 0; i < all->len; i++) {
+                const Object *object = all->pdata[i];
+
+                if (object->seq <= after ||
+                    (row->list_own && !may(api, catalog, row, caller, VERB_SHOW, object)))
+                        continue;
+                if ((gint64)json_array_size(items) == limit) {
+                        *ret_next = last;
+                        break;
+                }
+                json_array_append_new(items, format_object(api, catalog, row, object));
+                last = object->seq;
+        }
+        return items;
+}
+
+static void list_objects(HttpRequest *request, void *arg)
+{
+        gint64 after, limit, next = 0;
+        json_t *items;
+        g_autoptr(json_t) reply = NULL;
+
+        if (!http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after) ||
+            !http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit))
+                return;
+        items = list_page(arg, request, after, limit, &next);
+        reply = json_pack("{s:o, s:o}", "items", items, "next",
+                          next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null());
+        http_reply_json(request, 200, reply);
+}
+
+static void add_tag(HttpRequest *request, const Object *object)
+{
+        g_autofree char *tag = g_strdup_printf("\"%" G_GINT64_FORMAT "\"", object->version);
+
+        http_reply_header(request, "ETag", tag);
+}
+
+static void show_object(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Row *row = row_of(request);
+        const Object *object = find_object(api, request, catalog, row);
+        g_autoptr(json_t) reply = NULL;
+
+        if (!object)
+                return;
+        add_tag(request, object);
+        reply = format_object(api, catalog, row, object);
+        http_reply_json(request, 200, reply);
+}
+
+/* ---- warnings ---- */
+
+static void warn_queue(Api *api, const Catalog *catalog, const Queue *queue, json_t *warnings)
+{
+        const char *name = queue->object.name;
+        const Cluster *cluster = catalog_cluster(catalog, queue->cluster);
+        const char *trouble = cluster ? api_cluster_trouble(api, cluster) : NULL;
+        QueueFigures figures = { .id = -1 };
+        gint64 open = engine_queue_open(api->engine, name);
+
+        (void)api_find_figures(api, name, &figures); /* else nothing runs in it */
+        for (int kind = 0; kind < resource_kinds(); kind++) {
+                g_autofree char *now = quantity_named(kind, figures.used.amount[kind]);
+                g_autofree char *most = quantity_text(kind, queue->max.amount.amount[kind]);
+
+                if (queue->max.said & 1u << kind &&
+                    figures.used.amount[kind] > queue->max.amount.amount[kind])
+                        json_array_append_new(warnings,
+                                              json_sprintf("queue '%s' uses %s, more than its max of %s now: "
+                                                           "what runs runs on, and nothing new starts "
+                                                           "until it uses less",
+                                                           name, now, most));
+        }
+        if (queue->closed && open > 0)
+                json_array_append_new(warnings,
+                                      json_sprintf("queue '%s' takes no new jobs; the %" G_GINT64_FORMAT
+                                                   " that are open run to their end",
+                                                   name, open));
+        if (trouble)
+                json_array_append_new(warnings,
+                                      json_sprintf("jobs in queue '%s' wait for its cluster '%s': %s", name,
+                                                   queue->cluster, trouble));
+}
+
+static json_t *warnings_of(Api *api, const Catalog *catalog, const Object *object)
+{
+        json_t *warnings = json_array();
+
+        if (object->kind == KIND_QUEUE)
+                warn_queue(api, catalog, (const Queue *)object, warnings);
+        if (object->kind == KIND_CLUSTER) {
+                const char *trouble = api_cluster_trouble(api, (const Cluster *)object);
+
+                if (trouble)
+                        json_array_append_new(warnings, json_sprintf("jobs for cluster '%s' wait: %s",
+                                                                     object->name, trouble));
+        }
+        return warnings;
+}
+
+/* ---- changes ---- */
+
+typedef struct {
+        Api *api;
+        HttpRequest *request;
+        const Row *row;
+        char *name;
+        int status;
+        Catalog *catalog; /* after the commit */
+        Object *object;   /* in it; NULL: dropped */
+} Change;
+
+static Change *change_new(Api *api, HttpRequest *request, const char *name, int status)
+{
+        Change *change = g_new0(Change, 1);
+
+        change->api = api;
+        change->request = http_request_ref(request);
+        change->row = row_of(request);
+        change->name = g_strdup(name);
+        change->status = status;
+        return change;
+}
+
+static void change_free(void *arg)
+{
+        Change *change = arg;
+
+        g_free(change->name);
+        if (change->object)
+                object_unref(change->object);
+        catalog_unref(change->catalog);
+        g_free(change);
+}
+
+static char *change_write(void *arg, gsize *ret_len)
+{
+        const Change *change = arg;
+        g_autoptr(json_t) shown = format_object(change->api, change->catalog, change->row, change->object);
+        g_autoptr(json_t) warnings = warnings_of(change->api, change->catalog, change->object);
+        char *text;
+
+        if (json_array_size(warnings) > 0)
+                json_object_set(shown, "warnings", warnings);
+        text = json_format(shown);
+        *ret_len = strlen(text);
+        return text;
+}
+
+/* On the engine's thread: finds what was committed, and lets a worker write it. */
+static void change_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Change *change = arg;
+        HttpRequest *request = change->request;
+        const Object *object = NULL;
+
+        if (!error) {
+                change->catalog = engine_catalog(change->api->engine);
+                object = catalog_find(change->catalog, change->row->kind, change->name);
+        }
+        if (error || change->status == 204 || !object) {
+                if (error)
+                        http_fail(request, error);
+                else
+                        http_reply(request, 204, NULL, NULL, 0);
+                change_free(change);
+        } else {
+                change->object = object_ref(object);
+                add_tag(request, object);
+                http_reply_written(request, change->status, "application/json", change_write, change,
+                                   change_free);
+        }
+        http_request_unref(request);
+}
+
+/* ---- create ---- */
+
+/* A grant is named by what it says. */
+static char *grant_name(const json_t *body, GError **error)
+{
+        const char *user = NULL, *type = "queue", *resource = NULL;
+        GrantType parsed;
+
+        if (!json_get_string(body, "", "user", NAME_BYTES_MAX, &user, error) ||
+            !json_get_string(body, "", "type", NAME_BYTES_MAX, &type, error) ||
+            !json_get_string(body, "", "resource", NAME_BYTES_MAX, &resource, error))
+                return NULL;
+        if (user && resource && grant_type_parse(type, &parsed))
+                return grant_key(user, parsed, resource);
+        if (user && resource)
+                err_set(error, ERR_INVALID, "type: '%.40s' is not queue, fs or user", type);
+        else
+                err_set(error, ERR_INVALID, "%s is missing", user ? "resource" : "user");
+        return NULL;
+}
+
+static char *new_name(ObjectKind kind, const json_t *body, GError **error)
+{
+        const char *name = NULL;
+
+        if (kind == KIND_GRANT)
+                return grant_name(body, error);
+        if (!json_get_string(body, "", "name", NAME_BYTES_MAX, &name, error))
+                return NULL;
+        if (!name)
+                err_set(error, ERR_INVALID, "name is missing: a %s needs one", kind_name(kind));
+        return g_strdup(name);
+}
+
+/* A user's password comes with it, and is no member of what is kept. */
+static bool take_password(ObjectKind kind, json_t *body, char **ret, GError **error)
+{
+        const char *password = NULL;
+
+        if (kind != KIND_USER)
+                return true;
+        if (!json_get_string(body, "", "password", PASSWORD_TEXT_MAX, &password, error) ||
+            (password && !password_check("password", password, error)))
+                return false;
+        *ret = g_strdup(password);
+        json_object_del(body, "password");
+        return true;
+}
+
+static void create_object(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const Row *row = row_of(request);
+        const char *by = http_request_caller(request)->user;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = http_request_json(request, &error);
+        g_autofree char *name = body ? new_name(row->kind, body, &error) : NULL, *password = NULL;
+        g_autoptr(Object) object = name ? object_new(row->kind, name) : NULL;
+
+        if (!object || !take_password(row->kind, body, &password, &error) ||
+            !object_patch(object, body, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        if (row->made)
+                row->made(object, by);
+        if (row->kind == KIND_USER)
+                auth_put_user(api->auth, (const User *)object, password, by, change_done,
+                              change_new(api, request, name, 201));
+        else
+                engine_put(api->engine, object, by, change_done, change_new(api, request, name, 201));
+}
+
+/* ---- change, drop ---- */
+
+/* The version that the client thinks it changes. */
+static bool take_match(HttpRequest *request, gint64 *ret, GError **error)
+{
+        const char *match = http_request_header(request, "If-Match");
+        gsize len = match ? strlen(match) : 0;
+        g_autofree char *digits = NULL;
+
+        if (!match || strcmp(match, "*") == 0)
+                return true;
+        if (len > 2 && match[0] == '"' && match[len - 1] == '"')
+                digits = g_strndup(match + 1, len - 2);
+        return (digits && number_parse("If-Match", digits, 0, G_MAXINT64, ret, NULL)) ||
+               err_set(error, ERR_INVALID, "If-Match: '%.40s' is not a version in quotes, as ETag gives it",
+                       match);
+}
+
+static Object *patched(HttpRequest *request, const Object *was, GError **error)
+{
+        g_autoptr(json_t) body = http_request_json(request, error);
+        g_autoptr(Object) object = object_copy(was);
+
+        if (!body || !take_match(request, &object->version, error) || !object_patch(object, body, error))
+                return NULL;
+        return g_steal_pointer(&object);
+}
+
+static void change_object(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Row *row = row_of(request);
+        const Object *was = find_object(api, request, catalog, row);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Object) object = NULL;
+        bool what_if = false;
+
+        if (!was)
+                return;
+        if ((row->kind == KIND_QUEUE && !api_query_flag(request, "what_if", &what_if, &error)) ||
+            !(object = patched(request, was, &error)))
+                http_fail(request, error);
+        else if (what_if)
+                api_what_if(api, request, (const Queue *)was, (Queue *)g_steal_pointer(&object));
+        else
+                engine_put(api->engine, object, http_request_caller(request)->user, change_done,
+                           change_new(api, request, was->name, 200));
+}
+
+static void drop_object(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Row *row = row_of(request);
+        const Object *object = find_object(api, request, catalog, row);
+
+        if (object)
+                engine_drop(api->engine, row->kind, object->name, http_request_caller(request)->user,
+                            change_done, change_new(api, request, object->name, 204));
+}
+
+/* ---- routes ---- */
+
+#define PAGE "limit:integer:At most so many, 1 to 1000.;after:string:Marker of the page before."
+#define LIST(path, access, what, schema)                                                                     \
+        {                                                                                                    \
+                "GET", path, access, VERB_LIST, HTTP_BODY_NONE, 0, list_objects,                             \
+                        "List " what ", in order of making.", PAGE, NULL, schema "List", 0, NULL             \
+        }
+#define SHOW(path, access, what, schema)                                                                     \
+        {                                                                                                    \
+                "GET", path, access, VERB_SHOW, HTTP_BODY_NONE, 0, show_object, "Show a " what ".", NULL,    \
+                        NULL, schema, 0, NULL                                                                \
+        }
+#define CREATE(path, access, what, schema)                                                                   \
+        {                                                                                                    \
+                "POST", path, access, VERB_CREATE, HTTP_BODY_MEMORY, BODY_MAX, create_object,                \
+                        "Make a " what ".", NULL, "New" schema, schema, 201, NULL                            \
+        }
+#define CHANGE(path, access, what, query, schema, reply)                                                     \
+        {                                                                                                    \
+                "PATCH", path, access, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX, change_object,               \
+                        "Change members of a " what "; null brings a default back.", query, schema "Change", \
+                        reply, 0, NULL                                                                       \
+        }
+#define DROP(path, access, what)                                                                             \
+        {                                                                                                    \
+                "DELETE", path, access, VERB_DELETE, HTTP_BODY_NONE, 0, drop_object, "Drop a " what ".",     \
+                        NULL, NULL, NULL, 204, NULL                                                          \
+        }
+
+const HttpRoute catalog_routes[] = {
+        LIST("/v1/users", ACCESS_USER, "users", "User"),
+        CREATE("/v1/users", ACCESS_USER, "user", "User"),
+        SHOW("/v1/users/{name}", ACCESS_USER, "user", "User"),
+        CHANGE("/v1/users/{name}", ACCESS_USER, "user", NULL, "User", "User"),
+        DROP("/v1/users/{name}", ACCESS_USER, "user with what is granted to it"),
+        LIST("/v1/clusters", ACCESS_CLUSTER, "clusters", "Cluster"),
+        CREATE("/v1/clusters", ACCESS_CLUSTER, "cluster", "Cluster"),
+        SHOW("/v1/clusters/{name}", ACCESS_CLUSTER, "cluster", "Cluster"),
+        CHANGE("/v1/clusters/{name}", ACCESS_CLUSTER, "cluster", NULL, "Cluster", "Cluster"),
+        DROP("/v1/clusters/{name}", ACCESS_CLUSTER, "cluster with its queues"),
+        LIST("/v1/queues", ACCESS_QUEUE, "the queues that the caller may use", "Queue"),
+        CREATE("/v1/queues", ACCESS_QUEUE, "queue", "Queue"),
+        SHOW("/v1/queues/{name}", ACCESS_QUEUE, "queue", "Queue"),
+        CHANGE("/v1/queues/{name}", ACCESS_QUEUE, "queue",
+               "what_if:boolean:Change nothing and list the jobs whose fate would differ.", "Queue",
+               "QueueOrWhatIf"),
+        DROP("/v1/queues/{name}", ACCESS_QUEUE, "queue"),
+        LIST("/v1/flavours", ACCESS_FLAVOUR, "flavours", "Flavour"),
+        CREATE("/v1/flavours", ACCESS_FLAVOUR, "flavour", "Flavour"),
+        SHOW("/v1/flavours/{name}", ACCESS_FLAVOUR, "flavour", "Flavour"),
+        CHANGE("/v1/flavours/{name}", ACCESS_FLAVOUR, "flavour", NULL, "Flavour", "Flavour"),
+        DROP("/v1/flavours/{name}", ACCESS_FLAVOUR, "flavour"),
+        LIST("/v1/grants", ACCESS_GRANT, "grants", "Grant"),
+        CREATE("/v1/grants", ACCESS_GRANT, "grant", "Grant"),
+        SHOW("/v1/grants/{name...}", ACCESS_GRANT, "grant", "Grant"),
+        DROP("/v1/grants/{name...}", ACCESS_GRANT, "grant"),
+        LIST("/v1/pools", ACCESS_POOL, "resource pools", "Pool"),
+        CREATE("/v1/pools", ACCESS_POOL, "resource pool", "Pool"),
+        SHOW("/v1/pools/{name}", ACCESS_POOL, "resource pool", "Pool"),
+        CHANGE("/v1/pools/{name}", ACCESS_POOL, "resource pool", NULL, "Pool", "Pool"),
+        DROP("/v1/pools/{name}", ACCESS_POOL, "resource pool"),
+        { 0 },
+};

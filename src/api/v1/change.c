@@ -1,0 +1,292 @@
+/* Changes of jobs: members of a queued one, hold and release, and many submissions at once. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+enum { CHANGE_MAX = 256 * 1024, BATCH_BYTES_MAX = 32 * 1024 * 1024, BATCH_MAX = 10000, PAGE = 1000 };
+
+/* ---- members ---- */
+
+typedef struct {
+        JobChange change;
+        int priority;
+        char **labels, **annotations;
+} Wanted;
+
+static void wanted_clear(Wanted *wanted)
+{
+        g_strfreev(wanted->labels);
+        g_strfreev(wanted->annotations);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Wanted, wanted_clear)
+
+/* null takes all of them away, as {} does. */
+static bool take_labels(const json_t *body, const char *name, char ***ret, GError **error)
+{
+        const json_t *value = json_object_get(body, name);
+        g_autofree char *where = g_strconcat(name, ".", NULL);
+
+        if (!value)
+                return true;
+        if (!labels_parse(where, value, ret, error))
+                return false;
+        if (!*ret)
+                *ret = g_new0(char *, 1);
+        return true;
+}
+
+static bool take_change(const HttpCaller *caller, const json_t *body, Wanted *ret, GError **error)
+{
+        static const char *const known[] = { "queue", "priority", "labels", "annotations", NULL };
+        const json_t *priority = json_object_get(body, "priority");
+
+        if (!json_only(body, "", known, error) ||
+            !json_get_string(body, "", "queue", SPEC_NAME_MAX, &ret->change.queue, error) ||
+            !take_labels(body, "labels", &ret->labels, error) ||
+            !take_labels(body, "annotations", &ret->annotations, error))
+                return false;
+        if (priority && !priority_parse("priority", priority, &ret->priority, error))
+                return false;
+        ret->change.priority = priority ? &ret->priority : NULL;
+        ret->change.labels = ret->labels;
+        ret->change.annotations = ret->annotations;
+        ret->change.by = caller->user;
+        ret->change.admin = caller->admin;
+        return true;
+}
+
+static void change_job(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_auto(Wanted) wanted = { 0 };
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = http_request_json(request, &error);
+        g_autoptr(Job) job = NULL;
+
+        if (!body || !take_change(http_request_caller(request), body, &wanted, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        job = api_job(api, request);
+        if (job)
+                engine_change_job(api->engine, job->id, &wanted.change, api_answer_job,
+                                  api_answer_new(api, request));
+}
+
+/* ---- actions ---- */
+
+static const struct {
+        const char *path;
+        JobAction action;
+} actions[] = {
+        { "/hold", ACT_HOLD },
+        { "/release", ACT_RELEASE },
+        { "/requeue", ACT_REQUEUE },
+        { "/saved", ACT_SAVED },
+};
+
+static void act_on_job(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *by = http_request_caller(request)->user, *path = http_request_route(request)->path;
+        g_autoptr(Job) job = api_job(api, request);
+
+        for (gsize i = 0; job && i < G_N_ELEMENTS(actions); i++)
+                if (g_str_has_suffix(path, actions[i].path))
+                        engine_act(api->engine, job->id, actions[i].action, by, api_answer_job,
+                                   api_answer_new(api, request));
+}
+
+/* ---- many at once ---- */
+
+typedef struct {
+        Api *api;
+        HttpRequest *request;
+        const char *key;  /* borrowed from the request */
+        GPtrArray *specs; /* Spec * */
+        gint64 n_jobs;
+        Job *first;
+} Batch;
+
+static void batch_free(void *arg)
+{
+        Batch *batch = arg;
+
+        if (batch->specs)
+                g_ptr_array_unref(batch->specs);
+        if (batch->first)
+                job_unref(batch->first);
+        http_request_unref(batch->request);
+        g_free(batch);
+}
+
+/* Jobs of one transaction have seqs in a row. */
+static json_t *batch_jobs(const Batch *batch)
+{
+        JobQuery query = { .before_seq = batch->first->seq + batch->n_jobs };
+        g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+        json_t *jobs = json_array();
+        gint64 left = batch->n_jobs, next = 0;
+
+        while (left > 0) {
+                g_autoptr(GPtrArray) page = NULL;
+
+                query.limit = (int)MIN(left, PAGE);
+                page = store_jobs(batch->api->store, &query, &next, NULL);
+                if (!page || page->len == 0)
+                        break; /* forgotten already, or unreadable: what is left out was made all the same */
+                for (guint i = 0; i < page->len; i++) {
+                        const Job *job = page->pdata[i];
+
+                        if (job->seq >= batch->first->seq)
+                                g_ptr_array_add(rows,
+                                                json_pack("{s:s, s:s}", "id", job->id, "name", job->name));
+                }
+                left -= page->len;
+                query.before_seq = ((const Job *)page->pdata[page->len - 1])->seq;
+        }
+        for (guint i = rows->len; i-- > 0;)
+                json_array_append(jobs, rows->pdata[i]);
+        return jobs;
+}
+
+static char *batch_write(void *arg, gsize *ret_len)
+{
+        g_autoptr(json_t) reply = json_pack("{s:o}", "jobs", batch_jobs(arg));
+        char *text = json_format(reply);
+
+        *ret_len = strlen(text);
+        return text;
+}
+
+static void batch_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Batch *batch = arg;
+
+        if (error) {
+                http_fail(batch->request, error);
+                batch_free(batch);
+                return;
+        }
+        batch->first = job_ref(job);
+        http_reply_written(batch->request, repeated ? 200 : 201, "application/json", batch_write, batch,
+                           batch_free);
+}
+
+static gint64 jobs_of(const Spec *spec)
+{
+        g_autoptr(GArray) indices = NULL;
+        int at_once;
+
+        if (!spec->array || !spec_array(spec->array, &indices, &at_once, NULL))
+                return 1;
+        return indices->len;
+}
+
+static bool take_entry(Batch *batch, size_t i, json_t *entry, GError **error)
+{
+        Spec *spec;
+
+        if (!json_is_object(entry))
+                return err_set(error, ERR_INVALID, "jobs[%zu] must be an object", i);
+        spec = api_take_spec(batch->api, batch->request, entry, error);
+        if (!spec)
+                return err_prefix(error, "jobs[%zu]: ", i);
+        g_ptr_array_add(batch->specs, spec);
+        batch->n_jobs += jobs_of(spec);
+        return true;
+}
+
+static bool take_batch(Batch *batch, GError **error)
+{
+        static const char *const known[] = { "jobs", NULL };
+        g_autoptr(json_t) body = http_request_json(batch->request, error);
+        json_t *entries = NULL, *entry;
+        size_t i;
+
+        if (!body || !json_only(body, "", known, error) ||
+            !json_get_array(body, "", "jobs", BATCH_MAX, &entries, error))
+                return false;
+        if (json_array_size(entries) == 0)
+                return err_set(error, ERR_INVALID, "jobs: a list of 1 to %d specifications is needed",
+                               BATCH_MAX);
+        json_array_foreach(entries, i, entry)
+        {
+                if (!take_entry(batch, i, entry, error))
+                        return false;
+        }
+        if (batch->n_jobs > BATCH_MAX)
+                return err_set(error, ERR_INVALID,
+                               "jobs: their arrays make %" G_GINT64_FORMAT
+                               " jobs, and one request makes at most %d",
+                               batch->n_jobs, BATCH_MAX);
+        return true;
+}
+
+static void run_batch(bool stopped, void *arg)
+{
+        Batch *batch = arg;
+        const HttpCaller *caller = http_request_caller(batch->request);
+        g_autoptr(GError) error = NULL;
+
+        if (stopped)
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        else if (take_batch(batch, &error)) {
+                EngineSubmission submission = { .user = caller->user,
+                                                .admin = caller->admin,
+                                                .specs = (Spec *const *)batch->specs->pdata,
+                                                .n_specs = (int)batch->specs->len,
+                                                .idempotency_key = batch->key };
+
+                engine_submit(batch->api->engine, &submission, batch_done, batch);
+                return;
+        }
+        http_fail(batch->request, error);
+        batch_free(batch);
+}
+
+/* Long bodies are long to read: not on a worker. */
+static void submit_batch(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(GError) error = NULL;
+        const char *key = NULL;
+        Batch *batch;
+
+        if (!api_take_key(request, &key, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        batch = g_new0(Batch, 1);
+        *batch = (Batch){ .api = api,
+                          .request = http_request_ref(request),
+                          .key = key,
+                          .specs = g_ptr_array_new_with_free_func((GDestroyNotify)spec_unref) };
+        if (crew_push(api->crew, run_batch, batch, &error))
+                return;
+        http_fail(request, error);
+        batch_free(batch);
+}
+
+#define QUERY_USER "user:string:Whose job a name means (administrators)."
+#define ACTION(path, summary)                                                                                \
+        {                                                                                                    \
+                "POST", "/v1/jobs/{job}/" path, ACCESS_JOB, VERB_UPDATE, HTTP_BODY_NONE, 0, act_on_job,      \
+                        summary, QUERY_USER, NULL, "Job", 0, NULL                                            \
+        }
+
+const HttpRoute change_routes[] = {
+        { "POST", "/v1/jobs/batch", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, BATCH_BYTES_MAX, submit_batch,
+          "Submit many jobs, all or none; they may name each other in after.", NULL, "Batch", "BatchJobs",
+          201, NULL },
+        { "PATCH", "/v1/jobs/{job}", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_MEMORY, CHANGE_MAX, change_job,
+          "Change queue, priority, labels or annotations of a job.", QUERY_USER, "JobChange", "Job", 0,
+          NULL },
+        ACTION("hold", "Hold a job: it waits, and stops first if it runs."),
+        ACTION("release", "Let a job that is held go on."),
+        ACTION("requeue", "Stop a running job and put it back into its queue."),
+        ACTION("saved", "Say that the job's work up to now survives an eviction."),
+        { 0 },
+};

@@ -1,0 +1,259 @@
+/* The scheduler over HTTP: its figures, its decisions, its journal, and the nodes it places on. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "sched/journal.h"
+
+enum { DECISIONS_MAX = 10000 };
+
+/* ---- figures ---- */
+
+bool api_find_figures(Api *api, const char *queue, QueueFigures *ret)
+{
+        SchedulerFigures *figures = engine_figures(api->engine);
+        int id = engine_queue_id(api->engine, queue);
+        bool found = figures && id >= 0 && id < figures->n_queues && figures->queues[id].id == id;
+
+        if (found)
+                *ret = figures->queues[id];
+        if (figures)
+                scheduler_figures_unref(figures);
+        return found;
+}
+
+json_t *api_queue_figures(Api *api, const Queue *queue)
+{
+        QueueFigures f;
+
+        if (!api_find_figures(api, queue->object.name, &f))
+                return NULL;
+        return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:f}", "used", resources_format(&f.used), "demand",
+                         resources_format(&f.demand), "lent", resources_format(&f.lent), "borrowed",
+                         resources_format(&f.borrowed), "pending", f.pending, "running", f.running, "share",
+                         (double)f.share_ppm / 1e6);
+}
+
+static json_t *format_queue(Api *api, const Queue *queue)
+{
+        json_t *row = json_pack("{s:s, s:s?, s:o, s:o}", "name", queue->object.name, "parent", queue->parent,
+                                "min", limits_format(&queue->min), "max", limits_format(&queue->max));
+        g_autoptr(json_t) figures = api_queue_figures(api, queue);
+
+        json_object_update(row, figures);
+        return row;
+}
+
+static void show_figures(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const HttpCaller *caller = http_request_caller(request);
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const GPtrArray *queues = catalog_list(catalog, KIND_QUEUE);
+        SchedulerFigures *figures = engine_figures(api->engine);
+        g_autofree char *now = clock_format(figures ? figures->now : clock_now_ms());
+        json_t *rows = json_array();
+        g_autoptr(json_t) reply = NULL;
+        Resources none = { 0 };
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queues->pdata[i];
+                bool granted = auth_is_granted(api->auth, catalog, caller->user, queue);
+
+                if (auth_may(caller, ACCESS_QUEUE, VERB_SHOW, false, granted))
+                        json_array_append_new(rows, format_queue(api, queue));
+        }
+        reply = json_pack("{s:s, s:o, s:o, s:o}", "now", now, "total",
+                          resources_format(figures ? &figures->total : &none), "free",
+                          resources_format(figures ? &figures->free : &none), "queues", rows);
+        if (figures)
+                scheduler_figures_unref(figures);
+        http_reply_json(request, 200, reply);
+}
+
+/* ---- nodes ---- */
+
+const char *api_node_name(const Api *api, int id)
+{
+        return id == 0 && api->node_name ? api->node_name : "local";
+}
+
+typedef struct {
+        Api *api;
+        HttpRequest *request;
+        gint64 limit; /* of decisions */
+} Ask;
+
+static json_t *format_devices(guint64 devices)
+{
+        json_t *indices = json_array();
+
+        for (int i = 0; i < SCHED_DEVICES_MAX; i++)
+                if (devices & 1ull << i)
+                        json_array_append_new(indices, json_integer(i));
+        return indices;
+}
+
+static json_t *format_node(Api *api, Scheduler *clone)
+{
+        EngineMetrics metrics;
+        Resources used = { 0 };
+        guint64 devices = 0;
+
+        engine_metrics(api->engine, &metrics);
+        (void)scheduler_node(clone, 0, &used, &devices); /* not connected yet: it holds nothing */
+        return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:{s:I, s:o}}", "name", api_node_name(api, 0),
+                         "cluster", CLUSTER_DEFAULT, "usable", engine_is_ready(api->engine), "labels",
+                         labels_format(api->node_labels), "total", resources_format(&metrics.total), "used",
+                         resources_format(&used), "gpus", "total", (json_int_t)metrics.total.gpus, "used",
+                         format_devices(devices));
+}
+
+static void run_nodes(bool stopped, void *arg)
+{
+        g_autofree Ask *ask = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Scheduler) clone = NULL;
+        gint64 now;
+
+        if (stopped)
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        else
+                clone = api_clone(ask->api, &now, &error);
+        if (clone) {
+                g_autoptr(json_t) reply = json_pack("{s:[o]}", "items", format_node(ask->api, clone));
+
+                http_reply_json(ask->request, 200, reply);
+        } else {
+                http_fail(ask->request, error);
+        }
+        http_request_unref(ask->request);
+}
+
+static void ask_crew(Api *api, HttpRequest *request, CrewFunc func, gint64 limit)
+{
+        g_autoptr(GError) error = NULL;
+        Ask *ask = g_new0(Ask, 1);
+
+        *ask = (Ask){ api, http_request_ref(request), limit };
+        if (crew_push(api->crew, func, ask, &error))
+                return;
+        http_fail(request, error);
+        http_request_unref(request);
+        g_free(ask);
+}
+
+static void list_nodes(HttpRequest *request, void *arg)
+{
+        ask_crew(arg, request, run_nodes, 0);
+}
+
+/* ---- the journal ---- */
+
+typedef struct {
+        Api *api;
+        json_t *items;
+} Listing;
+
+static void add_for(Api *api, json_t *item, gint64 key)
+{
+        g_autofree char *id = key ? api_job_id(api, key) : NULL;
+
+        if (id)
+                json_object_set_new(item, "for", json_string(id));
+}
+
+/* Where the first task stands; all of them when there are several nodes. */
+static void add_node(Api *api, json_t *item, const JournalEntry *entry)
+{
+        for (int i = 0; i < entry->decision.n_tasks; i++) {
+                if (entry->tasks[i].node < 0)
+                        continue;
+                json_object_set_new(item, "node", json_string(api_node_name(api, entry->tasks[i].node)));
+                return;
+        }
+}
+
+static void add_decision(const JournalEntry *entry, void *arg)
+{
+        Listing *listing = arg;
+        g_autofree char *time = clock_format(entry->now);
+        g_autoptr(Job) job = api_job_by_seq(listing->api, entry->decision.key);
+        json_t *item = json_pack("{s:I, s:s, s:s, s:s, s:s, s:s}", "pass", (json_int_t)entry->pass, "time",
+                                 time, "kind", decision_kind_name(entry->decision.kind), "rule",
+                                 decision_rule_name(entry->decision.rule), "job", job ? job->id : "", "name",
+                                 job ? job->name : "");
+
+        add_for(listing->api, item, entry->decision.for_key);
+        add_node(listing->api, item, entry);
+        json_array_append_new(listing->items, item);
+}
+
+static bool read_journal(const Ask *ask, bool stopped, char **ret, gsize *ret_len, GError **error)
+{
+        if (stopped)
+                return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        if (!ask->api->journal_dir)
+                return err_set(error, ERR_NOT_FOUND, "this server keeps no journal of its scheduler");
+        return journal_read(ask->api->journal_dir, ret, ret_len, error);
+}
+
+static void run_decisions(bool stopped, void *arg)
+{
+        g_autofree Ask *ask = arg;
+        Listing listing = { ask->api, json_array() };
+        g_autoptr(json_t) reply = json_pack("{s:o}", "items", listing.items);
+        g_autofree char *text = NULL;
+        g_autoptr(GError) error = NULL;
+        gsize len = 0;
+
+        if (read_journal(ask, stopped, &text, &len, &error) &&
+            journal_list(text, len, (int)ask->limit, add_decision, &listing, &error))
+                http_reply_json(ask->request, 200, reply);
+        else
+                http_fail(ask->request, error);
+        http_request_unref(ask->request);
+}
+
+static void list_decisions(HttpRequest *request, void *arg)
+{
+        gint64 limit;
+
+        if (http_request_query_int(request, "limit", 1, DECISIONS_MAX, 100, &limit))
+                ask_crew(arg, request, run_decisions, limit);
+}
+
+static void run_journal(bool stopped, void *arg)
+{
+        g_autofree Ask *ask = arg;
+        g_autoptr(GError) error = NULL;
+        char *text = NULL;
+        gsize len = 0;
+
+        if (read_journal(ask, stopped, &text, &len, &error))
+                http_reply_take(ask->request, 200, "text/plain", text, len);
+        else
+                http_fail(ask->request, error);
+        http_request_unref(ask->request);
+}
+
+static void show_journal(HttpRequest *request, void *arg)
+{
+        ask_crew(arg, request, run_journal, 0);
+}
+
+const HttpRoute scheduler_routes[] = {
+        { "GET", "/v1/scheduler", ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_NONE, 0, show_figures,
+          "What there is, what is free, and what the queues that the caller may use hold of it.", NULL, NULL,
+          "Figures", 0, NULL },
+        { "GET", "/v1/scheduler/decisions", ACCESS_SCHEDULER, VERB_LIST, HTTP_BODY_NONE, 0, list_decisions,
+          "The last decisions of the scheduler, newest last.", "limit:integer:At most so many, 1 to 10000.",
+          NULL, "DecisionList", 0, NULL },
+        { "GET", "/v1/scheduler/journal", ACCESS_SCHEDULER, VERB_SHOW, HTTP_BODY_NONE, 0, show_journal,
+          "The scheduler's journal as text, to be replayed.", NULL, NULL, NULL, 0, "text/plain" },
+        { "GET", "/v1/nodes", ACCESS_NODE, VERB_LIST, HTTP_BODY_NONE, 0, list_nodes,
+          "The machines that jobs are placed on.", NULL, NULL, "NodeList", 0, NULL },
+        { 0 },
+};

@@ -1,0 +1,127 @@
+/* Log-in and passwords over HTTP; users themselves are in catalog.c. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "api/auth/password.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum { NAME_BYTES_MAX = 128, BODY_MAX = 16 * 1024, TEXT_MAX = 4096 };
+
+/* ---- log-in ---- */
+
+static void login_done(const AuthLogin *login, const GError *error, gint64 wait_ms, void *arg)
+{
+        HttpRequest *request = arg;
+        g_autofree char *expires = login && login->expires ? clock_format(login->expires) : NULL;
+        g_autoptr(json_t) reply = NULL;
+
+        if (error) {
+                g_autofree char *after = g_strdup_printf("%d", (int)((wait_ms + 999) / 1000));
+
+                if (wait_ms)
+                        http_reply_header(request, "Retry-After", after);
+                http_fail(request, error);
+        } else {
+                reply = json_pack("{s:s, s:s, s:s?}", "user", login->user, "token", login->token,
+                                  "expires_at", expires);
+                http_reply_json(request, 200, reply);
+        }
+        http_request_unref(request);
+}
+
+static bool need_string(const json_t *body, const char *name, gsize max, const char **ret, GError **error)
+{
+        return json_get_string(body, "", name, max, ret, error) &&
+               (*ret || err_set(error, ERR_INVALID, "%s is missing", name));
+}
+
+static void log_in(HttpRequest *request, void *arg)
+{
+        static const char *const known[] = { "user", "password", NULL };
+        Api *api = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = http_request_json(request, &error);
+        const char *user = NULL, *password = NULL;
+
+        if (!body || !json_only(body, "", known, &error) ||
+            !need_string(body, "user", NAME_BYTES_MAX, &user, &error) ||
+            !need_string(body, "password", TEXT_MAX, &password, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        auth_login(api->auth, user, password, http_request_caller(request)->address, login_done,
+                   http_request_ref(request));
+}
+
+/* ---- passwords ---- */
+
+static void password_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (error)
+                http_fail(request, error);
+        else
+                http_reply(request, 204, NULL, NULL, 0);
+        http_request_unref(request);
+}
+
+/* Who changes their own over the network says the present one: a stolen token is not enough. On the Unix
+ * socket the machine vouches for them. */
+static bool needs_old(const HttpCaller *caller, const User *user, const char *old, GError **error)
+{
+        if (strcmp(caller->user, user->object.name) != 0 || strcmp(caller->address, "unix") == 0 || old)
+                return true;
+        if (!user->password)
+                return err_set(
+                        error, ERR_DENIED,
+                        "'%s' has no password yet\nSet the first one on the server's machine, over its "
+                        "socket, or ask an administrator.",
+                        caller->user);
+        return err_set(error, ERR_INVALID, "old is missing: the present password of '%s'", caller->user);
+}
+
+static bool take_password(Api *api, HttpRequest *request, const json_t *body, PasswordChange *ret,
+                          GError **error)
+{
+        static const char *const known[] = { "password", "old", NULL };
+        const HttpCaller *caller = http_request_caller(request);
+        const char *name = http_request_param(request, "name");
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const User *user = catalog_user(catalog, name);
+        bool self = strcmp(caller->user, name) == 0;
+
+        if (!auth_may(caller, ACCESS_PASSWORD, VERB_UPDATE, self, false))
+                return err_set(error, ERR_DENIED, "'%s' may change only their own password", caller->user);
+        if (!user)
+                return err_set(error, ERR_NOT_FOUND, "there is no user '%s'\nSee `paddle user list`.", name);
+        *ret = (PasswordChange){ .user = name, .address = caller->address, .by = caller->user };
+        return json_only(body, "", known, error) &&
+               need_string(body, "password", TEXT_MAX, &ret->password, error) &&
+               json_get_string(body, "", "old", TEXT_MAX, &ret->old, error) &&
+               password_check("password", ret->password, error) && needs_old(caller, user, ret->old, error);
+}
+
+static void put_password(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = http_request_json(request, &error);
+        PasswordChange change;
+
+        if (body && take_password(api, request, body, &change, &error))
+                auth_change_password(api->auth, &change, password_done, http_request_ref(request));
+        else
+                http_fail(request, error);
+}
+
+const HttpRoute user_routes[] = {
+        { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, BODY_MAX, log_in,
+          "Log in with a password; gives a token.", NULL, "Login", "LoggedIn", 0, NULL },
+        { "PUT", "/v1/users/{name}/password", ACCESS_PASSWORD, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX,
+          put_password, "Set a password; what log-ins of the user gave ends.", NULL, "Password", NULL, 204,
+          NULL },
+        { 0 },
+};
