@@ -78,6 +78,37 @@ static json_t *request_content(const char *schema)
         return all;
 }
 
+/* Further ways in which a request succeeds. */
+static const struct {
+        const char *method, *path, *status, *description, *schema;
+} others[] = {
+        { "POST", "/v1/jobs", "200", "The job that the same key made before, or the outcome of a dry run.",
+          "JobOrDryRun" },
+        { "POST", "/v1/trainer/job", "200", "The job that the same key made before.", "SeedJob" },
+        { "POST", "/v1/jobs/batch", "200", "The jobs that the same key made before.", "BatchJobs" },
+        { "DELETE", "/v1/jobs/{job}", "204", "Forgotten.", NULL },
+        { "GET", "/v1/files/{path...}", "206", "A part of it.", "Bytes" },
+        { "GET", "/v1/jobs/{job}/logs/{member}", "206", "A part of it.", "Bytes" },
+        { "GET", "/readyz", "503", "Not ready, and why.", NULL },
+};
+
+static void add_others(json_t *all, const HttpRoute *route)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(others); i++) {
+                json_t *done;
+
+                if (strcmp(route->method, others[i].method) != 0 || strcmp(route->path, others[i].path) != 0)
+                        continue;
+                done = json_pack("{s:s}", "description", others[i].description);
+                if (others[i].schema)
+                        json_object_set_new(done, "content",
+                                            content(route->reply_type ? route->reply_type
+                                                                      : "application/json",
+                                                    others[i].schema));
+                json_object_set_new(all, others[i].status, done);
+        }
+}
+
 static json_t *responses(const HttpRoute *route)
 {
         g_autofree char *status = g_strdup_printf("%d", route->reply_status ? route->reply_status : 200);
@@ -95,6 +126,7 @@ static json_t *responses(const HttpRoute *route)
                 json_object_set_new(done, "content", body);
         }
         json_object_set_new(all, status, done);
+        add_others(all, route);
         json_object_set_new(all, "default",
                             json_pack("{s:s, s:o}", "description", "An error.", "content",
                                       content("application/json", "Error")));
