@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "model/framework.h"
-#include "model/spec.h"
+#include "model/spec-draft.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -46,7 +46,9 @@ static json_t *role_format(const Role *role)
         json_t *object = json_object();
         g_autofree char *cpu = role->each.cpu_milli < 0 ? NULL : cpu_format(role->each.cpu_milli);
         g_autofree char *memory = role->each.memory > 0 ? memory_format(role->each.memory) : NULL;
+        Resources others = role->each;
 
+        others.cpu_milli = others.memory = others.gpus = 0;
         json_object_set_new(object, "name", json_string(role->name));
         json_object_set_new(object, "replicas", json_integer(role->replicas));
         json_object_set_new(object, "cpu", text_or_null(cpu));
@@ -54,6 +56,12 @@ static json_t *role_format(const Role *role)
         json_object_set_new(object, "gpus", json_integer(role->each.gpus));
         json_object_set_new(object, "env", env_object(role->env));
         json_object_set_new(object, "command", list_or_null(role->command));
+        if (role->min != role->replicas)
+                json_object_set_new(object, "min", json_integer(role->min));
+        if (!resources_is_zero(&others))
+                json_object_set_new(object, "resources", resources_format(&others));
+        if (role->flavour)
+                json_object_set_new(object, "flavour", json_string(role->flavour));
         return object;
 }
 
@@ -82,6 +90,7 @@ json_t *spec_format(const Spec *spec)
         json_object_set_new(object, "on_lost", json_string(spec->restart_lost ? "retry" : "fail"));
         json_object_set_new(object, "use_gpu", json_boolean(spec->use_gpu));
         json_object_set_new(object, "ready", json_string(spec->ready_declared ? "declared" : "listen"));
+        schedule_format(spec, object);
         return object;
 }
 
@@ -113,7 +122,7 @@ static bool seed_read(const json_t *object, Seed *seed, GError **error)
         static const char *const fields[] = { "job_name",     "package_path",    "entry_point", "input",
                                               "output",       "trainers",        "pservers",    "base_image",
                                               "use_gpu",      "trainer_gpu_num", "env",         "package",
-                                              "package_name", "job_id",          NULL };
+                                              "package_name", "job_id",          "queue",       NULL };
 
         if (!json_is_object(object))
                 return err_set(error, ERR_INVALID, "a submission must be a JSON object");
@@ -170,6 +179,7 @@ json_t *spec_from_seed(const json_t *object, GError **error)
                 { "env", "env" },
                 { "package", "package" },
                 { "package_name", "package_name" },
+                { "queue", "queue" },
         };
         Seed seed = { .trainers = 1, .gpus = -1 };
         json_t *spec;

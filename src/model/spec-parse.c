@@ -9,36 +9,40 @@
 #include "base/number.h"
 #include "model/framework.h"
 #include "model/spec-block.h"
-#include "model/spec.h"
+#include "model/spec-draft.h"
 
 enum {
         IMAGE_MAX = 255,        /* as registries have it */
         PACKAGE_NAME_MAX = 255, /* one name in a directory */
         HASH_HEX_LEN = 64,
         GPUS_MAX = 1024,
+        FLAVOUR_MAX = 60, /* bytes of its name */
         RETRIES_MAX = 1000,
-        DAY_MS = 24 * 3600 * 1000,
 };
 
-/* What is being put together; its strings are borrowed from the JSON, its lists owned by `lists`. */
-typedef struct {
-        Spec spec;
-        Role roles[SPEC_ROLES_MAX];
-        GPtrArray *lists; /* of char **, g_strfreev */
-        bool gpu_said, gpu_value;
-} Draft;
-
-static char **own(Draft *draft, GPtrArray *list)
+char **draft_own(Draft *draft, GPtrArray *list)
 {
         char **words;
 
+        if (list->len == 0) {
+                g_ptr_array_unref(list);
+                return NULL;
+        }
         g_ptr_array_add(list, NULL);
         words = (char **)g_ptr_array_free(list, FALSE);
         g_ptr_array_add(draft->lists, words);
         return words;
 }
 
-static bool is_given(const json_t *object, const char *name)
+char *draft_own_text(Draft *draft, char *text)
+{
+        GPtrArray *list = g_ptr_array_new();
+
+        g_ptr_array_add(list, text);
+        return *draft_own(draft, list);
+}
+
+bool is_given(const json_t *object, const char *name)
 {
         const json_t *value = json_object_get(object, name);
 
@@ -76,7 +80,7 @@ static bool take_words(Draft *draft, const json_t *array, const char *where, cha
         }
         if (!*(const char *)words->pdata[0])
                 return err_set(error, ERR_INVALID, "%scommand[0] is empty\nIt names the program.", where);
-        *ret = own(draft, g_steal_pointer(&words));
+        *ret = draft_own(draft, g_steal_pointer(&words));
         return true;
 }
 
@@ -101,7 +105,7 @@ static bool take_command(Draft *draft, const json_t *object, const char *where, 
         g_ptr_array_add(words, g_strdup("sh"));
         g_ptr_array_add(words, g_strdup("-c"));
         g_ptr_array_add(words, g_strdup(json_string_value(value)));
-        *ret = own(draft, words);
+        *ret = draft_own(draft, words);
         return true;
 }
 
@@ -203,8 +207,7 @@ static bool take_env(Draft *draft, const json_t *object, const char *where, char
                 return err_set(error, ERR_INVALID, "%senv has more than %d variables", where, SPEC_ENV_MAX);
         if (!(json_is_object(value) ? take_env_object : take_env_list)(list, value, where, error))
                 return false;
-        if (list->len)
-                *ret = own(draft, g_steal_pointer(&list));
+        *ret = draft_own(draft, g_steal_pointer(&list));
         return true;
 }
 
@@ -236,8 +239,7 @@ static gint64 round_up(double value)
         return whole + ((double)whole < value);
 }
 
-/* Seconds as a number, or text such as "90s", "2h"; at most `max` ms. */
-static bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *ret, GError **error)
+bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *ret, GError **error)
 {
         const json_t *value = json_object_get(object, name);
         g_autofree char *shown = is_given(object, name) ? json_format(value) : NULL;
@@ -257,7 +259,7 @@ static bool take_duration(const json_t *object, const char *name, gint64 max, gi
         }
         if (ms > max)
                 return err_set(error, ERR_INVALID, "%s: '%.40s' is longer than %d days", name, shown,
-                               (int)(max / DAY_MS));
+                               (int)(max / SPEC_DAY_MS));
         *ret = ms;
         return true;
 }
@@ -269,9 +271,9 @@ static bool take_times(Draft *draft, const json_t *object, GError **error)
 
         spec->grace_ms = 30000;
         spec->backoff_ms = 1000;
-        if (!take_duration(object, "time_limit", (gint64)3650 * DAY_MS, &spec->time_limit_ms, error) ||
-            !take_duration(object, "grace", DAY_MS, &spec->grace_ms, error) ||
-            !take_duration(object, "backoff", DAY_MS, &spec->backoff_ms, error) ||
+        if (!take_duration(object, "time_limit", (gint64)3650 * SPEC_DAY_MS, &spec->time_limit_ms, error) ||
+            !take_duration(object, "grace", SPEC_DAY_MS, &spec->grace_ms, error) ||
+            !take_duration(object, "backoff", SPEC_DAY_MS, &spec->backoff_ms, error) ||
             !json_get_int(object, "", "retries", 0, RETRIES_MAX, &retries, error))
                 return false;
         spec->retries = (int)retries;
@@ -280,9 +282,8 @@ static bool take_times(Draft *draft, const json_t *object, GError **error)
 
 /* ---- words ---- */
 
-/* One of two words; absent: the first. */
-static bool take_choice(const json_t *object, const char *name, const char *first, const char *second,
-                        bool *ret_first, GError **error)
+bool take_choice(const json_t *object, const char *name, const char *first, const char *second,
+                 bool *ret_first, GError **error)
 {
         const char *word = first;
 
@@ -367,9 +368,8 @@ static bool take_texts(Draft *draft, const json_t *object, GError **error)
 
 /* ---- roles ---- */
 
-static const char *const role_fields[] = {
-        "name", "replicas", "cpu", "memory", "gpus", "env", "command", NULL
-};
+static const char *const role_fields[] = { "name", "replicas", "min",       "cpu",     "memory", "gpus",
+                                           "env",  "command",  "resources", "flavour", NULL };
 
 /* What a role is called before its framework is known. */
 typedef struct {
@@ -443,6 +443,52 @@ static bool refuse_role(const Framework *framework, const char *where, const cha
                        framework->name, known->str);
 }
 
+/* Fewer than all may do only where each does a part of the same work. */
+static bool take_min(const Draft *draft, const json_t *object, const char *where, Role *role, GError **error)
+{
+        gint64 min = role->replicas;
+
+        if (!json_get_int(object, where, "min", MIN(role->replicas, 1), role->replicas, &min, error))
+                return false;
+        if (min < role->replicas && strcmp(role->name, draft->spec.framework->main_role) != 0)
+                return err_set(error, ERR_INVALID,
+                               "%smin: '%" G_GINT64_FORMAT "' of %d: a job of %s can do with fewer %ss only",
+                               where, min, role->replicas, draft->spec.framework->name,
+                               draft->spec.framework->main_role);
+        role->min = (int)min;
+        return true;
+}
+
+/* What cpu, memory and gpus do not say. */
+static bool take_resources(const Draft *draft, const json_t *object, const char *where, Role *role,
+                           GError **error)
+{
+        g_autofree char *what = g_strconcat(where, "resources", NULL);
+        static const char *const own[] = { "cpu", "memory", "gpus" };
+        static const int kinds[] = { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_GPU };
+        ResourceLimits limits;
+
+        if (!limits_parse(what, json_object_get(object, "resources"), draft->foreign_kinds, &limits, error))
+                return false;
+        for (int i = 0; i < 3; i++)
+                if (limits.said & (1u << kinds[i]) && is_given(object, own[i]))
+                        return err_set(error, ERR_INVALID,
+                                       "%s says %s, which %s%s says, too\nLeave out one of the two.", what,
+                                       resource_name(kinds[i]), where, own[i]);
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                if (limits.said & (1u << kind))
+                        role->each.amount[kind] = limits.amount.amount[kind];
+        if (role->each.gpus > GPUS_MAX)
+                return err_set(error, ERR_INVALID, "%s: %" G_GINT64_FORMAT " GPUs are more than %d", what,
+                               role->each.gpus, GPUS_MAX);
+        return true;
+}
+
+static bool take_flavour(const json_t *object, const char *where, Role *role, GError **error)
+{
+        return json_get_string(object, where, "flavour", FLAVOUR_MAX, (const char **)&role->flavour, error);
+}
+
 static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, GError **error)
 {
         int i = draft->spec.n_roles;
@@ -464,6 +510,9 @@ static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, 
         return take_quantity(object, where, "cpu", cpu_parse, &role->each.cpu_milli, error) &&
                take_quantity(object, where, "memory", memory_parse, &role->each.memory, error) &&
                json_get_int(object, where, "gpus", 0, GPUS_MAX, &role->each.gpus, error) &&
+               take_min(draft, object, where, role, error) &&
+               take_resources(draft, object, where, role, error) &&
+               take_flavour(object, where, role, error) &&
                take_command(draft, object, where, &role->command, error) &&
                take_env(draft, object, where, &role->env, error);
 }
@@ -544,7 +593,7 @@ static bool check_gpus(Draft *draft, GError **error)
 /* The framework's own rule, and the sum of all members. It looks at roles as a finished Spec has them. */
 static bool check_counts(const Spec *spec, GError **error)
 {
-        Resources endless = { .cpu_milli = G_MAXINT64, .memory = G_MAXINT64, .gpus = G_MAXINT64 }, sum;
+        Resources endless = { .cpu_milli = G_MAXINT64 }, sum; /* only its cores matter here */
         int members = spec_members(spec);
 
         if (members > SPEC_REPLICAS_MAX)
@@ -563,27 +612,43 @@ static const char *const spec_fields[] = { "name",         "framework",  "comman
                                            "backoff",      "time_limit", "grace",   "on_lost",
                                            "use_gpu",      "ready",      NULL };
 
+/* The two lists of members as one, for json_only. */
+static bool check_members(const json_t *object, GError **error)
+{
+        const char *known[G_N_ELEMENTS(spec_fields) + 32];
+        size_t n = G_N_ELEMENTS(spec_fields) - 1;
+
+        memcpy(known, spec_fields, n * sizeof *known);
+        for (size_t i = 0; spec_schedule_fields[i]; i++) {
+                g_assert(n + 1 < G_N_ELEMENTS(known));
+                known[n++] = spec_schedule_fields[i];
+        }
+        known[n] = NULL;
+        return json_only(object, "", known, error);
+}
+
 static bool take_all(Draft *draft, const json_t *object, GError **error)
 {
         bool listens = true;
 
         draft->gpu_said = is_given(object, "use_gpu");
-        if (!json_only(object, "", spec_fields, error) || !take_texts(draft, object, error) ||
+        if (!check_members(object, error) || !take_texts(draft, object, error) ||
             !take_roles(draft, object, error) ||
             !take_command(draft, object, "", &draft->spec.command, error) ||
             !take_env(draft, object, "", &draft->spec.env, error) || !take_times(draft, object, error) ||
             !take_choice(object, "on_lost", "retry", "fail", &draft->spec.restart_lost, error) ||
             !take_choice(object, "ready", "listen", "declared", &listens, error) ||
-            !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error))
+            !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error) ||
+            !take_schedule(draft, object, error))
                 return false;
         draft->spec.ready_declared = !listens;
         return check_commands(draft, error) && check_gpus(draft, error);
 }
 
-Spec *spec_parse(const json_t *object, GError **error)
+static Spec *parse(const json_t *object, bool foreign_kinds, GError **error)
 {
         g_autoptr(GPtrArray) lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
-        Draft draft = { .lists = lists };
+        Draft draft = { .lists = lists, .foreign_kinds = foreign_kinds };
         g_autoptr(Spec) spec = NULL;
 
         if (!json_is_object(object)) {
@@ -594,4 +659,14 @@ Spec *spec_parse(const json_t *object, GError **error)
                 return NULL;
         spec = spec_copy(&draft.spec, draft.roles);
         return check_counts(spec, error) ? g_steal_pointer(&spec) : NULL;
+}
+
+Spec *spec_parse(const json_t *object, GError **error)
+{
+        return parse(object, false, error);
+}
+
+Spec *spec_unpack(const json_t *object, GError **error)
+{
+        return parse(object, true, error);
 }

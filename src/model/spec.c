@@ -61,6 +61,12 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
                 to_roles[i].command = keep_list(block, roles[i].command);
                 to_roles[i].env = keep_list(block, roles[i].env);
         }
+        to->labels = keep_list(block, draft->labels);
+        to->annotations = keep_list(block, draft->annotations);
+        to->node_labels = keep_list(block, draft->node_labels);
+        to->after = keep_list(block, draft->after);
+        for (int i = 0; i < draft->n_roles; i++)
+                to_roles[i].flavour = keep_text(block, roles[i].flavour);
         to->name = keep_text(block, draft->name);
         to->image = keep_text(block, draft->image);
         to->package = keep_text(block, draft->package);
@@ -68,6 +74,11 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
         to->requirements = keep_text(block, draft->requirements);
         to->input = keep_text(block, draft->input);
         to->output = keep_text(block, draft->output);
+        to->queue = keep_text(block, draft->queue);
+        to->topology = keep_text(block, draft->topology);
+        to->array = keep_text(block, draft->array);
+        to->namespace = keep_text(block, draft->namespace);
+        to->origin = keep_text(block, draft->origin);
 }
 
 Spec *spec_copy(const Spec *draft, const Role *roles)
@@ -110,6 +121,15 @@ int spec_members(const Spec *spec)
         return n;
 }
 
+int spec_members_min(const Spec *spec)
+{
+        int n = 0;
+
+        for (int i = 0; i < spec->n_roles; i++)
+                n += spec->roles[i].min;
+        return n;
+}
+
 static bool declares_cpu(const Spec *spec)
 {
         for (int i = 0; i < spec->n_roles; i++)
@@ -130,7 +150,7 @@ void spec_member_wants(const Spec *spec, int role, const Resources *total, Resou
                 ret->cpu_milli = MIN(1000, total->cpu_milli / members);
 }
 
-bool spec_wants(const Spec *spec, const Resources *total, Resources *ret)
+static bool sum_wants(const Spec *spec, bool all, const Resources *total, Resources *ret)
 {
         Resources sum = { 0 };
 
@@ -138,11 +158,21 @@ bool spec_wants(const Spec *spec, const Resources *total, Resources *ret)
                 Resources each;
 
                 spec_member_wants(spec, i, total, &each);
-                if (!resources_add(&sum, &each, spec->roles[i].replicas))
+                if (!resources_add(&sum, &each, all ? spec->roles[i].replicas : spec->roles[i].min))
                         return false;
         }
         *ret = sum;
         return true;
+}
+
+bool spec_wants(const Spec *spec, const Resources *total, Resources *ret)
+{
+        return sum_wants(spec, true, total, ret);
+}
+
+bool spec_wants_min(const Spec *spec, const Resources *total, Resources *ret)
+{
+        return sum_wants(spec, false, total, ret);
 }
 
 /* ---- names and paths ---- */

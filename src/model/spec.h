@@ -89,7 +89,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Spec, spec_unref)
  * else plain. */
 Spec *spec_parse(const json_t *object, GError **error);
 
-/* The canonical JSON: spec_parse(spec_format(s)) equals s; every default is written out. */
+/* The same for one that was parsed before, of the store: kinds of resources that have meanwhile been
+ * forgotten are known again. */
+Spec *spec_unpack(const json_t *object, GError **error);
+
+/* The canonical JSON: spec_parse(spec_format(s)) equals s. Every default is written out, but for the members
+ * from `queue` on and a role's `min`, `resources` and `flavour`: most jobs say none of them. */
 json_t *spec_format(const Spec *spec);
 
 /* The seed's submission (cloud.md 1.4 in snake_case: job_name, package_path, entry_point, input, output,
@@ -123,6 +128,8 @@ char **labels_with(char *const *labels, const char *key, const char *value); /* 
 /* What all members ask for together on a machine of `total`: a member that declares no CPU asks for one core,
  * but a job that declares none anywhere never asks for more than the machine has. False on overflow. */
 bool spec_wants(const Spec *spec, const Resources *total, Resources *ret);
+/* The same of as many members as it may start with. */
+bool spec_wants_min(const Spec *spec, const Resources *total, Resources *ret);
 
 /* What one member of role `r` is accounted with, by the same rule. */
 void spec_member_wants(const Spec *spec, int role, const Resources *total, Resources *ret);
