@@ -142,6 +142,8 @@ static bool has_succeeded(const Job *job, const Member *member)
 
 static void count(Counts *counts, const Job *job, const Member *member)
 {
+        if (member->state == MEMBER_SURPLUS)
+                return;
         if (has_ended(member)) {
                 bool good = has_succeeded(job, member);
 
@@ -177,6 +179,23 @@ static json_t *members_format(const Job *job)
         return members;
 }
 
+/* Whoever can look up jobs adds the id of the array: that of its first job. */
+static json_t *array_format(const Job *job)
+{
+        if (job->array_index < 0)
+                return json_null();
+        return json_pack("{s:i, s:i}", "index", job->array_index, "max", job->array_max);
+}
+
+static json_t *list_format(char *const *list)
+{
+        json_t *array = json_array();
+
+        for (; list && *list; list++)
+                json_array_append_new(array, json_string(*list));
+        return array;
+}
+
 json_t *job_format(const Job *job, const char *waiting)
 {
         const char *reason = waiting ? waiting : job->reason;
@@ -193,6 +212,15 @@ json_t *job_format(const Job *job, const char *waiting)
         json_object_set_new(object, "failures", json_integer(job->failures));
         json_object_set_new(object, "revision", json_integer(job->revision));
         json_object_set_new(object, "environment", json_string(env_states[job->env_state]));
+        json_object_set_new(object, "queue", json_string(job->queue));
+        json_object_set_new(object, "priority", json_integer(job->priority));
+        json_object_set_new(object, "labels", labels_format(job_labels(job)));
+        json_object_set_new(object, "annotations", labels_format(job_annotations(job)));
+        json_object_set_new(object, "array", array_format(job));
+        json_object_set_new(object, "after", list_format(job->after));
+        json_object_set_new(object, "evictions", json_integer(job->evictions));
+        json_object_set_new(object, "evicted_for", text_or_null(job->evicted_for));
+        json_object_set_new(object, "saved_at", time_or_null(job->saved));
         json_object_set_new(object, "spec", spec_format(job->spec));
         json_object_set_new(object, "roles", roles_format(job));
         json_object_set_new(object, "submitted_at", time_or_null(job->submitted));

@@ -5,8 +5,21 @@
 
 #include "base/err.h"
 #include "model/job.h"
+#include "model/queue.h"
 
-typedef enum { U8, BOOL8, I16, U16, I32, I64, TEXT } Kind;
+enum { LIST_MAX = 1000 }; /* items of a list: more than labels and dependencies may have */
+
+typedef enum {
+        U8,
+        BOOL8,
+        I16,
+        U16,
+        I32,
+        I64,
+        TEXT,
+        NAME,
+        LIST
+} Kind; /* NAME: interned; its first is "default" */
 
 typedef struct {
         const char *name;
@@ -31,8 +44,23 @@ static const Field job_fields[] = {
         JOB_FIELD(stop_to, U8, 0, JOB_STATES - 1),
         JOB_FIELD(attempt, I32, 0, G_MAXINT32),
         JOB_FIELD(failures, I32, 0, G_MAXINT32),
+        JOB_FIELD(losses, I32, 0, G_MAXINT32),
         JOB_FIELD(idempotency_key, TEXT, 0, 0),
         JOB_FIELD(reason, TEXT, 0, 0),
+        JOB_FIELD(queue, NAME, 0, 0),
+        JOB_FIELD(priority, I32, G_MININT32, G_MAXINT32),
+        JOB_FIELD(labels, LIST, 0, 0),
+        JOB_FIELD(annotations, LIST, 0, 0),
+        JOB_FIELD(spec_seq, I64, 0, G_MAXINT64),
+        JOB_FIELD(array_seq, I64, 0, G_MAXINT64),
+        { "array_index", I32, offsetof(Job, array_index), -1, -1, SPEC_ARRAY_INDEX_MAX },
+        JOB_FIELD(array_max, I32, 0, SPEC_ARRAY_MAX),
+        JOB_FIELD(after, LIST, 0, 0),
+        JOB_FIELD(saved, I64, G_MININT64, G_MAXINT64),
+        JOB_FIELD(evictions, I32, 0, G_MAXINT32),
+        JOB_FIELD(evicted_for, TEXT, 0, 0),
+        JOB_FIELD(warned, BOOL8, 0, 1),
+        JOB_FIELD(kill_at, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(submitted, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(env_ready, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(admitted, I64, G_MININT64, G_MAXINT64),
@@ -73,7 +101,9 @@ static gint64 load(const Field *field, const void *at)
         case U16: return *(const guint16 *)at;
         case I32: return *(const int *)at;
         case I64: return *(const gint64 *)at;
-        case TEXT: break;
+        case TEXT:
+        case NAME:
+        case LIST: break;
         }
         g_assert_not_reached();
 }
@@ -87,7 +117,9 @@ static void save(const Field *field, void *at, gint64 value)
         case U16: *(guint16 *)at = (guint16)value; break;
         case I32: *(int *)at = (int)value; break;
         case I64: *(gint64 *)at = value; break;
-        case TEXT: break;
+        case TEXT:
+        case NAME:
+        case LIST: break;
         }
 }
 
@@ -99,21 +131,76 @@ static json_t *text_json(const char *text)
         return json_string(valid);
 }
 
+static json_t *list_json(char *const *list)
+{
+        json_t *array = json_array();
+
+        for (; *list; list++)
+                json_array_append_new(array, text_json(*list));
+        return array;
+}
+
+/* NULL: it has its first value. */
+static json_t *field_json(const Field *field, const void *at)
+{
+        const void *pointer = field->kind >= TEXT ? *(void *const *)at : NULL;
+
+        switch (field->kind) {
+        case TEXT: return pointer ? text_json(pointer) : NULL;
+        case NAME: return pointer && strcmp(pointer, QUEUE_DEFAULT) != 0 ? text_json(pointer) : NULL;
+        case LIST: return pointer ? list_json((char *const *)pointer) : NULL;
+        default: return load(field, at) != field->first ? json_integer(load(field, at)) : NULL;
+        }
+}
+
 static json_t *pack_fields(const Field *fields, const void *base)
 {
         json_t *object = json_object();
 
         for (const Field *field = fields; field->name; field++) {
-                const void *at = (const char *)base + field->offset;
+                json_t *value = field_json(field, (const char *)base + field->offset);
 
-                if (field->kind == TEXT) {
-                        if (*(char *const *)at)
-                                json_object_set_new(object, field->name, text_json(*(char *const *)at));
-                } else if (load(field, at) != field->first) {
-                        json_object_set_new(object, field->name, json_integer(load(field, at)));
-                }
+                if (value)
+                        json_object_set_new(object, field->name, value);
         }
         return object;
+}
+
+static bool unpack_text(const Field *field, const json_t *object, const char *where, void *at, GError **error)
+{
+        const char *text = NULL;
+
+        if (!json_get_string(object, where, field->name, G_MAXINT32, &text, error))
+                return false;
+        if (field->kind == NAME) {
+                *(const char **)at = g_intern_string(text ? text : QUEUE_DEFAULT);
+                return true;
+        }
+        g_free(*(char **)at);
+        *(char **)at = g_strdup(text);
+        return true;
+}
+
+static bool unpack_list(const Field *field, const json_t *object, const char *where, void *at, GError **error)
+{
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+        json_t *array = NULL;
+        const json_t *item;
+        size_t i;
+
+        if (!json_get_array(object, where, field->name, LIST_MAX, &array, error))
+                return false;
+        json_array_foreach(array, i, item)
+        {
+                if (!json_is_string(item))
+                        return err_set(error, ERR_INVALID, "%s%s[%zu] must be a string", where, field->name,
+                                       i);
+                g_ptr_array_add(list, g_strdup(json_string_value(item)));
+        }
+        g_ptr_array_add(list, NULL);
+        g_strfreev(*(char ***)at);
+        *(char ***)at = array ? (char **)g_ptr_array_steal(list, NULL) : NULL;
+        return true;
 }
 
 static bool unpack_fields(const Field *fields, const json_t *object, const char *where, void *base,
@@ -121,14 +208,14 @@ static bool unpack_fields(const Field *fields, const json_t *object, const char 
 {
         for (const Field *field = fields; field->name; field++) {
                 void *at = (char *)base + field->offset;
-                const char *text = NULL;
                 gint64 value = field->first;
 
-                if (field->kind == TEXT) {
-                        if (!json_get_string(object, where, field->name, G_MAXINT32, &text, error))
+                if (field->kind == LIST) {
+                        if (!unpack_list(field, object, where, at, error))
                                 return false;
-                        g_free(*(char **)at);
-                        *(char **)at = g_strdup(text);
+                } else if (field->kind >= TEXT) {
+                        if (!unpack_text(field, object, where, at, error))
+                                return false;
                 } else {
                         if (!json_get_int(object, where, field->name, field->min, field->max, &value, error))
                                 return false;
@@ -143,6 +230,8 @@ char *job_pack(const Job *job)
         g_autoptr(json_t) object = pack_fields(job_fields, job);
         json_t *members = json_array();
 
+        if (job->spec_seq == job->seq)
+                json_object_del(object, "spec_seq");
         for (int i = 0; i < job->n_members; i++)
                 json_array_append_new(members, pack_fields(member_fields, &job->members[i]));
         if (job->n_members)
@@ -196,7 +285,10 @@ bool job_unpack(Job *job, const char *text, GError **error)
                 return false;
         if (!json_is_object(object))
                 return err_set(error, ERR_INVALID, "a packed job must be an object");
-        return unpack_fields(job_fields, object, "", job, error) &&
-               json_get_array(object, "", "members", SPEC_REPLICAS_MAX, &members, error) &&
+        if (!unpack_fields(job_fields, object, "", job, error))
+                return false;
+        if (job->spec_seq == 0) /* its specification is in its own row */
+                job->spec_seq = job->seq;
+        return json_get_array(object, "", "members", SPEC_REPLICAS_MAX, &members, error) &&
                unpack_members(job, members, error);
 }

@@ -2,9 +2,9 @@
  *
  *  submitted ─▶ queued ─▶ admitted ─▶ starting ─▶ running ─▶ succeeded | failed
  *                 ▲ │                     │           │
- *     suspended ◀─┘ │     ◀── retry ──────┴───────────┤
+ *     suspended ◀─┘ │     ◀── retry ──────┼───────────┤
  *         └─────────┘     queued | preempted ◀─ preempting
- *  every open state ─▶ stopping ─▶ cancelled | failed | queued
+ *  every open state ─▶ stopping ─▶ cancelled | failed | queued | suspended | preempted
  *
  * What always holds: `finished` is set exactly in the final states. */
 #include "model/job.h"
@@ -26,11 +26,12 @@ static const struct {
         [JOB_QUEUED] = { "queued", OPEN | BIT(JOB_ADMITTED) | BIT(JOB_SUSPENDED) },
         [JOB_SUSPENDED] = { "suspended", OPEN | BIT(JOB_QUEUED) },
         [JOB_ADMITTED] = { "admitted", OPEN | BIT(JOB_STARTING) },
-        [JOB_STARTING] = { "starting", OPEN | BIT(JOB_RUNNING) | BIT(JOB_QUEUED) },
+        [JOB_STARTING] = { "starting", OPEN | BIT(JOB_RUNNING) | BIT(JOB_QUEUED) | BIT(JOB_PREEMPTING) },
         [JOB_RUNNING] = { "running", OPEN | BIT(JOB_SUCCEEDED) | BIT(JOB_FAILED) | BIT(JOB_PREEMPTING) |
                                              BIT(JOB_QUEUED) },
         [JOB_PREEMPTING] = { "preempting", OPEN | BIT(JOB_QUEUED) | BIT(JOB_PREEMPTED) },
-        [JOB_STOPPING] = { "stopping", BIT(JOB_CANCELLED) | BIT(JOB_FAILED) | BIT(JOB_QUEUED) },
+        [JOB_STOPPING] = { "stopping", BIT(JOB_CANCELLED) | BIT(JOB_FAILED) | BIT(JOB_QUEUED) |
+                                               BIT(JOB_SUSPENDED) | BIT(JOB_PREEMPTED) },
         [JOB_SUCCEEDED] = { "succeeded", 0 },
         [JOB_FAILED] = { "failed", 0 },
         [JOB_CANCELLED] = { "cancelled", 0 },
@@ -138,6 +139,10 @@ void job_unref(Job *job)
         g_free(job->user);
         g_free(job->idempotency_key);
         g_free(job->reason);
+        g_strfreev(job->labels);
+        g_strfreev(job->annotations);
+        g_strfreev(job->after);
+        g_free(job->evicted_for);
         spec_unref(job->spec);
         g_free(job);
 }
@@ -165,7 +170,23 @@ Job *job_draft(const Job *job)
         draft->user = g_strdup(job->user);
         draft->idempotency_key = g_strdup(job->idempotency_key);
         draft->reason = g_strdup(job->reason);
+        draft->labels = g_strdupv(job->labels);
+        draft->annotations = g_strdupv(job->annotations);
+        draft->after = g_strdupv(job->after);
+        draft->evicted_for = g_strdup(job->evicted_for);
         draft->spec = spec_ref(job->spec);
         draft->members = copy_members(job->members, job->n_members);
         return draft;
+}
+
+/* ---- labels ---- */
+
+char *const *job_labels(const Job *job)
+{
+        return job->labels ? job->labels : job->spec->labels;
+}
+
+char *const *job_annotations(const Job *job)
+{
+        return job->annotations ? job->annotations : job->spec->annotations;
 }

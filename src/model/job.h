@@ -5,7 +5,9 @@
  *   queued ─▶ starting ─▶ running ─▶ succeeded | failed
  *     ▲           │           │
  *     └─ retry ───┴─────┬─────┘        (a failed attempt that may be repeated; waits until not_before)
- *   any open state ─▶ stopping ─▶ cancelled | failed | queued     TERM, grace, KILL
+ *   any open state ─▶ stopping ─▶ cancelled | failed | queued | suspended | preempted     TERM, grace, KILL
+ *   starting | running ─▶ preempting ─▶ queued | preempted     a warning, grace, KILL: room for others
+ *   queued ◀─▶ suspended                                       hold and release
  *
  * The table of states is design.md 4's; `submitted` and `admitted` are passed within one transaction. */
 #pragma once
@@ -87,10 +89,10 @@ typedef struct Job {
         char *idempotency_key; /* or NULL */
         char *reason;          /* a sentence: why it waits, failed or was stopped; or NULL */
         Spec *spec;
-        const char *queue; /* interned (g_intern_string) */
-        int priority;      /* of now; at first the specification's */
-        char **labels,
-                **annotations; /* of now when changed after the submission; NULL: the specification's */
+        const char *queue;            /* interned (g_intern_string) */
+        int priority;                 /* of now; at first the specification's */
+        char **labels, **annotations; /* of now when changed after the submission, maybe to none (an empty
+                                         list); NULL: the specification's */
         gint64 spec_seq;   /* seq of the job with whose row the specification is stored; its own, or that of
                               the first of its array or batch */
         gint64 array_seq;  /* seq of the first job of its array; 0: none */

@@ -12,14 +12,15 @@
 static const struct {
         JobState from, to;
 } arrows[] = {
-        { JOB_SUBMITTED, JOB_QUEUED },   { JOB_QUEUED, JOB_ADMITTED },      { JOB_ADMITTED, JOB_STARTING },
-        { JOB_STARTING, JOB_RUNNING },   { JOB_RUNNING, JOB_SUCCEEDED },    { JOB_RUNNING, JOB_FAILED },
-        { JOB_QUEUED, JOB_SUSPENDED },   { JOB_SUSPENDED, JOB_QUEUED },     { JOB_RUNNING, JOB_PREEMPTING },
-        { JOB_PREEMPTING, JOB_QUEUED },  { JOB_PREEMPTING, JOB_PREEMPTED }, { JOB_STOPPING, JOB_CANCELLED },
-        { JOB_STOPPING, JOB_FAILED },    { JOB_STOPPING, JOB_QUEUED },      { JOB_STARTING, JOB_QUEUED },
-        { JOB_RUNNING, JOB_QUEUED },     { JOB_SUBMITTED, JOB_STOPPING },   { JOB_QUEUED, JOB_STOPPING },
-        { JOB_SUSPENDED, JOB_STOPPING }, { JOB_ADMITTED, JOB_STOPPING },    { JOB_STARTING, JOB_STOPPING },
-        { JOB_RUNNING, JOB_STOPPING },   { JOB_PREEMPTING, JOB_STOPPING },
+        { JOB_SUBMITTED, JOB_QUEUED },    { JOB_QUEUED, JOB_ADMITTED },      { JOB_ADMITTED, JOB_STARTING },
+        { JOB_STARTING, JOB_RUNNING },    { JOB_RUNNING, JOB_SUCCEEDED },    { JOB_RUNNING, JOB_FAILED },
+        { JOB_QUEUED, JOB_SUSPENDED },    { JOB_SUSPENDED, JOB_QUEUED },     { JOB_RUNNING, JOB_PREEMPTING },
+        { JOB_PREEMPTING, JOB_QUEUED },   { JOB_PREEMPTING, JOB_PREEMPTED }, { JOB_STOPPING, JOB_CANCELLED },
+        { JOB_STOPPING, JOB_FAILED },     { JOB_STOPPING, JOB_QUEUED },      { JOB_STARTING, JOB_QUEUED },
+        { JOB_STARTING, JOB_PREEMPTING }, { JOB_STOPPING, JOB_SUSPENDED },   { JOB_STOPPING, JOB_PREEMPTED },
+        { JOB_RUNNING, JOB_QUEUED },      { JOB_SUBMITTED, JOB_STOPPING },   { JOB_QUEUED, JOB_STOPPING },
+        { JOB_SUSPENDED, JOB_STOPPING },  { JOB_ADMITTED, JOB_STOPPING },    { JOB_STARTING, JOB_STOPPING },
+        { JOB_RUNNING, JOB_STOPPING },    { JOB_PREEMPTING, JOB_STOPPING },
 };
 
 static bool is_drawn(JobState from, JobState to)
@@ -123,6 +124,21 @@ static Job *full_job(void)
         job->starting_ms = 300;
         job->running_ms = 400;
         job->extra_port = 8000;
+        job->losses = 2;
+        job->queue = g_intern_string("q1");
+        job->priority = -7;
+        job->labels = g_strsplit("a=1 b=2", " ", -1);
+        job->annotations = g_new0(char *, 1); /* changed to none */
+        job->spec_seq = 5;
+        job->array_seq = 5;
+        job->array_index = 2;
+        job->array_max = 50;
+        job->after = g_strsplit("ok:first any:second", " ", -1);
+        job->saved = 4000;
+        job->evictions = 3;
+        job->evicted_for = g_strdup("0123456789abcdef");
+        job->warned = true;
+        job->kill_at = 9000;
         job->n_members = 3;
         job->members = g_new0(Member, 3);
         job->members[0] = (Member){ .state = MEMBER_EXITED,
@@ -174,6 +190,35 @@ static void test_pack(void)
         g_assert_true(job_unpack(back, text, &error));           /* over what was there */
         assert_same(job, back);
         g_assert_cmpstr(small, ==, "{\"submitted\":1000}");
+        g_assert_cmpint(back->losses, ==, 2);
+        g_assert_cmpstr(back->queue, ==, "q1");
+        g_assert_true(back->queue == g_intern_string("q1"));
+        g_assert_cmpint(back->priority, ==, -7);
+        g_assert_cmpstr(back->labels[1], ==, "b=2");
+        g_assert_true(back->annotations && !back->annotations[0] && !*job_annotations(back));
+        g_assert_true(back->spec_seq == 5 && back->array_seq == 5);
+        g_assert_true(back->array_index == 2 && back->array_max == 50);
+        g_assert_cmpstr(back->after[1], ==, "any:second");
+        g_assert_true(back->saved == 4000 && back->evictions == 3 && back->warned && back->kill_at == 9000);
+        g_assert_cmpstr(back->evicted_for, ==, "0123456789abcdef");
+}
+
+/* A text from before there were queues; and over a job that had more. */
+static void test_unpack_older(void)
+{
+        static const char older[] =
+                "{\"revision\":9,\"attempt\":1,\"submitted\":1000,\"members\":[{\"exit_code\":0}]}";
+        g_autoptr(Job) job = full_job();
+        g_autoptr(GError) error = NULL;
+
+        g_assert_true(job_unpack(job, older, &error));
+        g_assert_cmpstr(job->queue, ==, "default");
+        g_assert_true(job->priority == 0 && job->array_index == -1 && job->array_seq == 0 &&
+                      job->array_max == 0);
+        g_assert_true(job->spec_seq == 7 && job->seq == 7);
+        g_assert_true(!job->labels && !job->annotations && !job->after && !job->evicted_for);
+        g_assert_true(!job->warned && job->saved == 0 && job->evictions == 0 && job->kill_at == 0);
+        g_assert_true(job_labels(job) == (char *const *)job->spec->labels);
 }
 
 static void test_unpack_refused(void)
@@ -186,7 +231,12 @@ static void test_unpack_refused(void)
                                            "{\"members\":[{\"role\":2}]}",
                                            "{\"members\":[{\"state\":8}]}",
                                            "{\"members\":[{\"port\":65536}]}",
-                                           "{\"reason\":5}" };
+                                           "{\"reason\":5}",
+                                           "{\"array_index\":-2}",
+                                           "{\"after\":\"x\"}",
+                                           "{\"labels\":[1]}",
+                                           "{\"queue\":1}",
+                                           "{\"warned\":2}" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
                 g_autoptr(Job) job = new_job(PS);
@@ -209,6 +259,10 @@ static void test_draft(void)
         draft->members[1].gpus[0] = '7';
         draft->members[0].state = MEMBER_LOST;
         draft->reason[0] = 'X';
+        draft->labels[0][0] = 'X';
+        draft->after[0][0] = 'X';
+        draft->evicted_for[0] = 'X';
+        g_clear_pointer(&draft->annotations, g_strfreev);
         job_unref(draft);
         after = job_pack(job);
         g_assert_cmpstr(before, ==, after);
@@ -265,6 +319,15 @@ static void test_format(void)
                 { "members.2.oom", "true" },
                 { "members.2.exit_code", "null" },
                 { "spec.retries", "2" },
+                { "queue", "\"q1\"" },
+                { "priority", "-7" },
+                { "labels", "{\"a\":\"1\",\"b\":\"2\"}" },
+                { "annotations", "{}" },
+                { "array", "{\"index\":2,\"max\":50}" },
+                { "after", "[\"ok:first\",\"any:second\"]" },
+                { "evictions", "3" },
+                { "evicted_for", "\"0123456789abcdef\"" },
+                { "saved_at", "\"1970-01-01T00:00:04.000Z\"" },
         };
         g_autoptr(Job) job = full_job();
         g_autoptr(json_t) object = NULL;
@@ -297,6 +360,32 @@ static void test_format_queued(void)
         g_assert_true(json_is_null(at(object, "usage.cpu_efficiency")) &&
                       json_is_null(at(object, "admitted_at")));
         g_assert_cmpint(json_array_size(at(object, "members")), ==, 0);
+        g_assert_cmpstr(json_string_value(at(object, "queue")), ==, "default");
+        g_assert_true(json_is_null(at(object, "array")) && json_is_null(at(object, "saved_at")));
+        g_assert_cmpint(json_array_size(at(object, "after")), ==, 0);
+}
+
+/* What the specification says holds until it is changed; surplus members neither run nor have failed. */
+static void test_format_elastic(void)
+{
+        g_autoptr(Job) job = new_job("{`command`:`x`,`queue`:`q2`,`priority`:`high`,`labels`:{`a`:`1`},"
+                                     "`roles`:[{`name`:`worker`,`replicas`:3,`min`:1}]}");
+        g_autoptr(json_t) object = NULL;
+        g_autofree char *roles = NULL;
+
+        g_assert_true(job->priority == 100 && job->queue == g_intern_string("q2"));
+        job->state = JOB_RUNNING;
+        job->n_members = 3;
+        job->members = g_new0(Member, 3);
+        for (int i = 0; i < 3; i++)
+                job->members[i] = (Member){ .index = i, .exit_code = -1, .state = MEMBER_SURPLUS };
+        job->members[0].state = MEMBER_READY;
+        object = job_format(job, NULL);
+        g_assert_cmpstr(json_string_value(at(object, "labels.a")), ==, "1");
+        g_assert_cmpstr(json_string_value(at(object, "members.2.state")), ==, "surplus");
+        roles = json_format(at(object, "roles.0"));
+        g_assert_cmpstr(roles, ==,
+                        "{\"name\":\"worker\",\"replicas\":3,\"running\":1,\"succeeded\":0,\"failed\":0}");
 }
 
 /* Servers that were stopped because the work is done have not failed. */
@@ -348,10 +437,12 @@ int main(int argc, char **argv)
         g_test_add_func("/job/words", test_words);
         g_test_add_func("/job/move-times", test_move_times);
         g_test_add_func("/job/pack", test_pack);
+        g_test_add_func("/job/unpack-older", test_unpack_older);
         g_test_add_func("/job/unpack-refused", test_unpack_refused);
         g_test_add_func("/job/draft", test_draft);
         g_test_add_func("/job/format", test_format);
         g_test_add_func("/job/format-queued", test_format_queued);
+        g_test_add_func("/job/format-elastic", test_format_elastic);
         g_test_add_func("/job/format-servers", test_format_servers);
         g_test_add_func("/job/weight", test_weight);
         return g_test_run();
