@@ -116,7 +116,7 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
                            .task = task,
                            .argv = argv,
                            .env = env,
-                           .limits = { MAX(role->each.cpu_milli, 0), role->each.memory, role->each.gpus },
+                           .limits = { { MAX(role->each.cpu_milli, 0), role->each.memory, role->each.gpus } },
                            .cpu_weight_milli = weight.cpu_milli,
                            .grace_ms = job->spec->grace_ms,
                            .ready_port = listens(job, member) ? member->port : 0,
