@@ -1197,12 +1197,23 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
 
 /* ---- Stopping ---- */
 
-static void quiesce(struct MHD_Daemon *daemon)
+/* Nobody connects any more. The listening descriptor stays open until the daemon has stopped: a worker that
+ * is just taking it out of its epoll set aborts when it is closed already. */
+static int quiesce(struct MHD_Daemon *daemon)
 {
         int fd = daemon ? MHD_quiesce_daemon(daemon) : -1;
 
         if (fd >= 0)
-                close(fd);
+                (void)shutdown(fd, SHUT_RDWR);
+        return fd;
+}
+
+static void stop_daemon(struct MHD_Daemon *daemon, int listen_fd)
+{
+        if (daemon)
+                MHD_stop_daemon(daemon);
+        if (listen_fd >= 0)
+                close(listen_fd);
 }
 
 /* Answers what waits. `stopping` is set, so nothing new begins to wait. */
@@ -1309,8 +1320,7 @@ void http_server_free(HttpServer *server)
         if (!server)
                 return;
         server->stopping = true;
-        quiesce(server->tcp);
-        quiesce(server->local);
+        int tcp_fd = quiesce(server->tcp), local_fd = quiesce(server->local);
         remove_socket(server);
         answer_waiting(server);
         finish_streams(server);
@@ -1319,10 +1329,8 @@ void http_server_free(HttpServer *server)
         if (loop)
                 websocket_loop_stop(loop);
         stop_watcher(server);
-        if (server->tcp)
-                MHD_stop_daemon(server->tcp);
-        if (server->local)
-                MHD_stop_daemon(server->local);
+        stop_daemon(server->tcp, tcp_fd);
+        stop_daemon(server->local, local_fd);
         free_parts(server);
 }
 
