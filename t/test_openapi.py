@@ -10,7 +10,8 @@ from conftest import ROOT, UnixConnection
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from test_packages import digest, manifest_of, tar_of
 
-TABLES = sorted((ROOT / "src" / "api").rglob("*.c"))
+TABLES = sorted((ROOT / "src" / "api" / "v1").rglob("*.c"))
+MACROS = {"LIST": "GET", "SHOW": "GET", "CREATE": "POST", "CHANGE": "PATCH", "DROP": "DELETE"}  # rows of the catalog
 METHODS = ("get", "post", "put", "delete", "patch")
 
 
@@ -25,8 +26,13 @@ def routes_of_tables():
     """Method and path of each row of the tables in the source."""
     found = set()
     for path in TABLES:
-        for method, route in re.findall(r'\{\s*"(GET|POST|PUT|DELETE|PATCH)",\s*"(/[^"]*)"', path.read_text()):
+        text = path.read_text()
+        for method, route in re.findall(r'\{\s*"(GET|POST|PUT|DELETE|PATCH)",\s*"(/[^" ]*)",', text):
             found.add((method, route.replace("...}", "}")))
+        for macro, route in re.findall(rf'^ +({"|".join(MACROS)})\("(/[^"]*)"', text, re.M):
+            found.add((MACROS[macro], route.replace("...}", "}")))
+        for action in re.findall(r'^ +ACTION\("(\w+)"', text, re.M):
+            found.add(("POST", f"/v1/jobs/{{job}}/{action}"))
     return found
 
 
@@ -41,7 +47,10 @@ def test_it_is_valid(document):
 
 def test_it_has_every_row_of_the_tables(document):
     rows = routes_of_tables()
-    assert len(rows) > 25 and ("POST", "/v1/jobs") in rows
+    assert (
+        len(rows) > 65
+        and {("POST", "/v1/jobs"), ("PATCH", "/v1/queues/{name}"), ("POST", "/v1/jobs/{job}/hold")} <= rows
+    )
     assert routes_of(document) == rows
 
 
@@ -52,6 +61,8 @@ def test_every_operation_is_described(document):
     for path, item in document["paths"].items():
         for method, operation in item.items():
             assert operation["summary"].endswith("."), (method, path)
+            assert set(operation["x-access"]) == {"kind", "verb"}, (method, path)
+            assert "nothing" not in operation["x-access"].values(), (method, path)
             inside = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
             assert inside == set(re.findall(r"\{(\w+)\}", path)), (method, path)
             for parameter in operation.get("parameters", []):
@@ -62,13 +73,20 @@ def test_every_operation_is_described(document):
             assert "default" in operation["responses"], (method, path)
 
 
-EXAMPLE = {"path": "pfs/local/home/root/none", "job": "none", "member": "worker-0", "hash": "0" * 64, "id": "none"}
+EXAMPLE = {
+    "path": "pfs/local/home/root/none",
+    "job": "none",
+    "member": "worker-0",
+    "hash": "0" * 64,
+    "id": "none",
+    "name": "none",
+}
 
 
 def ask(server, method, path):
     """Status and error of a request; the body of a stream is not read."""
     connection = UnixConnection(server.socket, 20)
-    connection.request(method, path, headers={"Content-Length": "0"} if method in ("POST", "PUT") else {})
+    connection.request(method, path, headers={"Content-Length": "0"} if method in ("POST", "PUT", "PATCH") else {})
     reply = connection.getresponse()
     error = json.loads(reply.read()) if reply.status >= 400 else None
     connection.close()
@@ -157,12 +175,70 @@ def test_replies_are_as_described(shared_server, document):
     check("GET", "/v1/tokens")
     check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
     check("DELETE", f"{output}?recursive=true", route=files)
+    check_catalog(check)
+    check_scheduling(server, check)
     # errors
     check("POST", "/v1/jobs", {"command": []}, status=400)
     check("GET", "/v1/jobs/none", route="/v1/jobs/{job}", status=404)
     check("DELETE", f"/v1/jobs/{job}", route="/v1/jobs/{job}", status=409)
     # the rest are streams without end, and the file routes, whose kinds of reply are told apart by their query
     assert routes_of(document) - seen <= {("GET", "/v1/events")}, routes_of(document) - seen
+
+
+def check_catalog(check):
+    """The five routes of each kind, log-in and passwords."""
+    made = {
+        "users": {"name": "described", "password": "a good one", "admin": False},
+        "clusters": {"name": "described", "type": "K3S", "description": "x", "namespaces": ["a"]},
+        "queues": {"name": "described", "max": {"cpu": "2"}, "min": {"cpu": 1}, "location": {"zone": "a"}},
+        "flavours": {"name": "described", "cpu": "1", "memory": "1Gi", "scalars": {"nvidia.com/gpu": "1"}},
+        "pools": {"name": "described", "total": {"cpu": "8"}, "labels": {"a": "b"}},
+    }
+    changes = {
+        "users": {"admin": True},
+        "clusters": {"status": "offline"},
+        "queues": {"weight": 2},
+        "flavours": {"cpu": "2"},
+    }
+    for kind, body in made.items():
+        check("POST", f"/v1/{kind}", body)
+        check("GET", f"/v1/{kind}")
+        check("GET", f"/v1/{kind}/described", route=f"/v1/{kind}/{{name}}")
+        check("PATCH", f"/v1/{kind}/described", changes.get(kind, {"hybrid": True}), route=f"/v1/{kind}/{{name}}")
+    check("PATCH", "/v1/queues/described?what_if=true", {"weight": 3}, route="/v1/queues/{name}")
+    check("PUT", "/v1/users/described/password", {"password": "another one"}, route="/v1/users/{name}/password")
+    check("POST", "/v1/login", {"user": "described", "password": "another one"})
+    check("PATCH", "/v1/users/described", {"admin": None}, route="/v1/users/{name}")
+    grant = check("POST", "/v1/grants", {"user": "described", "resource": "described"}).json["name"]
+    check("GET", "/v1/grants")
+    check("GET", f"/v1/grants/{grant}", route="/v1/grants/{name}")
+    check("DELETE", f"/v1/grants/{grant}", route="/v1/grants/{name}")
+    for kind in made:
+        check("DELETE", f"/v1/{kind}/described", route=f"/v1/{kind}/{{name}}")
+
+
+def check_scheduling(server, check):
+    """Questions, batches and changes of jobs."""
+    check("POST", "/v1/jobs/batch", {"jobs": [{"command": ["true"], "labels": {"a": "b"}, "array": "0-1"}]})
+    check("POST", "/v1/jobs?dry_run=true", {"command": ["true"]}, route="/v1/jobs", status=200)
+    check("POST", "/v1/jobs?dry_run=true", {"command": ["true"], "queue": "none"}, route="/v1/jobs", status=200)
+    job = server.submit(["true"], begin="2099-01-01T00:00:00Z")["id"]
+    one = "/v1/jobs/{job}"
+    check("GET", f"/v1/jobs/{job}", route=one)
+    check("GET", f"/v1/jobs/{job}/explain", route=f"{one}/explain")
+    check("PATCH", f"/v1/jobs/{job}", {"priority": 3, "labels": {"x": "y"}}, route=one)
+    check("POST", f"/v1/jobs/{job}/hold", route=f"{one}/hold")
+    check("POST", f"/v1/jobs/{job}/release", route=f"{one}/release")
+    server.request("DELETE", f"/v1/jobs/{job}")
+    server.wait(job)
+    check("DELETE", f"/v1/jobs/{job}?forget=true", route=one, status=204)
+    running = server.submit(["sleep", "600"], grace="1s")["id"]
+    server.wait(running, "running")
+    check("POST", f"/v1/jobs/{running}/saved", route=f"{one}/saved")
+    check("POST", f"/v1/jobs/{running}/requeue", route=f"{one}/requeue")
+    server.request("DELETE", f"/v1/jobs/{running}")
+    for path in ("/v1/scheduler", "/v1/scheduler/decisions", "/v1/scheduler/journal", "/v1/nodes"):
+        check("GET", path)
 
 
 def test_requests_are_as_described(document):

@@ -63,9 +63,10 @@ def test_tcp_needs_a_token(served):
 def test_a_token_is_its_user(served):
     made = make_token(served, user="ann", note="laptop")
     assert made["user"] == "ann" and len(made["token"]) >= 32
-    assert call(served, "/v1/whoami", made["token"]).json == {"user": "ann", "admin": False}
+    who = {"user": "ann", "admin": False, "address": "127.0.0.1"}
+    assert call(served, "/v1/whoami", made["token"]).json == who
     assert call(served, "/v1/whoami", made["token"], scheme="Token").json["user"] == "ann"
-    assert call(served, "/v1/whoami", make_token(served)["token"]).json == {"user": "root", "admin": True}
+    assert call(served, "/v1/whoami", make_token(served)["token"]).json == {**who, "user": "root", "admin": True}
     assert call(served, "/v1/whoami", make_token(served, user="boss", admin=True)["token"]).json["admin"] is True
     items = call(served, "/v1/tokens", made["token"]).json["items"]
     assert [(item["id"], item["user"], item["note"]) for item in items] == [(made["id"], "ann", "laptop")]
@@ -188,7 +189,7 @@ def test_members_of_the_group_are_users_on_the_socket(group_server):
     found = os.stat(group_server.socket)
     assert (found.st_mode & 0o777, found.st_gid) == (0o660, 4242)
     done = curl(group_server, NOBODY, "4242", "/v1/whoami")
-    assert done.stdout == '{"user":"nobody","admin":false}'
+    assert done.stdout == '{"user":"nobody","admin":false,"address":"unix"}'
     job = group_server.submit(["true"])["id"]
     done = curl(group_server, NOBODY, "4242", f"/v1/jobs/{job}")
     assert '"not_found"' in done.stdout
@@ -196,8 +197,8 @@ def test_members_of_the_group_are_users_on_the_socket(group_server):
     assert '"user":"nobody"' in done.stdout, done
     assert group_server.get("/v1/jobs/by-nobody?user=nobody").status == 200
     done = curl(group_server, 4711, "4242", "/v1/whoami")  # a user without a name
-    assert done.stdout == '{"user":"uid-4711","admin":false}'
-    assert group_server.get("/v1/whoami").json == {"user": "root", "admin": True}
+    assert done.stdout == '{"user":"uid-4711","admin":false,"address":"unix"}'
+    assert group_server.get("/v1/whoami").json == {"user": "root", "admin": True, "address": "unix"}
 
 
 def test_others_do_not_reach_the_socket(group_server):

@@ -60,19 +60,19 @@ static bool take_change(const HttpCaller *caller, const json_t *body, Wanted *re
 static void change_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
+        g_autoptr(Job) job = api_job(api, request);
         g_auto(Wanted) wanted = { 0 };
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) body = http_request_json(request, &error);
-        g_autoptr(Job) job = NULL;
+        g_autoptr(json_t) body = NULL;
 
-        if (!body || !take_change(http_request_caller(request), body, &wanted, &error)) {
-                http_fail(request, error);
+        if (!job)
                 return;
-        }
-        job = api_job(api, request);
-        if (job)
+        body = http_request_json(request, &error);
+        if (body && take_change(http_request_caller(request), body, &wanted, &error))
                 engine_change_job(api->engine, job->id, &wanted.change, api_answer_job,
                                   api_answer_new(api, request));
+        else
+                http_fail(request, error);
 }
 
 /* ---- actions ---- */

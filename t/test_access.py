@@ -1,0 +1,262 @@
+"""Who may do what: every route of the API's description, with every role and ownership, against the table of
+doc/people.md. The expected answers are read from the document; a route that does not say its kind and verb fails."""
+
+import http.client
+import itertools
+import json
+import re
+
+import pytest
+from conftest import ROOT, Reply, Server, UnixConnection, wait_for
+
+METHODS = ("get", "post", "put", "delete", "patch")
+VERBS = ("list", "show", "create", "update", "delete")
+WORDS = {
+    "anyone": "anyone",
+    "user": "user",
+    "owner": "owner",
+    "oneself": "owner",
+    "granted": "granted",
+    "admin": "admin",
+}
+# The table's "other" column names kinds and verbs of their own.
+OTHERS = {
+    "password": [("password", "update")],
+    "nodes": [("node", "list"), ("node", "show")],
+    "submit": [("queue", "submit")],
+    "figures": [],  # GET /v1/scheduler counts as statistics
+}
+# Who calls: what holds of each. The owner and the granted user are users, too, and so is the administrator.
+ROLES = {
+    "nobody": {"anyone"},
+    "stranger": {"anyone", "user"},
+    "granted": {"anyone", "user", "granted"},
+    "owner": {"anyone", "user", "owner"},
+    "admin": {"anyone", "user", "admin"},
+}
+
+
+def relations(cell):
+    """The words of a cell: 'admin (/v1: user)' and 'admin; /v1: user (own)' are 'user' here; what is in parentheses else is prose."""
+    ours = re.search(r"/v1: ([a-z, ]+)", cell)
+    text = ours[1] if ours else re.sub(r"\([^)]*\)", "", cell)
+    text = text.partition(" on loopback")[0]  # the test calls over the loopback
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    return {WORDS[word] for word in words}
+
+
+def table():
+    """{(kind, verb): relations that suffice}"""
+    section = (ROOT / "doc/people.md").read_text().split("## Who may do what")[1]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")
+    ]
+    found = {}
+    for cells in rows[2:]:
+        assert len(cells) == 7, cells
+        for kind in re.sub(r"\([^)]*\)", "", cells[0]).split(","):
+            for verb, cell in zip(VERBS, cells[1:6], strict=True):
+                if cell:
+                    found[kind.strip(), verb] = relations(cell)
+        name, _, who = cells[6].partition(":")
+        for key in OTHERS[name] if name else ():
+            found[key] = relations(who)
+    return found
+
+
+def test_the_table_is_read_as_it_is_meant():
+    rules = table()
+    assert rules["user", "list"] == {"admin"} and rules["user", "show"] == {"admin", "owner"}
+    assert rules["grant", "list"] == {"user"} and rules["cluster", "show"] == {"user"}
+    assert rules["queue", "show"] == {"granted", "admin"} and rules["log", "show"] == {"owner", "admin"}
+    assert rules["metrics", "show"] == {"anyone"} and rules["password", "update"] == {"admin", "owner"}
+    assert ("grant", "update") not in rules and ("statistics", "create") not in rules
+
+
+class House:
+    """A server with one thing of each kind and a caller of each role. What a test drops is made anew."""
+
+    def __init__(self, state):
+        self.server = Server(state, "--cpus", "4", "--listen", "127.0.0.1:0").start()
+        line = next(line for line in self.server.log().splitlines() if "serving" in line)
+        self.port = int(re.search(r"\bport=(\d+)", line)[1])
+        self.numbers = itertools.count()
+        self.names = {"stranger": "sam", "granted": "gail", "owner": "olga", "admin": "root"}
+        self.tokens = {"nobody": None}
+        for role, name in self.names.items():
+            self.tokens[role] = self.make("/v1/tokens", {"user": name})["token"]
+        self.document = self.server.get("/v1/openapi.json").json
+
+    def make(self, path, body, token=None):
+        reply = self.call("POST", path, token, body) if token else self.server.post(path, body)
+        assert reply.status in (200, 201), (path, body, reply.body)
+        return reply.json
+
+    def call(self, method, path, token, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        if answer.headers["Content-Type"] == "text/event-stream":  # it may follow for ever
+            reply = Reply.__new__(Reply)
+            reply.status, reply.headers, reply.body = answer.status, answer.headers, b""
+        else:
+            reply = Reply(answer)
+        connection.close()
+        return reply
+
+    # -- things
+
+    def a_job(self, role):
+        job = self.make("/v1/jobs", {"command": ["true"]}, self.tokens["owner"])["id"]
+        wait_for(lambda: self.server.job(job)["state"] == "succeeded", 30, "the job's end")
+        return {"job": job, "member": "worker-0"}
+
+    def a_user(self, role):
+        return {"name": self.names["owner"]}
+
+    def a_victim(self, role):
+        name = f"victim{next(self.numbers)}"
+        self.make("/v1/users", {"name": name})
+        return {"name": name}
+
+    def a_token(self, role):
+        return {"id": self.make("/v1/tokens", {}, self.tokens["owner"])["id"]}
+
+    def a_cluster(self, role):
+        name = f"cluster{next(self.numbers)}"
+        self.make("/v1/clusters", {"name": name, "type": "Kubernetes"})
+        return {"name": name}
+
+    def a_queue(self, role):
+        name = f"queue{next(self.numbers)}"
+        self.make("/v1/queues", {"name": name, "max": {"cpu": "1"}})
+        self.make("/v1/grants", {"user": self.names["granted"], "resource": name})
+        return {"name": name}
+
+    def a_grant(self, role):
+        name = f"queue{next(self.numbers)}"
+        self.make("/v1/queues", {"name": name, "max": {"cpu": "1"}})
+        return {"name": self.make("/v1/grants", {"user": self.names["owner"], "resource": name})["name"]}
+
+    def a_flavour(self, role):
+        """Only administrators make flavours; its owner was one then."""
+        name, owner = f"flavour{next(self.numbers)}", self.names["owner"]
+        assert self.server.request("PATCH", f"/v1/users/{owner}", {"admin": True}).status == 200
+        self.make("/v1/flavours", {"name": name, "cpu": "1", "memory": "1Gi"}, self.tokens["owner"])
+        assert self.server.request("PATCH", f"/v1/users/{owner}", {"admin": False}).status == 200
+        return {"name": name}
+
+    def a_pool(self, role):
+        name = f"pool{next(self.numbers)}"
+        self.make("/v1/pools", {"name": name})
+        return {"name": name}
+
+    def a_file(self, role):
+        """Of the owner when it is to be dropped; else files go by their path: each caller in their own home."""
+        return {"path": f"pfs/local/home/{self.names.get(role, 'sam')}/x"}
+
+    def the_owners_file(self, role):
+        path = f"pfs/local/home/{self.names['owner']}/d{next(self.numbers)}"
+        self.make(f"/v1/files/{path}", {"op": "mkdir"}, self.tokens["owner"])
+        return {"path": path}
+
+    def a_package(self, role):
+        return {"hash": "0" * 64}
+
+    THINGS = {
+        "job": a_job,
+        "log": a_job,
+        "event": a_job,
+        "user": a_user,
+        "password": a_user,
+        "token": a_token,
+        "cluster": a_cluster,
+        "queue": a_queue,
+        "grant": a_grant,
+        "flavour": a_flavour,
+        "resource pool": a_pool,
+        "file": a_file,
+        "package": a_package,
+    }
+    DROPPED = {"user": a_victim, "file": the_owners_file}
+
+    def thing(self, kind, verb, role):
+        make = self.DROPPED.get(kind) if verb == "delete" else None
+        return (make or self.THINGS[kind])(self, role)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    made = House(tmp_path_factory.mktemp("state"))
+    yield made
+    made.server.destroy()
+
+
+def routes(document):
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield method.upper(), path, item[method]
+
+
+# Queries that keep a request short, and bodies that are read before the thing is looked for: both leave who may alone.
+QUERIES = {"/v1/jobs/{job}/logs": "?follow=false", "/v1/events": "?since=0"}
+
+
+def is_denied(reply, kind):
+    """401 and 403; another's job or token is not told apart from one that is not there."""
+    if reply.status in (401, 403):
+        assert reply.json["code"] == ("unauthenticated" if reply.status == 401 else "denied"), reply.body
+        return True
+    return reply.status == 404 and kind in ("job", "log", "event", "token")
+
+
+def test_every_route_with_every_role(house):
+    rules, wrong, asked = table(), [], 0
+    for method, path, operation in routes(house.document):
+        access = operation.get("x-access", {})
+        kind, verb = access.get("kind"), access.get("verb")
+        if kind in (None, "nothing") or verb in (None, "nothing") or (kind, verb) not in rules:
+            wrong.append(f"{method} {path}: {kind!r}, {verb!r} is no row of the table")
+            continue
+        for role, holds in ROLES.items():
+            thing = house.thing(kind, verb, role) if "{" in path else {}
+            real = re.sub(r"\{(\w+)\}", lambda name, thing=thing: thing[name[1]], path) + QUERIES.get(path, "")
+            body = {} if "requestBody" in operation else None
+            reply = house.call(method, real, house.tokens[role], body)
+            expected = bool(holds & rules[kind, verb])
+            asked += 1
+            if is_denied(reply, kind) == expected or reply.status >= 500:
+                wrong.append(
+                    f"{method} {real} ({kind}, {verb}) as {role}: {reply.status}, expected {'leave' if expected else 'refusal'}"
+                )
+            if role == "nobody" and not expected and reply.status != 401:
+                wrong.append(f"{method} {real}: {reply.status} for nobody, not 401")
+    assert not wrong, "\n".join(wrong)
+    assert asked > 5 * 60
+
+
+def test_a_token_opens_no_more_than_its_user(house):
+    """A route that is public takes any header; another never takes one that is no token."""
+    for method, path, operation in routes(house.document):
+        if operation["x-access"]["kind"] in ("system", "login", "metrics"):
+            continue
+        real = re.sub(r"\{(\w+)\}", "x", path)
+        body = {} if "requestBody" in operation else None
+        assert house.call(method, real, "x" * 52, body).status == 401, (method, path)
+
+
+def test_submitting_goes_by_the_queue(house):
+    rules = table()
+    queue = house.a_queue(None)["name"]
+    for role, holds in ROLES.items():
+        reply = house.call("POST", "/v1/jobs", house.tokens[role], {"command": ["true"], "queue": queue})
+        assert (reply.status == 201) == bool(holds & rules["queue", "submit"]), (role, reply.body)
+
+
+def test_the_socket_vouches_for_its_callers(house):
+    connection = UnixConnection(house.server.socket)
+    connection.request("GET", "/v1/users")
+    assert connection.getresponse().status == 200
+    connection.close()

@@ -1,0 +1,446 @@
+"""Users, passwords, log-ins, grants: doc/people.md and the routes of doc/rest.md, from outside."""
+
+import concurrent.futures
+import http.client
+import json
+import re
+import subprocess
+import time
+
+import pytest
+from conftest import BIN, Reply, Server, wait_for
+from test_tokens import call, make_token, refused
+
+GOOD = "correct horse 1"
+
+
+def port_of(server, word="port"):
+    line = [line for line in server.log().splitlines() if "serving" in line][-1]
+    return int(re.search(rf"\b{word}=(\d+)", line)[1])
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A server on TCP, with its port."""
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
+    server.port = port_of(server)
+    yield server
+    server.destroy()
+
+
+def user(server, name, **about):
+    """Makes a user, by the socket."""
+    reply = server.post("/v1/users", {"name": name, **about})
+    assert reply.status == 201, reply.body
+    return reply.json
+
+
+def login(server, name, password, source="127.0.0.1"):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30, source_address=(source, 0))
+    connection.request("POST", "/v1/login", json.dumps({"user": name, "password": password}))
+    reply = Reply(connection.getresponse())
+    connection.close()
+    return reply
+
+
+def logged_in(server, name, password=GOOD, source="127.0.0.1"):
+    reply = login(server, name, password, source)
+    assert reply.status == 200, reply.body
+    return reply.json["token"]
+
+
+def patch(server, path, body, token=None, **headers):
+    if token is None:
+        return server.request("PATCH", path, body, headers)
+    return call(server, path, token, "PATCH", json.dumps(body))
+
+
+# -- users
+
+
+def test_a_user_is_made_shown_changed_and_dropped(served):
+    made = user(served, "carl", password=GOOD)
+    assert (made["name"], made["admin"], made["has_password"]) == ("carl", False, True)
+    assert "password" not in made and GOOD not in str(made) and "argon2" not in str(made)
+    shown = served.get("/v1/users/carl")
+    assert shown.json == made
+    assert re.fullmatch(r'"\d+"', shown.headers["ETag"])
+    assert "carl" in [item["name"] for item in served.get("/v1/users").json["items"]]
+    changed = served.request("PATCH", "/v1/users/carl", {"admin": True})
+    assert changed.status == 200 and changed.json["admin"] is True
+    assert served.request("DELETE", "/v1/users/carl").status == 204
+    refused(served.get("/v1/users/carl"), 404, "not_found", "carl")
+    refused(served.request("DELETE", "/v1/users/carl"), 404, "not_found", "carl")
+
+
+def test_the_database_keeps_hashes_alone(served):
+    user(served, "hashed", password="a password of its own")
+    token = logged_in(served, "hashed", "a password of its own")
+    kept = b"".join(p.read_bytes() for p in served.state.glob("paddle.db*"))
+    assert b"$argon2id$" in kept
+    assert b"a password of its own" not in kept and token.encode() not in kept
+    assert "a password of its own" not in served.log() and token not in served.log()
+
+
+@pytest.mark.parametrize(
+    "body, status, code, says",
+    [
+        ({}, 400, "invalid", "name is missing"),
+        ({"name": ""}, 400, "invalid", "name"),
+        ({"name": "-x"}, 400, "invalid", "-x"),
+        ({"name": "a b"}, 400, "invalid", "a b"),
+        ({"name": "x" * 61}, 400, "invalid", "60"),
+        ({"name": 7}, 400, "invalid", "name"),
+        ({"name": "dora", "password": "short"}, 400, "invalid", "8"),
+        ({"name": "dora", "password": "x" * 257}, 400, "invalid", "256"),
+        ({"name": "dora", "password": "paddleflow"}, 400, "invalid", "published"),
+        ({"name": "dora", "password": ["x"]}, 400, "invalid", "password"),
+        ({"name": "dora", "admin": "yes"}, 400, "invalid", "admin"),
+        ({"name": "dora", "unix_user": True}, 400, "invalid", "unix_user"),
+        ({"name": "dora", "colour": "red"}, 400, "invalid", "colour"),
+        ({"name": "root"}, 409, "exists", "root"),
+    ],
+)
+def test_users_that_cannot_be_made(served, body, status, code, says):
+    refused(served.post("/v1/users", body), status, code, says)
+    assert "dora" not in [item["name"] for item in served.get("/v1/users").json["items"]]
+
+
+def test_lists_come_in_pages(served):
+    for i in range(5):
+        user(served, f"page{i}")
+    names, after = [], ""
+    while after is not None:
+        page = served.get(f"/v1/users?limit=2{after and '&after=' + after}").json
+        assert len(page["items"]) <= 2
+        names += [item["name"] for item in page["items"]]
+        after = page["next"]
+    assert names == [item["name"] for item in served.get("/v1/users?limit=1000").json["items"]]
+    assert [name for name in names if name.startswith("page")] == [f"page{i}" for i in range(5)]  # as they were made
+    for query in ("limit=0", "limit=1001", "limit=x", "after=x", "after=-1"):
+        refused(served.get(f"/v1/users?{query}"), 400, "invalid", query.split("=")[0])
+
+
+def test_what_names_one_user_is_for_administrators_or_the_user(served):
+    user(served, "eve", password=GOOD)
+    user(served, "finn", password=GOOD)
+    eve = logged_in(served, "eve")
+    assert call(served, "/v1/users/eve", eve).json["name"] == "eve"
+    refused(call(served, "/v1/users/finn", eve), 403, "denied", "'eve'", "finn")
+    refused(call(served, "/v1/users", eve), 403, "denied", "administrators")
+    refused(patch(served, "/v1/users/eve", {"admin": True}, eve), 403, "denied", "administrators")
+    refused(call(served, "/v1/users/finn", eve, "DELETE"), 403, "denied", "administrators")
+    assert call(served, "/v1/whoami", eve).json["admin"] is False
+
+
+def test_root_stays(served):
+    refused(served.request("DELETE", "/v1/users/root"), 409, "conflict", "root")
+    reply = served.request("PATCH", "/v1/users/root", {"admin": False})
+    assert reply.status in (400, 409), reply.body
+    assert served.get("/v1/users/root").json["admin"] is True
+
+
+def test_dropping_a_user_takes_grants_and_tokens(served):
+    user(served, "gone", password=GOOD)
+    assert served.post("/v1/queues", {"name": "gone-q", "max": {"cpu": "1"}}).status == 201
+    assert served.post("/v1/grants", {"user": "gone", "resource": "gone-q"}).status == 201
+    own, given = logged_in(served, "gone"), make_token(served, user="gone")["token"]
+    assert call(served, "/v1/whoami", own).status == call(served, "/v1/whoami", given).status == 200
+    assert served.request("DELETE", "/v1/users/gone").status == 204
+    for token in (own, given):
+        refused(call(served, "/v1/whoami", token), 401, "unauthenticated", "not known")
+    assert "gone" not in [item["user"] for item in served.get("/v1/grants").json["items"]]
+    user(served, "gone")  # another one of that name: the old tokens are not theirs
+    for token in (own, given):
+        refused(call(served, "/v1/whoami", token), 401, "unauthenticated", "not known")
+
+
+def test_a_user_with_open_jobs_is_not_dropped(served):
+    user(served, "busy")
+    token = make_token(served, user="busy")["token"]
+    job = call(served, "/v1/jobs", token, "POST", '{"command": ["sleep", "600"], "name": "long"}')
+    assert job.status == 201, job.body
+    refused(served.request("DELETE", "/v1/users/busy"), 409, "conflict", "busy")
+    assert served.request("DELETE", f"/v1/jobs/{job.json['id']}").status == 200
+    wait_for(lambda: served.job(job.json["id"])["state"] == "cancelled", 30, "its end")
+    assert served.request("DELETE", "/v1/users/busy").status == 204
+
+
+# -- log-in
+
+
+def test_log_in(served):
+    user(served, "gail", password=GOOD)
+    reply = login(served, "gail", GOOD)
+    assert reply.status == 200 and set(reply.json) == {"user", "token", "expires_at"}
+    assert len(reply.json["token"]) >= 43  # 256 bits
+    assert call(served, "/v1/whoami", reply.json["token"]).json["user"] == "gail"
+    kept = call(served, "/v1/tokens", reply.json["token"]).json["items"]
+    assert [(t["login"], t["expires_at"]) for t in kept] == [(True, reply.json["expires_at"])]
+    again = login(served, "gail", GOOD).json["token"]
+    assert again != reply.json["token"]
+    assert call(served, "/v1/whoami", reply.json["token"]).status == 200
+
+
+def test_wrong_password_and_unknown_user_are_not_told_apart(served):
+    user(served, "hanna", password=GOOD)
+    user(served, "without")
+    wrong, unknown = login(served, "hanna", "no", "127.0.1.1"), login(served, "nobody-here", "no", "127.0.1.2")
+    without, empty = login(served, "without", "", "127.0.1.3"), login(served, "hanna", "", "127.0.1.4")
+    for reply, name in ((wrong, "hanna"), (unknown, "nobody-here"), (without, "without"), (empty, "hanna")):
+        refused(reply, 401, "unauthenticated", name)
+    assert wrong.json["message"].replace("hanna", "X") == unknown.json["message"].replace("nobody-here", "X")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        "{",
+        '{"user": "x"}',
+        '{"password": "x"}',
+        '{"user": 1, "password": "x"}',
+        '{"user": "x", "password": null}',
+    ],
+)
+def test_log_ins_that_are_none(served, body):
+    refused(call(served, "/v1/login", None, "POST", body), 400, "invalid")
+
+
+def test_unknown_users_cost_the_same(served):
+    user(served, "timed", password=GOOD)
+    login(served, "timed", GOOD)
+
+    def shortest(name, source):
+        times = []
+        for _ in range(4):  # below the five that are free
+            start = time.monotonic()
+            assert login(served, name, "wrong", source).status == 401
+            times.append(time.monotonic() - start)
+        return min(times)
+
+    known, unknown = shortest("timed", "127.0.2.1"), shortest("nobody-timed", "127.0.2.2")
+    assert 0.5 < unknown / known < 2, (known, unknown)
+
+
+def test_failures_slow_an_account_down(served):
+    user(served, "slow", password=GOOD)
+    for i in range(5):
+        refused(login(served, "slow", "wrong", f"127.0.3.{i + 1}"), 401, "unauthenticated")
+    reply = login(served, "slow", GOOD, "127.0.3.9")  # even the right one, from wherever
+    refused(reply, 429, "quota", "slow", "Try again in")
+    assert 1 <= int(reply.headers["Retry-After"]) <= 1
+    assert login(served, "other", "wrong", "127.0.3.10").status == 401
+    right = wait_for(
+        lambda: (r := login(served, "slow", GOOD, "127.0.3.11")).status == 200 and r, 10, "the delay's end"
+    )
+    assert right.json["user"] == "slow"
+    for i in range(5):  # the success has cleared it
+        refused(login(served, "slow", "wrong", f"127.0.3.{i + 20}"), 401, "unauthenticated")
+    assert login(served, "slow", "wrong", "127.0.3.30").status == 429
+
+
+def test_failures_slow_an_address_down(served):
+    user(served, "addressed", password=GOOD)
+    for i in range(5):
+        refused(login(served, f"guess{i}", "wrong", "127.0.4.1"), 401, "unauthenticated")
+    refused(login(served, "addressed", GOOD, "127.0.4.1"), 429, "quota", "address")
+    assert login(served, "addressed", GOOD, "127.0.4.2").status == 200
+
+
+def test_many_at_once_do_not_stop_the_server(served):
+    """100 log-ins at a time: each is answered, none of them holds up another request for long."""
+    user(served, "crowd", password=GOOD)
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        waiting = [pool.submit(login, served, "crowd", GOOD, f"127.0.5.{i}") for i in range(1, 101)]
+        slowest = 0.0
+        while not all(one.done() for one in waiting):
+            start = time.monotonic()
+            assert served.get("/v1/version").status == 200
+            slowest = max(slowest, time.monotonic() - start)
+        answers = [one.result().status for one in waiting]
+    assert set(answers) <= {200, 503} and answers.count(200) >= 64, answers
+    assert slowest < 2, slowest
+
+
+# -- passwords
+
+
+def put_password(server, name, body, token=None):
+    if token is None:
+        return server.request("PUT", f"/v1/users/{name}/password", body)
+    return call(server, f"/v1/users/{name}/password", token, "PUT", json.dumps(body))
+
+
+def test_a_new_password_ends_log_ins(served):
+    user(served, "ines", password=GOOD)
+    session, token = logged_in(served, "ines"), make_token(served, user="ines")["token"]
+    assert call(served, "/v1/whoami", session).status == 200
+    assert put_password(served, "ines", {"password": "another one 2"}).status == 204
+    refused(call(served, "/v1/whoami", session), 401, "unauthenticated", "not known")
+    assert call(served, "/v1/whoami", token).status == 200  # an administrator's, not a log-in's
+    assert login(served, "ines", GOOD).status == 401
+    assert login(served, "ines", "another one 2").status == 200
+
+
+def test_ones_own_password_over_tcp(served):
+    user(served, "jo", password=GOOD)
+    user(served, "kim", password=GOOD)
+    session = logged_in(served, "jo")
+    refused(put_password(served, "jo", {"password": "another one 2"}, session), 400, "invalid", "old")
+    refused(put_password(served, "jo", {"password": "another one 2", "old": "wrong"}, session), 403, "denied", "old")
+    refused(put_password(served, "kim", {"password": "another one 2", "old": GOOD}, session), 403, "denied", "'jo'")
+    refused(put_password(served, "nobody-here", {"password": "another one 2"}, session), 403, "denied", "'jo'")
+    refused(put_password(served, "jo", {"password": "short", "old": GOOD}, session), 400, "invalid", "8")
+    assert login(served, "jo", GOOD).status == 200
+    assert put_password(served, "jo", {"password": "another one 2", "old": GOOD}, session).status == 204
+    assert login(served, "jo", "another one 2").status == 200
+    refused(put_password(served, "nobody-here", {"password": "another one 2"}), 404, "not_found", "nobody-here")
+
+
+def test_guessing_the_old_password_is_slowed_down(served):
+    user(served, "lea", password=GOOD)
+    session = logged_in(served, "lea")
+    for _ in range(5):
+        refused(put_password(served, "lea", {"password": "another one 2", "old": "wrong"}, session), 403, "denied")
+    refused(put_password(served, "lea", {"password": "another one 2", "old": GOOD}, session), 429, "quota", "lea")
+
+
+def test_the_first_password_is_not_set_with_a_token(served):
+    user(served, "mia")
+    token = make_token(served, user="mia")["token"]
+    refused(put_password(served, "mia", {"password": GOOD}, token), 403, "denied", "administrator")
+    assert put_password(served, "mia", {"password": GOOD}).status == 204
+    assert login(served, "mia", GOOD, "127.0.6.1").status == 200
+
+
+# -- grants
+
+
+def test_grants_open_a_queue(served):
+    assert served.post("/v1/queues", {"name": "team", "max": {"cpu": "2"}}).status == 201
+    user(served, "nina", password=GOOD)
+    session = logged_in(served, "nina", source="127.0.7.1")
+    body = '{"command": ["true"], "queue": "team"}'
+    refused(call(served, "/v1/jobs", session, "POST", body), 403, "denied", "team", "grant")
+    refused(call(served, "/v1/queues/team", session), 403, "denied", "team", "grant")
+    assert "team" not in [q["name"] for q in call(served, "/v1/queues", session).json["items"]]
+    assert "default" in [q["name"] for q in call(served, "/v1/queues", session).json["items"]]
+
+    made = served.post("/v1/grants", {"user": "nina", "resource": "team"})
+    assert made.status == 201 and made.json["name"] == "nina/queue/team" and made.json["type"] == "queue"
+    assert call(served, "/v1/grants/nina/queue/team", session).json == made.json
+    assert [g["name"] for g in call(served, "/v1/grants", session).json["items"]] == ["nina/queue/team"]
+    assert call(served, "/v1/queues/team", session).status == 200
+    assert "team" in [q["name"] for q in call(served, "/v1/queues", session).json["items"]]
+    job = call(served, "/v1/jobs", session, "POST", body)
+    assert job.status == 201 and job.json["queue"] == "team", job.body
+
+    refused(call(served, "/v1/grants/nina/queue/team", session, "DELETE"), 403, "denied")
+    assert served.request("DELETE", "/v1/grants/nina/queue/team").status == 204
+    refused(call(served, "/v1/jobs", session, "POST", body), 403, "denied", "team")
+
+
+@pytest.mark.parametrize(
+    "body, status, says",
+    [
+        ({}, 400, "user is missing"),
+        ({"user": "oskar"}, 400, "resource is missing"),
+        ({"user": "oskar", "resource": "no-such"}, 404, "no-such"),
+        ({"user": "no-such", "resource": "default"}, 404, "no-such"),
+        ({"user": "oskar", "resource": "default", "type": "planet"}, 400, "planet"),
+        ({"user": "oskar", "resource": "default", "colour": 1}, 400, "colour"),
+        ({"user": "root", "resource": "default"}, (400, 409), "root"),
+    ],
+)
+def test_grants_that_cannot_be_made(served, body, status, says):
+    served.post("/v1/users", {"name": "oskar"})
+    reply = served.post("/v1/grants", body)
+    assert reply.status in (status if isinstance(status, tuple) else (status,)), reply.body
+    assert says in reply.json["message"]
+
+
+def test_open_queues_ask_for_no_grants(make_server):
+    server = make_server("--cpus", "4", "--open-queues", "--listen", "127.0.0.1:0")
+    server.port = port_of(server)
+    assert server.post("/v1/queues", {"name": "team", "max": {"cpu": "2"}}).status == 201
+    token = make_token(server, user="ann")["token"]
+    assert "team" in [q["name"] for q in call(server, "/v1/queues", token).json["items"]]
+    assert call(server, "/v1/jobs", token, "POST", '{"command": ["true"], "queue": "team"}').status == 201
+    assert call(server, "/v1/jobs?dry_run=true", token, "POST", '{"command": ["true"], "queue": "team"}').json[
+        "admitted"
+    ]
+
+
+# -- the seeded account, listening, expiry
+
+
+def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
+    server = make_server(start=False)
+    line = [BIN / "paddled", "--state", str(server.state), "--listen", "0.0.0.0:0"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and "root" in done.stderr and "paddle user set root --password" in done.stderr, done
+    server.options = ("--listen", "127.0.0.1:0")
+    server.start()
+    server.port = port_of(server)
+    token = logged_in(server, "root", "paddleflow")
+    assert call(server, "/v1/whoami", token).json["admin"] is True
+    assert server.get("/v1/users/root").json["has_password"] is True
+    assert put_password(server, "root", {"password": GOOD}).status == 204
+    server.stop()
+    server.options = ("--listen", "0.0.0.0:0")
+    server.start()
+    server.port = port_of(server)
+    assert login(server, "root", "paddleflow").status == 401
+    assert login(server, "root", GOOD).status == 200
+
+
+def test_log_ins_expire_as_told(make_server):
+    for hours, check in (("-1", lambda t: t is None), ("1", lambda t: t is not None)):
+        server = make_server("--listen", "127.0.0.1:0", "--token-expire-hours", hours)
+        server.port = port_of(server)
+        reply = login(server, "root", "paddleflow")
+        assert check(reply.json["expires_at"]), reply.json
+        server.stop()
+
+
+@pytest.mark.parametrize("hours", ["0", "-2", "x", "1.5", "99999999999999999999"])
+def test_expiry_that_is_none(tmp_path, hours):
+    line = [BIN / "paddled", "--state", str(tmp_path / "state"), "--token-expire-hours", hours]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "--token-expire-hours" in done.stderr and hours in done.stderr, done
+
+
+def test_metrics_have_a_port_of_their_own(make_server):
+    server = make_server("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+    server.port = port_of(server, "metrics_port")
+    reply = call(server, "/metrics")
+    assert reply.status == 200 and b"paddle_jobs_open 0" in reply.body
+    for path in ("/v1/version", "/v1/jobs", "/healthz", "/v1/login"):
+        refused(call(server, path), 404, "not_found")
+    server.port = port_of(server)
+    assert call(server, "/metrics").status == 200  # over the loopback
+
+
+def test_a_thousand_log_ins_are_kept_and_the_oldest_goes(served):
+    """By the store's own table: a thousand real log-ins would hash for a minute."""
+    import sqlite3
+
+    user(served, "often", password=GOOD)
+    first = logged_in(served, "often", source="127.0.8.1")
+    served.stop()
+    with sqlite3.connect(served.state / "paddle.db") as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(token)")]
+        row = dict(zip(columns, db.execute("SELECT * FROM token WHERE user = 'often'").fetchone(), strict=True))
+        for i in range(999):
+            copy = {**row, "id": f"copy{i:012d}", "hash": f"{i:064x}", "created": row["created"] + 1 + i}
+            marks = ", ".join("?" * len(columns))
+            db.execute(f"INSERT INTO token ({', '.join(columns)}) VALUES ({marks})", [copy[c] for c in columns])
+    db.close()
+    served.start()
+    served.port = port_of(served)
+    last = logged_in(served, "often", source="127.0.8.2")
+    kept = call(served, "/v1/tokens", last).json["items"]
+    assert len(kept) <= 1000 and call(served, "/v1/whoami", last).status == 200
+    refused(call(served, "/v1/whoami", first), 401, "unauthenticated", "not known")

@@ -1,0 +1,42 @@
+"""Schemathesis reads the description of the API and tries what it says, and what it does not say: no answer may be a
+server error, every answer must be as described, and what the description forbids must be refused."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT, Server
+
+EXAMPLES = 200 if os.environ.get("PADDLE_SOAK") else 6
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,negative_data_rejection,unsupported_method,allow_header_conformance,ignored_auth"
+)
+# What never ends, or means by design more than its description can say.
+EXCLUDED = ["/v1/events", "/v1/jobs/{job}/logs"]
+
+
+@pytest.fixture
+def served(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "4", "--listen", "127.0.0.1:0").start()
+    line = [line for line in server.log().splitlines() if "serving" in line][-1]
+    server.port = int(re.search(r"\bport=(\d+)", line)[1])
+    yield server
+    server.destroy()
+
+
+@pytest.mark.timeout(3000 if os.environ.get("PADDLE_SOAK") else 600)
+def test_v1_is_as_described(served, tmp_path):
+    """As a user, so that nothing of the server itself is dropped; then as an administrator."""
+    for name, admin in (("someone", False), ("chief", True)):
+        token = served.post("/v1/tokens", {"user": name, "admin": admin}).json["token"]
+        line = [ROOT / ".venv/bin/schemathesis", "run", f"http://127.0.0.1:{served.port}/v1/openapi.json"]
+        line += ["--header", f"Authorization: Bearer {token}", "--checks", CHECKS, "--max-examples", str(EXAMPLES)]
+        line += ["--phases", "examples,coverage,fuzzing", "--generation-deterministic", "--generation-database", "none"]
+        line += ["--workers", "2", "--request-timeout", "60", "--no-color", "--warnings", "off"]
+        line += [word for path in EXCLUDED for word in ("--exclude-path", path)]
+        done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
+        assert "No issues found" in done.stdout, done.stdout[-2000:]
+        assert served.process.poll() is None
