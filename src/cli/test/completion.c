@@ -29,7 +29,7 @@ static void test_bash(void)
                 { "job ''", "submit" },
                 { "token r", "revoke" },
                 { "cancel --ser", "--server=" },
-                { "submit --no-p", "--no-package" },
+                { "submit --no-pa", "--no-package" },
                 { "completion z", "zsh" },
                 { "job submit --entry", "--entry-point=" },
                 { "train --pser", "--pservers=" },

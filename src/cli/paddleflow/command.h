@@ -1,0 +1,67 @@
+/* The older client's commands (paddleflow-api.md 3): one row each says its words, its request, and what of
+ * the reply is shown. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/json.h"
+
+typedef enum {
+        FLOW_TEXT,
+        FLOW_INT,
+        FLOW_FLAG,
+        FLOW_MAP,        /* "a=b,c=d" as an object */
+        FLOW_MAP_TEXT,   /* the same as the JSON text of a query */
+        FLOW_WORDS,      /* "a,b" as a list */
+        FLOW_CREDENTIAL, /* text, or the file of an absolute path, in base64 */
+} FlowType;
+
+/* A word or an option of a command. */
+typedef struct {
+        const char *name; /* a word's "QUEUENAME", an option's "maxsize"; NULL ends the list */
+        const char *flag; /* an option's short form: "-m", "-mk"; or NULL */
+        FlowType type;
+        const char
+                *key;  /* member of the body ("maxResources.cpu"), or name in the query; NULL: is not sent */
+        bool required; /* an option without which there is no request */
+        const char *fallback, *choices; /* "a|b" */
+        const char *help;
+} FlowParam;
+
+enum { FLOW_PARAMS_MAX = 16 };
+
+typedef struct {
+        const char *head, *key; /* "a.b" goes deeper; head NULL ends the list */
+        bool apart;             /* begins a table of its own, so that none grows too wide */
+        bool base64;            /* is shown decoded */
+} FlowColumn;
+
+typedef enum { FLOW_QUERY, FLOW_BODY } FlowPlace;
+
+typedef struct FlowCommand {
+        const char *group, *name; /* group "": a command by itself */
+        const char *help;
+        const FlowParam *words, *options;
+        const char *method, *path; /* "/queue/{0}": the first word */
+        FlowPlace place;
+        const char *detail_path; /* instead, with the flag `detail`; or NULL */
+        const char *fixed;       /* JSON of members that are always sent; or NULL */
+        bool (*prepare)(json_t *body, char *const *words, GError **error); /* last hand at a body; or NULL */
+        const char *items;         /* member with the rows; NULL: the reply is the one row */
+        const FlowColumn *columns; /* NULL: nothing is shown but `done` */
+        bool marker;
+        const char *fields_option;                      /* option that names the columns to show; or NULL */
+        json_t *(*rows)(json_t *reply, GError **error); /* a list of rows made of the reply; or NULL */
+        bool (*print)(json_t *reply, GError **error);   /* prints by itself; or NULL */
+        const char *done;     /* "queue[{0}] create success"; {id} is a member of the reply */
+        bool may_say_message; /* `message` in a reply is no failure */
+} FlowCommand;
+
+extern const FlowCommand flow_commands[]; /* ended by a row without name */
+
+/* The groups and what they are for, in the order of the help. */
+typedef struct {
+        const char *name, *help;
+} FlowGroup;
+extern const FlowGroup flow_groups[];

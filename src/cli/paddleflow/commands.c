@@ -1,0 +1,584 @@
+/* The rows of command.h (paddleflow-api.md 3). Groups of parts that do not exist yet (fs, run, pipeline,
+ * schedule) come with them. */
+#include "cli/paddleflow/command.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/paddleflow/job.h"
+#include "cli/paddleflow/print.h"
+
+const FlowGroup flow_groups[] = {
+        { "user", "Manage users." },
+        { "queue", "Manage queues, and who may use them." },
+        { "flavour", "Manage flavours: named sizes." },
+        { "cluster", "Manage clusters, and see what they have." },
+        { "job", "Create, watch and stop jobs." },
+        { "log", "Show logs." },
+        { "statistics", "Show what jobs used." },
+        { 0 },
+};
+
+#define MAXSIZE                                                                                              \
+        {                                                                                                    \
+                "maxsize", "-m", FLOW_INT, "maxKeys", false, "100", NULL, "max size of the listed items"     \
+        }
+#define MAXKEYS                                                                                              \
+        {                                                                                                    \
+                "maxkeys", "-m", FLOW_INT, "maxKeys", false, "100", NULL, "max size of the listed items"     \
+        }
+#define MARKER                                                                                               \
+        {                                                                                                    \
+                "marker", "-mk", FLOW_TEXT, "marker", false, NULL, NULL,                                     \
+                        "next page: the marker of the one before"                                            \
+        }
+#define WORD(name, key)                                                                                      \
+        {                                                                                                    \
+                name, NULL, FLOW_TEXT, key, false, NULL, NULL, NULL                                          \
+        }
+#define OPTION(name, flag, type, key, help)                                                                  \
+        {                                                                                                    \
+                name, flag, type, key, false, NULL, NULL, help                                               \
+        }
+#define NEEDED(name, flag, type, key, help)                                                                  \
+        {                                                                                                    \
+                name, flag, type, key, true, NULL, NULL, help                                                \
+        }
+
+/* ---- user ---- */
+
+static const FlowParam user_words[] = { WORD("USERNAME", "username"), WORD("PASSWORD", "password"), { 0 } };
+static const FlowParam user_set_words[] = { WORD("USERNAME", NULL), WORD("PASSWORD", "password"), { 0 } };
+static const FlowParam username_word[] = { WORD("USERNAME", NULL), { 0 } };
+static const FlowParam user_list_options[] = { MAXSIZE, { 0 } };
+static const FlowColumn user_columns[] = { { "name", "name" }, { "create time", "createTime" }, { 0 } };
+
+/* ---- queue ---- */
+
+static const FlowParam queue_word[] = { WORD("QUEUENAME", NULL), { 0 } };
+static const FlowParam queue_list_options[] = { MAXSIZE, MARKER, { 0 } };
+static const FlowParam queue_create_words[] = { WORD("NAME", "name"),
+                                                WORD("NAMESPACE", "namespace"),
+                                                WORD("MAXCPU", "maxResources.cpu"),
+                                                WORD("MAXMEM", "maxResources.mem"),
+                                                { 0 } };
+#define QUEUE_OPTIONS                                                                                        \
+        OPTION("maxscalar", NULL, FLOW_MAP, "maxResources.scalarResources",                                  \
+               "max of other resources: a=1,b=2"),                                                           \
+                OPTION("mincpu", NULL, FLOW_TEXT, "minResources.cpu", "min of cpu"),                         \
+                OPTION("minmem", NULL, FLOW_TEXT, "minResources.mem", "min of memory"),                      \
+                OPTION("minscalar", NULL, FLOW_MAP, "minResources.scalarResources",                          \
+                       "min of other resources"),                                                            \
+                OPTION("policy", NULL, FLOW_WORDS, "schedulingPolicy", "scheduling policies: a,b"),          \
+                OPTION("location", NULL, FLOW_MAP, "location", "node labels: a=1,b=2")
+static const FlowParam queue_create_options[] = {
+        QUEUE_OPTIONS,
+        OPTION("quota", NULL, FLOW_TEXT, "quotaType", "elasticQuota or volcanoCapabilityQuota"),
+        OPTION("clustername", NULL, FLOW_TEXT, "clusterName", "cluster of the queue"),
+        { 0 },
+};
+static const FlowParam queue_update_options[] = {
+        OPTION("maxcpu", NULL, FLOW_TEXT, "maxResources.cpu", "max of cpu"),
+        OPTION("maxmem", NULL, FLOW_TEXT, "maxResources.mem", "max of memory"),
+        QUEUE_OPTIONS,
+        { 0 },
+};
+static const FlowColumn queue_list_columns[] = {
+        { "name", "name" },
+        { "status", "status" },
+        { "namespace", "namespace" },
+        { "cluster name", "clusterName" },
+        { "quota type", "quotaType" },
+        { "max resources", "maxResources" },
+        { "min resources", "minResources" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { 0 },
+};
+static const FlowColumn queue_show_columns[] = {
+        { "name", "name" },
+        { "status", "status" },
+        { "namespace", "namespace" },
+        { "cluster name", "clusterName" },
+        { "quota type", "quotaType" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { "max resources", "maxResources", true },
+        { "min resources", "minResources" },
+        { "used resources", "usedResources", true },
+        { "idle resources", "idleResources" },
+        { "location", "location", true },
+        { "scheduling policy", "schedulingPolicy" },
+        { 0 },
+};
+static const FlowParam grant_words[] = { WORD("USERNAME", "username"),
+                                         WORD("QUEUENAME", "resourceID"),
+                                         { 0 } };
+static const FlowParam grant_list_options[] = {
+        MAXSIZE, OPTION("username", "-u", FLOW_TEXT, "username", "grants of this user"), { 0 }
+};
+static const FlowColumn grant_columns[] = { { "user name", "userName" },
+                                            { "resource type", "resourceType" },
+                                            { "resource id", "resourceID" },
+                                            { 0 } };
+
+/* The older server forgets a min that lacks one of the two. */
+static bool need_whole_min(json_t *body, char *const *words, GError **error)
+{
+        const json_t *min = json_object_get(body, "minResources");
+
+        if (!json_object_get(min, "cpu") || !json_object_get(min, "mem"))
+                json_object_del(body, "minResources");
+        if (!json_object_get(body, "clusterName"))
+                json_object_set_new(body, "clusterName", json_null());
+        return true;
+}
+
+/* Only the queues' are this group's. */
+static json_t *queue_grants(json_t *reply, GError **error)
+{
+        json_t *rows = json_array(), *grant;
+        gsize i;
+
+        json_array_foreach(json_object_get(reply, "grantList"), i, grant)
+        {
+                const char *type = json_string_value(json_object_get(grant, "resourceType"));
+
+                if (type && strcmp(type, "queue") == 0)
+                        json_array_append(rows, grant);
+        }
+        return rows;
+}
+
+/* ---- flavour ---- */
+
+static const FlowParam flavour_word[] = { WORD("NAME", NULL), { 0 } };
+static const FlowParam flavour_create_words[] = { WORD("NAME", "name"), { 0 } };
+static const FlowParam flavour_list_options[] = { MAXKEYS, MARKER, { 0 } };
+static const FlowParam flavour_create_options[] = {
+        NEEDED("cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour"),
+        NEEDED("memory", "-m", FLOW_TEXT, "mem", "memory of the flavour"),
+        OPTION("scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2"),
+        { 0 },
+};
+static const FlowParam flavour_update_options[] = {
+        OPTION("cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour"),
+        OPTION("memory", "-m", FLOW_TEXT, "mem", "memory of the flavour"),
+        OPTION("scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2"),
+        { 0 },
+};
+static const FlowColumn flavour_columns[] = {
+        { "name", "name" },
+        { "cpu", "cpu" },
+        { "mem", "mem" },
+        { "scalar resources", "scalarResources" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { 0 },
+};
+
+/* ---- cluster ---- */
+
+static const FlowParam cluster_word[] = { WORD("CLUSTERNAME", NULL), { 0 } };
+static const FlowParam cluster_create_words[] = { WORD("CLUSTERNAME", "clusterName"),
+                                                  WORD("ENDPOINT", "endpoint"),
+                                                  WORD("CLUSTERTYPE", "clusterType"),
+                                                  { 0 } };
+#define CLUSTER_OPTIONS                                                                                      \
+        OPTION("credential", "-c", FLOW_CREDENTIAL, "credential", "text, or the absolute path of a file"),   \
+                OPTION("description", "-d", FLOW_TEXT, "description", "description of the cluster"),         \
+                OPTION("source", NULL, FLOW_TEXT, "source", "source of the cluster"),                        \
+                OPTION("setting", NULL, FLOW_TEXT, "setting", "setting of the cluster"),                     \
+                OPTION("status", NULL, FLOW_TEXT, "status", "online or offline"),                            \
+                OPTION("namespacelist", "-ns", FLOW_WORDS, "namespaceList", "namespaces: a,b"),              \
+                OPTION("version", NULL, FLOW_TEXT, "version", "version of the cluster")
+static const FlowParam cluster_create_options[] = { CLUSTER_OPTIONS, { 0 } };
+static const FlowParam cluster_update_options[] = {
+        OPTION("endpoint", "-e", FLOW_TEXT, "endpoint", "endpoint of the cluster"),
+        OPTION("clustertype", "-t", FLOW_TEXT, "clusterType", "Kubernetes, Local or K3S"),
+        CLUSTER_OPTIONS,
+        { 0 },
+};
+static const FlowParam cluster_list_options[] = {
+        MAXKEYS,
+        MARKER,
+        OPTION("clusternames", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b"),
+        OPTION("clusterstatus", "-cs", FLOW_TEXT, "clusterStatus", "only online or offline ones"),
+        { 0 },
+};
+static const FlowColumn cluster_columns[] = {
+        { "cluster id", "id" },
+        { "cluster name", "clusterName" },
+        { "description", "description" },
+        { "endpoint", "endpoint" },
+        { "source", "source" },
+        { "cluster type", "clusterType" },
+        { "version", "version" },
+        { "status", "status" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { 0 },
+};
+static const FlowColumn cluster_show_columns[] = {
+        { "cluster id", "id" },
+        { "cluster name", "clusterName" },
+        { "description", "description" },
+        { "endpoint", "endpoint" },
+        { "source", "source" },
+        { "cluster type", "clusterType" },
+        { "version", "version" },
+        { "status", "status" },
+        { "setting", "setting", true },
+        { "namespace list", "namespaceList" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { "credential", "credential", true, true },
+        { 0 },
+};
+static const FlowParam cluster_resource_options[] = {
+        OPTION("clustername", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b"),
+        { 0 },
+};
+static const FlowParam cluster_statistic_options[] = {
+        { "pageno", NULL, FLOW_INT, "pageNo", false, "0", NULL, "number of the page" },
+        { "pagesize", NULL, FLOW_INT, "pageSize", false, "1000", NULL, "nodes on a page" },
+        OPTION("clustername", "-cn", FLOW_WORDS, "clusterNames", "only these: a,b"),
+        OPTION("queuename", "-q", FLOW_TEXT, "queueName", "nodes of this queue"),
+        OPTION("labels", "-l", FLOW_TEXT, "labels", "nodes with (k=v) or without (k!=v) a label"),
+        { 0 },
+};
+static const FlowColumn cluster_resource_columns[] = { { "cluster name", "cluster" },
+                                                       { "node", "nodeName" },
+                                                       { "schedulable", "schedulable" },
+                                                       { "total", "total" },
+                                                       { "idle", "idle" },
+                                                       { "error", "errMsg" },
+                                                       { 0 } };
+static const FlowColumn cluster_statistic_columns[] = {
+        { "cluster name", "cluster" },    { "node", "node" },     { "capacity", "capacity" },
+        { "allocatable", "allocatable" }, { "labels", "labels" }, { 0 }
+};
+
+/* {cluster: {"nodeList": [node...], "summary": {...}}}: a row for each node, and one for all. */
+static json_t *resource_rows(json_t *reply, GError **error)
+{
+        json_t *rows = json_array(), *about;
+        const char *cluster;
+
+        json_object_foreach(reply, cluster, about)
+        {
+                json_t *all = json_deep_copy(json_object_get(about, "summary")), *node;
+                gsize i;
+
+                json_array_foreach(json_object_get(about, "nodeList"), i, node)
+                {
+                        json_t *row = json_deep_copy(node);
+
+                        json_object_set_new(row, "cluster", json_string(cluster));
+                        json_array_append_new(rows, row);
+                }
+                all = json_is_object(all) ? all : (json_decref(all), json_object());
+                json_object_set_new(all, "cluster", json_string(cluster));
+                json_object_set_new(all, "nodeName", json_string("(all)"));
+                json_object_set(all, "errMsg", json_object_get(about, "errMsg"));
+                json_array_append_new(rows, all);
+        }
+        return rows;
+}
+
+/* {cluster: {"allocatable": {node: ...}, "capacity": {node: ...}, "labels": {node: ...}}}: a row for each
+ * node. */
+static json_t *statistic_rows(json_t *reply, GError **error)
+{
+        static const char *const members[] = { "capacity", "allocatable", "labels" };
+        json_t *rows = json_array(), *about, *unused;
+        const char *cluster, *node;
+
+        json_object_foreach(reply, cluster, about)
+        {
+                if (json_object_size(json_object_get(about, "capacity")) == 0)
+                        json_array_append_new(rows,
+                                              json_pack("{s:s, s:s}", "cluster", cluster, "node", "(none)"));
+                json_object_foreach(json_object_get(about, "capacity"), node, unused)
+                {
+                        json_t *row = json_pack("{s:s, s:s}", "cluster", cluster, "node", node);
+
+                        for (gsize i = 0; i < G_N_ELEMENTS(members); i++)
+                                json_object_set(row, members[i],
+                                                json_object_get(json_object_get(about, members[i]), node));
+                        json_array_append_new(rows, row);
+                }
+        }
+        return rows;
+}
+
+/* ---- job ---- */
+
+static const FlowParam job_word[] = { WORD("JOBID", NULL), { 0 } };
+static const FlowParam job_create_words[] = {
+        { "JOBTYPE", NULL, FLOW_TEXT, NULL, false, NULL, "single|distributed|workflow", NULL },
+        WORD("JSONPATH", NULL),
+        { 0 },
+};
+static const FlowParam job_list_options[] = {
+        OPTION("status", "-s", FLOW_TEXT, "status", "jobs in this state"),
+        OPTION("timestamp", "-t", FLOW_TEXT, "timestamp", "jobs that changed since (unix time)"),
+        OPTION("starttime", "-st", FLOW_TEXT, "startTime", "jobs that started since: 2024-01-01 00:00:00"),
+        OPTION("queue", "-q", FLOW_TEXT, "queue", "jobs of this queue"),
+        OPTION("labels", "-l", FLOW_MAP_TEXT, "labels", "jobs with these labels: k=v,..."),
+        OPTION("maxkeys", "-m", FLOW_INT, "maxKeys", "max size of the listed items"),
+        MARKER,
+        OPTION("fieldlist", "-fl", FLOW_TEXT, NULL, "show these fields: id,name"),
+        { 0 },
+};
+static const FlowParam job_update_options[] = {
+        OPTION("priority", "-p", FLOW_TEXT, "priority", "very_low, low, normal, high or very_high"),
+        OPTION("labels", "-l", FLOW_MAP, "labels", "labels: k=v,..."),
+        OPTION("annotations", "-a", FLOW_MAP, "annotations", "annotations: k=v,..."),
+        { 0 },
+};
+static const FlowColumn job_list_columns[] = {
+        { "job id", "id" },
+        { "job name", "name" },
+        { "status", "status" },
+        { "queue", "schedulingPolicy.queue" },
+        { "priority", "schedulingPolicy.priority" },
+        { "accept time", "acceptTime" },
+        { "start time", "startTime" },
+        { "finish time", "finishTime" },
+        { "message", "message" },
+        { 0 },
+};
+static const FlowColumn job_show_columns[] = {
+        { "job id", "id" },
+        { "job name", "name" },
+        { "status", "status" },
+        { "framework", "framework" },
+        { "queue", "schedulingPolicy.queue" },
+        { "priority", "schedulingPolicy.priority" },
+        { "accept time", "acceptTime" },
+        { "start time", "startTime" },
+        { "finish time", "finishTime" },
+        { "message", "message", true },
+        { "image", "image", true },
+        { "command", "command" },
+        { "args", "args" },
+        { "port", "port" },
+        { "flavour", "flavour", true },
+        { "env", "env" },
+        { "fs", "fs", true },
+        { "extra fs", "extraFS" },
+        { "labels", "labels" },
+        { "annotations", "annotations" },
+        { "extension template", "extensionTemplate", true },
+        { "runtime", "tasks", true },
+        { 0 },
+};
+
+/* ---- log ---- */
+
+#define LOG_LIMITS                                                                                           \
+        OPTION("readfromtail", "-r", FLOW_TEXT, "readFromTail", "true: from the end"),                       \
+                OPTION("line_limit", "-l", FLOW_TEXT, "lineLimit", "at most so many lines"),                 \
+                OPTION("size_limit", "-s", FLOW_TEXT, "sizeLimit", "at most so much: 100M")
+static const FlowParam run_word[] = { WORD("RUNID", NULL), { 0 } };
+static const FlowParam log_run_options[] = {
+        OPTION("jobid", "-j", FLOW_TEXT, "jobID", "only this job"),
+        OPTION("pagesize", "-ps", FLOW_TEXT, "pageSize", "lines on a page"),
+        OPTION("pageno", "-pn", FLOW_TEXT, "pageNo", "number of the page"),
+        OPTION("logfileposition", "-fp", FLOW_TEXT, "logFilePosition", "begin or end"),
+        { 0 },
+};
+static const FlowParam log_job_options[] = {
+        NEEDED("jobid", "-j", FLOW_TEXT, "jobID", "the job"),
+        NEEDED("framework", "-f", FLOW_TEXT, "framework", "its framework"),
+        LOG_LIMITS,
+        { 0 },
+};
+static const FlowParam log_kube_options[] = {
+        NEEDED("name", "-n", FLOW_TEXT, "name", "name of the resource"),
+        NEEDED("namespace", "-ns", FLOW_TEXT, "namespace", "its namespace"),
+        NEEDED("clustername", "-c", FLOW_TEXT, "clusterName", "its cluster"),
+        NEEDED("type", "-t", FLOW_TEXT, "type", "pod or deployment"),
+        LOG_LIMITS,
+        { 0 },
+};
+static const FlowParam log_limit_options[] = {
+        OPTION("jobid", "-j", FLOW_TEXT, "jobID", "the job"),
+        OPTION("framework", "-f", FLOW_TEXT, "framework", "its framework"),
+        OPTION("name", "-n", FLOW_TEXT, "name", "name of the resource"),
+        OPTION("namespace", "-ns", FLOW_TEXT, "namespace", "its namespace"),
+        OPTION("clustername", "-c", FLOW_TEXT, "clusterName", "its cluster"),
+        OPTION("type", "-t", FLOW_TEXT, "type", "pod or deployment"),
+        LOG_LIMITS,
+        { 0 },
+};
+
+/* ---- statistics ---- */
+
+static const FlowParam statistics_options[] = {
+        OPTION("detail", "-d", FLOW_FLAG, NULL, "values over time"),
+        OPTION("start", "-s", FLOW_INT, "start", "from (unix time)"),
+        OPTION("end", "-e", FLOW_INT, "end", "to (unix time)"),
+        OPTION("step", "-st", FLOW_INT, "step", "seconds between two values"),
+        { 0 },
+};
+static const FlowParam card_options[] = {
+        NEEDED("queuename", "-q", FLOW_WORDS, "queueNames", "queues: a,b"),
+        NEEDED("starttime", "-s", FLOW_TEXT, "startTime", "from: 2024-01-01 00:00:00"),
+        NEEDED("endtime", "-e", FLOW_TEXT, "endTime", "to"),
+        { 0 },
+};
+static const FlowColumn metric_columns[] = {
+        { "task", "task" }, { "metric", "metric" }, { "value", "value" }, { 0 }
+};
+static const FlowColumn card_columns[] = { { "queue name", "queue" },
+                                           { "device type", "device" },
+                                           { "card time", "queueTime" },
+                                           { "user name", "user" },
+                                           { "job count", "jobs" },
+                                           { "user card time", "userTime" },
+                                           { 0 } };
+
+static json_t *series_rows(const json_t *reply)
+{
+        json_t *rows = json_array(), *task, *info;
+        gsize i, j;
+
+        json_array_foreach(json_object_get(reply, "result"), i, task)
+        {
+                json_array_foreach(json_object_get(task, "taskInfo"), j, info)
+                        json_array_append_new(rows, json_pack("{s:O?, s:O?, s:O?}", "task",
+                                                              json_object_get(task, "taskName"), "metric",
+                                                              json_object_get(info, "metric"), "value",
+                                                              json_object_get(info, "values")));
+        }
+        return rows;
+}
+
+static json_t *metric_rows(json_t *reply, GError **error)
+{
+        json_t *rows, *value;
+        const char *metric;
+
+        if (json_object_get(reply, "result"))
+                return series_rows(reply);
+        rows = json_array();
+        json_object_foreach(json_object_get(reply, "metricsInfo"), metric, value)
+                json_array_append_new(rows, json_pack("{s:s, s:s, s:O}", "task", "", "metric", metric,
+                                                      "value", value));
+        return rows;
+}
+
+static json_t *card_rows(json_t *reply, GError **error)
+{
+        json_t *rows = json_array(), *queue, *user;
+        gsize i, j;
+
+        json_array_foreach(json_object_get(reply, "data"), i, queue)
+        {
+                json_t *row = json_pack("{s:O?, s:O?, s:O?}", "queue", json_object_get(queue, "queueName"),
+                                        "device", json_object_get(queue, "deviceType"), "queueTime",
+                                        json_object_get(queue, "cardTime"));
+
+                json_array_append_new(rows, row);
+                json_array_foreach(json_object_get(queue, "detail"), j, user)
+                        json_array_append_new(rows, json_pack("{s:O?, s:O?, s:O?, s:O?}", "queue",
+                                                              json_object_get(queue, "queueName"), "user",
+                                                              json_object_get(user, "userName"), "jobs",
+                                                              json_object_get(user, "jobCount"), "userTime",
+                                                              json_object_get(user, "totalCardTime")));
+        }
+        return rows;
+}
+
+/* ---- all ---- */
+
+const FlowCommand flow_commands[] = {
+        { "", "version", "Show the versions of client and server.", NULL, NULL, "GET", "/version",
+          .print = print_version },
+
+        { "user", "list", "List users.", NULL, user_list_options, "GET", "/user", .items = "userList",
+          .columns = user_columns },
+        { "user", "add", "Add a user.", user_words, NULL, "POST", "/user", FLOW_BODY,
+          .done = "user[{0}] add success" },
+        { "user", "set", "Change a user's password.", user_set_words, NULL, "PUT", "/user/{0}", FLOW_BODY,
+          .done = "user[{0}] set success" },
+        { "user", "delete", "Delete a user.", username_word, NULL, "DELETE", "/user/{0}",
+          .done = "user[{0}] delete success" },
+
+        { "queue", "list", "List queues.", NULL, queue_list_options, "GET", "/queue", .items = "queueList",
+          .columns = queue_list_columns, .marker = true },
+        { "queue", "show", "Show a queue.", queue_word, NULL, "GET", "/queue/{0}",
+          .columns = queue_show_columns },
+        { "queue", "create", "Create a queue.", queue_create_words, queue_create_options, "POST", "/queue",
+          FLOW_BODY, .prepare = need_whole_min, .done = "queue[{0}] create success" },
+        { "queue", "update", "Change a queue.", queue_word, queue_update_options, "PUT", "/queue/{0}",
+          FLOW_BODY, .done = "queue[{0}] update success" },
+        { "queue", "delete", "Delete a queue.", queue_word, NULL, "DELETE", "/queue/{0}",
+          .done = "queue[{0}] delete success" },
+        { "queue", "grant", "Let a user use a queue.", grant_words, NULL, "POST", "/grant", FLOW_BODY,
+          .fixed = "{\"resourceType\": \"queue\"}", .done = "user[{0}] is granted queue[{1}]" },
+        { "queue", "ungrant", "Take a grant back.", grant_words, NULL, "DELETE", "/grant", FLOW_QUERY,
+          .fixed = "{\"resourceType\": \"queue\"}", .done = "user[{0}] is ungranted queue[{1}]" },
+        { "queue", "grantlist", "List grants on queues.", NULL, grant_list_options, "GET", "/grant",
+          .rows = queue_grants, .columns = grant_columns },
+
+        { "flavour", "list", "List flavours.", NULL, flavour_list_options, "GET", "/flavour",
+          .items = "flavourList", .columns = flavour_columns, .marker = true },
+        { "flavour", "show", "Show a flavour.", flavour_word, NULL, "GET", "/flavour/{0}",
+          .columns = flavour_columns },
+        { "flavour", "create", "Create a flavour.", flavour_create_words, flavour_create_options, "POST",
+          "/flavour", FLOW_BODY, .done = "flavour[{0}] create success" },
+        { "flavour", "update", "Change a flavour.", flavour_word, flavour_update_options, "PUT",
+          "/flavour/{0}", FLOW_BODY, .done = "flavour[{0}] update success" },
+        { "flavour", "delete", "Delete a flavour.", flavour_word, NULL, "DELETE", "/flavour/{0}",
+          .done = "flavour[{0}] delete success" },
+
+        { "cluster", "list", "List clusters.", NULL, cluster_list_options, "GET", "/cluster",
+          .items = "clusterList", .columns = cluster_columns, .marker = true },
+        { "cluster", "show", "Show a cluster.", cluster_word, NULL, "GET", "/cluster/{0}",
+          .columns = cluster_show_columns },
+        { "cluster", "create", "Make a cluster known.", cluster_create_words, cluster_create_options, "POST",
+          "/cluster", FLOW_BODY, .done = "cluster[{0}] create success, cluster id[{id}]" },
+        { "cluster", "update", "Change a cluster.", cluster_word, cluster_update_options, "PUT",
+          "/cluster/{0}", FLOW_BODY, .done = "cluster[{0}] update success, cluster id[{id}]" },
+        { "cluster", "delete", "Delete a cluster.", cluster_word, NULL, "DELETE", "/cluster/{0}",
+          .done = "cluster[{0}] delete success" },
+        { "cluster", "resource", "Show what clusters have.", NULL, cluster_resource_options, "GET",
+          "/cluster/resource", .rows = resource_rows, .columns = cluster_resource_columns },
+        { "cluster", "statistic", "Show what the nodes of clusters have.", NULL, cluster_statistic_options,
+          "POST", "/cluster/resource", FLOW_BODY, .rows = statistic_rows,
+          .columns = cluster_statistic_columns },
+
+        { "job", "create", "Create a job from a JSON file.", job_create_words, NULL, "POST", "/job/{0}",
+          FLOW_BODY, .prepare = job_body, .done = "job create success, job id[{id}]" },
+        { "job", "list", "List jobs.", NULL, job_list_options, "GET", "/job", .items = "jobList",
+          .columns = job_list_columns, .marker = true, .fields_option = "fieldlist" },
+        { "job", "show", "Show a job.", job_word, NULL, "GET", "/job/{0}", .columns = job_show_columns,
+          .rows = job_rows, .may_say_message = true },
+        { "job", "update", "Change a job.", job_word, job_update_options, "PUT", "/job/{0}?action=modify",
+          FLOW_BODY, .done = "job[{0}] update success" },
+        { "job", "stop", "Stop a job.", job_word, NULL, "PUT", "/job/{0}?action=stop",
+          .done = "job[{0}] stop success" },
+        { "job", "delete", "Delete a job.", job_word, NULL, "DELETE", "/job/{0}",
+          .done = "job[{0}] delete success" },
+
+        { "log", "run", "Show the logs of a run.", run_word, log_run_options, "GET", "/log/run/{0}",
+          .print = print_run_log },
+        { "log", "show", "The same as 'run'.", run_word, log_run_options, "GET", "/log/run/{0}",
+          .print = print_run_log },
+        { "log", "job", "Show the logs of a job.", NULL, log_job_options, "GET", "/log/job",
+          .print = print_job_log },
+        { "log", "kube", "Show the logs of a pod or deployment.", NULL, log_kube_options, "GET", "/log/job",
+          .print = print_job_log },
+        { "log", "showlimit", "Show logs within limits.", NULL, log_limit_options, "GET", "/log/job",
+          .print = print_job_log },
+
+        { "statistics", "job", "Show what a job used.", job_word, statistics_options, "GET",
+          "/statistics/job/{0}", .detail_path = "/statistics/jobDetail/{0}", .rows = metric_rows,
+          .columns = metric_columns },
+        { "statistics", "card-time", "Show the GPU hours of queues.", NULL, card_options, "POST",
+          "/statistics/cardTime", FLOW_BODY, .rows = card_rows, .columns = card_columns },
+        { 0 },
+};

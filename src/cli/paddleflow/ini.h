@@ -1,0 +1,20 @@
+/* The older client's configuration, $HOME/.paddleflow/paddleflow.ini (paddleflow-api.md 3). */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct {
+        char *user, *password, *host;
+        int port;
+} FlowConfig;
+
+void flow_config_free(FlowConfig *config);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(FlowConfig, flow_config_free)
+
+/* `name` is the file's, for messages. ERR_FAILED naming section, key or line. */
+FlowConfig *flow_config_parse(const char *text, const char *name, GError **error);
+
+/* Reads `path`. NULL: the file in the home directory, which is made, with the defaults, when there is none.
+ */
+FlowConfig *flow_config_read(const char *path, GError **error);

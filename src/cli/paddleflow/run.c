@@ -1,0 +1,35 @@
+/* The frame of a run under the older name (see run.h). */
+#include "cli/paddleflow/run.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "cli/paddleflow/print.h"
+#include "cli/paddleflow/request.h"
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static bool run_command(const FlowArgs *args, GError **error)
+{
+        g_autoptr(FlowConfig) config = flow_config_read(args->config, error);
+        g_autoptr(json_t) reply = NULL;
+
+        return config && flow_call(config, args, &reply, error) && flow_print(args, reply, error);
+}
+
+int flow_run(int argc, char *const *argv)
+{
+        g_auto(FlowArgs) args = { 0 };
+        g_autoptr(GError) error = NULL;
+        bool ok = flow_args_parse(argc, argv, &args, &error);
+
+        if (ok && args.help)
+                fputs(args.help, stdout);
+        else if (ok)
+                ok = run_command(&args, &error);
+        if (!ok)
+                fprintf(stderr, "%s\n", error->message);
+        if (fflush(stdout) != 0 && ok)
+                return EXIT_FAILED;
+        return ok ? 0 : err_is(error, ERR_USAGE) ? EXIT_USAGE : EXIT_FAILED;
+}
