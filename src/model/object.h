@@ -32,8 +32,9 @@ typedef struct Object {
         char *name;              /* unique inside its kind */
 } Object;
 
-Object *object_new(ObjectKind kind,
-                   const char *name); /* of the kind's size, everything at its default, id made */
+/* Of the kind's size, everything at its default, id made. A default may be a text, such as a queue's cluster:
+ * whoever sets such a field by hand frees what was there. */
+Object *object_new(ObjectKind kind, const char *name);
 Object *object_ref(const Object *object);
 void object_unref(Object *object); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Object, object_unref)

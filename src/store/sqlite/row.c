@@ -44,7 +44,7 @@ static Spec *parse_spec(const char *text, GError **error)
 {
         g_autoptr(json_t) object = json_parse(text, strlen(text), error);
 
-        return object ? spec_parse(object, error) : NULL;
+        return object ? spec_unpack(object, error) : NULL;
 }
 
 GHashTable *job_specs_new(void)

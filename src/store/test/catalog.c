@@ -16,6 +16,7 @@ static Object *make_queue(gint64 seq, const char *name, int weight)
         queue->object.seq = seq;
         queue->object.version = seq + 100;
         queue->object.created = 5;
+        g_free(queue->cluster); /* the default one */
         queue->cluster = g_strdup("c");
         queue->weight = weight;
         return &queue->object;
