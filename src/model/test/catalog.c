@@ -106,6 +106,33 @@ static void test_order(void)
         g_assert_true(catalog_list(catalog, KIND_USER) == list);
 }
 
+static gpointer list_users(gpointer catalog)
+{
+        return (gpointer)catalog_list(catalog, KIND_USER);
+}
+
+/* Whoever asks first makes the list; all get the same one. */
+static void test_list_threads(void)
+{
+        for (int round = 0; round < 50; round++) {
+                g_autoptr(Catalog) catalog = catalog_new();
+                GThread *threads[4];
+                const GPtrArray *list;
+
+                for (int i = 0; i < 20; i++) {
+                        g_autofree char *name = g_strdup_printf("u%d", i);
+
+                        put(&catalog, make(KIND_USER, name, "{}"));
+                }
+                for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
+                        threads[i] = g_thread_new("list", list_users, catalog);
+                list = catalog_list(catalog, KIND_USER);
+                for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
+                        g_assert_true(g_thread_join(threads[i]) == list);
+                g_assert_cmpint(list->len, ==, 20);
+        }
+}
+
 /* A change among 20,000 takes no longer than a millisecond, by far: the fastest of ten, as others share the
  * machine. */
 static void test_cost(void)
@@ -539,6 +566,7 @@ int main(int argc, char **argv)
         g_test_add_func("/catalog/find", test_find);
         g_test_add_func("/catalog/random", test_random);
         g_test_add_func("/catalog/order", test_order);
+        g_test_add_func("/catalog/list-threads", test_list_threads);
         g_test_add_func("/catalog/cost", test_cost);
         g_test_add_func("/catalog/puts", test_puts);
         g_test_add_func("/catalog/taken", test_taken);

@@ -402,10 +402,10 @@ static void test_format_servers(void)
         g_assert_cmpint(json_integer_value(at(object, "roles.0.failed")), ==, 0);
 }
 
-/* Ten thousand waiting jobs are held in memory: one may weigh 1.6 KB with its specification. */
+/* A hundred thousand waiting jobs are held in memory: one may weigh 1.2 KB with its specification. */
 static void test_weight(void)
 {
-        enum { JOBS = 1000, WEIGHT_MAX = 1600 };
+        enum { JOBS = 1000, WEIGHT_MAX = 1200 };
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         size_t before, after;
 
