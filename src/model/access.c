@@ -53,7 +53,7 @@ static const struct {
         [ACCESS_FLAVOUR] = { "flavour",
                              { [VERB_LIST] = USER,
                                [VERB_SHOW] = USER,
-                               [VERB_CREATE] = ADMIN,
+                               [VERB_CREATE] = USER,
                                [VERB_UPDATE] = OWN,
                                [VERB_DELETE] = OWN } },
         [ACCESS_POOL] = { "resource pool",

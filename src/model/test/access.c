@@ -20,7 +20,7 @@ static const struct {
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
         { ACCESS_NODE, "node", "a", "a", "", "", "", "" },
         { ACCESS_QUEUE, "queue", "uoga", "ga", "a", "a", "a", "ga" },
-        { ACCESS_FLAVOUR, "flavour", "uoga", "uoga", "a", "oa", "oa", "" },
+        { ACCESS_FLAVOUR, "flavour", "uoga", "uoga", "uoga", "oa", "oa", "" },
         { ACCESS_POOL, "resource pool", "uoga", "a", "a", "a", "a", "" },
         { ACCESS_JOB, "job", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_LOG, "log", "uoga", "oa", "", "", "", "" },
