@@ -56,6 +56,7 @@ typedef struct {
 typedef struct {
         const Room *room;
         const Trace *trace;
+        const SimulateOptions *options; /* or NULL */
         Scheduler *scheduler;
         Simulation *result;
         gint64 now, since; /* `since`: of the room's areas */
@@ -149,6 +150,8 @@ static void settle_room(Sim *sim)
 {
         double ms = (double)(sim->now - sim->since);
 
+        if (sim->options && sim->options->held && sim->now > sim->since)
+                sim->options->held(sim->since, sim->now, &sim->held, &sim->room->total, sim->options->arg);
         sim->since = sim->now;
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                 sim->area[kind] += ms * (double)sim->held.amount[kind];
@@ -705,7 +708,7 @@ bool simulate(const Room *room, const Trace *trace, const SimulateOptions *optio
               GError **error)
 {
         Simulation result = { 0 };
-        Sim sim = { .room = room, .trace = trace, .result = &result };
+        Sim sim = { .room = room, .trace = trace, .options = options, .result = &result };
         bool ok;
 
         g_assert(trace->room == room);

@@ -103,6 +103,10 @@ typedef struct {
 
 typedef struct {
         gint64 max_passes; /* 0: no limit; beyond it the simulation ends as if nothing could move */
+        /* From `from` to `to` (ms, from < to) jobs held `held` of the room's `total`: in order of time. May
+         * be NULL. */
+        void (*held)(gint64 from, gint64 to, const Resources *held, const Resources *total, void *arg);
+        void *arg;
 } SimulateOptions;
 
 /* False with ERR_FAILED when the scheduler breaks a promise (a job of which it was never told...). */
