@@ -10,17 +10,46 @@
 /* ---- a member's start ---- */
 
 /* ports[role][index] and gpus[role][index] for the variables of all members; lives as long as the placement.
- */
+ * An elastic job that has fewer members than it asked for tells its members of those that are there. */
 typedef struct {
         Placement placement;
+        Spec *fewer; /* shallow: only its roles' replicas are its own; or NULL */
         int **ports;
         char ***gpus;
 } Stand;
+
+static int count_surplus(const Job *job, int role)
+{
+        int n = 0;
+
+        for (int i = 0; i < job->n_members; i++)
+                n += job->members[i].role == role && job->members[i].state == MEMBER_SURPLUS;
+        return n;
+}
+
+static Spec *spec_of_present(const Job *job)
+{
+        gsize size = sizeof(Spec) + (gsize)job->spec->n_roles * sizeof(Role);
+        Spec *spec = g_memdup2(job->spec, size);
+
+        for (int r = 0; r < spec->n_roles; r++)
+                spec->roles[r].replicas -= count_surplus(job, r);
+        return spec;
+}
+
+static bool has_surplus(const Job *job)
+{
+        for (int i = 0; i < job->n_members; i++)
+                if (job->members[i].state == MEMBER_SURPLUS)
+                        return true;
+        return false;
+}
 
 static void stand_init(Stand *stand, const Engine *engine, const Job *job)
 {
         const Spec *spec = job->spec;
 
+        *stand = (Stand){ .fewer = has_surplus(job) ? spec_of_present(job) : NULL };
         stand->ports = g_new0(int *, spec->n_roles + 1);
         stand->gpus = g_new0(char **, spec->n_roles + 1);
         for (int r = 0; r < spec->n_roles; r++) {
@@ -33,12 +62,13 @@ static void stand_init(Stand *stand, const Engine *engine, const Job *job)
                 stand->ports[member->role][member->index] = member->port;
                 stand->gpus[member->role][member->index] = member->gpus;
         }
-        stand->placement = (Placement){ .spec = spec,
+        stand->placement = (Placement){ .spec = stand->fewer ? stand->fewer : spec,
                                         .job_id = job->id,
                                         .job_name = job->name,
                                         .user = job->user,
                                         .dc = engine->dc,
-                                        .queue = "default",
+                                        .queue = job->queue,
+                                        .namespace = spec->namespace,
                                         .attempt = job->attempt,
                                         .host = "127.0.0.1",
                                         .ports = (int *const *)stand->ports,
@@ -54,6 +84,7 @@ static void stand_clear(Stand *stand)
         }
         g_free(stand->ports);
         g_free(stand->gpus);
+        g_free(stand->fewer);
 }
 
 void runtime_job_fill(const Job *job, RuntimeJob *ret)
@@ -94,6 +125,35 @@ static char **add_variable(char **env, const char *name, const char *value)
         return env;
 }
 
+static char **add_number(char **env, const char *name, gint64 value)
+{
+        g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, value);
+
+        return add_variable(env, name, text);
+}
+
+char *job_array_id(Engine *engine, const Job *job)
+{
+        Live *first = live_by_seq(engine, job->array_seq);
+        g_autoptr(Job) stored = first ? NULL : store_job_by_seq(engine->store, job->array_seq, NULL);
+
+        return first ? g_strdup(first->job->id) : stored ? g_strdup(stored->id) : NULL;
+}
+
+static char **add_array(char **env, Engine *engine, const Job *job)
+{
+        g_autoptr(GArray) indices = NULL;
+        g_autofree char *id = NULL;
+        int max;
+
+        if (!job->array_seq || !spec_array(job->spec->array, &indices, &max, NULL))
+                return env;
+        id = job_array_id(engine, job);
+        env = add_number(env, "PADDLE_ARRAY_INDEX", job->array_index);
+        env = add_number(env, "PADDLE_ARRAY_SIZE", indices->len);
+        return add_variable(env, "PADDLE_ARRAY_ID", id ? id : job->id);
+}
+
 static void start(Engine *engine, const Job *job, const Member *member, const Placement *placement)
 {
         const RuntimeOps *ops = engine->runtime->ops;
@@ -109,6 +169,7 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
 
         if (ready)
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
+        env = add_array(env, engine, job);
         spec_member_wants(job->spec, member->role, &engine->total, &weight);
         runtime_job_fill(job, &about);
         ops->start(engine->runtime, &about,
@@ -154,6 +215,12 @@ static void start_members(Engine *engine, const Job *was, const Job *now)
         stand_clear(&stand);
 }
 
+/* A warning has used up the grace already. */
+static gint64 grace_of(const Job *job)
+{
+        return job->state == JOB_PREEMPTING && job->spec->warn_signal ? 0 : job->spec->grace_ms;
+}
+
 static void stop_members(Engine *engine, const Job *was, const Job *now)
 {
         for (int i = 0; i < now->n_members; i++) {
@@ -162,7 +229,29 @@ static void stop_members(Engine *engine, const Job *was, const Job *now)
                 if (now->members[i].state != MEMBER_STOPPING || state_before(was, now, i) == MEMBER_STOPPING)
                         continue;
                 task = task_format(now, &now->members[i]);
-                engine->runtime->ops->stop(engine->runtime, task, now->spec->grace_ms);
+                engine->runtime->ops->stop(engine->runtime, task, grace_of(now));
+        }
+}
+
+/* The signal before the time limit, and the one that an eviction begins with. It is sent again to a runtime
+ * that was away: it may not have come through. */
+static bool is_warned(const Job *job)
+{
+        return job->spec->warn_signal &&
+               ((job->state == JOB_PREEMPTING && job->kill_at) || (job->state == JOB_RUNNING && job->warned));
+}
+
+static void warn_members(Engine *engine, const Job *was, const Job *now)
+{
+        if (!is_warned(now) || (was && was->state == now->state && is_warned(was)))
+                return;
+        for (int i = 0; i < now->n_members; i++) {
+                g_autofree char *task = NULL;
+
+                if (now->members[i].state != MEMBER_RUNNING && now->members[i].state != MEMBER_READY)
+                        continue;
+                task = task_format(now, &now->members[i]);
+                engine->runtime->ops->signal(engine->runtime, task, now->spec->warn_signal);
         }
 }
 
@@ -184,7 +273,7 @@ static void prepare(Engine *engine, const Job *was, const Job *now)
 {
         RuntimeJob about;
 
-        if (now->state != JOB_QUEUED || now->env_state != ENV_BUILDING ||
+        if ((now->state != JOB_QUEUED && now->state != JOB_SUSPENDED) || now->env_state != ENV_BUILDING ||
             (was && was->env_state == ENV_BUILDING))
                 return;
         runtime_job_fill(now, &about);
@@ -198,12 +287,14 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
         if (engine->connected) { /* else all of it is asked for when the runtime is synced */
                 prepare(engine, was, now);
                 start_members(engine, was, now);
+                warn_members(engine, was, now);
                 stop_members(engine, was, now);
         }
         forget_members(engine, was, now);
         if (was && !life_is_at_rest(was) && life_is_at_rest(now)) {
                 ops->release_ports(engine->runtime, now->id);
-                engine->pass_due |= engine->ports_at != 0;
+                if (engine->ports_at)
+                        engine->ports_at = 1; /* there may be ports at once */
                 ops->clean(engine->runtime, now->id, now->attempt);
         }
 }

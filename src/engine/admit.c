@@ -1,16 +1,15 @@
-/* Admission: asks sched/ which of the eligible jobs start now, and gives them members, ports and devices.
+/* Admission: asks the scheduler what follows, and carries out on drafts what it decided: jobs that start get
+ * their members, ports and devices, elastic ones grow or shrink, victims are told to go.
  *
- * The pass looks at windows from the front and stops at the first job that does not fit. It is skipped when
- * nothing changed that could let a job start: a job that enters behind a blocked one costs nothing but its
- * place in the line. */
+ * The pass runs when the scheduler was told something, or the time has come that it named. What it decided it
+ * has applied to itself; a batch that fails puts the jobs back (batch.c). */
 #include "engine/state.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "model/framework.h"
-#include "sched/sched.h"
 
 enum {
-        WINDOW = 64, /* jobs shown to the scheduler at once */
         PORTS_RETRY_MS =
                 1000, /* others on this machine may hold the ports: nobody says when they give them back */
 };
@@ -34,7 +33,28 @@ static bool role_has_port(const Job *job, int role)
         return row && row->has_port;
 }
 
-static void make_members(Engine *engine, Job *job, const int *ports)
+/* "0,3"; NULL for none. */
+static char *devices_format(guint64 devices)
+{
+        g_autoptr(GString) list = NULL;
+
+        if (!devices)
+                return NULL;
+        list = g_string_new(NULL);
+        for (guint i = 0; i < SCHED_DEVICES_MAX; i++)
+                if (devices >> i & 1)
+                        g_string_append_printf(list, "%s%u", list->len ? "," : "", i);
+        return g_strdup(list->str);
+}
+
+static void place(Member *member, const SchedTask *task)
+{
+        g_free(member->gpus);
+        member->gpus = devices_format(task->devices);
+}
+
+/* One for each replica, in the order of `tasks`; those without a place are surplus. */
+static void make_members(Job *job, const SchedTask *tasks, const int *ports)
 {
         const Spec *spec = job->spec;
         Member *member;
@@ -43,12 +63,13 @@ static void make_members(Engine *engine, Job *job, const int *ports)
         job->n_members = spec_members(spec);
         job->members = member = g_new0(Member, job->n_members);
         for (int r = 0; r < spec->n_roles; r++) {
-                for (int i = 0; i < spec->roles[r].replicas; i++, member++) {
+                for (int i = 0; i < spec->roles[r].replicas; i++, member++, tasks++) {
                         member->role = (guint8)r;
                         member->index = i;
                         member->exit_code = -1;
-                        member->gpus = gpus_take(engine, spec->roles[r].each.gpus);
+                        member->state = tasks->node < 0 ? MEMBER_SURPLUS : MEMBER_WAITING;
                         member->port = role_has_port(job, r) ? (guint16)*ports++ : 0;
+                        place(member, tasks);
                 }
         }
         job->extra_port = spec->framework->extra_ports ? *ports : 0;
@@ -63,79 +84,174 @@ static int count_ports(const Job *job)
         return n;
 }
 
-/* False when the runtime has no ports left: the job waits like one that does not fit. */
-static bool admit(Engine *engine, Live *live)
+/* ---- decisions ---- */
+
+/* The scheduler has it running: it goes back to those that wait, and is held until there may be ports. */
+static void lacks_ports(Engine *engine, Live *live)
+{
+        live->portless = true;
+        g_array_append_val(engine->portless, live->job->seq);
+        engine->ports_at = clock_monotonic_ms() + PORTS_RETRY_MS;
+        feed_again(engine, live);
+}
+
+static void start(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
 {
         int n = count_ports(live->job);
         g_autofree int *ports = g_new0(int, n + 1);
         Life life;
 
-        if (n > 0 && !engine->runtime->ops->lease_ports(engine->runtime, live->job->id, n, ports, NULL))
-                return false;
+        if (n > 0 && !engine->runtime->ops->lease_ports(engine->runtime, live->job->id, n, ports, NULL)) {
+                lacks_ports(engine, live);
+                return;
+        }
         live->leased = n > 0;
         life = batch_life(engine, live);
         life.job->attempt++;
-        make_members(engine, life.job, ports);
-        live_hold(engine, live, life.job);
+        make_members(life.job, tasks, ports);
         life_admitted(&life);
+        feed_known(engine, live);
         batch_end_life(engine, live, &life);
-        return true;
+}
+
+static void grow(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
+{
+        g_autofree bool *comes = g_new0(bool, live->job->n_members + 1);
+        Life life = batch_life(engine, live);
+
+        for (int i = 0; i < life.job->n_members && i < decision->n_tasks; i++) {
+                comes[i] = tasks[i].node >= 0 && life.job->members[i].state == MEMBER_SURPLUS;
+                if (comes[i])
+                        place(&life.job->members[i], &tasks[i]);
+        }
+        life_grown(&life, comes);
+        feed_known(engine, live);
+        batch_end_life(engine, live, &life);
+}
+
+/* For whom; the caller's. */
+static char *describe(Engine *engine, gint64 key, const char **ret_id)
+{
+        Live *live = key ? live_by_seq(engine, key) : NULL;
+
+        *ret_id = live ? live->job->id : NULL;
+        return live ? g_strdup_printf("job '%s' (%s)", live->job->name, live->job->id)
+                    : g_strdup("another job");
+}
+
+static void shrink(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
+{
+        g_autofree bool *stays = g_new0(bool, live->job->n_members + 1);
+        const char *for_id;
+        g_autofree char *for_text = describe(engine, decision->for_key, &for_id);
+        Life life = batch_life(engine, live);
+
+        for (int i = 0; i < life.job->n_members; i++)
+                stays[i] = i < decision->n_tasks && tasks[i].node >= 0;
+        life_shrunk(&life, stays, for_text, for_id);
+        engine->metrics.shrinks++;
+        batch_end_life(engine, live, &life);
+}
+
+static void evict(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
+{
+        const char *for_id;
+        g_autofree char *for_text = describe(engine, decision->for_key, &for_id);
+        Life life = batch_life(engine, live);
+
+        life_evicted(&life, for_text, for_id);
+        if (!life_is_at_rest(life.job))
+                feed_known(engine, live);
+        batch_end_life(engine, live, &life);
+}
+
+static void (*const carry_out[DECIDE_KINDS])(Engine *, Live *, const Decision *, const SchedTask *) = {
+        [DECIDE_START] = start,
+        [DECIDE_GROW] = grow,
+        [DECIDE_SHRINK] = shrink,
+        [DECIDE_EVICT] = evict,
+};
+
+static void decide(Engine *engine)
+{
+        const Decisions *decisions = &engine->decisions;
+
+        for (guint i = 0; i < decisions->decisions->len; i++) {
+                const Decision *decision = &g_array_index(decisions->decisions, Decision, i);
+                Live *live = live_by_seq(engine, decision->key);
+
+                if (live)
+                        carry_out[decision->kind](engine, live, decision,
+                                                  &g_array_index(decisions->tasks, SchedTask,
+                                                                 decision->first_task));
+                else
+                        log_error("the scheduler decided about a job that is not there", NULL);
+        }
 }
 
 /* ---- the pass ---- */
 
-static int fill_window(Engine *engine, Live *lives[WINDOW], SchedJob jobs[WINDOW])
+static void retry_ports(Engine *engine)
 {
-        GSequenceIter *at = g_sequence_get_begin_iter(engine->eligible);
-        int n = 0;
+        if (!engine->ports_at || engine->ports_at > clock_monotonic_ms())
+                return;
+        engine->ports_at = 0;
+        for (guint i = 0; i < engine->portless->len; i++) {
+                Live *live = live_by_seq(engine, g_array_index(engine->portless, gint64, i));
 
-        for (; n < WINDOW && !g_sequence_iter_is_end(at); at = g_sequence_iter_next(at), n++) {
-                lives[n] = g_sequence_get(at);
-                jobs[n] = (SchedJob){ .seq = lives[n]->job->seq, .want = lives[n]->want, .ready = true };
+                if (!live)
+                        continue;
+                live->portless = false;
+                live_settle(engine, live);
         }
-        return n;
+        g_array_set_size(engine->portless, 0);
 }
 
-/* True when there may be more to admit. */
-static bool admit_window(Engine *engine)
+static void count_pass(Engine *engine, gint64 started_us)
 {
-        Live *lives[WINDOW];
-        SchedJob jobs[WINDOW];
-        SchedSnapshot snapshot = {
-                .total = engine->total, .free = engine->total, .now = engine->batch.now, .jobs = jobs
-        };
-        g_autoptr(GArray) admitted = g_array_new(FALSE, FALSE, sizeof(int));
-        int head = -1;
+        EngineMetrics *metrics = &engine->metrics;
 
-        resources_subtract(&snapshot.free, &engine->used);
-        snapshot.n_jobs = fill_window(engine, lives, jobs);
-        sched_pass(&snapshot, admitted, &head);
-        if (head >= 0)
-                engine->blocked_seq = jobs[head].seq;
-        for (guint i = 0; i < admitted->len; i++) {
-                Live *live = lives[g_array_index(admitted, int, i)];
-
-                if (!admit(engine, live)) {
-                        engine->blocked_seq = live->job->seq;
-                        engine->ports_at = clock_monotonic_ms() + PORTS_RETRY_MS;
-                        return false;
-                }
-        }
-        return head < 0 && admitted->len > 0;
+        metrics->passes++;
+        metrics->pass_us_last = g_get_monotonic_time() - started_us;
+        metrics->pass_us_max = MAX(metrics->pass_us_max, metrics->pass_us_last);
 }
 
 void admit_pass(Engine *engine)
 {
-        bool connected = engine->connected || engine->batch.synced;
+        gint64 due, started;
 
-        if (engine->ports_at && engine->ports_at <= clock_monotonic_ms())
-                engine->pass_due = true;
-        if (!engine->pass_due || !connected)
+        retry_ports(engine);
+        feed_jobs(engine);
+        due = scheduler_due(engine->scheduler);
+        engine->pass_time = MAX(engine->pass_time, engine->batch.now);
+        if (!(engine->connected || engine->batch.synced) ||
+            !(engine->pass_due || (due && due <= engine->pass_time)))
                 return;
         engine->pass_due = false;
-        engine->blocked_seq = 0;
-        engine->ports_at = 0;
-        while (g_sequence_get_length(engine->eligible) > 0 && admit_window(engine))
-                ;
-        engine->pass_due = false; /* leaving the line is no reason to look again */
+        started = g_get_monotonic_time();
+        journal_pass(engine->journal, engine->pass_time, &engine->decisions);
+        count_pass(engine, started);
+        engine->figures_due = true;
+        decide(engine);
+        depend_run(engine);
+        feed_jobs(engine); /* of jobs that ended at once, and of what the decisions changed besides */
+}
+
+gint64 admit_due(const Engine *engine)
+{
+        gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(),
+               due = scheduler_due(engine->scheduler), until = -1;
+
+        if (!engine->connected)
+                return -1;
+        if (engine->pass_due || engine->unfed->len > 0)
+                return 0;
+        if (engine->ports_at)
+                until = engine->ports_at;
+        if (due) {
+                gint64 at = monotonic + MAX(due - now, 0);
+
+                until = until < 0 ? at : MIN(until, at);
+        }
+        return until;
 }

@@ -19,39 +19,65 @@ static void event_free_p(gpointer event)
         event_free(event);
 }
 
+static void usage_free_p(gpointer usage)
+{
+        usage_free(usage);
+}
+
+static void object_unref_p(gpointer object)
+{
+        object_unref(object);
+}
+
+/* Its lists, each with what frees its items. */
+static const struct {
+        gsize offset;
+        GDestroyNotify free;
+} lists[] = {
+        { offsetof(Batch, dirty), NULL },
+        { offsetof(Batch, ended), NULL },
+        { offsetof(Batch, events), event_free_p },
+        { offsetof(Batch, objects), object_unref_p },
+        { offsetof(Batch, dropped_objects), object_unref_p },
+        { offsetof(Batch, tokens), NULL },
+        { offsetof(Batch, dropped_jobs), g_free },
+        { offsetof(Batch, dropped_tokens), g_free },
+        { offsetof(Batch, logged_out), g_free },
+        { offsetof(Batch, usage), usage_free_p },
+        { offsetof(Batch, strays), g_free },
+        { offsetof(Batch, unwanted), g_free },
+};
+
+static GPtrArray **list_at(Batch *batch, gsize i)
+{
+        return (GPtrArray **)(void *)((char *)batch + lists[i].offset);
+}
+
 void batch_init(Batch *batch)
 {
         g_queue_init(&batch->inputs);
         g_queue_init(&batch->put_back);
-        batch->dirty = g_ptr_array_new();
-        batch->events = g_ptr_array_new_with_free_func(event_free_p);
-        batch->users = g_ptr_array_new();
-        batch->tokens = g_ptr_array_new();
-        batch->dropped_tokens = g_ptr_array_new();
-        batch->dropped_jobs = g_ptr_array_new_with_free_func(g_free);
-        batch->strays = g_ptr_array_new_with_free_func(g_free);
-        batch->unwanted = g_ptr_array_new_with_free_func(g_free);
+        for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
+                *list_at(batch, i) = g_ptr_array_new_with_free_func(lists[i].free);
 }
 
 void batch_clear(Batch *batch)
 {
-        GPtrArray *const lists[] = { batch->dirty,  batch->events,         batch->users,
-                                     batch->tokens, batch->dropped_tokens, batch->dropped_jobs,
-                                     batch->strays, batch->unwanted };
-
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
-                g_ptr_array_unref(lists[i]);
+                g_ptr_array_unref(*list_at(batch, i));
+        g_clear_pointer(&batch->catalog, catalog_unref);
 }
 
 void batch_begin(Engine *engine)
 {
         Batch *batch = &engine->batch;
-        GPtrArray *const lists[] = { batch->dirty,  batch->events,         batch->users,
-                                     batch->tokens, batch->dropped_tokens, batch->dropped_jobs,
-                                     batch->strays, batch->unwanted };
 
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
-                g_ptr_array_set_size(lists[i], 0);
+                g_ptr_array_set_size(*list_at(batch, i), 0);
+        if (batch->catalog != engine->catalog) {
+                g_clear_pointer(&batch->catalog, catalog_unref);
+                batch->catalog = catalog_ref(engine->catalog);
+        }
         batch->now = engine_now(engine);
         batch->revision = engine->revision;
         batch->horizon = 0;
@@ -90,7 +116,7 @@ static void add_event(Batch *batch, Job *job, LifeNote *note)
         Event *event = g_new0(Event, 1);
 
         event->revision = job->revision = ++batch->revision;
-        event->time = batch->now;
+        event->time = job->updated = batch->now;
         event->job_seq = job->seq;
         g_strlcpy(event->job_id, job->id, sizeof event->job_id);
         event->user = g_strdup(job->user);
@@ -104,7 +130,24 @@ void batch_end_life(Engine *engine, Live *live, Life *life)
         for (guint i = 0; i < life->notes->len; i++)
                 add_event(&engine->batch, live->job, &g_array_index(life->notes, LifeNote, i));
         g_clear_pointer(&life->notes, g_array_unref);
-        live_settle(engine, live, engine->batch.now);
+        if (job_state_is_final(live->job->state))
+                g_ptr_array_add(engine->batch.ended, live);
+        live_settle(engine, live);
+}
+
+gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data)
+{
+        Batch *batch = &engine->batch;
+        Event *event = g_new0(Event, 1);
+
+        event->revision = ++batch->revision;
+        event->time = batch->now;
+        event->user = g_strdup(user);
+        event->kind = g_strdup(kind);
+        event->data = json_format(data);
+        json_decref(data);
+        g_ptr_array_add(batch->events, event);
+        return event->revision;
 }
 
 /* ---- committing ---- */
@@ -113,9 +156,10 @@ static bool is_empty(const Engine *engine)
 {
         const Batch *batch = &engine->batch;
 
-        return !batch->dirty->len && !batch->users->len && !batch->tokens->len &&
-               !batch->dropped_tokens->len && !batch->dropped_jobs->len && !batch->horizon &&
-               !(batch->synced && engine->boot_due);
+        return !batch->dirty->len && !batch->events->len && !batch->objects->len &&
+               !batch->dropped_objects->len && !batch->tokens->len && !batch->dropped_tokens->len &&
+               !batch->dropped_jobs->len && !batch->logged_out->len && !batch->usage->len &&
+               !batch->horizon && !(batch->synced && engine->boot_due);
 }
 
 static void die(Engine *engine, const GError *error)
@@ -137,17 +181,43 @@ static void count_commit(Engine *engine, gint64 started_us)
         metrics->batch_jobs_max = MAX(metrics->batch_jobs_max, (gint64)engine->batch.dirty->len);
 }
 
+/* An object that was put more than once, or dropped again, is written as it is in the end. */
+static GPtrArray *last_objects(const Batch *batch)
+{
+        GPtrArray *last = g_ptr_array_new();
+
+        for (guint i = 0; i < batch->objects->len; i++) {
+                Object *object = g_ptr_array_index(batch->objects, i);
+
+                if (catalog_find(batch->catalog, object->kind, object->name) == object)
+                        g_ptr_array_add(last, object);
+        }
+        return last;
+}
+
+static void sort_drafts(const Batch *batch, GPtrArray *new_jobs, GPtrArray *changed)
+{
+        for (guint i = 0; i < batch->dirty->len; i++) {
+                Live *live = g_ptr_array_index(batch->dirty, i);
+
+                g_ptr_array_add(live->was ? changed : new_jobs, live->job);
+        }
+}
+
 static bool commit(Engine *engine, GError **error)
 {
         Batch *batch = &engine->batch;
-        g_autoptr(GPtrArray) new_jobs = g_ptr_array_new();
-        g_autoptr(GPtrArray) changed = g_ptr_array_new();
+        g_autoptr(GPtrArray) new_jobs = g_ptr_array_new(), changed = g_ptr_array_new();
+        g_autoptr(GPtrArray) objects = last_objects(batch);
         StoreBatch all = { .new_jobs = new_jobs,
                            .changed_jobs = changed,
                            .events = batch->events,
-                           .users = batch->users,
+                           .objects = objects,
+                           .dropped_objects = batch->dropped_objects,
+                           .usage = batch->usage,
                            .tokens = batch->tokens,
                            .dropped_tokens = batch->dropped_tokens,
+                           .logged_out = batch->logged_out,
                            .dropped_jobs = batch->dropped_jobs,
                            .events_horizon = batch->horizon,
                            .boot_id = batch->synced && engine->boot_due ? engine->boot_id : NULL };
@@ -155,11 +225,7 @@ static bool commit(Engine *engine, GError **error)
         gint64 started = g_get_monotonic_time();
         g_autoptr(GError) failed = NULL;
 
-        for (guint i = 0; i < batch->dirty->len; i++) {
-                Live *live = g_ptr_array_index(batch->dirty, i);
-
-                g_ptr_array_add(live->was ? changed : new_jobs, live->job);
-        }
+        sort_drafts(batch, new_jobs, changed);
         if (store_commit(engine->store, &all, &failure, &failed)) {
                 count_commit(engine, started);
                 return true;
@@ -172,44 +238,64 @@ static bool commit(Engine *engine, GError **error)
 
 /* ---- after a failed commit ---- */
 
-/* What the drafts took is given back first, so that what the old views hold is free again when they take it
- * back. */
-static void release_drafts(Engine *engine)
-{
-        for (guint i = 0; i < engine->batch.dirty->len; i++) {
-                Live *live = g_ptr_array_index(engine->batch.dirty, i);
-
-                if (live->leased)
-                        engine->runtime->ops->release_ports(engine->runtime, live->job->id);
-                live->leased = false;
-                if (!live->was || life_is_at_rest(live->was))
-                        live_release(engine, live, live->job);
-        }
-}
-
+/* What is new goes; what changed is as it was. */
 static void restore_view(Engine *engine, Live *live)
 {
         Job *draft = live->job;
 
-        if (!live->was) {
-                live_remove(engine, live);
-        } else {
+        if (live->leased)
+                engine->runtime->ops->release_ports(engine->runtime, draft->id);
+        live->leased = false;
+        if (live->was) {
                 live->job = g_steal_pointer(&live->was);
                 live->dirty = false;
-                if (!life_is_at_rest(live->job))
-                        live_hold(engine, live, live->job);
-                live_settle(engine, live, engine->batch.now);
+                live_settle(engine, live);
+                depend_note(engine, live->job);
+        } else {
+                live_remove(engine, live);
         }
         job_unref(draft);
 }
 
+/* The scheduler is told again: first of what holds nothing, so that what the others hold is free again when
+ * they take it back. */
+static void restore_fed(Engine *engine, GPtrArray *lives, bool at_rest)
+{
+        for (guint i = 0; i < lives->len; i++) {
+                Live *live = g_ptr_array_index(lives, i);
+
+                if (life_is_at_rest(live->job) == at_rest)
+                        feed_again(engine, live);
+        }
+}
+
 static void restore(Engine *engine)
 {
-        release_drafts(engine);
-        for (guint i = 0; i < engine->batch.dirty->len; i++)
-                restore_view(engine, g_ptr_array_index(engine->batch.dirty, i));
-        engine->blocked_seq = 0;
+        Batch *batch = &engine->batch;
+        g_autoptr(GPtrArray) kept = g_ptr_array_new();
+
+        for (guint i = 0; i < batch->dirty->len; i++) {
+                Live *live = g_ptr_array_index(batch->dirty, i);
+
+                if (live->was)
+                        g_ptr_array_add(kept, live);
+                restore_view(engine, live);
+        }
+        if (batch->catalog != engine->catalog)
+                feed_queues(engine, engine->catalog);
+        restore_fed(engine, kept, true);
+        restore_fed(engine, kept, false);
         engine->pass_due = true;
+}
+
+/* A copy of the scheduler is made as it stands now, whatever became of the batch. */
+static void answer(Engine *engine, Input *input, const GError *error)
+{
+        if (input->cloned && !engine->dead) {
+                input->cloned(scheduler_clone(engine->scheduler), engine->batch.now, input->arg);
+                input->cloned = NULL;
+        }
+        input_answer(input, error);
 }
 
 static void note_failure(Engine *engine, const GError *error)
@@ -251,7 +337,7 @@ static void answer_failed(Engine *engine, const GError *error)
                 inbox_put_back(&engine->inbox, &commands);
         }
         while ((input = g_queue_pop_head(&commands)))
-                input_answer(input, error);
+                answer(engine, input, error);
 }
 
 /* ---- after a commit ---- */
@@ -285,6 +371,7 @@ void batch_count(EngineMetrics *metrics, const Job *was, const Job *now)
         metrics->succeeded += is_in(now, JOB_SUCCEEDED);
         metrics->failed += is_in(now, JOB_FAILED);
         metrics->cancelled += is_in(now, JOB_CANCELLED);
+        metrics->evictions += is_in(now, JOB_PREEMPTING) && !is_in(was, JOB_PREEMPTING);
 }
 
 static void take_replies(Engine *engine)
@@ -317,17 +404,44 @@ static GArray *settle_drafts(Engine *engine)
         return changes;
 }
 
+/* Jobs for which no ports could be leased: readers are told so. */
+static void note_portless(const Engine *engine, ViewState *state)
+{
+        int n = 0;
+
+        for (guint i = 0; i < engine->portless->len && n < VIEW_PORTLESS_MAX; i++)
+                state->portless[n++] = g_array_index(engine->portless, gint64, i);
+}
+
 void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray *ret_dropped)
 {
         ViewState state = { .revision = engine->revision,
                             .ready = engine->opened && !engine->dead,
                             .connected = engine->connected,
-                            .metrics = engine->metrics,
-                            .portless_seq = engine->ports_at ? engine->blocked_seq : 0 };
+                            .metrics = engine->metrics };
+        SchedulerFigures *figures = NULL;
 
-        state.metrics.total = state.metrics.free = engine->total;
-        resources_subtract(&state.metrics.free, &engine->used);
-        views_publish(engine->views, changes, n, &state, ret_dropped);
+        if (engine->figures_due) {
+                figures = scheduler_figures(engine->scheduler, engine->pass_time);
+                engine->figures_due = false;
+                engine->metrics.total = figures->total;
+                engine->metrics.free = figures->free;
+        }
+        state.metrics.total = engine->metrics.total;
+        state.metrics.free = engine->metrics.free;
+        note_portless(engine, &state);
+        views_publish(engine->views, changes, n, &state, engine->catalog, figures, ret_dropped);
+        if (figures)
+                scheduler_figures_unref(figures);
+}
+
+/* The catalog of the batch is the one that holds from now on. */
+static void settle_catalog(Engine *engine)
+{
+        if (engine->batch.catalog == engine->catalog)
+                return;
+        catalog_unref(engine->catalog);
+        engine->catalog = catalog_ref(engine->batch.catalog);
 }
 
 static void answer_all(Engine *engine)
@@ -335,7 +449,7 @@ static void answer_all(Engine *engine)
         Input *input;
 
         while ((input = g_queue_pop_head(&engine->batch.inputs)))
-                input_answer(input, NULL);
+                answer(engine, input, NULL);
 }
 
 /* Tasks that no job knows: those that ended are forgotten, with their directory; those that run are killed.
@@ -412,6 +526,7 @@ static void publish_and_act(Engine *engine)
         engine->horizon = MAX(engine->horizon, engine->batch.horizon);
         note_synced(engine);
         take_replies(engine);
+        settle_catalog(engine);
         changes = settle_drafts(engine);
         batch_publish(engine, (const ViewChange *)(void *)changes->data, changes->len, dropped);
         if (news)

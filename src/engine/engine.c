@@ -11,8 +11,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 
-enum { BATCH_MAX = 512 }; /* inputs: bounds the time that the first of a batch waits for the last */
+enum {
+        BATCH_MAX = 512, /* inputs: bounds the time that the first of a batch waits for the last */
+        USAGE_MS = 60000,
+        FLUSH_MS = 1000, /* of the scheduler's journal */
+};
 
 gint64 engine_now(const Engine *engine)
 {
@@ -21,21 +26,22 @@ gint64 engine_now(const Engine *engine)
 
 /* ---- applying ---- */
 
-static bool apply_account(Engine *engine, Input *input)
+/* What it asks for is done when it is answered: after the commit. */
+bool apply_clone(Engine *engine, Input *input)
 {
-        if (input->account)
-                g_ptr_array_add(engine->batch.users, input->account);
-        if (input->token)
-                g_ptr_array_add(engine->batch.tokens, input->token);
-        if (input->kind == INPUT_DROP_TOKEN)
-                g_ptr_array_add(engine->batch.dropped_tokens, input->text);
         return true;
 }
 
 static bool (*const apply[INPUT_KINDS])(Engine *engine, Input *input) = {
-        [INPUT_SUBMIT] = apply_submit,      [INPUT_CANCEL] = apply_cancel,
-        [INPUT_PUT_USER] = apply_account,   [INPUT_PUT_TOKEN] = apply_account,
-        [INPUT_DROP_TOKEN] = apply_account, [INPUT_OBSERVATION] = apply_observation,
+        [INPUT_SUBMIT] = apply_submit,
+        [INPUT_ACT] = apply_act,
+        [INPUT_CHANGE] = apply_change,
+        [INPUT_PUT] = apply_put,
+        [INPUT_DROP] = apply_drop,
+        [INPUT_PUT_TOKEN] = apply_token,
+        [INPUT_DROP_TOKEN] = apply_token,
+        [INPUT_CLONE] = apply_clone,
+        [INPUT_OBSERVATION] = apply_observation,
 };
 
 static bool is_resting(const Engine *engine)
@@ -58,25 +64,17 @@ static void apply_inputs(Engine *engine, GQueue *inputs, bool resting)
         }
 }
 
-static void expire(Engine *engine, Live *live)
-{
-        Life life = batch_life(engine, live);
-
-        life_expired(&life);
-        batch_end_life(engine, live, &life);
-}
-
 static void fire_timers(Engine *engine)
 {
         while (g_sequence_get_length(engine->timers) > 0) {
                 Live *live = g_sequence_get(g_sequence_get_begin_iter(engine->timers));
+                Life life;
 
                 if (live->due > engine->batch.now)
                         return;
-                if (live->job->state == JOB_RUNNING)
-                        expire(engine, live);
-                else
-                        live_settle(engine, live, engine->batch.now); /* its back-off is over */
+                life = batch_life(engine, live);
+                life_clock(&life);
+                batch_end_life(engine, live, &life);
         }
 }
 
@@ -90,6 +88,33 @@ static void refuse_all(Engine *engine, GQueue *inputs)
                 input_answer(input, error);
 }
 
+/* Usage goes with a batch that is there anyway, at most once a minute. */
+static void keep_usage(Engine *engine)
+{
+        gint64 now = clock_monotonic_ms();
+
+        if (engine->batch.dirty->len == 0 || engine->usage_at > now)
+                return;
+        engine->usage_at = now + USAGE_MS;
+        feed_take_usage(engine, engine->batch.usage);
+}
+
+static void flush_journal(Engine *engine, bool idle)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 now = clock_monotonic_ms();
+
+        if (!engine->flush_at && !idle)
+                engine->flush_at = now + FLUSH_MS;
+        if (!engine->flush_at || now < engine->flush_at)
+                return;
+        engine->flush_at = 0;
+        if (!journal_flush(engine->journal, &error))
+                log_warning(
+                        "the scheduler's journal cannot be written; decisions are not recorded for a while",
+                        "error", error->message, NULL);
+}
+
 static void turn(Engine *engine, GQueue *inputs)
 {
         bool resting = is_resting(engine), idle = inputs->length == 0;
@@ -100,15 +125,18 @@ static void turn(Engine *engine, GQueue *inputs)
                 fire_timers(engine);
         }
         apply_inputs(engine, inputs, resting);
+        depend_run(engine);
         if (!resting) {
                 engine->retry_at = 0;
                 admit_pass(engine);
+                keep_usage(engine);
                 retain_events(engine, idle);
                 if (idle)
                         retain_jobs(engine);
         }
         batch_end(engine);
         store_checkpoint(engine->store);
+        flush_journal(engine, idle);
 }
 
 /* ---- waiting ---- */
@@ -122,16 +150,17 @@ static gint64 sooner(gint64 a, gint64 b)
 /* Until when to wait, monotonic ms; -1: for ever, 0: not at all. */
 static gint64 next_turn(const Engine *engine)
 {
-        gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(), until = -1,
-               due = retain_due(engine);
+        gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(), until, due = retain_due(engine);
 
         if (engine->retry_at > monotonic)
                 return engine->retry_at;
-        if (engine->held.length > 0 || retain_is_due(engine, now) ||
-            (engine->pass_due && engine->connected && g_sequence_get_length(engine->eligible) > 0))
+        if (engine->held.length > 0 || retain_is_due(engine, now))
                 return 0;
-        if (engine->ports_at && engine->connected)
-                until = engine->ports_at;
+        until = admit_due(engine);
+        if (until == 0)
+                return 0;
+        if (engine->flush_at)
+                until = sooner(until, engine->flush_at);
         if (due)
                 until = sooner(until, monotonic + due - now);
         if (g_sequence_get_length(engine->timers) > 0) {
@@ -202,11 +231,10 @@ static void adopt(Engine *engine, Job *job, GArray *changes)
         Live *live = live_add(engine, job_ref(job));
         ViewChange change = { .now = live->job };
 
-        if (!life_is_at_rest(job)) {
-                live_hold(engine, live, job);
+        if (!life_is_at_rest(job))
                 keep_ports(engine, job);
-        }
-        live_settle(engine, live, engine_now(engine));
+        live_settle(engine, live);
+        depend_note(engine, job);
         batch_count(&engine->metrics, NULL, job);
         g_array_append_val(changes, change);
 }
@@ -218,8 +246,9 @@ static void adopt_all(Engine *engine, GPtrArray *jobs)
 
         for (guint i = 0; i < jobs->len; i++)
                 adopt(engine, g_ptr_array_index(jobs, i), changes);
-        engine->metrics.submitted = 0; /* of this run */
-        engine->pass_due = true;
+        feed_jobs(engine);
+        engine->metrics.submitted = engine->metrics.evictions = 0; /* of this run */
+        engine->pass_due = engine->figures_due = true;
         batch_publish(engine, (const ViewChange *)(void *)changes->data, changes->len, none);
 }
 
@@ -228,24 +257,39 @@ static void job_unref_p(gpointer job)
         job_unref(job);
 }
 
+static bool open_scheduler(Engine *engine, GError **error)
+{
+        JournalSink sink;
+
+        if (engine->journal_dir && !journal_files(engine->journal_dir, &sink, error))
+                return false;
+        engine->scheduler = scheduler_new(&engine->config.scheduler);
+        engine->journal = journal_new(engine->scheduler, engine->journal_dir ? &sink : NULL, NULL);
+        return true;
+}
+
 static bool load(Engine *engine, GError **error)
 {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(job_unref_p);
-        StoreState state = { 0 };
-        Resources total = { 0 };
+        g_auto(StoreState) state = { 0 };
 
         if (!store_load(engine->store, &state, jobs, error))
                 return false;
         engine->seq = state.last_seq;
+        engine->object_seq = state.last_object_seq;
         engine->revision = state.last_revision;
         engine->horizon = state.events_horizon;
         engine->boot_due = strcmp(state.boot_id, engine->boot_id) != 0;
         engine->rebooted = engine->boot_due && state.boot_id[0];
+        if (!objects_load(engine, state.objects, error) || !open_scheduler(engine, error))
+                return false;
         if (!engine->runtime->ops->open(engine->runtime, observe, engine, error))
                 return false;
         engine->open = true;
-        engine->runtime->ops->inventory(engine->runtime, &total);
-        live_inventory(engine, &total, engine_now(engine));
+        engine->runtime->ops->inventory(engine->runtime, &engine->total);
+        feed_node(engine);
+        feed_queues(engine, engine->catalog);
+        feed_usage(engine, state.usage);
         adopt_all(engine, jobs);
         return true;
 }
@@ -266,24 +310,52 @@ static bool start_thread(Engine *engine, GError **error)
         return true;
 }
 
-Engine *engine_new(const EngineConfig *config, GError **error)
+static void copy_config(Engine *engine, const EngineConfig *config)
 {
-        g_autoptr(Engine) engine = g_new0(Engine, 1);
-
         engine->config = *config;
         engine->store = config->store;
         engine->runtime = config->runtime;
         engine->dc = g_strdup(config->dc);
+        engine->node_name = g_strdup(config->node_name ? config->node_name : "local");
+        engine->node_labels = g_strdupv((char **)config->node_labels);
+        engine->journal_dir = g_strdup(config->journal_dir);
+        if (config->scheduler.topology)
+                engine->topology = g_strsplit(config->scheduler.topology, ",", -1);
         g_strlcpy(engine->boot_id, config->boot_id ? config->boot_id : "", sizeof engine->boot_id);
+}
+
+Engine *engine_new(const EngineConfig *config, GError **error)
+{
+        g_autoptr(Engine) engine = g_new0(Engine, 1);
+
+        copy_config(engine, config);
         engine->views = views_new();
+        engine->queue_ids = ids_new();
+        engine->user_ids = ids_new();
         engine->seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        engine->portless = g_array_new(FALSE, FALSE, sizeof(gint64));
         g_queue_init(&engine->held);
         inbox_init(&engine->inbox);
         batch_init(&engine->batch);
+        decisions_init(&engine->decisions);
         live_init(engine);
+        depend_init(engine);
+        submit_init(engine);
         if (!load(engine, error) || !start_thread(engine, error))
                 return NULL;
         return g_steal_pointer(&engine);
+}
+
+/* What users used of late, once more. What a commit that fails here loses is at most a minute's. */
+static void store_usage(Engine *engine)
+{
+        g_autoptr(GPtrArray) usage = g_ptr_array_new_with_free_func((GDestroyNotify)usage_free);
+        const StoreBatch batch = { .usage = usage };
+        StoreFailure failure;
+
+        feed_take_usage(engine, usage);
+        if (usage->len > 0 && !engine->dead)
+                (void)store_commit(engine->store, &batch, &failure, NULL);
 }
 
 static void input_free_p(gpointer input)
@@ -298,48 +370,106 @@ void engine_free(Engine *engine)
         if (engine->running) {
                 inbox_close(&engine->inbox);
                 pthread_join(engine->thread, NULL);
+                store_usage(engine);
         }
         if (engine->open)
                 engine->runtime->ops->close(engine->runtime);
         inbox_clear(&engine->inbox);
         g_queue_clear_full(&engine->held, input_free_p);
         live_clear(engine);
+        depend_clear(engine);
+        submit_clear(engine);
         batch_clear(&engine->batch);
+        decisions_clear(&engine->decisions);
+        journal_free(engine->journal);
+        scheduler_free(engine->scheduler);
+        catalog_unref(engine->catalog);
+        ids_free(engine->queue_ids);
+        ids_free(engine->user_ids);
         g_hash_table_unref(engine->seen);
+        g_array_unref(engine->portless);
         views_free(engine->views);
+        g_strfreev(engine->node_labels);
+        g_strfreev(engine->topology);
+        g_free(engine->node_name);
+        g_free(engine->journal_dir);
         g_free(engine->dc);
         g_free(engine);
 }
 
 /* ---- commands ---- */
 
-void engine_submit(Engine *engine, const char *user, Spec *spec, const char *idempotency_key, EngineDone done,
-                   void *arg)
+static void spec_unref_p(gpointer spec)
+{
+        spec_unref(spec);
+}
+
+void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg)
 {
         Input *input = input_new(INPUT_SUBMIT, done, arg);
 
-        input->user = g_strdup(user);
-        input->text = g_strdup(idempotency_key);
-        input->spec = spec_ref(spec);
+        input->user = g_strdup(submission->user);
+        input->admin = submission->admin;
+        input->text = g_strdup(submission->idempotency_key);
+        input->id = g_strdup(submission->id);
+        input->specs = g_ptr_array_new_full((guint)submission->n_specs, spec_unref_p);
+        for (int i = 0; i < submission->n_specs; i++)
+                g_ptr_array_add(input->specs, spec_ref(submission->specs[i]));
         inbox_put(&engine->inbox, input);
 }
 
-void engine_cancel(Engine *engine, const char *job_id, const char *by, EngineDone done, void *arg)
+void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, EngineDone done,
+                void *arg)
 {
-        Input *input = input_new(INPUT_CANCEL, done, arg);
+        Input *input = input_new(INPUT_ACT, done, arg);
 
         input->user = g_strdup(by);
         input->text = g_strdup(job_id);
+        input->action = action;
         inbox_put(&engine->inbox, input);
 }
 
-void engine_put_user(Engine *engine, const User *user, EngineDone done, void *arg)
+void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
+                       void *arg)
 {
-        Input *input = input_new(INPUT_PUT_USER, done, arg);
+        Input *input = input_new(INPUT_CHANGE, done, arg);
 
-        input->account = g_new0(User, 1);
-        *input->account =
-                (User){ .name = g_strdup(user->name), .admin = user->admin, .created = user->created };
+        input->user = g_strdup(change->by);
+        input->admin = change->admin;
+        input->text = g_strdup(job_id);
+        input->queue = g_strdup(change->queue);
+        input->sets_priority = change->priority != NULL;
+        input->priority = change->priority ? *change->priority : 0;
+        input->labels = g_strdupv((char **)change->labels);
+        input->annotations = g_strdupv((char **)change->annotations);
+        inbox_put(&engine->inbox, input);
+}
+
+void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg)
+{
+        Input *input = input_new(INPUT_PUT, done, arg);
+
+        input->user = g_strdup(by);
+        input->object = object_ref(object);
+        inbox_put(&engine->inbox, input);
+}
+
+void engine_drop(Engine *engine, ObjectKind kind, const char *name, const char *by, EngineDone done,
+                 void *arg)
+{
+        Input *input = input_new(INPUT_DROP, done, arg);
+
+        input->user = g_strdup(by);
+        input->object_kind = kind;
+        input->text = g_strdup(name);
+        inbox_put(&engine->inbox, input);
+}
+
+void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg)
+{
+        Input *input = input_new(INPUT_CLONE, NULL, arg);
+
+        input->cloned = done;
         inbox_put(&engine->inbox, input);
 }
 
@@ -352,6 +482,7 @@ void engine_put_token(Engine *engine, const Token *token, EngineDone done, void 
                                  .user = g_strdup(token->user),
                                  .hash = g_strdup(token->hash),
                                  .note = g_strdup(token->note),
+                                 .login = token->login,
                                  .created = token->created,
                                  .expires = token->expires };
         inbox_put(&engine->inbox, input);
@@ -370,6 +501,31 @@ void engine_drop_token(Engine *engine, const char *id, EngineDone done, void *ar
 Job *engine_job(Engine *engine, const char *id)
 {
         return views_job(engine->views, id);
+}
+
+Catalog *engine_catalog(Engine *engine)
+{
+        return views_catalog(engine->views);
+}
+
+gint64 engine_queue_open(Engine *engine, const char *queue)
+{
+        return views_open_in(engine->views, queue);
+}
+
+SchedulerFigures *engine_figures(Engine *engine)
+{
+        return views_figures(engine->views);
+}
+
+int engine_queue_id(Engine *engine, const char *queue)
+{
+        return ids_find(engine->queue_ids, queue);
+}
+
+const char *engine_queue_name(Engine *engine, int id)
+{
+        return ids_name(engine->queue_ids, id);
 }
 
 Job *engine_job_by_name(Engine *engine, const char *user, const char *name)

@@ -9,8 +9,10 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "model/catalog.h"
 #include "model/job.h"
 #include "runtime/runtime.h"
+#include "sched/scheduler.h"
 #include "store/store.h"
 
 typedef struct Engine Engine;
@@ -18,11 +20,17 @@ typedef struct Engine Engine;
 typedef struct {
         Store *store;
         Runtime *runtime;
-        const char *dc;           /* datacenter name, for the variables of members */
-        const char *boot_id;      /* of the machine now */
-        gint64 keep_events;       /* how many are kept; 0: 1,000,000 */
-        gint64 keep_finished_ms;  /* finished jobs are dropped after this time; 0: never */
-        int max_open_jobs;        /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
+        const char *dc;          /* datacenter name, for the variables of members */
+        const char *boot_id;     /* of the machine now */
+        gint64 keep_events;      /* how many are kept; 0: 1,000,000 */
+        gint64 keep_finished_ms; /* finished jobs are dropped after this time; 0: never */
+        int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
+        int submit_rate;       /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
+        bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
+        const char *node_name; /* of the machine, for placements and lists */
+        const char *const *node_labels; /* "K=V" of the machine; or NULL */
+        const char *journal_dir; /* for the scheduler's journal (sched/journal.h); NULL: none is kept */
+        SchedulerConfig scheduler;
         gint64 (*now)(void *arg); /* NULL: the clock; a test owns it */
         void *now_arg;
         void (*fatal)(const GError *error,
@@ -42,17 +50,81 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Engine, engine_free)
  * an idempotency key matched, nothing new was made. */
 typedef void (*EngineDone)(Job *job, bool repeated, const GError *error, void *arg);
 
-/* A specification from `user`. ERR_EXISTS when an open job of that user has the name (the message names its
- * id and state); ERR_CONFLICT when the idempotency key was used for another specification; ERR_INVALID when
- * the job could never fit this machine. */
-void engine_submit(Engine *engine, const char *user, Spec *spec, const char *idempotency_key, EngineDone done,
-                   void *arg);
+/* One or many specifications from `user` in one transaction: all of them, or none. `specs` are referenced; an
+ * entry whose spec has an array makes one job per index, which share the spec. Entries may name each other in
+ * `after` by job name ("ok:train"): the engine puts the ids; a cycle is ERR_INVALID naming it. `done` gets
+ * the first job of the first entry (of an array: its first). ERR_EXISTS when an open job of that user has a
+ * name (the message names its id and state); ERR_CONFLICT when the idempotency key was used for another
+ * specification, or the queue is closed; ERR_DENIED without a grant; ERR_NOT_FOUND for a queue or dependency
+ * that is none; ERR_INVALID when a job could never fit its cluster or its queue's max; ERR_QUOTA over a limit
+ * per user or a rate. An error names the entry when there are several. */
+typedef struct {
+        const char *user;
+        bool admin;
+        Spec *const *specs;
+        int n_specs;
+        const char *idempotency_key; /* or NULL */
+        const char *id;              /* of the only job, chosen by an older client; or NULL */
+} EngineSubmission;
+void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg);
 
-/* Cancels by id. A job in a final state: ERR_CONFLICT naming the state. One that is already stopping:
- * success. */
-void engine_cancel(Engine *engine, const char *job_id, const char *by, EngineDone done, void *arg);
+/* What may be done to a job by id. In a final state: ERR_CONFLICT naming it. What is so already succeeds. */
+typedef enum {
+        ACT_CANCEL,
+        ACT_HOLD,    /* suspended: a running job is stopped first */
+        ACT_RELEASE, /* back into its queue */
+        ACT_REQUEUE, /* a running job is stopped and goes back into its queue; costs no retry */
+        ACT_SAVED,   /* the job says that its work up to now survives an eviction */
+        ACT_DELETE,  /* forgets a finished job, with its events; ERR_CONFLICT while it is open */
+        ACTIONS,
+} JobAction;
+void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, EngineDone done,
+                void *arg);
 
-void engine_put_user(Engine *engine, const User *user, EngineDone done, void *arg);
+/* Changes of an open job. Priority and queue: only while queued or suspended (ERR_CONFLICT); the new queue is
+ * checked as at submission. Labels and annotations replace what is there (NULL: unchanged). */
+typedef struct {
+        const char *queue;   /* NULL: unchanged */
+        const int *priority; /* NULL: unchanged */
+        char *const *labels, *const *annotations;
+        const char *by;
+        bool admin;
+} JobChange;
+void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
+                       void *arg);
+
+/* ---- the catalog ---- */
+
+/* Puts a new object (seq 0), or the changed copy of one: its version must be the current one's, else
+ * ERR_CONFLICT ("changed meanwhile"). Checked by catalog_check_put with live facts. `by`: for the event.
+ * `ret_...` of done: job is NULL; look the object up in engine_catalog afterwards. */
+void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg);
+void engine_drop(Engine *engine, ObjectKind kind, const char *name, const char *by, EngineDone done,
+                 void *arg);
+/* The committed one; a reference. Any thread. */
+Catalog *engine_catalog(Engine *engine);
+/* How many jobs of a queue are open, as published. */
+gint64 engine_queue_open(Engine *engine, const char *queue);
+/* The figures of the last published pass (a reference), and the ids they use. */
+SchedulerFigures *engine_figures(Engine *engine);
+int engine_queue_id(Engine *engine, const char *queue); /* -1: unknown */
+const char *engine_queue_name(Engine *engine, int id);  /* interned; NULL: unknown */
+
+/* ---- questions ---- */
+
+/* A copy of the live scheduler, made on the engine's thread and handed to `done` there, which passes it on to
+ * the thread that asked (ownership with it). NULL when the server is stopping. Keys are the jobs' seq. Takes
+ * some ms with 100,000 jobs: not for lists. */
+typedef void (*EngineCloned)(Scheduler *clone, gint64 now, void *arg);
+void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg);
+/* How the engine shows a job that does not exist yet, or a queue that is changed, to the scheduler: for dry
+ * runs and what-ifs on a clone. `seq`: any key that is free. Fill borrows from spec and catalog. */
+typedef struct SchedJobFill SchedJobFill; /* holds what the SchedJob points to */
+SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec, gint64 seq, gint64 now,
+                              SchedJob *ret, GError **error);
+void engine_fill_free(SchedJobFill *fill);
+bool engine_fill_queue(Engine *engine, const Queue *queue, SchedQueue *ret); /* borrows from queue */
+
 void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg);
 void engine_drop_token(Engine *engine, const char *id, EngineDone done, void *arg);
 
@@ -61,8 +133,16 @@ Job *engine_job(Engine *engine, const char *id);
 Job *engine_job_by_name(Engine *engine, const char *user, const char *name); /* the open one */
 /* Live or stored, by id or by name of `user` (the newest); ERR_NOT_FOUND. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error);
-/* Why a live job waits; NULL when it does not. The caller's. */
+/* Why a live job waits, in one sentence with numbers; NULL when it does not. The caller's. */
 char *engine_explain(Engine *engine, const Job *job);
+/* All reasons, ordered, from its view and the published figures (no wait, any thread): an array of objects
+ * {"cause": "resources", "message": sentence, "resource"?, "asked"?, "free"?, "limit"?, "used"?, "lent"?,
+ * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/rest.md has it; [] when it does not
+ * wait. */
+json_t *engine_reasons(Engine *engine, const Job *job);
+/* The same from a clone's Reason, names filled in: for explain and dry run. The new object is the caller's.
+ */
+json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now);
 
 /* The revision of the last published event; and a wait for a newer one: `wake` is called (engine's thread,
  * must not block) after each publication until unwatched. */
@@ -75,8 +155,8 @@ bool engine_is_ready(Engine *engine); /* loaded, runtime connected and synced */
 
 typedef struct {
         gint64 open_jobs, queued_jobs, running_jobs, running_members;
-        gint64 submitted, succeeded, failed, cancelled, batches, batch_jobs_max, commit_us_last,
-                commit_us_max, observations;
+        gint64 submitted, succeeded, failed, cancelled, evictions, shrinks, passes, pass_us_last, pass_us_max,
+                batches, batch_jobs_max, commit_us_last, commit_us_max, observations;
         Resources total, free;
 } EngineMetrics;
 void engine_metrics(Engine *engine, EngineMetrics *ret);

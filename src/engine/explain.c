@@ -1,28 +1,589 @@
-/* Why a job waits, in a sentence, for readers of any thread: from its view and the published figures. */
+/* Why a job waits, for readers of any thread: from its view, the published catalog and figures. Two sources
+ * of reasons become the same words: what the engine knows (environment, dependencies, hold, ports), and what
+ * the scheduler says, as the figures tell it (here) or a clone (scheduler_explain). */
 #include "engine/state.h"
+
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/number.h"
 #include "engine/task.h"
+#include "model/catalog.h"
 #include "model/framework.h"
-#include "sched/sched.h"
 
-static char *explain_retry(const Job *job, gint64 now)
+/* ---- the scheduler's reasons in words ---- */
+
+/* What the words of one reason need. */
+typedef struct {
+        Engine *engine;
+        const Reason *reason;
+        gint64 now;
+        const char *queue, *other; /* names, or "?" */
+        Job *job;                  /* that it names, or NULL; owned */
+} Words;
+
+static char *amount(const Words *words, gint64 n)
+{
+        return words->reason->kind >= 0 ? quantity_text(words->reason->kind, MAX(n, 0)) : g_strdup("?");
+}
+
+static char *named(const Words *words, gint64 n)
+{
+        return words->reason->kind >= 0 ? quantity_named(words->reason->kind, MAX(n, 0)) : g_strdup("more");
+}
+
+static char *job_words(const Words *words)
+{
+        return words->job ? g_strdup_printf("job '%s'", words->job->name) : g_strdup("another job");
+}
+
+static char *when_words(const Words *words)
+{
+        gint64 time = words->reason->time;
+        g_autofree char *wait = time > words->now ? duration_format(time - words->now) : NULL;
+
+        return wait ? g_strdup_printf(" in %s", wait) : g_strdup("");
+}
+
+static char *say_not_before(const Words *words)
+{
+        g_autofree char *when = when_words(words);
+
+        return g_strdup_printf("is not to start before its time%s%s", *when ? ", which is" : "", when);
+}
+
+static char *say_closed(const Words *words)
+{
+        return g_strdup_printf("queue '%s' starts no jobs: its cluster is offline", words->queue);
+}
+
+static char *say_no_nodes(const Words *words)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(words->engine);
+        const Queue *queue = catalog_queue(catalog, words->queue);
+        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        if (!cluster)
+                return g_strdup("its cluster has no usable node");
+        return g_strdup_printf(
+                "cluster '%s' is of type %s and not connected: this server has no runtime for it yet",
+                cluster->object.name, cluster_type_name(cluster->type));
+}
+
+static char *say_too_large(const Words *words)
+{
+        g_autofree char *asked = named(words, words->reason->asked),
+                        *limit = amount(words, words->reason->limit);
+
+        if (words->reason->queue >= 0)
+                return g_strdup_printf("can never start: asks for %s, queue '%s' may use %s", asked,
+                                       words->queue, limit);
+        return g_strdup_printf("can never start: asks for %s, the cluster has %s", asked, limit);
+}
+
+static char *say_no_node_fits(const Words *words)
+{
+        return g_strdup("no node has the labels or the size that one of its members asks for");
+}
+
+static char *say_array_limit(const Words *words)
+{
+        return g_strdup_printf("%" G_GINT64_FORMAT " jobs of its array run, and no more may at one time",
+                               words->reason->limit);
+}
+
+static char *say_user_limit(const Words *words)
+{
+        return g_strdup_printf("%" G_GINT64_FORMAT
+                               " jobs of its user run in queue '%s', and no more may at one time",
+                               words->reason->limit, words->queue);
+}
+
+static char *say_queue_max(const Words *words)
+{
+        g_autofree char *asked = named(words, words->reason->asked),
+                        *used = amount(words, words->reason->used),
+                        *limit = amount(words, words->reason->limit);
+
+        return g_strdup_printf("queue '%s' is at its limit: asks for %s, %s of %s are in use", words->queue,
+                               asked, used, limit);
+}
+
+static char *say_reserved(const Words *words)
+{
+        g_autofree char *asked = named(words, words->reason->asked),
+                        *have = amount(words, words->reason->free), *job = job_words(words),
+                        *when = when_words(words);
+
+        return g_strdup_printf("asks for %s; %s are free, but reserved for %s, which comes first%s%s", asked,
+                               have, job, *when ? " and is to start" : "", when);
+}
+
+static char *say_lent(const Words *words)
+{
+        g_autofree char *asked = named(words, words->reason->asked),
+                        *have = amount(words, words->reason->free),
+                        *lent = amount(words, words->reason->lent);
+
+        return g_strdup_printf(
+                "asks for %s, %s are free: %s of what queue '%s' is guaranteed are lent to queue '%s'", asked,
+                have, lent, words->queue, words->other);
+}
+
+static char *say_behind(const Words *words)
+{
+        int n = words->reason->position;
+
+        return g_strdup_printf("%d job%s ahead of it in queue '%s'", n, n == 1 ? " is" : "s are",
+                               words->queue);
+}
+
+/* "waits for 1.5 cores: asks for 4, 2.5 of 8 are free" */
+static char *say_resources(const Words *words)
+{
+        const Reason *reason = words->reason;
+        g_autofree char *lacks = named(words, reason->asked - reason->free),
+                        *asked = amount(words, reason->asked), *have = amount(words, reason->free),
+                        *all = amount(words, reason->total), *job = reason->key ? job_words(words) : NULL,
+                        *when = when_words(words);
+
+        return g_strdup_printf("waits for %s: asks for %s, %s of %s are free%s%s%s%s", lacks, asked, have,
+                               all, job ? "; " : "", job ? job : "", job ? " ends first" : "",
+                               job ? when : "");
+}
+
+static char *say_fragmented(const Words *words)
+{
+        g_autofree char *asked = named(words, words->reason->asked);
+
+        return g_strdup_printf("asks for %s: enough is free in all, but not together on one node", asked);
+}
+
+static char *say_nominated(const Words *words)
+{
+        g_autofree char *job = job_words(words), *when = when_words(words);
+
+        return g_strdup_printf("room is being made: %s ends%s", job, when);
+}
+
+static char *say_topology(const Words *words)
+{
+        return g_strdup_printf("fits, but not within one value of '%s'",
+                               words->reason->label ? words->reason->label : "its topology");
+}
+
+static char *say_held(const Words *words)
+{
+        return g_strdup("is held");
+}
+
+static char *(*const say[CAUSES])(const Words *words) = {
+        [CAUSE_HELD] = say_held,
+        [CAUSE_NOT_BEFORE] = say_not_before,
+        [CAUSE_QUEUE_CLOSED] = say_closed,
+        [CAUSE_NO_NODES] = say_no_nodes,
+        [CAUSE_TOO_LARGE] = say_too_large,
+        [CAUSE_NO_NODE_FITS] = say_no_node_fits,
+        [CAUSE_ARRAY_LIMIT] = say_array_limit,
+        [CAUSE_USER_LIMIT] = say_user_limit,
+        [CAUSE_QUEUE_MAX] = say_queue_max,
+        [CAUSE_RESERVED] = say_reserved,
+        [CAUSE_LENT] = say_lent,
+        [CAUSE_BEHIND] = say_behind,
+        [CAUSE_RESOURCES] = say_resources,
+        [CAUSE_FRAGMENTED] = say_fragmented,
+        [CAUSE_NOMINATED] = say_nominated,
+        [CAUSE_TOPOLOGY] = say_topology,
+};
+
+/* Which figures a cause has: those that scheduler.h names for it. */
+enum {
+        HAS_ASKED = 1,
+        HAS_FREE = 2,
+        HAS_USED = 4,
+        HAS_LIMIT = 8,
+        HAS_LENT = 16,
+        HAS_QUEUE = 32,
+        HAS_POSITION = 64,
+        HAS_START = 128, /* .time is when it may start */
+        HAS_COUNT = 256, /* .limit is a number of jobs */
+};
+
+static const int figures_of[CAUSES] = {
+        [CAUSE_NOT_BEFORE] = HAS_START,
+        [CAUSE_QUEUE_CLOSED] = HAS_QUEUE,
+        [CAUSE_NO_NODES] = HAS_QUEUE,
+        [CAUSE_TOO_LARGE] = HAS_ASKED | HAS_LIMIT | HAS_QUEUE,
+        [CAUSE_ARRAY_LIMIT] = HAS_COUNT,
+        [CAUSE_USER_LIMIT] = HAS_COUNT | HAS_QUEUE,
+        [CAUSE_QUEUE_MAX] = HAS_ASKED | HAS_USED | HAS_LIMIT | HAS_QUEUE,
+        [CAUSE_RESERVED] = HAS_ASKED | HAS_FREE | HAS_START,
+        [CAUSE_LENT] = HAS_ASKED | HAS_FREE | HAS_LENT | HAS_QUEUE,
+        [CAUSE_BEHIND] = HAS_POSITION | HAS_QUEUE,
+        [CAUSE_RESOURCES] = HAS_ASKED | HAS_FREE | HAS_START,
+        [CAUSE_FRAGMENTED] = HAS_ASKED | HAS_FREE,
+        [CAUSE_NOMINATED] = HAS_START,
+};
+
+static void add_amount(json_t *object, const Reason *reason, int which, int has, const char *name, gint64 n)
+{
+        g_autofree char *text =
+                (has & which) && reason->kind >= 0 ? quantity_text(reason->kind, MAX(n, 0)) : NULL;
+
+        if (text)
+                json_object_set_new(object, name, json_string(text));
+}
+
+static void add_time(json_t *object, gint64 ms)
+{
+        g_autofree char *text = clock_format(ms);
+
+        json_object_set_new(object, "expected_start", json_string(text));
+}
+
+static void add_figures(json_t *object, const Words *words)
+{
+        const Reason *reason = words->reason;
+        int has = figures_of[reason->cause];
+
+        if (reason->kind >= 0 && has & (HAS_ASKED | HAS_LIMIT))
+                json_object_set_new(object, "resource", json_string(resource_name(reason->kind)));
+        add_amount(object, reason, HAS_ASKED, has, "asked", reason->asked);
+        add_amount(object, reason, HAS_FREE, has, "free", reason->free);
+        add_amount(object, reason, HAS_USED, has, "used", reason->used);
+        add_amount(object, reason, HAS_LIMIT, has, "limit", reason->limit);
+        add_amount(object, reason, HAS_LENT, has, "lent", reason->lent);
+        if (has & HAS_COUNT)
+                json_object_set_new(object, "limit", json_integer(reason->limit));
+        if (has & HAS_LENT && reason->other >= 0)
+                json_object_set_new(object, "lent_to", json_string(words->other));
+        if (has & HAS_QUEUE && reason->queue >= 0)
+                json_object_set_new(object, "queue", json_string(words->queue));
+        if (has & HAS_POSITION)
+                json_object_set_new(object, "position", json_integer(reason->position));
+        if (words->job)
+                json_object_set_new(object, "job", json_string(words->job->id));
+        if (has & HAS_START && reason->time > 0)
+                add_time(object, reason->time);
+}
+
+static const char *queue_name(Engine *engine, int id)
+{
+        const char *name = ids_name(engine->queue_ids, id);
+
+        return name ? name : "?";
+}
+
+json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now)
+{
+        const Words words = { .engine = engine,
+                              .reason = reason,
+                              .now = now,
+                              .queue = queue_name(engine, reason->queue),
+                              .other = queue_name(engine, reason->other),
+                              .job = reason->key ? views_job_by_seq(engine->views, reason->key) : NULL };
+        g_autofree char *message =
+                say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
+        json_t *object = json_pack("{s:s, s:s}", "cause", cause_name(reason->cause), "message", message);
+
+        add_figures(object, &words);
+        if (words.job)
+                job_unref(words.job);
+        return object;
+}
+
+/* ---- what the engine knows ---- */
+
+static json_t *own_reason(const char *cause, const char *message)
+{
+        return json_pack("{s:s, s:s}", "cause", cause, "message", message);
+}
+
+static json_t *dependency_reason(Engine *engine, const Job *job)
+{
+        const char *id = strchr(job->after[0], ':') + 1;
+        g_autoptr(Job) other = views_job(engine->views, id);
+        guint n = g_strv_length(job->after);
+        g_autofree char *more = n > 1 ? g_strdup_printf(" and %u more", n - 1) : g_strdup("");
+        g_autofree char *message = g_strdup_printf("is to start after '%s' (job '%s' is %s)%s", job->after[0],
+                                                   other ? other->name : id,
+                                                   other ? job_state_name(other->state) : "not ended", more);
+        json_t *reason = own_reason("dependency", message);
+
+        json_object_set_new(reason, "job", json_string(id));
+        return reason;
+}
+
+static json_t *held_reason(const Job *job)
+{
+        g_autofree char *message = g_strdup_printf("is %s; `paddle release %s` lets it go on",
+                                                   job->reason ? job->reason : "held", job->name);
+
+        return own_reason("held", message);
+}
+
+static json_t *time_reason(const Job *job, gint64 now)
 {
         g_autofree char *wait = duration_format(job->not_before - now);
+        g_autofree char *message =
+                job->attempt > 0 ? g_strdup_printf("attempt %d failed: %s; tried again in %s", job->attempt,
+                                                   job->reason ? job->reason : "", wait)
+                                 : g_strdup_printf("is not to start before its time, which is in %s", wait);
+        json_t *reason = own_reason(job->attempt > 0 ? "retry" : "begin", message);
 
-        return g_strdup_printf("attempt %d failed: %s; tried again in %s", job->attempt,
-                               job->reason ? job->reason : "", wait);
+        add_time(reason, job->not_before);
+        return reason;
 }
 
-static char *explain_place(const Job *job, const ViewState *state, int ahead, gint64 now)
+static bool lacks_ports(const Job *job, const ViewState *state)
 {
-        SchedJob waits = { .seq = job->seq, .not_before = job->not_before, .ready = true };
-
-        if (!spec_wants(job->spec, &state->metrics.total, &waits.want))
-                return g_strdup("asks for more than can be counted");
-        return sched_explain(&waits, &state->metrics.total, &state->metrics.free, ahead, now);
+        for (int i = 0; i < VIEW_PORTLESS_MAX; i++)
+                if (state->portless[i] == job->seq)
+                        return true;
+        return false;
 }
+
+/* NULL: it waits for nothing that the engine knows of. */
+static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
+{
+        ViewState state;
+
+        if (job->state == JOB_SUSPENDED)
+                return held_reason(job);
+        if (job->env_state == ENV_BUILDING) {
+                g_autofree char *message = g_strdup_printf(
+                        "its environment is being built; see `paddle logs %s --member environment`",
+                        job->name);
+
+                return own_reason("environment", message);
+        }
+        if (job->after)
+                return dependency_reason(engine, job);
+        if (job->not_before > now)
+                return time_reason(job, now);
+        views_state(engine->views, &state);
+        if (!state.connected)
+                return own_reason("runtime", "the runtime is not connected; the job starts when it is back");
+        if (lacks_ports(job, &state))
+                return own_reason("ports", "waits for ports: all that may be leased are taken");
+        return NULL;
+}
+
+/* ---- what the figures say ---- */
+
+typedef struct {
+        Engine *engine;
+        const Job *job;
+        const Catalog *catalog;
+        const SchedulerFigures *figures;
+        gint64 now;
+        Resources want; /* of its least gang */
+        json_t *reasons;
+} Question;
+
+static const QueueFigures *figures_for(const Question *question, const char *queue)
+{
+        int id = ids_find(question->engine->queue_ids, queue);
+
+        if (id < 0 || id >= question->figures->n_queues || question->figures->queues[id].id != id)
+                return NULL;
+        return &question->figures->queues[id];
+}
+
+static void add(Question *question, const Reason *reason)
+{
+        if (json_array_size(question->reasons) < REASONS_MAX)
+                json_array_append_new(question->reasons,
+                                      engine_reason_format(question->engine, reason, question->now));
+}
+
+static Reason reason_of(const Question *question, Cause cause)
+{
+        return (Reason){ .cause = cause,
+                         .kind = -1,
+                         .queue = ids_find(question->engine->queue_ids, question->job->queue),
+                         .other = -1 };
+}
+
+/* True when nothing else matters. */
+static bool ask_cluster(Question *question, const Queue *queue)
+{
+        const Cluster *cluster = queue->cluster ? catalog_cluster(question->catalog, queue->cluster) : NULL;
+        bool connected = queue_is_connected(question->catalog, queue);
+        Reason reason = reason_of(question, connected ? CAUSE_QUEUE_CLOSED : CAUSE_NO_NODES);
+
+        if (connected && !(cluster && cluster->offline))
+                return false;
+        add(question, &reason);
+        return true;
+}
+
+/* True when it asks for more than there ever is. */
+static bool ask_size(Question *question, const Queue *queue)
+{
+        int kind = resources_lacking(&question->want, &question->figures->total);
+        Reason reason = reason_of(question, CAUSE_TOO_LARGE);
+
+        reason.queue = -1;
+        reason.limit = kind >= 0 ? question->figures->total.amount[kind] : 0;
+        for (const Queue *at = queue; at && kind < 0; at = queue_parent(question->catalog, at)) {
+                Resources max = limits_flat(&at->max, at->only_listed ? 0 : RESOURCE_UNLIMITED);
+
+                kind = resources_lacking(&question->want, &max);
+                reason.queue = ids_find(question->engine->queue_ids, at->object.name);
+                reason.limit = kind >= 0 ? max.amount[kind] : 0;
+        }
+        if (kind < 0)
+                return false;
+        reason.kind = kind;
+        reason.asked = question->want.amount[kind];
+        add(question, &reason);
+        return true;
+}
+
+static void ask_limits(Question *question, const Queue *queue)
+{
+        const Job *job = question->job;
+        Reason reason = reason_of(question, CAUSE_ARRAY_LIMIT);
+
+        if (job->array_max > 0 &&
+            views_array_runs(question->engine->views, job->array_seq) >= job->array_max) {
+                reason.limit = job->array_max;
+                add(question, &reason);
+        }
+        if (queue->max_running_per_user > 0 &&
+            views_user_runs(question->engine->views, job->queue, job->user) >= queue->max_running_per_user) {
+                reason.cause = CAUSE_USER_LIMIT;
+                reason.limit = queue->max_running_per_user;
+                add(question, &reason);
+        }
+}
+
+static void ask_max(Question *question, const Queue *queue)
+{
+        for (const Queue *at = queue; at; at = queue_parent(question->catalog, at)) {
+                const QueueFigures *figures = figures_for(question, at->object.name);
+                Resources rest = limits_flat(&at->max, at->only_listed ? 0 : RESOURCE_UNLIMITED), max = rest;
+                Reason reason = reason_of(question, CAUSE_QUEUE_MAX);
+
+                if (!figures)
+                        continue;
+                for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                        if (rest.amount[kind] != RESOURCE_UNLIMITED)
+                                rest.amount[kind] -= figures->used.amount[kind];
+                reason.kind = resources_lacking(&question->want, &rest);
+                if (reason.kind < 0)
+                        continue;
+                reason.queue = figures->id;
+                reason.asked = question->want.amount[reason.kind];
+                reason.used = figures->used.amount[reason.kind];
+                reason.limit = max.amount[reason.kind];
+                add(question, &reason);
+        }
+}
+
+/* The queue that has borrowed most of a kind. */
+static const QueueFigures *borrower(const Question *question, int kind)
+{
+        const QueueFigures *most = NULL;
+
+        for (int i = 0; i < question->figures->n_queues; i++) {
+                const QueueFigures *at = &question->figures->queues[i];
+
+                if (at->id >= 0 && at->borrowed.amount[kind] > (most ? most->borrowed.amount[kind] : 0))
+                        most = at;
+        }
+        return most;
+}
+
+static void ask_lent(Question *question, const Queue *queue, int kind)
+{
+        const QueueFigures *figures = figures_for(question, queue->object.name);
+        gint64 min = queue->min.amount.amount[kind], asked = question->want.amount[kind];
+        const QueueFigures *other = borrower(question, kind);
+        Reason reason = reason_of(question, CAUSE_LENT);
+
+        if (!figures || !other || other == figures || figures->used.amount[kind] + asked > min)
+                return;
+        reason.kind = kind;
+        reason.asked = asked;
+        reason.free = question->figures->free.amount[kind];
+        reason.lent = MIN(other->borrowed.amount[kind], min - figures->used.amount[kind]);
+        reason.other = other->id;
+        add(question, &reason);
+}
+
+static void ask_room(Question *question, const Queue *queue, int ahead)
+{
+        const QueueFigures *figures = figures_for(question, queue->object.name);
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                Reason reason = reason_of(question, CAUSE_RESOURCES);
+
+                if (question->want.amount[kind] <= question->figures->free.amount[kind])
+                        continue;
+                ask_lent(question, queue, kind);
+                reason.kind = kind;
+                reason.asked = question->want.amount[kind];
+                reason.free = question->figures->free.amount[kind];
+                reason.total = question->figures->total.amount[kind];
+                if (figures && ahead == 0 && figures->heads[0] == question->job->seq)
+                        reason.time = figures->head_start;
+                add(question, &reason);
+        }
+}
+
+static void ask_behind(Question *question, int ahead)
+{
+        const QueueFigures *figures = figures_for(question, question->job->queue);
+        Reason reason = reason_of(question, CAUSE_BEHIND);
+
+        if (ahead == 0)
+                return;
+        reason.position = ahead;
+        if (figures && figures->heads[0] != question->job->seq)
+                reason.key = figures->heads[0];
+        add(question, &reason);
+}
+
+static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reasons)
+{
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+        g_autoptr(SchedulerFigures) figures = views_figures(engine->views);
+        const Queue *queue = catalog_queue(catalog, job->queue);
+        Question question = { .engine = engine,
+                              .job = job,
+                              .catalog = catalog,
+                              .figures = figures,
+                              .now = now,
+                              .reasons = reasons };
+        int ahead = views_ahead(engine->views, job);
+
+        if (!queue || ask_cluster(&question, queue) ||
+            !feed_wants(job->spec, &figures->total, true, &question.want) || ask_size(&question, queue))
+                return;
+        ask_limits(&question, queue);
+        ask_max(&question, queue);
+        ask_room(&question, queue, ahead);
+        ask_behind(&question, ahead);
+}
+
+json_t *engine_reasons(Engine *engine, const Job *job)
+{
+        gint64 now = engine_now(engine);
+        json_t *reasons = json_array(), *own;
+
+        if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
+                return reasons;
+        own = engine_reason(engine, job, now);
+        if (own)
+                json_array_append_new(reasons, own);
+        else
+                ask_figures(engine, job, now, reasons);
+        return reasons;
+}
+
+/* ---- in one sentence ---- */
 
 /* The first member that runs and is not ready, and how many more there are. */
 static char *explain_start(const Job *job)
@@ -54,25 +615,28 @@ static char *explain_start(const Job *job)
                                                          : "listens on its port");
 }
 
+static void add_message(GString *text, const json_t *reason)
+{
+        g_string_append_printf(text, "%s%s", text->len ? "; " : "",
+                               json_string_value(json_object_get(reason, "message")));
+}
+
 char *engine_explain(Engine *engine, const Job *job)
 {
-        gint64 now = engine_now(engine);
-        ViewState state;
+        g_autoptr(json_t) reasons = NULL;
+        g_autoptr(GString) text = NULL;
+        const json_t *reason;
+        size_t i;
 
         if (job->state == JOB_STARTING)
                 return explain_start(job);
-        if (job->state != JOB_QUEUED)
+        if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
                 return NULL;
-        if (job->env_state == ENV_BUILDING)
-                return g_strdup_printf(
-                        "its environment is being built; see `paddle logs %s --member environment`",
-                        job->name);
-        if (job->not_before > now && job->attempt > 0)
-                return explain_retry(job, now);
-        views_state(engine->views, &state);
-        if (!state.connected)
-                return g_strdup("the runtime is not connected; the job starts when it is back");
-        if (state.portless_seq == job->seq)
-                return g_strdup("waits for ports: all that may be leased are taken");
-        return explain_place(job, &state, views_ahead(engine->views, job->seq), now);
+        reasons = engine_reasons(engine, job);
+        text = g_string_new(NULL);
+        json_array_foreach(reasons, i, reason)
+        {
+                add_message(text, reason);
+        }
+        return g_strdup(text->len ? text->str : "is about to start");
 }

@@ -22,8 +22,12 @@ void input_free(Input *input)
                 return;
         g_free(input->user);
         g_free(input->text);
-        spec_unref(input->spec);
-        user_free(input->account);
+        g_free(input->id);
+        g_free(input->queue);
+        g_strfreev(input->labels);
+        g_strfreev(input->annotations);
+        g_clear_pointer(&input->specs, g_ptr_array_unref);
+        object_unref(input->object);
         token_free(input->token);
         observation_free(input->observation);
         g_clear_error(&input->error);
@@ -43,6 +47,8 @@ void input_answer(Input *input, const GError *error)
 {
         if (!error)
                 error = input->error;
+        if (input->cloned && error)
+                input->cloned(NULL, 0, input->arg);
         if (input->done)
                 input->done(error ? NULL : input->job, input->repeated, error, input->arg);
         input_free(input);

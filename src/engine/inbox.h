@@ -8,10 +8,13 @@
 
 typedef enum {
         INPUT_SUBMIT,
-        INPUT_CANCEL,
-        INPUT_PUT_USER,
+        INPUT_ACT,
+        INPUT_CHANGE,
+        INPUT_PUT,
+        INPUT_DROP,
         INPUT_PUT_TOKEN,
         INPUT_DROP_TOKEN,
+        INPUT_CLONE,
         INPUT_OBSERVATION,
         INPUT_KINDS,
 } InputKind;
@@ -19,13 +22,26 @@ typedef enum {
 /* A command or an observation, and what became of it. */
 typedef struct {
         InputKind kind;
-        char *user; /* whose job; of a cancel: by whom */
-        char *text; /* idempotency key, job id or token id; or NULL */
-        Spec *spec;
-        User *account;
+        char *user; /* whose job; of other commands: by whom */
+        char *text; /* idempotency key, job id, token id or an object's name; or NULL */
+        bool admin;
+        /* SUBMIT */
+        GPtrArray *specs; /* Spec */
+        char *id;         /* wished; or NULL */
+        /* ACT, CHANGE */
+        JobAction action;
+        char *queue; /* NULL: unchanged */
+        bool sets_priority;
+        int priority;
+        char **labels, **annotations; /* NULL: unchanged */
+        /* PUT, DROP, tokens */
+        Object *object;
+        ObjectKind object_kind;
         Token *token;
         Observation *observation;
+
         EngineDone done;
+        EngineCloned cloned; /* CLONE: called instead, on success */
         void *arg;
         GError *error;     /* the outcome */
         struct Live *live; /* whose view is the reply, while the batch is open */

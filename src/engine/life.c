@@ -68,7 +68,8 @@ static bool must_stay(const Job *job, const Member *member)
 
 bool member_is_ended(const Member *member)
 {
-        return member->state == MEMBER_EXITED || member->state == MEMBER_LOST;
+        return member->state == MEMBER_EXITED || member->state == MEMBER_LOST ||
+               member->state == MEMBER_SURPLUS;
 }
 
 static bool is_done(const Member *member)
@@ -76,16 +77,25 @@ static bool is_done(const Member *member)
         return member->state == MEMBER_EXITED && member->exit_code == 0 && !member->signal && !member->error;
 }
 
+/* Surplus members are missed by nobody, and so is one that is leaving. */
+static bool is_missed(const Member *member)
+{
+        return member->state != MEMBER_SURPLUS && member->state != MEMBER_STOPPING;
+}
+
 static bool is_up(const Member *member)
 {
-        return member->state == MEMBER_RUNNING || member->state == MEMBER_READY || is_done(member);
+        return member->state == MEMBER_RUNNING || member->state == MEMBER_READY || is_done(member) ||
+               !is_missed(member);
 }
 
 static bool is_ready(const Job *job, const Member *member)
 {
         const FrameworkRole *role = role_of(job, member);
 
-        return role && role->listens ? member->state == MEMBER_READY || is_done(member) : is_up(member);
+        if (!role || !role->listens)
+                return is_up(member);
+        return member->state == MEMBER_READY || is_done(member) || !is_missed(member);
 }
 
 /* A member that was never intended has nothing to end. */
@@ -97,18 +107,25 @@ static bool all_ended(const Job *job)
         return true;
 }
 
-/* All members that have to end by themselves did, and well: what is left are those that end with the job. */
-static bool work_is_done(const Job *job)
+bool life_is_done(const Job *job)
 {
         for (int i = 0; i < job->n_members; i++)
-                if (!ends_with_job(job, &job->members[i]) && !is_done(&job->members[i]))
+                if (!ends_with_job(job, &job->members[i]) && !is_done(&job->members[i]) &&
+                    job->members[i].state != MEMBER_SURPLUS)
                         return false;
         return true;
 }
 
+bool member_is_leaving(const Job *job, const Member *member)
+{
+        return member->state == MEMBER_STOPPING &&
+               (job->state == JOB_RUNNING || job->state == JOB_STARTING) && !life_is_done(job);
+}
+
 bool life_is_at_rest(const Job *job)
 {
-        return job->state == JOB_QUEUED || job->state == JOB_SUBMITTED || job_state_is_final(job->state);
+        return job->state == JOB_QUEUED || job->state == JOB_SUBMITTED || job->state == JOB_SUSPENDED ||
+               job_state_is_final(job->state);
 }
 
 gint64 life_queued_since(const Job *job)
@@ -116,13 +133,22 @@ gint64 life_queued_since(const Job *job)
         return job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
 }
 
+static gint64 warn_due(const Job *job)
+{
+        const Spec *spec = job->spec;
+
+        if (job->warned || !spec->warn_signal || spec->warn_ms <= 0)
+                return 0;
+        return job->running + MAX(spec->time_limit_ms - spec->warn_ms, 0);
+}
+
 gint64 life_due(const Job *job)
 {
-        if (job->state == JOB_QUEUED)
-                return job->not_before;
-        if (job->state == JOB_RUNNING && job->spec->time_limit_ms > 0 && !work_is_done(job))
-                return job->running + job->spec->time_limit_ms;
-        return 0;
+        if (job->state == JOB_PREEMPTING)
+                return job->kill_at;
+        if (job->state != JOB_RUNNING || job->spec->time_limit_ms <= 0 || life_is_done(job))
+                return 0;
+        return warn_due(job) ? warn_due(job) : job->running + job->spec->time_limit_ms;
 }
 
 /* ---- moves ---- */
@@ -166,8 +192,12 @@ static void succeed(Life *life)
 
 static void finish(Life *life, JobState to)
 {
+        static const char *const kinds[JOB_STATES] = { [JOB_FAILED] = "job.failed",
+                                                       [JOB_CANCELLED] = "job.cancelled",
+                                                       [JOB_PREEMPTED] = "job.preempted" };
+
         move_by(life, JOB_STOPPING, to);
-        note_reason(life, to == JOB_FAILED ? "job.failed" : "job.cancelled");
+        note_reason(life, kinds[to]);
 }
 
 static gint64 backoff_ms(const Job *job)
@@ -204,26 +234,53 @@ static void queue_again(Life *life)
                        (json_int_t)job->not_before));
 }
 
+static void go_back(Life *life)
+{
+        sum_times(life->job, life->now);
+        move_by(life, JOB_STOPPING, JOB_QUEUED);
+        life->job->not_before = 0;
+        life->job->kill_at = 0;
+}
+
 static void conclude(Life *life)
 {
-        if (life->job->stop_to == JOB_QUEUED)
+        int to = life->job->stop_to;
+
+        life->job->kill_at = 0;
+        if (to == LIFE_RETRY) {
                 queue_again(life);
-        else
-                finish(life, life->job->stop_to);
+        } else if (to == LIFE_REQUEUE) {
+                go_back(life);
+                note_reason(life, "job.requeued");
+        } else if (to == JOB_SUSPENDED) {
+                go_back(life);
+                move(life, JOB_SUSPENDED);
+                note_reason(life, "job.suspended");
+        } else {
+                finish(life, (JobState)to);
+        }
+}
+
+/* What never began, or was to begin now, needs no time to save anything. */
+static bool is_working(const Member *member)
+{
+        return member->state == MEMBER_RUNNING || member->state == MEMBER_READY;
+}
+
+static void stop_member(Member *member)
+{
+        if (member->state != MEMBER_WAITING && !member_is_ended(member))
+                member->state = MEMBER_STOPPING;
 }
 
 static void stop_members(Job *job)
 {
-        for (int i = 0; i < job->n_members; i++) {
-                Member *member = &job->members[i];
-
-                if (member->state != MEMBER_WAITING && !member_is_ended(member))
-                        member->state = MEMBER_STOPPING;
-        }
+        for (int i = 0; i < job->n_members; i++)
+                stop_member(&job->members[i]);
 }
 
 /* Ends the attempt: at once when nothing runs any more, else by way of `stopping`. */
-static void stop(Life *life, JobState to, char *reason)
+static void stop(Life *life, int to, char *reason)
 {
         Job *job = life->job;
 
@@ -340,11 +397,10 @@ static char *say_exit(const Job *job, const Member *member)
         return g_strdup_printf("%s exited with status %d; %s", name, member->exit_code, see);
 }
 
-static JobState after_loss(const Job *job)
+static int after_loss(Job *job)
 {
-        bool again = job->spec->restart_lost && job->attempt - job->failures <= LIFE_LOST_MAX;
-
-        return again ? JOB_QUEUED : JOB_FAILED;
+        job->losses++;
+        return job->spec->restart_lost && job->losses <= LIFE_LOST_MAX ? (int)LIFE_RETRY : (int)JOB_FAILED;
 }
 
 static void attempt_failed(Life *life, const Member *member, bool permanent)
@@ -357,7 +413,8 @@ static void attempt_failed(Life *life, const Member *member, bool permanent)
                 return;
         }
         job->failures++;
-        stop(life, job->failures <= job->spec->retries && !permanent ? JOB_QUEUED : JOB_FAILED, why);
+        stop(life, job->failures <= job->spec->retries && !permanent ? (int)LIFE_RETRY : (int)JOB_FAILED,
+             why);
 }
 
 /* Texts of programs go into JSON. */
@@ -400,15 +457,17 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
 {
         Job *job = life->job;
         Member *member = &job->members[index];
-        bool was_done = work_is_done(job);
+        bool was_done = life_is_done(job), left = member_is_leaving(job, member);
 
         record_end(life, member, end);
-        if (job->state == JOB_STOPPING) {
+        if (left)
+                member->state = MEMBER_SURPLUS;
+        if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING) {
                 if (all_ended(job))
                         conclude(life);
-        } else if (!was_done && (!is_done(member) || must_stay(job, member))) {
+        } else if (!left && !was_done && (!is_done(member) || must_stay(job, member))) {
                 attempt_failed(life, member, end->kind == END_START_FAILED && end->permanent);
-        } else if (work_is_done(job)) {
+        } else if (life_is_done(job)) {
                 wind_down(life);
         } else {
                 advance(life);
@@ -454,8 +513,9 @@ void life_admitted(Life *life)
         Job *job = life->job;
 
         set_reason(job, NULL);
-        job->not_before = 0;
+        job->not_before = job->kill_at = 0;
         job->stop_to = 0;
+        job->warned = false;
         move_by(life, JOB_ADMITTED, JOB_STARTING);
         job->admitted = life->now;
         note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
@@ -468,6 +528,7 @@ static void confirm_start(Life *life, Member *member, int pid, gint64 time)
                 member->pid = pid;
         if (!member->started)
                 member->started = time ? time : life->now;
+        member->finished = 0; /* of an earlier stay of a member that had to leave */
 }
 
 void life_member_started(Life *life, int index, int pid, gint64 time)
@@ -494,22 +555,251 @@ void life_member_ready(Life *life, int index, gint64 time)
         advance(life);
 }
 
+/* ---- making room ---- */
+
+static void set_evicted_for(Job *job, const char *for_id)
+{
+        job->evictions++;
+        g_free(job->evicted_for);
+        job->evicted_for = g_strdup(for_id);
+}
+
+static void note_room(Life *life, const char *kind, const char *for_id, int members)
+{
+        json_t *data = json_pack("{s:i, s:i}", "attempt", life->job->attempt, "members", members);
+
+        if (for_id)
+                json_object_set_new(data, "for", json_string(for_id));
+        note(life, kind, data);
+}
+
+/* Members that work get the warning and their grace, if the job has a signal for that; else it begins with
+ * TERM. */
+static void warn_members(Job *job)
+{
+        for (int i = 0; i < job->n_members; i++)
+                if (!job->spec->warn_signal || !is_working(&job->members[i]))
+                        stop_member(&job->members[i]);
+}
+
+void life_evicted(Life *life, const char *for_text, const char *for_id)
+{
+        Job *job = life->job;
+
+        set_evicted_for(job, for_id);
+        set_reason(job, g_strdup_printf("evicted for %s", for_text));
+        job->stop_to = job->spec->end_evicted ? JOB_PREEMPTED : (guint8)LIFE_REQUEUE;
+        move(life, JOB_PREEMPTING);
+        note_room(life, "job.preempting", for_id, job->n_members);
+        warn_members(job);
+        if (job->spec->warn_signal)
+                job->kill_at = life->now + MAX(job->spec->grace_ms, 1);
+        if (all_ended(job))
+                conclude(life);
+}
+
+void life_shrunk(Life *life, const bool *stays, const char *for_text, const char *for_id)
+{
+        Job *job = life->job;
+        int n = 0;
+
+        for (int i = 0; i < job->n_members; i++) {
+                Member *member = &job->members[i];
+
+                if (stays[i] || member_is_ended(member) || member->state == MEMBER_STOPPING)
+                        continue;
+                member->state = member->state == MEMBER_WAITING ? MEMBER_SURPLUS : MEMBER_STOPPING;
+                n++;
+        }
+        set_evicted_for(job, for_id);
+        note_room(life, "job.shrunk", for_id, n);
+        advance(life);
+}
+
+/* `finished` stays until the new start is confirmed: what is told of an end before it is the earlier one's.
+ */
+static void come_back(Member *member)
+{
+        member->state = MEMBER_WAITING;
+        member->pid = member->signal = 0;
+        member->exit_code = -1;
+        member->oom = false;
+        member->started = 0;
+        g_clear_pointer(&member->error, g_free);
+}
+
+void life_grown(Life *life, const bool *comes)
+{
+        Job *job = life->job;
+        int n = 0;
+
+        for (int i = 0; i < job->n_members; i++) {
+                if (!comes[i] || job->members[i].state != MEMBER_SURPLUS)
+                        continue;
+                come_back(&job->members[i]);
+                if (job->state == JOB_RUNNING)
+                        job->members[i].state = MEMBER_INTENDED;
+                n++;
+        }
+        note_room(life, "job.grown", NULL, n);
+        advance(life);
+}
+
+/* ---- what people ask for ---- */
+
+static bool goes_back(const Job *job)
+{
+        return job->stop_to == LIFE_RETRY || job->stop_to == LIFE_REQUEUE || job->stop_to == JOB_SUSPENDED;
+}
+
+/* False when its end is settled. */
+static bool check_open(const Job *job, GError **error)
+{
+        if (job_state_is_final(job->state))
+                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
+                               job_state_name(job->state));
+        return true;
+}
+
+static bool check_staying(const Job *job, GError **error)
+{
+        if (!check_open(job, error))
+                return false;
+        if ((job->state == JOB_STOPPING && !goes_back(job)) ||
+            (job->state == JOB_RUNNING && life_is_done(job)))
+                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is ending already", job->name, job->id);
+        return true;
+}
+
 bool life_cancel(Life *life, const char *by, GError **error)
 {
         Job *job = life->job;
 
-        if (job_state_is_final(job->state))
-                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
-                               job_state_name(job->state));
+        if (!check_open(job, error))
+                return false;
         if (job->state != JOB_STOPPING) {
+                job->kill_at = 0;
                 stop(life, JOB_CANCELLED, g_strdup_printf("cancelled by %s", by));
-        } else if (job->stop_to == JOB_QUEUED) {
+        } else if (goes_back(job)) {
                 job->stop_to = JOB_CANCELLED;
                 set_reason(job, g_strdup_printf("cancelled by %s", by));
                 note_reason(life, "job.stopping");
         }
         return true;
 }
+
+/* The way of a job that is leaving its members already. */
+static void redirect(Life *life, int to, char *reason)
+{
+        life->job->stop_to = (guint8)to;
+        set_reason(life->job, reason);
+}
+
+bool life_hold(Life *life, const char *by, GError **error)
+{
+        Job *job = life->job;
+        char *reason;
+
+        if (!check_staying(job, error))
+                return false;
+        if (job->state == JOB_SUSPENDED)
+                return true;
+        reason = g_strdup_printf("held by %s", by);
+        if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING) {
+                redirect(life, JOB_SUSPENDED, reason);
+        } else if (job->state == JOB_QUEUED) {
+                set_reason(job, reason);
+                move(life, JOB_SUSPENDED);
+                note_reason(life, "job.suspended");
+        } else {
+                stop(life, JOB_SUSPENDED, reason);
+        }
+        return true;
+}
+
+bool life_release(Life *life, GError **error)
+{
+        Job *job = life->job;
+
+        if (!check_open(job, error))
+                return false;
+        if (job->state == JOB_SUSPENDED) {
+                set_reason(job, NULL);
+                move(life, JOB_QUEUED);
+                note(life, "job.released", NULL);
+        } else if (job->stop_to == JOB_SUSPENDED &&
+                   (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING)) {
+                redirect(life, LIFE_REQUEUE, g_strdup("released"));
+                note(life, "job.released", NULL);
+        }
+        return true;
+}
+
+bool life_requeue(Life *life, const char *by, GError **error)
+{
+        Job *job = life->job;
+        char *reason;
+
+        if (!check_staying(job, error))
+                return false;
+        if (job->state == JOB_SUSPENDED)
+                return err_set(error, ERR_CONFLICT,
+                               "job '%s' (%s) is suspended\nRelease it: `paddle release %s`.", job->name,
+                               job->id, job->id);
+        if (job->state == JOB_QUEUED)
+                return true;
+        reason = g_strdup_printf("requeued by %s", by);
+        if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING)
+                redirect(life, LIFE_REQUEUE, reason);
+        else
+                stop(life, LIFE_REQUEUE, reason);
+        return true;
+}
+
+bool life_saved(Life *life, GError **error)
+{
+        Job *job = life->job;
+
+        if (!check_open(job, error))
+                return false;
+        if (job->state != JOB_STARTING && job->state != JOB_RUNNING && job->state != JOB_PREEMPTING &&
+            job->state != JOB_STOPPING)
+                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is %s: only a running job saves its work",
+                               job->name, job->id, job_state_name(job->state));
+        job->saved = life->now;
+        note(life, "job.changed", json_pack("{s:I}", "saved_at", (json_int_t)job->saved));
+        return true;
+}
+
+void life_given_up(Life *life, char *reason)
+{
+        stop(life, JOB_CANCELLED, reason);
+}
+
+void life_after(Life *life, const char *entry)
+{
+        g_autoptr(GStrvBuilder) rest = g_strv_builder_new();
+        g_auto(GStrv) left = NULL;
+        Job *job = life->job;
+
+        for (char **at = job->after; at && *at; at++)
+                if (strcmp(*at, entry) != 0)
+                        g_strv_builder_add(rest, *at);
+        left = g_strv_builder_end(rest);
+        g_strfreev(job->after);
+        job->after = left[0] ? g_steal_pointer(&left) : NULL;
+        note(life, "job.changed", json_pack("{s:s}", "after", entry));
+}
+
+void life_changed(Life *life, const char *by)
+{
+        const Job *job = life->job;
+
+        note(life, "job.changed",
+             json_pack("{s:s, s:s, s:i}", "by", by, "queue", job->queue, "priority", job->priority));
+}
+
+/* ---- the clock ---- */
 
 /* As a person would have written it: "2h", "90s". */
 static char *limit_format(gint64 ms)
@@ -525,9 +815,24 @@ static char *limit_format(gint64 ms)
         return g_strdup_printf("%" G_GINT64_FORMAT "%s", ms / units[i].ms, units[i].unit);
 }
 
-void life_expired(Life *life)
+static void expire(Life *life)
 {
         g_autofree char *limit = limit_format(life->job->spec->time_limit_ms);
 
         stop(life, JOB_FAILED, g_strdup_printf("time limit of %s reached", limit));
+}
+
+void life_clock(Life *life)
+{
+        Job *job = life->job;
+
+        if (job->state == JOB_PREEMPTING) {
+                job->kill_at = 0;
+                stop_members(job);
+        } else if (life->now >= job->running + job->spec->time_limit_ms) {
+                expire(life);
+        } else {
+                job->warned = true;
+                note(life, "job.changed", json_pack("{s:b}", "warned", 1));
+        }
 }

@@ -3,10 +3,15 @@
  * draft (actions.h); nothing here causes any.
  *
  *   queued ─▶ starting ─▶ running ─▶ succeeded        all members that have to end did so with status 0
- *     │           └───────────┴────▶ stopping ─▶ failed | cancelled | queued (repeated)
- *     └▶ cancelled | failed (its environment)
+ *    │  ▲        ├───────────┴────▶ stopping ─▶ failed | cancelled | queued | suspended
+ *    │  │        └───────────┬────▶ preempting ─▶ queued | preempted     a warning, its grace, KILL
+ *    │  └─ release ─ suspended ◀─ hold
+ *    └▶ cancelled | failed (its environment, a dependency that can no longer hold)
  *
- * While a job is `stopping`, stop_to says where it goes once all its members have ended. */
+ * While a job is `stopping` or `preempting`, stop_to says where it goes once all its members have ended.
+ *
+ * An elastic job may have fewer members than it asked for: those that have no place are `surplus`. A member
+ * that has to go while the others run on is `stopping` and then surplus; how it ends does not count. */
 #pragma once
 
 #include <glib.h>
@@ -25,6 +30,12 @@ typedef struct {
         gint64 now;    /* ms */
         GArray *notes; /* LifeNote, in order of happening */
 } Life;
+
+/* What stop_to says besides final states and `suspended`: both lead back into the queue. */
+enum {
+        LIFE_RETRY = JOB_QUEUED,     /* after a failed or lost attempt: waits for its back-off */
+        LIFE_REQUEUE = JOB_ADMITTED, /* as if it had not been admitted: at once, and free of charge */
+};
 
 enum {
         LIFE_LOST_MAX = 10,               /* attempts that may be lost before a job fails */
@@ -53,23 +64,49 @@ typedef struct {
 void life_submitted(Life *life, EnvState env);
 void life_environment(Life *life, EnvState env, const char *why);
 
-/* The job's members are made, none is intended yet: moves to starting and intends the first phase. */
+/* The job's members are made, those with a place waiting, the others surplus: moves to starting and intends
+ * the first phase. */
 void life_admitted(Life *life);
+
+/* It has to make room for another one, named in a sentence ("job 'x' (ID)") and by its id. */
+void life_evicted(Life *life, const char *for_text, const char *for_id);
+/* The members for which `stays` is false have to go. */
+void life_shrunk(Life *life, const bool *stays, const char *for_text, const char *for_id);
+/* The surplus members for which `comes` is true have a place again. */
+void life_grown(Life *life, const bool *comes);
 
 void life_member_started(Life *life, int index, int pid, gint64 time);
 void life_member_ready(Life *life, int index, gint64 time);
 void life_member_ended(Life *life, int index, const MemberEnd *end);
 
-/* False with ERR_CONFLICT when the job is in a final state. */
+/* What people ask for. False with ERR_CONFLICT when the job is in a final state, or on its way to one. What
+ * is so already is true. */
 bool life_cancel(Life *life, const char *by, GError **error);
+bool life_hold(Life *life, const char *by, GError **error);
+bool life_release(Life *life, GError **error);
+bool life_requeue(Life *life, const char *by, GError **error);
+bool life_saved(Life *life, GError **error);
 
-/* Its time limit is reached. */
-void life_expired(Life *life);
+/* It waits in vain, for the reason given (taken). */
+void life_given_up(Life *life, char *reason);
+/* One of the jobs that it waits for has ended as it should: `after` loses that entry. */
+void life_after(Life *life, const char *entry);
+/* Priority, queue, labels or annotations were changed in the draft. */
+void life_changed(Life *life, const char *by);
 
-/* When the clock matters next to this job, ms; 0: never. */
+/* What its clock says at life->now: the warning before its time limit, the limit, the end of an eviction's
+ * grace. */
+void life_clock(Life *life);
+
+/* When the clock matters next to this job, ms; 0: never. That of waiting jobs is the scheduler's. */
 gint64 life_due(const Job *job);
 
+/* Does not run any more, or not at present. */
 bool member_is_ended(const Member *member);
+/* Told to go while the others run on. */
+bool member_is_leaving(const Job *job, const Member *member);
+/* All that has to end by itself did, and well; what is left is being stopped. */
+bool life_is_done(const Job *job);
 /* Holds nothing (any more): not admitted, or all its members have ended. */
 bool life_is_at_rest(const Job *job);
 /* When the present waiting, or the attempt that it led to, began. */

@@ -46,6 +46,13 @@ static bool is_news(const Member *member, ObservationKind kind)
         }
 }
 
+/* Told of the earlier stay of a member that had to leave and came back under the same name (life.c). */
+static bool is_earlier(const Member *member, const Observation *observed)
+{
+        return member->state == MEMBER_INTENDED && member->finished > 0 && observed->time > 0 &&
+               observed->time <= member->finished;
+}
+
 static void member_observed(Engine *engine, Live *live, int index, const Observation *observed)
 {
         Life life;
@@ -79,9 +86,12 @@ static void task_observed(Engine *engine, const Observation *observed)
         index = live ? task_member(live->job, &name) : -1;
         if (index < 0 || live->job->members[index].state == MEMBER_WAITING) {
                 stray(engine, observed);
+        } else if (is_earlier(&live->job->members[index], observed)) {
+                if (is_end(observed->kind))
+                        stray(engine, observed);
         } else if (!member_is_ended(&live->job->members[index])) {
                 member_observed(engine, live, index, observed);
-        } else if (is_end(observed->kind) || live->job->members[index].state == MEMBER_LOST) {
+        } else if (is_end(observed->kind) || live->job->members[index].state != MEMBER_EXITED) {
                 stray(engine, observed); /* told before; or given up, and it runs after all */
         }
 }
@@ -114,13 +124,29 @@ static void lose_unseen(Engine *engine, Live *live)
         }
 }
 
+/* Another machine than the one before: what jobs ask for may depend on its size. */
+static void take_inventory(Engine *engine)
+{
+        Resources total = engine->total;
+        GHashTableIter iter;
+        gpointer live;
+
+        engine->runtime->ops->inventory(engine->runtime, &total);
+        if (resources_equal(&engine->total, &total))
+                return;
+        engine->total = total;
+        feed_node(engine);
+        g_hash_table_iter_init(&iter, engine->by_id);
+        while (g_hash_table_iter_next(&iter, &live, NULL))
+                if (((Live *)live)->fed)
+                        feed_again(engine, live);
+}
+
 static void synced(Engine *engine)
 {
         g_autoptr(GList) lives = g_hash_table_get_keys(engine->by_id);
-        Resources total = engine->total;
 
-        engine->runtime->ops->inventory(engine->runtime, &total);
-        live_inventory(engine, &total, engine->batch.now);
+        take_inventory(engine);
         for (GList *at = engine->connected ? NULL : lives; at; at = at->next) {
                 Live *live = at->data;
 
@@ -147,7 +173,8 @@ static void environment_observed(Engine *engine, const Observation *observed)
         bool ready = observed->kind == OBSERVED_PREPARED;
         Life life;
 
-        if (!live || live->job->env_state != ENV_BUILDING || live->job->state != JOB_QUEUED)
+        if (!live || live->job->env_state != ENV_BUILDING ||
+            (live->job->state != JOB_QUEUED && live->job->state != JOB_SUSPENDED))
                 return;
         life = batch_life(engine, live);
         life_environment(&life, ready ? ENV_READY : ENV_FAILED, observed->text);

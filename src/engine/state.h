@@ -1,17 +1,19 @@
 /* What the engine thread owns, shared by the files of this room and by nobody else. Other threads touch the
- * inbox and the views only.
+ * inbox, the views and the two tables of ids only.
  *
- *   inbox ─▶ apply (submit.c, observe.c) ─▶ drafts ─▶ admit.c ─▶ batch.c: commit ─▶ views ─▶ replies ─▶
- * actions.c ─▶ runtime ▲ life.c decides */
+ *   inbox ─▶ apply (submit.c, act.c, objects.c, observe.c) ─▶ drafts ─▶ depend.c ─▶ feed.c ─▶ scheduler ─▶
+ *   admit.c ─▶ batch.c: commit ─▶ views ─▶ replies ─▶ actions.c ─▶ runtime          life.c decides */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
 #include "engine/engine.h"
+#include "engine/ids.h"
 #include "engine/inbox.h"
 #include "engine/life.h"
 #include "engine/views.h"
+#include "sched/journal.h"
 
 /* A live job. The first touch in a batch clones its view into a draft; until the commit both are here. */
 typedef struct Live {
@@ -19,12 +21,15 @@ typedef struct Live {
                      views) */
         Job *was; /* the published view while dirty; NULL: the job is new */
         bool dirty;
-        bool holds;           /* `want` and its members' GPUs are taken */
         bool leased;          /* ports were leased in this batch */
-        Resources want;       /* what all its members are accounted with */
+        bool unfed;           /* in engine->unfed: the scheduler may have to be told */
+        bool fed;             /* the scheduler knows it */
+        bool in_array;        /* counted among the open ones of its array */
+        bool portless;        /* no ports could be leased: held back until engine->ports_at */
+        guint64 told;         /* digest of what the scheduler knows of it; 0: it has to be told in any case */
+        const char *queue;    /* in whose books it is open; interned, NULL: in none */
         gint64 due;           /* when the clock matters, ms; 0: never */
         GSequenceIter *timer; /* in engine->timers, or NULL */
-        GSequenceIter *place; /* in engine->eligible, or NULL */
 } Live;
 
 /* What one transaction holds, and what follows from it. */
@@ -33,39 +38,61 @@ typedef struct {
         GQueue inputs;     /* applied ones, to be answered or kept */
         GQueue put_back;   /* have to wait for this batch's outcome */
         GPtrArray *dirty;  /* Live, in order of their first touch */
+        GPtrArray *ended;  /* Live whose drafts came to their end, for those that wait for them */
         GPtrArray *events; /* Event */
-        GPtrArray *users, *tokens, *dropped_tokens,
-                *dropped_jobs; /* borrowed from the inputs; jobs: gint64 */
-        GPtrArray *strays;     /* char: tasks that no job knows and that have ended */
-        GPtrArray *unwanted;   /* char: tasks that no job knows and that run */
-        gint64 revision;       /* of its last event */
-        gint64 horizon;        /* events up to here may go; 0: none */
-        bool synced;           /* the runtime has reported all it knows */
+        GPtrArray
+                *objects; /* Object, references: put; those that `catalog` does not hold any more are void */
+        GPtrArray *dropped_objects;       /* Object, references */
+        GPtrArray *tokens, *dropped_jobs; /* borrowed from the inputs; jobs: gint64, owned */
+        GPtrArray *dropped_tokens;        /* char, owned */
+        GPtrArray *logged_out;            /* char, owned */
+        GPtrArray *usage;                 /* Usage */
+        Catalog *catalog;                 /* as it will be; a reference */
+        GPtrArray *strays;                /* char: tasks that no job knows and that have ended */
+        GPtrArray *unwanted;              /* char: tasks that no job knows and that run */
+        gint64 revision;                  /* of its last event */
+        gint64 horizon;                   /* events up to here may go; 0: none */
+        bool synced;                      /* the runtime has reported all it knows */
 } Batch;
 
 struct Engine {
         Store *store;
         Runtime *runtime;
-        char *dc;
+        char *dc, *node_name, *journal_dir;
+        char **node_labels;
+        char **topology; /* label keys */
         char boot_id[37];
         EngineConfig config;
         Inbox inbox;
         Views *views;
+        Ids *queue_ids, *user_ids; /* the scheduler's numbers; any thread */
         pthread_t thread;
         bool running, open; /* the thread; the runtime */
 
         /* From here on the engine thread's alone. */
         GHashTable *by_id;   /* set of Live: every live job, new ones of this batch too */
+        GHashTable *by_seq;  /* the same */
         GHashTable *by_name; /* set of Live: (user, name) */
         GHashTable *by_key;  /* set of Live: (user, idempotency key); jobs without a key are not in it */
-        GSequence
-                *eligible; /* Live by seq: queued, environment there, due, and not larger than the machine */
-        GSequence *timers; /* Live by due */
-        Resources total, used;
-        GByteArray *gpus;   /* one byte a device: taken */
-        gint64 blocked_seq; /* the eligible job that did not fit: nothing behind it is looked at; 0: none */
-        bool pass_due;      /* something changed that may let a job start */
-        gint64 ports_at; /* the first in line lacks ports: asked for again then, monotonic ms; 0: none does */
+        GHashTable *books;   /* queue (interned) -> Book: who has how many open jobs in it */
+        GHashTable *arrays;  /* array_seq -> how many of its jobs are open */
+        GHashTable *waiters; /* id of a job or array -> Waiters, see depend.c */
+        GHashTable *rates;   /* user (interned) -> Rate, see submit.c */
+        GSequence *timers;   /* Live by due */
+
+        Resources total; /* of the machine */
+        Scheduler *scheduler;
+        Journal *journal; /* stands before it */
+        Decisions decisions;
+        Catalog *catalog; /* the committed one */
+        GPtrArray *unfed; /* Live the scheduler may have to be told of */
+        gint64 pass_time; /* of the last pass: never goes back */
+        bool pass_due;    /* the scheduler was told something since its last pass */
+        bool figures_due; /* ... since the last figures */
+        GArray *portless; /* gint64: numbers of the jobs whose `portless` is set */
+        gint64 ports_at;  /* some jobs lack ports: asked for again then, monotonic ms; 0: none does */
+        gint64 usage_at,
+                flush_at; /* monotonic ms: usage is stored, the journal flushed then; 0: nothing to do */
 
         bool connected, opened; /* synced now; synced once */
         bool rebooted;    /* the machine restarted since the last run, and what it left is not reported yet */
@@ -78,7 +105,7 @@ struct Engine {
         bool failing; /* the last commit failed */
         guint singly; /* so many commands are applied one by one: their batch broke a constraint */
 
-        gint64 seq, revision, horizon;
+        gint64 seq, object_seq, revision, horizon;
         gint64 retain_seq,
                 retain_at; /* the sweep over finished jobs goes on below this number; not before this time */
         Batch batch;
@@ -87,24 +114,58 @@ struct Engine {
 
 /* ---- live.c: live jobs and their indices ---- */
 
-enum { GPUS_MAX = 4096 }; /* devices of one machine */
-
 void live_init(Engine *engine);
 void live_clear(Engine *engine);
-Live *live_add(Engine *engine, Job *job);     /* clean; indexed by id, name and key */
-void live_remove(Engine *engine, Live *live); /* out of all indices, and freed; not its job */
+Live *live_add(Engine *engine, Job *job); /* clean; indexed by id, number, name and key */
+void live_remove(Engine *engine,
+                 Live *live); /* out of all indices and the scheduler, and freed; not its job */
 Live *live_find(Engine *engine, const char *id);
+Live *live_by_seq(Engine *engine, gint64 seq);
 Live *live_by_name(Engine *engine, const char *user, const char *name);
 Live *live_by_key(Engine *engine, const char *user, const char *key);
-/* Puts the job where its state says: eligible or not, among the timers or not. After every change of it. */
-void live_settle(Engine *engine, Live *live, gint64 now);
-/* Resources and GPUs of its members; no-ops when already so. */
-void live_hold(Engine *engine, Live *live, const Job *job);
-void live_release(Engine *engine, Live *live, const Job *job);
-/* The machine has this; recounts everything. */
-void live_inventory(Engine *engine, const Resources *total, gint64 now);
-/* Gives `n` free devices as "0,1"; NULL when there are not as many, or n is 0. */
-char *gpus_take(Engine *engine, gint64 n);
+/* Puts the job where its state says: in the books of its queue or not, among the timers or not; and notes
+ * that the scheduler may have to be told. After every change of it. */
+void live_settle(Engine *engine, Live *live);
+/* Open jobs of a queue, of all or one user. */
+gint64 live_open_of(Engine *engine, const char *user); /* in all queues */
+int live_array_open(Engine *engine, gint64 array_seq);
+gint64 live_open_in(Engine *engine, const char *queue, const char *user);
+
+/* ---- feed.c: what the scheduler is told ---- */
+
+/* The parts of a specification as the scheduler wants them; what SchedJob points to is in it. */
+struct SchedJobFill {
+        SchedRole roles[SPEC_ROLES_MAX];
+        Spec *spec;
+};
+void feed_spec(const Spec *spec, const Resources *total, char *const *topology, SchedJobFill *fill,
+               SchedJob *ret);
+/* What its members ask for together at least, and at most. False on overflow. */
+bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources *ret);
+void feed_node(Engine *engine);
+void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue);
+void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those not in it are dropped */
+/* Tells of all jobs in engine->unfed. */
+void feed_jobs(Engine *engine);
+/* The scheduler knows what the draft says already: it decided so. */
+void feed_known(Engine *engine, Live *live);
+/* At once, even if nothing seems to have changed. */
+void feed_again(Engine *engine, Live *live);
+void feed_drop(Engine *engine, Live *live);
+/* Which queues the server's own machine serves. */
+bool queue_is_connected(const Catalog *catalog, const Queue *queue);
+void feed_usage(Engine *engine, const GPtrArray *usage /* Usage */);
+void feed_take_usage(Engine *engine, GPtrArray *ret);
+bool queue_fill(const Ids *ids, const Catalog *catalog, const Queue *queue, SchedQueue *ret);
+
+/* ---- depend.c: jobs that wait for others ---- */
+
+void depend_init(Engine *engine);
+void depend_clear(Engine *engine);
+/* Notes what a live job waits for. After load, and again when a batch is undone. */
+void depend_note(Engine *engine, const Job *job);
+/* Makes what the ends of this batch mean for those that wait. */
+void depend_run(Engine *engine);
 
 /* ---- batch.c ---- */
 
@@ -124,11 +185,31 @@ void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray
 /* Counts a change of a job; `was` NULL: it is new. */
 void batch_count(EngineMetrics *metrics, const Job *was, const Job *now);
 
-/* ---- submit.c: commands ---- */
+/* An event that is not a job's; the revision it got. */
+gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data /* taken */);
 
-/* False: the input has to wait for the outcome of this batch. */
+/* ---- commands. False: the input has to wait for the outcome of this batch ---- */
+
 bool apply_submit(Engine *engine, Input *input);
-bool apply_cancel(Engine *engine, Input *input);
+bool apply_act(Engine *engine, Input *input);
+bool apply_change(Engine *engine, Input *input);
+bool apply_put(Engine *engine, Input *input);
+bool apply_drop(Engine *engine, Input *input);
+bool apply_token(Engine *engine, Input *input);
+bool apply_clone(Engine *engine, Input *input);
+void submit_init(Engine *engine);
+void submit_clear(Engine *engine);
+/* Whether a job with this specification could ever run in the queue. */
+bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error);
+/* Whether the user may have `n` more open jobs in it. */
+bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error);
+/* The queue that a submission by the user goes to. */
+const Queue *submit_queue(Engine *engine, const char *name, const char *user, bool admin, GError **error);
+
+/* ---- objects.c ---- */
+
+/* The catalog of a new start: what was stored, and what a new server begins with. */
+bool objects_load(Engine *engine, GPtrArray *objects, GError **error);
 
 /* ---- observe.c ---- */
 
@@ -136,12 +217,16 @@ bool apply_observation(Engine *engine, Input *input);
 
 /* ---- admit.c ---- */
 
+/* A pass of the scheduler when there is something to decide, and what it decides carried out on drafts. */
 void admit_pass(Engine *engine);
+/* When there may be something to decide next: 0 now, -1 never; monotonic ms. */
+gint64 admit_due(const Engine *engine);
 
 /* ---- actions.c: what the runtime is asked to do ---- */
 
 /* What follows from `was` having become `now`; `was` NULL: everything that `now` wants. */
 void actions_run(Engine *engine, const Job *was, const Job *now);
+char *job_array_id(Engine *engine, const Job *job); /* of the first job of its array; the caller's */
 void runtime_job_fill(const Job *job, RuntimeJob *ret);
 
 /* ---- retain.c ---- */

@@ -1,14 +1,43 @@
-/* Commands about jobs: submit and cancel. Checks come first and touch nothing; what they let pass becomes
- * part of the batch. */
+/* Submissions: one job, an array, or thousands of jobs in one go. All checks come first and touch nothing;
+ * what they let pass becomes part of the batch, all of it.
+ *
+ *   specs ─▶ entries: queue, names, dependencies ─▶ checks of the whole ─▶ jobs */
 #include "engine/state.h"
 
 #include <string.h>
 
 #include "base/err.h"
 #include "base/number.h"
+#include "model/catalog.h"
 #include "model/framework.h"
 
-enum { MAX_OPEN_JOBS = 1000000, GENERATED_ID = 6, NAME_TRIES = 16 };
+enum {
+        MAX_OPEN_JOBS = 1000000,
+        MAX_JOBS = 10000, /* of one submission */
+        GENERATED_ID = 6,
+        NAME_TRIES = 16,
+        MINUTE_MS = 60000,
+        TOKEN = 60000, /* of a user's rate: what one job costs, so that each ms adds a whole number */
+};
+
+/* One specification of a submission, and the jobs that it makes. */
+typedef struct {
+        Spec *spec;          /* borrowed */
+        const Queue *queue;  /* borrowed from the batch's catalog */
+        char id[ID_LEN + 1]; /* of its first job */
+        char *name;          /* of its only job, or the beginning of its jobs' names */
+        GArray *indices;     /* int; NULL: it is no array */
+        int array_max;
+        char **after; /* with ids; NULL: nothing is awaited */
+        Live *first;
+} Entry;
+
+typedef struct {
+        Engine *engine;
+        Input *input;
+        GPtrArray *entries; /* Entry */
+        gint64 n_jobs;
+} Submission;
 
 /* ---- names ---- */
 
@@ -41,28 +70,41 @@ static const char *subject_of(const Spec *spec)
         return spec->command ? spec->command[0] : "job";
 }
 
-/* A new job, named after its program when it has no name; the id's beginning keeps such names apart. */
-static Job *make_job(Engine *engine, const Input *input)
+static int entry_jobs(const Entry *entry)
 {
-        Spec *spec = input->spec;
+        return entry->indices ? (int)entry->indices->len : 1;
+}
+
+static char *job_name(const Entry *entry, int i)
+{
+        return entry->indices ? g_strdup_printf("%s-%d", entry->name, g_array_index(entry->indices, int, i))
+                              : g_strdup(entry->name);
+}
+
+/* Named after its program when it has no name; the id's beginning keeps such names apart. */
+static void name_entry(Engine *engine, Entry *entry, const Input *input)
+{
         g_autofree char *label = NULL;
 
-        if (spec->name)
-                return job_new(input->user, spec->name, spec, engine->batch.now);
-        label = label_of(subject_of(spec), SPEC_NAME_MAX - GENERATED_ID - 1);
-        for (int i = 0;; i++) {
-                Job *job = job_new(input->user, label, spec, engine->batch.now);
-                char *name = g_strdup_printf("%s-%.*s", label, GENERATED_ID, job->id);
-
-                g_free(job->name);
-                job->name = name;
-                if (i == NAME_TRIES || !live_by_name(engine, input->user, name))
-                        return job;
-                job_unref(job);
+        if (input->id)
+                g_strlcpy(entry->id, input->id, sizeof entry->id);
+        else
+                id_new(entry->id);
+        if (entry->spec->name) {
+                entry->name = g_strdup(entry->spec->name);
+                return;
+        }
+        label = label_of(subject_of(entry->spec), SPEC_NAME_MAX - GENERATED_ID - 9);
+        for (int i = 0; i < NAME_TRIES; i++) {
+                g_free(entry->name);
+                entry->name = g_strdup_printf("%s-%.*s", label, GENERATED_ID, entry->id);
+                if (input->id || !live_by_name(engine, input->user, entry->name))
+                        return;
+                id_new(entry->id);
         }
 }
 
-/* ---- checks ---- */
+/* ---- a repeated submission ---- */
 
 static bool same_spec(const Spec *a, const Spec *b)
 {
@@ -74,7 +116,7 @@ static bool same_spec(const Spec *a, const Spec *b)
 
 static bool check_repeat(const Job *job, Input *input)
 {
-        if (same_spec(job->spec, input->spec)) {
+        if (same_spec(job->spec, g_ptr_array_index(input->specs, 0))) {
                 input->repeated = true;
                 return true;
         }
@@ -106,22 +148,29 @@ static bool find_repeat(Engine *engine, Input *input)
         return input->job || input->error;
 }
 
-static bool check_name(Engine *engine, Input *input)
-{
-        const char *name = input->spec->name;
-        Live *live = name ? live_by_name(engine, input->user, name) : NULL;
+/* ---- queues and limits ---- */
 
-        if (!live && name && live_find(engine, name))
-                return err_set(
-                        &input->error, ERR_EXISTS,
-                        "name: '%s' is the id of a job, which would hide this one\nChoose another name.",
-                        name);
-        if (!live)
+/* Where grants are not asked for, everybody counts as an administrator here. */
+const Queue *submit_queue(Engine *engine, const char *name, const char *user, bool admin, GError **error)
+{
+        const User who = { .object.name = (char *)user, .admin = admin || engine->config.open_queues };
+
+        return catalog_submit_queue(engine->batch.catalog, name, &who, error);
+}
+
+bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error)
+{
+        gint64 open;
+
+        if (queue->max_open_per_user <= 0)
                 return true;
-        return err_set(&input->error, ERR_EXISTS,
-                       "job '%s' (%s) of '%s' is %s: names are unique among a user's open jobs\n"
-                       "Choose another name, wait for its end, or `paddle cancel %s`.",
-                       name, live->job->id, input->user, job_state_name(live->job->state), live->job->id);
+        open = live_open_in(engine, queue->object.name, user);
+        if (open + n <= queue->max_open_per_user)
+                return true;
+        return err_set(error, ERR_QUOTA,
+                       "queue '%s' takes %d open jobs of one user: '%s' has %" G_GINT64_FORMAT
+                       ", and this would be %" G_GINT64_FORMAT " more\nTry again when some have ended.",
+                       queue->object.name, queue->max_open_per_user, user, open, n);
 }
 
 static void add_lack(GString *text, const char *what, const char *wants, const char *has)
@@ -154,33 +203,461 @@ static char *say_lack(const Resources *want, const Resources *total)
         return g_strdup(text->str);
 }
 
-static bool check_fit(Engine *engine, Input *input)
+static bool check_machine(const Resources *least, const Resources *total, GError **error)
 {
         g_autofree char *lack = NULL;
-        Resources want = { 0 };
 
-        if (!spec_wants(input->spec, &engine->total, &want))
-                return err_set(&input->error, ERR_INVALID, "the job asks for more than can be counted");
-        if (resources_fit(&want, &engine->total))
+        if (resources_fit(least, total))
                 return true;
-        lack = say_lack(&want, &engine->total);
-        return err_set(&input->error, ERR_INVALID,
+        lack = say_lack(least, total);
+        return err_set(error, ERR_INVALID,
                        "the job could never start: its members ask together for %s\n"
                        "Ask for fewer members, or for less for each.",
                        lack);
 }
 
-static bool check_count(Engine *engine, Input *input)
+static bool check_max(const Queue *queue, const Resources *least, GError **error)
 {
-        guint max = engine->config.max_open_jobs > 0 ? (guint)engine->config.max_open_jobs : MAX_OPEN_JOBS;
+        Resources max = limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED);
+        int kind = resources_lacking(least, &max);
+        g_autofree char *asked = NULL, *limit = NULL;
 
-        if (g_hash_table_size(engine->by_id) < max)
+        if (kind < 0)
                 return true;
-        return err_set(&input->error, ERR_QUOTA,
-                       "%u jobs are open, which is the limit\nTry again when some have ended.", max);
+        asked = quantity_named(kind, least->amount[kind]);
+        limit = quantity_text(kind, max.amount[kind]);
+        return err_set(error, ERR_INVALID,
+                       "the job could never start: its members ask together for %s, queue '%s' may use %s\n"
+                       "Ask for less, or name another queue.",
+                       asked, queue->object.name, limit);
 }
 
-/* ---- commands ---- */
+bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error)
+{
+        Resources least, most;
+
+        if (!feed_wants(spec, &engine->total, true, &least) ||
+            !feed_wants(spec, &engine->total, false, &most))
+                return err_set(error, ERR_INVALID, "the job asks for more than can be counted");
+        if (queue_is_connected(catalog, queue) && !check_machine(&least, &engine->total, error))
+                return false;
+        for (const Queue *at = queue; at; at = queue_parent(catalog, at))
+                if (!check_max(at, &least, error))
+                        return false;
+        return true;
+}
+
+/* What a user may submit in a minute comes drop by drop, and as much is kept. */
+typedef struct {
+        gint64 tokens, at;
+} Rate;
+
+void submit_init(Engine *engine)
+{
+        engine->rates = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+}
+
+void submit_clear(Engine *engine)
+{
+        g_hash_table_unref(engine->rates);
+}
+
+static Rate *rate_of(Engine *engine, const char *user)
+{
+        const char *name = g_intern_string(user);
+        Rate *rate = g_hash_table_lookup(engine->rates, name);
+        gint64 now = engine->batch.now, most = (gint64)engine->config.submit_rate * TOKEN;
+
+        if (!rate) {
+                rate = g_new0(Rate, 1);
+                *rate = (Rate){ most, now };
+                g_hash_table_insert(engine->rates, (gpointer)name, rate);
+        }
+        rate->tokens =
+                MIN(most, rate->tokens + CLAMP(now - rate->at, 0, MINUTE_MS) * engine->config.submit_rate);
+        rate->at = now;
+        return rate;
+}
+
+static bool check_rate(Submission *submission)
+{
+        Engine *engine = submission->engine;
+        Input *input = submission->input;
+        gint64 cost = submission->n_jobs * TOKEN;
+        Rate *rate;
+
+        if (engine->config.submit_rate <= 0 || input->admin)
+                return true;
+        rate = rate_of(engine, input->user);
+        if (rate->tokens >= cost) {
+                rate->tokens -= cost;
+                return true;
+        }
+        return err_set(&input->error, ERR_QUOTA,
+                       "'%s' may submit %d jobs in a minute, and asks for %" G_GINT64_FORMAT
+                       " more than that\nTry again in %" G_GINT64_FORMAT " s.",
+                       input->user, engine->config.submit_rate, (cost - rate->tokens + TOKEN - 1) / TOKEN,
+                       ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000);
+}
+
+static bool check_count(Submission *submission)
+{
+        Engine *engine = submission->engine;
+        guint max = engine->config.max_open_jobs > 0 ? (guint)engine->config.max_open_jobs : MAX_OPEN_JOBS;
+
+        if (submission->n_jobs > MAX_JOBS)
+                return err_set(&submission->input->error, ERR_INVALID,
+                               "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
+                               MAX_JOBS);
+        if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
+                return true;
+        return err_set(&submission->input->error, ERR_QUOTA,
+                       "%u jobs are open, and %u is the limit\nTry again when some have ended.",
+                       g_hash_table_size(engine->by_id), max);
+}
+
+/* The limits of each queue, over all entries that go to it. */
+static bool check_queue_counts(Submission *submission)
+{
+        for (guint i = 0; i < submission->entries->len; i++) {
+                const Entry *entry = g_ptr_array_index(submission->entries, i);
+                gint64 n = 0;
+
+                if (entry->queue->max_open_per_user <= 0)
+                        continue;
+                for (guint k = 0; k < submission->entries->len; k++) {
+                        const Entry *other = g_ptr_array_index(submission->entries, k);
+
+                        n += other->queue == entry->queue ? entry_jobs(other) : 0;
+                }
+                return check_queue_count(submission->engine, entry->queue, submission->input->user, n,
+                                         &submission->input->error);
+        }
+        return true;
+}
+
+/* ---- names ---- */
+
+static bool check_name(Engine *engine, Input *input, const char *name)
+{
+        Live *live = live_by_name(engine, input->user, name);
+
+        if (!live && live_find(engine, name))
+                return err_set(
+                        &input->error, ERR_EXISTS,
+                        "name: '%s' is the id of a job, which would hide this one\nChoose another name.",
+                        name);
+        if (!live)
+                return true;
+        return err_set(&input->error, ERR_EXISTS,
+                       "job '%s' (%s) of '%s' is %s: names are unique among a user's open jobs\n"
+                       "Choose another name, wait for its end, or `paddle cancel %s`.",
+                       name, live->job->id, input->user, job_state_name(live->job->state), live->job->id);
+}
+
+static bool check_entry_names(Submission *submission, const Entry *entry, GHashTable *seen)
+{
+        Input *input = submission->input;
+
+        for (int i = 0; i < entry_jobs(entry); i++) {
+                char *name = job_name(entry, i);
+
+                if (!name_is_valid(name)) {
+                        err_set(&input->error, ERR_INVALID,
+                                "name: '%s' is longer than %d characters\nGive the array a shorter name.",
+                                name, SPEC_NAME_MAX);
+                        g_free(name);
+                        return false;
+                }
+                if (!g_hash_table_add(seen, name))
+                        return err_set(&input->error, ERR_EXISTS, "two jobs of the submission are named '%s'",
+                                       name);
+                if (!check_name(submission->engine, input, name))
+                        return false;
+        }
+        return true;
+}
+
+/* True when a name is that of a job whose end is part of this batch: it is free once that is durable. */
+static bool names_end_now(Submission *submission)
+{
+        for (guint i = 0; i < submission->entries->len; i++) {
+                const Entry *entry = g_ptr_array_index(submission->entries, i);
+
+                for (int k = 0; k < entry_jobs(entry); k++) {
+                        g_autofree char *name = job_name(entry, k);
+                        Live *live = live_by_name(submission->engine, submission->input->user, name);
+
+                        if (live && job_state_is_final(live->job->state))
+                                return true;
+                }
+        }
+        return false;
+}
+
+/* ---- dependencies ---- */
+
+static Entry *entry_named(Submission *submission, const char *name, const Entry *but)
+{
+        for (guint i = 0; i < submission->entries->len; i++) {
+                Entry *entry = g_ptr_array_index(submission->entries, i);
+
+                if (entry != but && strcmp(entry->name, name) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+static bool may_see(const Input *input, const Job *job)
+{
+        return input->admin || strcmp(job->user, input->user) == 0;
+}
+
+/* The id of a job that the user names by id or name; NULL: none. The caller's. */
+static Job *find_job(Engine *engine, const Input *input, const char *word)
+{
+        Live *live = live_find(engine, word);
+        Job *job;
+
+        if (!live)
+                live = live_by_name(engine, input->user, word);
+        if (live)
+                return may_see(input, live->job) ? job_ref(live->job) : NULL;
+        job = id_is_valid(word) ? store_job_by_id(engine->store, word, NULL) : NULL;
+        if (!job)
+                job = store_job_by_name(engine->store, input->user, word, NULL);
+        if (job && !may_see(input, job))
+                g_clear_pointer(&job, job_unref);
+        return job;
+}
+
+static const char *const after_words[] = { [AFTER_OK] = "ok", [AFTER_ANY] = "any", [AFTER_FAIL] = "fail" };
+
+/* False with the error when the dependency can never hold. What holds already is left out. */
+static bool resolve_job(Submission *submission, AfterKind kind, const char *word, GStrvBuilder *after)
+{
+        Input *input = submission->input;
+        g_autoptr(Job) job = find_job(submission->engine, input, word);
+        g_autofree char *entry = NULL;
+        bool ok;
+
+        if (!job)
+                return err_set(&input->error, ERR_NOT_FOUND, "after: there is no job '%s' of '%s'", word,
+                               input->user);
+        entry = g_strdup_printf("%s:%s", after_words[kind], job->id);
+        if (!job_state_is_final(job->state) ||
+            (job->array_seq == job->seq && live_array_open(submission->engine, job->seq) > 0)) {
+                g_strv_builder_add(after, entry);
+                return true;
+        }
+        ok = job->state == JOB_SUCCEEDED;
+        if (kind == AFTER_ANY || (kind == AFTER_OK) == ok)
+                return true;
+        return err_set(&input->error, ERR_CONFLICT,
+                       "after: '%s:%s' can never hold, as job '%s' (%s) is %s\nLeave it out, or wait for "
+                       "another job.",
+                       after_words[kind], word, job->name, job->id, job_state_name(job->state));
+}
+
+static bool resolve_entry(Submission *submission, Entry *entry)
+{
+        g_autoptr(GStrvBuilder) after = g_strv_builder_new();
+        g_auto(GStrv) list = NULL;
+
+        for (char **at = entry->spec->after; at && *at; at++) {
+                const char *word;
+                AfterKind kind;
+                Entry *other;
+                g_autofree char *text = NULL;
+
+                if (!after_parse(*at, &kind, &word, &submission->input->error))
+                        return false;
+                other = entry_named(submission, word, NULL);
+                if (!other) {
+                        if (!resolve_job(submission, kind, word, after))
+                                return false;
+                        continue;
+                }
+                text = g_strdup_printf("%s:%s", after_words[kind], other->id);
+                g_strv_builder_add(after, text);
+        }
+        list = g_strv_builder_end(after);
+        entry->after = list[0] ? g_steal_pointer(&list) : NULL;
+        return true;
+}
+
+/* ---- cycles ---- */
+
+typedef struct {
+        GHashTable *by_id;       /* id -> Entry */
+        GHashTable *done, *open; /* sets of Entry */
+        GPtrArray *path;         /* Entry */
+} Walk;
+
+static char *path_format(const GPtrArray *path, const Entry *end)
+{
+        GString *text = g_string_new(NULL);
+        bool inside = false;
+
+        for (guint i = 0; i < path->len; i++) {
+                const Entry *entry = g_ptr_array_index(path, i);
+
+                inside |= entry == end;
+                if (inside)
+                        g_string_append_printf(text, "'%s' after ", entry->name);
+        }
+        g_string_append_printf(text, "'%s'", end->name);
+        return g_string_free(text, FALSE);
+}
+
+/* The next entry that `entry` waits for, from the `at`th on; NULL: none. */
+static Entry *next_awaited(const Walk *walk, const Entry *entry, guint *at)
+{
+        for (; entry->after && entry->after[*at];) {
+                const char *id = strchr(entry->after[(*at)++], ':') + 1;
+                Entry *other = g_hash_table_lookup(walk->by_id, id);
+
+                if (other)
+                        return other;
+        }
+        return NULL;
+}
+
+/* Depth first, with a stack of its own: a chain may be ten thousand long. */
+static bool walk_from(Walk *walk, Entry *start, GError **error)
+{
+        g_autoptr(GArray) places = g_array_new(FALSE, TRUE, sizeof(guint));
+        const guint zero = 0;
+
+        g_ptr_array_set_size(walk->path, 0);
+        g_ptr_array_add(walk->path, start);
+        g_array_append_val(places, zero);
+        g_hash_table_add(walk->open, start);
+        while (walk->path->len > 0) {
+                Entry *entry = g_ptr_array_index(walk->path, walk->path->len - 1);
+                Entry *next = next_awaited(walk, entry, &g_array_index(places, guint, places->len - 1));
+
+                if (next && g_hash_table_contains(walk->open, next)) {
+                        g_autofree char *path = path_format(walk->path, next);
+
+                        return err_set(error, ERR_INVALID, "after: the jobs wait for each other: %s", path);
+                }
+                if (next && !g_hash_table_contains(walk->done, next)) {
+                        g_ptr_array_add(walk->path, next);
+                        g_array_append_val(places, zero);
+                        g_hash_table_add(walk->open, next);
+                } else if (!next) {
+                        g_hash_table_remove(walk->open, entry);
+                        g_hash_table_add(walk->done, entry);
+                        g_ptr_array_set_size(walk->path, (int)walk->path->len - 1);
+                        g_array_set_size(places, places->len - 1);
+                }
+        }
+        return true;
+}
+
+static bool check_cycles(Submission *submission)
+{
+        Walk walk = { g_hash_table_new(g_str_hash, g_str_equal), g_hash_table_new(NULL, NULL),
+                      g_hash_table_new(NULL, NULL), g_ptr_array_new() };
+        bool ok = true;
+
+        for (guint i = 0; i < submission->entries->len; i++) {
+                Entry *entry = g_ptr_array_index(submission->entries, i);
+
+                g_hash_table_insert(walk.by_id, entry->id, entry);
+        }
+        for (guint i = 0; ok && i < submission->entries->len; i++) {
+                Entry *entry = g_ptr_array_index(submission->entries, i);
+
+                ok = !entry->after || g_hash_table_contains(walk.done, entry) ||
+                     walk_from(&walk, entry, &submission->input->error);
+        }
+        g_hash_table_unref(walk.by_id);
+        g_hash_table_unref(walk.done);
+        g_hash_table_unref(walk.open);
+        g_ptr_array_unref(walk.path);
+        return ok;
+}
+
+/* ---- entries ---- */
+
+static void entry_free(gpointer data)
+{
+        Entry *entry = data;
+
+        g_free(entry->name);
+        g_strfreev(entry->after);
+        g_clear_pointer(&entry->indices, g_array_unref);
+        g_free(entry);
+}
+
+static bool fill_entry(Submission *submission, Entry *entry)
+{
+        Engine *engine = submission->engine;
+        Input *input = submission->input;
+
+        entry->queue = submit_queue(engine, entry->spec->queue, input->user, input->admin, &input->error);
+        return entry->queue &&
+               check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
+               (!entry->spec->array ||
+                spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
+}
+
+/* Says which of several entries is meant. */
+static void name_culprit(Submission *submission, guint i)
+{
+        const Entry *entry = g_ptr_array_index(submission->entries, i);
+
+        if (submission->input->specs->len > 1)
+                (void)err_prefix(&submission->input->error, "jobs[%u] ('%s'): ", i,
+                                 entry->spec->name ? entry->spec->name : "");
+}
+
+static bool make_entries(Submission *submission)
+{
+        GPtrArray *specs = submission->input->specs;
+
+        for (guint i = 0; i < specs->len; i++) {
+                Entry *entry = g_new0(Entry, 1);
+
+                entry->spec = g_ptr_array_index(specs, i);
+                g_ptr_array_add(submission->entries, entry);
+                if (!fill_entry(submission, entry)) {
+                        name_culprit(submission, i);
+                        return false;
+                }
+                name_entry(submission->engine, entry, submission->input);
+                submission->n_jobs += entry_jobs(entry);
+        }
+        return true;
+}
+
+static bool check_names(Submission *submission)
+{
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+        for (guint i = 0; i < submission->entries->len; i++) {
+                if (check_entry_names(submission, g_ptr_array_index(submission->entries, i), seen))
+                        continue;
+                name_culprit(submission, i);
+                return false;
+        }
+        return true;
+}
+
+static bool resolve_all(Submission *submission)
+{
+        for (guint i = 0; i < submission->entries->len; i++) {
+                if (resolve_entry(submission, g_ptr_array_index(submission->entries, i)))
+                        continue;
+                name_culprit(submission, i);
+                return false;
+        }
+        return check_cycles(submission);
+}
+
+/* ---- jobs ---- */
 
 static EnvState environment_of(Engine *engine, const Job *job)
 {
@@ -192,53 +669,93 @@ static EnvState environment_of(Engine *engine, const Job *job)
         return job->spec->requirements ? ENV_READY : ENV_NONE;
 }
 
+static Job *make_job(Submission *submission, Entry *entry, int i)
+{
+        Engine *engine = submission->engine;
+        g_autofree char *name = job_name(entry, i);
+        Job *job = job_new(submission->input->user, name, entry->spec, engine->batch.now);
+
+        job->seq = ++engine->seq;
+        job->spec_seq = entry->first ? entry->first->job->seq : job->seq;
+        job->queue = g_intern_string(entry->queue->object.name);
+        job->priority = entry->spec->priority;
+        job->not_before = entry->spec->begin;
+        job->after = g_strdupv(entry->after);
+        job->array_index = -1;
+        if (entry->indices) {
+                job->array_seq = job->spec_seq;
+                job->array_index = g_array_index(entry->indices, int, i);
+                job->array_max = entry->array_max;
+        }
+        if (!entry->first)
+                g_strlcpy(job->id, entry->id, sizeof job->id);
+        return job;
+}
+
+static void make_jobs(Submission *submission, Entry *entry)
+{
+        Engine *engine = submission->engine;
+        EnvState env = ENV_NONE;
+
+        for (int i = 0; i < entry_jobs(entry); i++) {
+                Job *job = make_job(submission, entry, i);
+                Live *live;
+                Life life;
+
+                if (i == 0)
+                        env = environment_of(engine, job);
+                if (i == 0 && entry == g_ptr_array_index(submission->entries, 0))
+                        job->idempotency_key = g_strdup(submission->input->text);
+                live = batch_add_job(engine, job);
+                if (i == 0)
+                        entry->first = live;
+                life = batch_life(engine, live);
+                life_submitted(&life, env);
+                batch_end_life(engine, live, &life);
+                depend_note(engine, job);
+        }
+}
+
+static bool check_id(Submission *submission)
+{
+        Input *input = submission->input;
+        g_autoptr(Job) stored = NULL;
+
+        if (!input->id)
+                return true;
+        if (submission->n_jobs != 1 || !id_is_valid(input->id))
+                return err_set(&input->error, ERR_INVALID, "id: '%s' cannot be the id of the submission",
+                               input->id);
+        stored = live_find(submission->engine, input->id)
+                         ? NULL
+                         : store_job_by_id(submission->engine->store, input->id, NULL);
+        if (!stored && !live_find(submission->engine, input->id))
+                return true;
+        return err_set(&input->error, ERR_EXISTS, "id: there is a job '%s' already", input->id);
+}
+
+static bool check_all(Submission *submission)
+{
+        return check_id(submission) && check_names(submission) && check_count(submission) &&
+               check_queue_counts(submission) && resolve_all(submission) && check_rate(submission);
+}
+
 bool apply_submit(Engine *engine, Input *input)
 {
-        Live *named = input->spec->name ? live_by_name(engine, input->user, input->spec->name) : NULL;
-        Life life;
-        Job *job;
+        Submission submission = { engine, input, NULL, 0 };
+        bool wait = false;
 
         if (find_repeat(engine, input))
                 return true;
-        if (named && job_state_is_final(named->job->state))
-                return false; /* the name is free once that end is durable */
-        if (!check_name(engine, input) || !check_fit(engine, input) || !check_count(engine, input))
-                return true;
-        job = make_job(engine, input);
-        job->seq = ++engine->seq;
-        job->idempotency_key = g_strdup(input->text);
-        input->live = batch_add_job(engine, job);
-        life = batch_life(engine, input->live);
-        life_submitted(&life, environment_of(engine, job));
-        batch_end_life(engine, input->live, &life);
-        return true;
-}
-
-/* A job that is not live has ended, or never was. */
-static void cancel_stored(Engine *engine, Input *input)
-{
-        g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
-
-        if (job)
-                err_set(&input->error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
-                        job_state_name(job->state));
-}
-
-bool apply_cancel(Engine *engine, Input *input)
-{
-        Live *live = live_find(engine, input->text);
-        Life life;
-
-        if (!live) {
-                cancel_stored(engine, input);
-                return true;
+        submission.entries = g_ptr_array_new_with_free_func(entry_free);
+        if (make_entries(&submission)) {
+                wait = names_end_now(&submission);
+                if (!wait && check_all(&submission)) {
+                        for (guint i = 0; i < submission.entries->len; i++)
+                                make_jobs(&submission, g_ptr_array_index(submission.entries, i));
+                        input->live = ((Entry *)g_ptr_array_index(submission.entries, 0))->first;
+                }
         }
-        input->live = live;
-        if (live->job->state == JOB_STOPPING && live->job->stop_to != JOB_QUEUED)
-                return true;
-        life = batch_life(engine, live);
-        if (!life_cancel(&life, input->user, &input->error))
-                input->live = NULL;
-        batch_end_life(engine, live, &life);
-        return true;
+        g_ptr_array_unref(submission.entries);
+        return !wait;
 }

@@ -1,24 +1,33 @@
 /* Published views (see views.h).
  *
  * Both indices are sets of Job: the key is the job itself, so that an entry costs one pointer and a hash.
- * by_id owns a reference, by_name borrows. Queued jobs are kept as a sorted array of their numbers, which
- * gives a rank by bisection; the first in line leaves by moving `queued_from`, as that is what happens all
- * the time. */
+ * by_id owns a reference, the others borrow. The queued jobs of each queue are a sequence in the order in
+ * which they would start, which gives a position in logarithmic time. */
 #include "engine/views.h"
 
 #include <string.h>
+
+#include "engine/life.h"
 
 typedef struct {
         EngineWake wake;
         void *arg;
 } Watcher;
 
+typedef struct {
+        gint64 open;
+        GSequence *waiting; /* Job, borrowed */
+        GHashTable *users;  /* interned name -> how many of the user's jobs hold something */
+} QueueView;
+
 struct Views {
         GRWLock lock;
-        GHashTable *by_id, *by_name;
-        GArray *queued; /* gint64 seq, ascending from queued_from */
-        guint queued_from;
+        GHashTable *by_id, *by_name, *by_seq;
+        GHashTable *queues; /* interned name -> QueueView; for ever, like the name */
+        GHashTable *arrays; /* array_seq -> how many of its jobs hold something */
         ViewState state;
+        Catalog *catalog;
+        SchedulerFigures *figures;
         pthread_mutex_t watch_lock;
         GArray *watchers;
 };
@@ -47,84 +56,155 @@ static gboolean name_equal(gconstpointer a, gconstpointer b)
         return strcmp(x->name, y->name) == 0 && strcmp(x->user, y->user) == 0;
 }
 
-/* ---- queued jobs ---- */
-
-/* Where `seq` stands, or would. */
-static guint queued_find(const Views *views, gint64 seq)
+static guint seq_hash(gconstpointer job)
 {
-        guint low = views->queued_from, high = views->queued->len;
+        return g_int64_hash(&((const Job *)job)->seq);
+}
 
-        while (low < high) {
-                guint middle = low + (high - low) / 2;
+static gboolean seq_equal(gconstpointer a, gconstpointer b)
+{
+        return ((const Job *)a)->seq == ((const Job *)b)->seq;
+}
 
-                if (g_array_index(views->queued, gint64, middle) < seq)
-                        low = middle + 1;
-                else
-                        high = middle;
+/* ---- queues ---- */
+
+/* Higher priority first, then the older one. */
+static int by_turn(gconstpointer a, gconstpointer b, gpointer unused)
+{
+        const Job *x = a, *y = b;
+
+        if (x->priority != y->priority)
+                return x->priority > y->priority ? -1 : 1;
+        return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void queue_view_free(gpointer data)
+{
+        QueueView *queue = data;
+
+        g_sequence_free(queue->waiting);
+        g_hash_table_unref(queue->users);
+        g_free(queue);
+}
+
+static QueueView *queue_of(Views *views, const char *name)
+{
+        QueueView *queue = g_hash_table_lookup(views->queues, name);
+
+        if (!queue) {
+                queue = g_new0(QueueView, 1);
+                queue->waiting = g_sequence_new(NULL);
+                queue->users = g_hash_table_new(g_direct_hash, g_direct_equal);
+                g_hash_table_insert(views->queues, (gpointer)name, queue);
         }
-        return low;
+        return queue;
 }
 
-static void queued_add(Views *views, gint64 seq)
+static void count(GHashTable *table, gpointer key, int change)
 {
-        guint at = queued_find(views, seq);
+        int n = GPOINTER_TO_INT(g_hash_table_lookup(table, key)) + change;
 
-        if (at == views->queued_from && at > 0)
-                g_array_index(views->queued, gint64, --views->queued_from) = seq;
+        if (n > 0)
+                g_hash_table_insert(table, key, GINT_TO_POINTER(n));
         else
-                g_array_insert_val(views->queued, at, seq);
+                g_hash_table_remove(table, key);
 }
 
-static void queued_remove(Views *views, gint64 seq)
+static bool waits(const Job *job)
 {
-        guint at = queued_find(views, seq);
+        return job && job->state == JOB_QUEUED;
+}
 
-        if (at != views->queued_from) {
-                g_array_remove_index(views->queued, at);
+static bool is_open(const Job *job)
+{
+        return job && !job_state_is_final(job->state);
+}
+
+static bool holds(const Job *job)
+{
+        return job && !life_is_at_rest(job);
+}
+
+static void count_holding(Views *views, const Job *job, int change)
+{
+        count(queue_of(views, job->queue)->users, (gpointer)g_intern_string(job->user), change);
+        if (job->array_seq)
+                count(views->arrays, GSIZE_TO_POINTER((gsize)job->array_seq), change);
+}
+
+/* The same place in the same queue: the new view stands where the old one stood. */
+static void replace_waiting(Views *views, Job *was, Job *now)
+{
+        QueueView *queue = queue_of(views, was->queue);
+        GSequenceIter *at = g_sequence_lookup(queue->waiting, was, by_turn, NULL);
+
+        if (was->queue == now->queue && was->priority == now->priority) {
+                g_sequence_set(at, now);
                 return;
         }
-        views->queued_from++;
-        if (views->queued_from > 64 && views->queued_from > views->queued->len / 2) {
-                g_array_remove_range(views->queued, 0, views->queued_from);
-                views->queued_from = 0;
-        }
+        g_sequence_remove(at);
+        g_sequence_insert_sorted(queue_of(views, now->queue)->waiting, now, by_turn, NULL);
+}
+
+static void note_queue(Views *views, Job *was, Job *now)
+{
+        if (is_open(was))
+                queue_of(views, was->queue)->open--;
+        if (is_open(now))
+                queue_of(views, now->queue)->open++;
+        if (waits(was) && waits(now))
+                replace_waiting(views, was, now);
+        else if (waits(was))
+                g_sequence_remove(
+                        g_sequence_lookup(queue_of(views, was->queue)->waiting, was, by_turn, NULL));
+        else if (waits(now))
+                g_sequence_insert_sorted(queue_of(views, now->queue)->waiting, now, by_turn, NULL);
+        if (holds(was) == holds(now))
+                return;
+        count_holding(views, now, holds(now) ? 1 : -1);
 }
 
 /* ---- publishing ---- */
 
-static void count_queued(Views *views, const Job *was, const Job *now)
-{
-        bool before = was && was->state == JOB_QUEUED, after = now->state == JOB_QUEUED;
-
-        if (before && !after)
-                queued_remove(views, was->seq);
-        else if (after && !before)
-                queued_add(views, now->seq);
-}
-
 static void swap(Views *views, const ViewChange *change)
 {
-        count_queued(views, change->was, change->now);
+        note_queue(views, change->was, change->now);
         if (!job_state_is_final(change->now->state)) {
+                g_hash_table_add(views->by_seq, change->now);
                 g_hash_table_add(views->by_name, change->now);
                 g_hash_table_add(views->by_id, change->now);
         } else if (change->was) {
                 g_hash_table_remove(views->by_name, change->was); /* nobody has the name before this commit */
+                g_hash_table_remove(views->by_seq, change->was);
                 g_hash_table_remove(views->by_id, change->was);
         }
 }
 
-void views_publish(Views *views, const ViewChange *changes, guint n, const ViewState *state,
-                   GPtrArray *ret_dropped)
+void views_publish(Views *views, const ViewChange *changes, guint n, const ViewState *state, Catalog *catalog,
+                   SchedulerFigures *figures, GPtrArray *ret_dropped)
 {
+        Catalog *old_catalog = NULL;
+        SchedulerFigures *old_figures = NULL;
+
         g_rw_lock_writer_lock(&views->lock);
         for (guint i = 0; i < n; i++)
                 swap(views, &changes[i]);
         views->state = *state;
+        if (catalog != views->catalog) {
+                old_catalog = views->catalog;
+                views->catalog = catalog_ref(catalog);
+        }
+        if (figures) {
+                old_figures = views->figures;
+                views->figures = scheduler_figures_ref(figures);
+        }
         g_rw_lock_writer_unlock(&views->lock);
         for (guint i = 0; i < n; i++)
                 if (changes[i].was)
                         g_ptr_array_add(ret_dropped, changes[i].was);
+        catalog_unref(old_catalog);
+        if (old_figures)
+                scheduler_figures_unref(old_figures);
 }
 
 /* ---- reading ---- */
@@ -139,6 +219,14 @@ static Job *find(Views *views, GHashTable *table, const Job *key)
                 job_ref(job);
         g_rw_lock_reader_unlock(&views->lock);
         return job;
+}
+
+/* g_sequence_search finds the end of what is equal: this puts the job itself behind what it searches for. */
+static int before_job(gconstpointer item, gconstpointer job, gpointer unused)
+{
+        int order = by_turn(item, job, NULL);
+
+        return order ? order : 1;
 }
 
 Job *views_job(Views *views, const char *id)
@@ -163,14 +251,81 @@ void views_state(Views *views, ViewState *ret)
         g_rw_lock_reader_unlock(&views->lock);
 }
 
-int views_ahead(Views *views, gint64 seq)
+Job *views_job_by_seq(Views *views, gint64 seq)
 {
-        guint ahead;
+        const Job key = { .seq = seq };
+
+        return find(views, views->by_seq, &key);
+}
+
+Catalog *views_catalog(Views *views)
+{
+        Catalog *catalog;
 
         g_rw_lock_reader_lock(&views->lock);
-        ahead = queued_find(views, seq) - views->queued_from;
+        catalog = catalog_ref(views->catalog);
         g_rw_lock_reader_unlock(&views->lock);
-        return (int)ahead;
+        return catalog;
+}
+
+SchedulerFigures *views_figures(Views *views)
+{
+        SchedulerFigures *figures;
+
+        g_rw_lock_reader_lock(&views->lock);
+        figures = scheduler_figures_ref(views->figures);
+        g_rw_lock_reader_unlock(&views->lock);
+        return figures;
+}
+
+int views_ahead(Views *views, const Job *job)
+{
+        QueueView *queue;
+        int ahead = 0;
+
+        g_rw_lock_reader_lock(&views->lock);
+        queue = g_hash_table_lookup(views->queues, job->queue);
+        if (queue)
+                ahead = g_sequence_iter_get_position(
+                        g_sequence_search(queue->waiting, (gpointer)job, before_job, NULL));
+        g_rw_lock_reader_unlock(&views->lock);
+        return ahead;
+}
+
+gint64 views_open_in(Views *views, const char *name)
+{
+        const char *interned = g_intern_string(name);
+        QueueView *queue;
+        gint64 open;
+
+        g_rw_lock_reader_lock(&views->lock);
+        queue = g_hash_table_lookup(views->queues, interned);
+        open = queue ? queue->open : 0;
+        g_rw_lock_reader_unlock(&views->lock);
+        return open;
+}
+
+int views_user_runs(Views *views, const char *name, const char *user)
+{
+        const char *interned = g_intern_string(name), *who = g_intern_string(user);
+        QueueView *queue;
+        int n;
+
+        g_rw_lock_reader_lock(&views->lock);
+        queue = g_hash_table_lookup(views->queues, interned);
+        n = queue ? GPOINTER_TO_INT(g_hash_table_lookup(queue->users, who)) : 0;
+        g_rw_lock_reader_unlock(&views->lock);
+        return n;
+}
+
+int views_array_runs(Views *views, gint64 array_seq)
+{
+        int n;
+
+        g_rw_lock_reader_lock(&views->lock);
+        n = GPOINTER_TO_INT(g_hash_table_lookup(views->arrays, GSIZE_TO_POINTER((gsize)array_seq)));
+        g_rw_lock_reader_unlock(&views->lock);
+        return n;
 }
 
 /* ---- watchers ---- */
@@ -219,7 +374,9 @@ Views *views_new(void)
         pthread_mutex_init(&views->watch_lock, NULL);
         views->by_id = g_hash_table_new(id_hash, id_equal);
         views->by_name = g_hash_table_new(name_hash, name_equal);
-        views->queued = g_array_new(FALSE, FALSE, sizeof(gint64));
+        views->by_seq = g_hash_table_new(seq_hash, seq_equal);
+        views->queues = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, queue_view_free);
+        views->arrays = g_hash_table_new(g_direct_hash, g_direct_equal);
         views->watchers = g_array_new(FALSE, FALSE, sizeof(Watcher));
         return views;
 }
@@ -232,11 +389,16 @@ void views_free(Views *views)
         if (!views)
                 return;
         g_hash_table_unref(views->by_name);
+        g_hash_table_unref(views->by_seq);
+        g_hash_table_unref(views->queues);
+        g_hash_table_unref(views->arrays);
         g_hash_table_iter_init(&iter, views->by_id);
         while (g_hash_table_iter_next(&iter, &job, NULL))
                 job_unref(job);
         g_hash_table_unref(views->by_id);
-        g_array_unref(views->queued);
+        catalog_unref(views->catalog);
+        if (views->figures)
+                scheduler_figures_unref(views->figures);
         g_array_unref(views->watchers);
         pthread_mutex_destroy(&views->watch_lock);
         g_rw_lock_clear(&views->lock);

@@ -18,26 +18,37 @@ typedef struct {
         Job *was, *now;
 } ViewChange;
 
+enum { VIEW_PORTLESS_MAX = 8 };
+
 /* What is published besides the jobs. */
 typedef struct {
         gint64 revision;
         bool ready;     /* loaded, runtime connected and synced */
         bool connected; /* the runtime */
         EngineMetrics metrics;
-        gint64 portless_seq; /* of the first in line when all it lacks is ports; else 0 */
+        gint64 portless[VIEW_PORTLESS_MAX]; /* numbers of jobs that all but ports are there for; 0: no more */
 } ViewState;
 
-/* Takes over the reference of each `now` that is not final, and gives the one of each `was` to `ret_dropped`,
- * so that freeing happens outside the lock. */
-void views_publish(Views *views, const ViewChange *changes, guint n, const ViewState *state,
-                   GPtrArray *ret_dropped);
+/* `figures` NULL: those before still hold. Takes over the reference of each `now` that is not final, and
+ * gives the one of each `was` to `ret_dropped`, so that freeing happens outside the lock. */
+void views_publish(Views *views, const ViewChange *changes, guint n, const ViewState *state, Catalog *catalog,
+                   SchedulerFigures *figures, GPtrArray *ret_dropped);
 
 Job *views_job(Views *views, const char *id);                             /* a reference, or NULL */
 Job *views_job_by_name(Views *views, const char *user, const char *name); /* the same */
 void views_state(Views *views, ViewState *ret);
 
-/* How many queued jobs were submitted before `seq`. */
-int views_ahead(Views *views, gint64 seq);
+Job *views_job_by_seq(Views *views, gint64 seq); /* the same */
+Catalog *views_catalog(Views *views);            /* a reference */
+SchedulerFigures *views_figures(Views *views);   /* the same */
+
+/* How many queued jobs stand before it in its queue: of higher priority, or as high and older. */
+int views_ahead(Views *views, const Job *job);
+/* Open jobs of a queue. */
+gint64 views_open_in(Views *views, const char *queue);
+/* Jobs of a user that hold something in a queue, and jobs of an array that do. */
+int views_user_runs(Views *views, const char *queue, const char *user);
+int views_array_runs(Views *views, gint64 array_seq);
 
 /* Watchers are called under their own lock, so that none is called after views_unwatch has returned; a
  * watcher must not call views_unwatch itself. */

@@ -29,9 +29,9 @@
 typedef struct Scheduler Scheduler;
 
 enum {
-        SCHED_DEVICES_MAX = 64, /* GPUs of one node: one bit each */
+        SCHED_DEVICES_MAX = 64,    /* GPUs of one node: one bit each */
         SCHED_PRIORITY_MAX = 1000, /* -1000..1000 */
-        SCHED_FIGURE_HEADS = 3, /* heads of a queue that figures tell of */
+        SCHED_FIGURE_HEADS = 3,    /* heads of a queue that figures tell of */
 };
 
 typedef struct {
@@ -56,17 +56,17 @@ typedef struct {
         int cluster; /* equal along a chain of parents */
         int parent;  /* id; -1: directly under the cluster, whose room is the sum of its usable nodes */
         const char *name;
-        QueueState state; /* only QUEUE_OPEN and QUEUE_CLOSING start jobs */
+        QueueState state;             /* only QUEUE_OPEN and QUEUE_CLOSING start jobs */
         Resources min, max, reserved; /* max: RESOURCE_UNLIMITED where none; reserved <= min is never lent */
-        int weight;        /* >= 1: of the share, when both are above their min */
-        int priority;      /* queues of higher priority are served first */
-        bool reclaimable;  /* what it holds above its min may be taken back */
+        int weight;                   /* >= 1: of the share, when both are above their min */
+        int priority;                 /* queues of higher priority are served first */
+        bool reclaimable;             /* what it holds above its min may be taken back */
         QueuePreemption preemption;
         QueueOrder order;
         bool backfill; /* a blocked head holds a reservation and others may pass it only harmlessly; false:
                           whatever fits starts (Volcano's `traverse`) */
-        int max_running_per_user;         /* jobs; 0: no limit */
-        const char *const *labels;        /* nodes must carry all of these; or NULL */
+        int max_running_per_user;  /* jobs; 0: no limit */
+        const char *const *labels; /* nodes must carry all of these; or NULL */
 } SchedQueue;
 
 typedef struct {
@@ -83,15 +83,15 @@ typedef enum {
 
 /* Where a task stands. */
 typedef struct {
-        int node;        /* id; -1: not placed (an elastic role below its full size, or a surplus task gone) */
+        int node; /* id; -1: not placed (an elastic role below its full size, or a surplus task gone) */
         guint64 devices; /* bit set of GPU indices on that node */
 } SchedTask;
 
 typedef struct {
-        gint64 key;       /* the caller's; unique, > 0, grows with submission: the last tie-breaker */
-        int queue, user;  /* ids */
-        int priority;     /* higher first */
-        gint64 submitted; /* ms: age */
+        gint64 key;           /* the caller's; unique, > 0, grows with submission: the last tie-breaker */
+        int queue, user;      /* ids */
+        int priority;         /* higher first */
+        gint64 submitted;     /* ms: age */
         gint64 not_before;    /* ms: before that it neither starts nor holds up anybody; 0: none */
         gint64 time_limit_ms; /* declared; 0: none */
         gint64 grace_ms;      /* from the warning to the end, when it is evicted */
@@ -107,8 +107,8 @@ typedef struct {
         const SchedRole *roles;
 
         SchedJobState state;
-        gint64 started; /* ms, of the attempt; RUNNING and ENDING */
-        gint64 saved;   /* ms: work up to here survives an eviction; 0: none */
+        gint64 started;         /* ms, of the attempt; RUNNING and ENDING */
+        gint64 saved;           /* ms: work up to here survives an eviction; 0: none */
         const SchedTask *tasks; /* RUNNING, ENDING: one per replica in role order; NULL when PENDING */
 } SchedJob;
 
@@ -130,7 +130,8 @@ void scheduler_drop_job(Scheduler *scheduler, gint64 key); /* unknown: a no-op *
  * restarts: get after a pass, put before the jobs. */
 void scheduler_put_usage(Scheduler *scheduler, int queue, int user, gint64 usage, gint64 at);
 void scheduler_foreach_usage(const Scheduler *scheduler,
-                             void (*func)(int queue, int user, gint64 usage, gint64 at, void *arg), void *arg);
+                             void (*func)(int queue, int user, gint64 usage, gint64 at, void *arg),
+                             void *arg);
 
 typedef enum {
         DECIDE_START,  /* tasks: the whole placement */
@@ -154,15 +155,15 @@ typedef enum {
 
 typedef struct {
         guint8 kind, rule;
-        gint64 key;   /* the job */
+        gint64 key;     /* the job */
         gint64 for_key; /* SHRINK, EVICT: for whom; else 0 */
         int n_tasks;
         guint first_task; /* in Decisions.tasks */
 } Decision;
 
 typedef struct {
-        GArray *decisions; /* Decision, in the order in which they have to be carried out */
-        GArray *tasks;     /* SchedTask */
+        GArray *decisions;                /* Decision, in the order in which they have to be carried out */
+        GArray *tasks;                    /* SchedTask */
         gint64 considered, gang_discards; /* jobs looked at; gangs that were placed in part and undone */
 } Decisions;
 
@@ -184,28 +185,28 @@ typedef enum {
         CAUSE_NOT_BEFORE,   /* .time */
         CAUSE_QUEUE_CLOSED, /* .queue */
         CAUSE_NO_NODES,     /* its cluster has no usable node (not connected) */
-        CAUSE_TOO_LARGE,    /* more than the cluster, or its queue's max, could ever give: .kind .asked .limit */
+        CAUSE_TOO_LARGE, /* more than the cluster, or its queue's max, could ever give: .kind .asked .limit */
         CAUSE_NO_NODE_FITS, /* a task alone is larger than every node, or no node has its labels */
         CAUSE_ARRAY_LIMIT,  /* .limit jobs of its array run already */
         CAUSE_USER_LIMIT,   /* .limit jobs of its user run in .queue already */
         CAUSE_QUEUE_MAX,    /* .queue (itself or an ancestor), .kind .asked .used .limit */
-        CAUSE_RESERVED,     /* free, but reserved for .key, which comes first: .kind .asked .free, .time or 0 */
-        CAUSE_LENT,         /* .queue's guaranteed .kind is lent to .other: .asked .free .lent; being reclaimed
-                               or not reclaimable */
-        CAUSE_BEHIND,       /* .position jobs of its queue come first; .key is the head */
-        CAUSE_RESOURCES,    /* .kind .asked .free .total; .key: what ends first, at .time (0: not known) */
-        CAUSE_FRAGMENTED,   /* enough in all, but on no node (or no set of nodes): .nodes lack .kind */
-        CAUSE_NOMINATED,    /* room is being made: .key ends by .time */
-        CAUSE_TOPOLOGY,     /* fits, but not within one value of .label */
+        CAUSE_RESERVED,   /* free, but reserved for .key, which comes first: .kind .asked .free, .time or 0 */
+        CAUSE_LENT,       /* .queue's guaranteed .kind is lent to .other: .asked .free .lent; being reclaimed
+                             or not reclaimable */
+        CAUSE_BEHIND,     /* .position jobs of its queue come first; .key is the head */
+        CAUSE_RESOURCES,  /* .kind .asked .free .total; .key: what ends first, at .time (0: not known) */
+        CAUSE_FRAGMENTED, /* enough in all, but on no node (or no set of nodes): .nodes lack .kind */
+        CAUSE_NOMINATED,  /* room is being made: .key ends by .time */
+        CAUSE_TOPOLOGY,   /* fits, but not within one value of .label */
         CAUSES,
 } Cause;
 
 /* One reason with its figures; which hold says the list above. */
 typedef struct {
         Cause cause;
-        int kind;                                /* of resource, or -1 */
+        int kind;                                     /* of resource, or -1 */
         gint64 asked, free, used, limit, lent, total; /* in that kind's units */
-        int queue, other;                        /* queue ids, or -1 */
+        int queue, other;                             /* queue ids, or -1 */
         int position, nodes;
         gint64 key, time;
         const char *label; /* borrowed from the scheduler */
@@ -252,6 +253,7 @@ typedef struct {
 SchedulerFigures *scheduler_figures(const Scheduler *scheduler, gint64 now); /* a new reference */
 SchedulerFigures *scheduler_figures_ref(SchedulerFigures *figures);
 void scheduler_figures_unref(SchedulerFigures *figures);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SchedulerFigures, scheduler_figures_unref)
 
 /* ---- looking in, for tests, `paddle top`, `paddle sim` and the sums of the store ---- */
 

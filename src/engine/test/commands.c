@@ -73,7 +73,9 @@ static void test_name_passes_on(void)
 
         house_hold(house);
         script_say_exit(house->script, task, 0, 0, false);
-        engine_submit(house->engine, "ann", first->spec, NULL, note_id, &next);
+        engine_submit(house->engine,
+                      &(EngineSubmission){ .user = "ann", .specs = &first->spec, .n_specs = 1 }, note_id,
+                      &next);
         house_let_go(house);
         house_barrier(house);
         g_assert_nonnull(next);
@@ -397,17 +399,14 @@ static void test_accounts(void)
 {
         House *house = house_new();
         g_autoptr(Token) token = NULL;
-        g_autoptr(User) user = NULL;
+        g_autoptr(Object) bob = object_new(KIND_USER, "bob");
 
-        g_assert_true(house_put_user(house, "ann", NULL));
         g_assert_true(house_put_token(house, "t1", NULL));
-        user = store_user(house->store, "ann", NULL);
-        g_assert_nonnull(user);
         token = store_token_by_hash(house->store, "t1", NULL);
         g_assert_cmpstr(token->user, ==, "ann");
         g_assert_false(house_put_token(house, "t1",
                                        NULL)); /* its id is taken: the commit fails, nothing else does */
-        g_assert_true(house_put_user(house, "bob", NULL));
+        g_assert_true(house_put(house, bob, NULL));
         house_free(house);
 }
 
@@ -514,7 +513,9 @@ static void test_end_answers_all(void)
         int answers = 0;
 
         for (int i = 0; i < 2000; i++)
-                engine_submit(house->engine, "ann", spec, NULL, never_called, &answers);
+                engine_submit(house->engine,
+                              &(EngineSubmission){ .user = "ann", .specs = &spec, .n_specs = 1 },
+                              never_called, &answers);
         house_close(house);
         g_assert_cmpint(answers, ==, 2000);
         house_free(house);

@@ -191,7 +191,10 @@ char *house_submit(House *house, const char *user, const char *text, const char 
         Answer got = ANSWER_INIT;
         char *id = NULL;
 
-        engine_submit(house->engine, user, spec, key, answer, &got);
+        engine_submit(house->engine,
+                      &(EngineSubmission){
+                              .user = user, .specs = &spec, .n_specs = 1, .idempotency_key = key },
+                      answer, &got);
         (void)answer_wait(&got, &id, error); /* the error says it */
         return id;
 }
@@ -206,12 +209,17 @@ char *house_submit_ok(House *house, const char *spec)
         return id;
 }
 
-bool house_cancel(House *house, const char *id, GError **error)
+bool house_act(House *house, const char *id, JobAction action, GError **error)
 {
         Answer got = ANSWER_INIT;
 
-        engine_cancel(house->engine, id, "ann", answer, &got);
+        engine_act(house->engine, id, action, "ann", answer, &got);
         return answer_wait(&got, NULL, error);
+}
+
+bool house_cancel(House *house, const char *id, GError **error)
+{
+        return house_act(house, id, ACT_CANCEL, error);
 }
 
 bool house_put_token(House *house, const char *id, GError **error)
@@ -225,12 +233,19 @@ bool house_put_token(House *house, const char *id, GError **error)
         return answer_wait(&got, NULL, error);
 }
 
-bool house_put_user(House *house, const char *name, GError **error)
+bool house_put(House *house, const Object *object, GError **error)
 {
         Answer got = ANSWER_INIT;
-        const User user = { .name = (char *)name, .created = 1 };
 
-        engine_put_user(house->engine, &user, answer, &got);
+        engine_put(house->engine, object, "root", answer, &got);
+        return answer_wait(&got, NULL, error);
+}
+
+bool house_drop(House *house, ObjectKind kind, const char *name, GError **error)
+{
+        Answer got = ANSWER_INIT;
+
+        engine_drop(house->engine, kind, name, "root", answer, &got);
         return answer_wait(&got, NULL, error);
 }
 
@@ -261,7 +276,7 @@ void house_hold(House *house)
 {
         pthread_mutex_lock(&house->lock);
         house->held = 1;
-        engine_cancel(house->engine, "0000000000000000", "ann", hold, house);
+        engine_act(house->engine, "0000000000000000", ACT_CANCEL, "ann", hold, house);
         while (house->held != 2)
                 pthread_cond_wait(&house->woken, &house->lock);
         pthread_mutex_unlock(&house->lock);

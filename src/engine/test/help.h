@@ -47,7 +47,9 @@ char *house_submit(House *house, const char *user, const char *spec, const char 
 char *house_submit_ok(House *house, const char *spec);
 bool house_cancel(House *house, const char *id, GError **error);
 bool house_put_token(House *house, const char *id, GError **error);
-bool house_put_user(House *house, const char *name, GError **error);
+bool house_act(House *house, const char *id, JobAction action, GError **error);
+bool house_put(House *house, const Object *object, GError **error);
+bool house_drop(House *house, ObjectKind kind, const char *name, GError **error);
 bool house_repeated(void); /* of this thread's last house_submit */
 
 /* The job as readers see it. */

@@ -291,7 +291,7 @@ static void make_room(World *world)
 {
         faulty_set(FAULT_NONE, NULL, 0, false);
         world->full = false;
-        (void)house_put_user(world->house, "root", NULL); /* lets what was kept be tried at once */
+        (void)house_put_token(world->house, "t", NULL); /* lets what was kept be tried at once */
 }
 
 static void do_disk(World *world)

@@ -93,7 +93,9 @@ static void measure_memory(gint64 jobs)
         for (gint64 i = 0; i < jobs; i++) {
                 g_autoptr(Spec) spec = spec_parse(object, NULL);
 
-                engine_submit(house->engine, "ann", spec, NULL, answered, NULL);
+                engine_submit(house->engine,
+                              &(EngineSubmission){ .user = "ann", .specs = &(Spec *){ spec }, .n_specs = 1 },
+                              answered, NULL);
                 if (i % 256 == 0)
                         house_barrier(house);
         }

@@ -146,6 +146,16 @@ static void script_stop(Runtime *runtime, const char *task, gint64 grace_ms)
         add_line(of(runtime), "stop %s %" G_GINT64_FORMAT, task, grace_ms);
 }
 
+static void script_signal(Runtime *runtime, const char *task, int signo)
+{
+        add_line(of(runtime), "signal %s %d", task, signo);
+}
+
+static bool script_usage(Runtime *runtime, const char *task, TaskUsage *ret)
+{
+        return false;
+}
+
 static void script_forget(Runtime *runtime, const char *task)
 {
         add_line(of(runtime), "forget %s", task);
@@ -173,6 +183,8 @@ static const RuntimeOps script_ops = {
         .release_ports = script_release,
         .start = script_start,
         .stop = script_stop,
+        .signal = script_signal,
+        .usage = script_usage,
         .forget = script_forget,
         .clean = script_clean,
         .log_path = script_log_path,

@@ -1,0 +1,149 @@
+/* What people do to jobs that are there: cancel, hold, release, requeue, change, delete. */
+#include "engine/state.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "model/catalog.h"
+
+/* ---- jobs that are not live ---- */
+
+/* It has ended, or never was. */
+static void refuse_stored(Engine *engine, Input *input)
+{
+        g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
+
+        if (job)
+                err_set(&input->error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
+                        job_state_name(job->state));
+}
+
+static void delete_stored(Engine *engine, Input *input)
+{
+        g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
+
+        if (job)
+                g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&job->seq, sizeof job->seq));
+}
+
+static bool refuse_open(Live *live, Input *input)
+{
+        return err_set(&input->error, ERR_CONFLICT,
+                       "job '%s' (%s) is %s: only a job that has ended can be deleted\n"
+                       "Cancel it first: `paddle cancel %s`.",
+                       live->job->name, live->job->id, job_state_name(live->job->state), live->job->id);
+}
+
+/* ---- acts ---- */
+
+static bool cancel(Life *life, const char *by, GError **error)
+{
+        return life_cancel(life, by, error);
+}
+
+static bool release(Life *life, const char *by, GError **error)
+{
+        return life_release(life, error);
+}
+
+static bool saved(Life *life, const char *by, GError **error)
+{
+        return life_saved(life, error);
+}
+
+static bool (*const acts[ACTIONS])(Life *life, const char *by, GError **error) = {
+        [ACT_CANCEL] = cancel,        [ACT_HOLD] = life_hold, [ACT_RELEASE] = release,
+        [ACT_REQUEUE] = life_requeue, [ACT_SAVED] = saved,
+};
+
+bool apply_act(Engine *engine, Input *input)
+{
+        Live *live = live_find(engine, input->text);
+        Life life;
+
+        if (input->action == ACT_DELETE && live && job_state_is_final(live->job->state))
+                return false; /* its end is part of this batch */
+        if (input->action == ACT_DELETE) {
+                if (live)
+                        (void)refuse_open(live, input);
+                else
+                        delete_stored(engine, input);
+                return true;
+        }
+        if (!live) {
+                refuse_stored(engine, input);
+                return true;
+        }
+        input->live = live;
+        life = batch_life(engine, live);
+        if (!acts[input->action](&life, input->user, &input->error))
+                input->live = NULL;
+        batch_end_life(engine, live, &life);
+        return true;
+}
+
+/* ---- changes ---- */
+
+static bool check_waiting(const Job *job, Input *input)
+{
+        if (job->state == JOB_QUEUED || job->state == JOB_SUSPENDED)
+                return true;
+        return err_set(&input->error, ERR_CONFLICT,
+                       "job '%s' (%s) is %s: priority and queue change only while it waits", job->name,
+                       job->id, job_state_name(job->state));
+}
+
+static const Queue *new_queue(Engine *engine, const Job *job, Input *input)
+{
+        const Queue *queue = submit_queue(engine, input->queue, job->user, input->admin, &input->error);
+
+        if (!queue || !check_fit(engine, engine->batch.catalog, queue, job->spec, &input->error))
+                return NULL;
+        if (strcmp(job->queue, queue->object.name) != 0 &&
+            !check_queue_count(engine, queue, job->user, 1, &input->error))
+                return NULL;
+        return queue;
+}
+
+static void take_list(char ***at, char ***list)
+{
+        if (!*list)
+                return;
+        g_strfreev(*at);
+        *at = g_strdupv(*list);
+}
+
+static void change(Engine *engine, Live *live, const Queue *queue, Input *input)
+{
+        Life life = batch_life(engine, live);
+        Job *job = live->job;
+
+        if (queue)
+                job->queue = g_intern_string(queue->object.name);
+        if (input->sets_priority)
+                job->priority = input->priority;
+        take_list(&job->labels, &input->labels);
+        take_list(&job->annotations, &input->annotations);
+        life_changed(&life, input->user);
+        batch_end_life(engine, live, &life);
+}
+
+bool apply_change(Engine *engine, Input *input)
+{
+        Live *live = live_find(engine, input->text);
+        const Queue *queue = NULL;
+
+        if (!live || job_state_is_final(live->job->state)) {
+                if (live)
+                        return false;
+                refuse_stored(engine, input);
+                return true;
+        }
+        if ((input->queue || input->sets_priority) && !check_waiting(live->job, input))
+                return true;
+        if (input->queue && !(queue = new_queue(engine, live->job, input)))
+                return true;
+        change(engine, live, queue, input);
+        input->live = live;
+        return true;
+}

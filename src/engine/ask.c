@@ -1,0 +1,56 @@
+/* Jobs that are not there yet, and queues as they might be, in the scheduler's words: for dry runs and
+ * what-ifs on a clone. Any thread: from the published catalog and the machine's size. */
+#include "engine/state.h"
+
+#include "base/err.h"
+#include "model/catalog.h"
+
+static const Queue *queue_of(const Catalog *catalog, const Spec *spec, GError **error)
+{
+        const char *name = spec->queue ? spec->queue : QUEUE_DEFAULT;
+        const Queue *queue = catalog_queue(catalog, name);
+
+        if (!queue)
+                err_set(error, ERR_NOT_FOUND, "queue '%s' does not exist", name);
+        return queue;
+}
+
+SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec, gint64 seq, gint64 now,
+                              SchedJob *ret, GError **error)
+{
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+        g_autoptr(SchedulerFigures) figures = views_figures(engine->views);
+        const Queue *queue = queue_of(catalog, spec, error);
+        SchedJobFill *fill;
+
+        if (!queue)
+                return NULL;
+        fill = g_new0(SchedJobFill, 1);
+        fill->spec = spec_ref((Spec *)spec);
+        *ret = (SchedJob){ .key = seq,
+                           .queue = ids_find(engine->queue_ids, queue->object.name),
+                           .user = ids_get(engine->user_ids, user),
+                           .priority = spec->priority,
+                           .submitted = now,
+                           .not_before = spec->begin,
+                           .held = spec->after != NULL,
+                           .state = SCHED_PENDING };
+        feed_spec(spec, &figures->total, engine->topology, fill, ret);
+        return fill;
+}
+
+void engine_fill_free(SchedJobFill *fill)
+{
+        if (!fill)
+                return;
+        spec_unref(fill->spec);
+        g_free(fill);
+}
+
+bool engine_fill_queue(Engine *engine, const Queue *queue, SchedQueue *ret)
+{
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+
+        ret->labels = NULL;
+        return queue_fill(engine->queue_ids, catalog, queue, ret);
+}

@@ -1,0 +1,166 @@
+/* Jobs that wait for others. job->after holds what is still awaited, as "kind:ID"; the id of the first job of
+ * an array stands for the whole array. What ends in a batch is looked up among the waiters in the same batch:
+ * an entry that holds is taken off, one that can no longer hold cancels the job, whose own end then counts,
+ * too.
+ *
+ * The table of waiters is only an index: an entry too many does no harm, since the job's own list decides. */
+#include "engine/state.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+/* Who waits for one job or array. */
+typedef struct {
+        char id[ID_LEN + 1];
+        GArray *seqs; /* gint64: of the waiting jobs */
+} Waiters;
+
+static void waiters_free(gpointer data)
+{
+        Waiters *waiters = data;
+
+        g_array_unref(waiters->seqs);
+        g_free(waiters);
+}
+
+void depend_init(Engine *engine)
+{
+        engine->waiters = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, waiters_free);
+}
+
+void depend_clear(Engine *engine)
+{
+        g_hash_table_unref(engine->waiters);
+}
+
+void depend_note(Engine *engine, const Job *job)
+{
+        for (char **at = job->after; at && *at; at++) {
+                const char *id = strchr(*at, ':');
+                Waiters *waiters = id ? g_hash_table_lookup(engine->waiters, id + 1) : NULL;
+
+                if (!id)
+                        continue;
+                if (!waiters) {
+                        waiters = g_new0(Waiters, 1);
+                        g_strlcpy(waiters->id, id + 1, sizeof waiters->id);
+                        waiters->seqs = g_array_new(FALSE, FALSE, sizeof(gint64));
+                        g_hash_table_insert(engine->waiters, waiters->id, waiters);
+                }
+                g_array_append_val(waiters->seqs, job->seq);
+        }
+}
+
+/* ---- what an end means ---- */
+
+/* Of a job, or of all jobs of an array. */
+typedef struct {
+        const char *id, *name;
+        bool ok;
+        JobState state; /* of one that was not */
+} Outcome;
+
+static bool holds(AfterKind kind, const Outcome *outcome)
+{
+        return kind == AFTER_ANY || (kind == AFTER_OK) == outcome->ok;
+}
+
+static void give_up(Life *life, const char *entry, const Outcome *outcome)
+{
+        life_given_up(life, g_strdup_printf("it was to start after '%s', but job '%s' (%s) %s%s", entry,
+                                            outcome->name, outcome->id, outcome->ok ? "" : "ended as ",
+                                            outcome->ok ? "succeeded" : job_state_name(outcome->state)));
+}
+
+/* One entry of one job. */
+static void settle_entry(Engine *engine, Live *live, const char *entry, AfterKind kind,
+                         const Outcome *outcome)
+{
+        Life life = batch_life(engine, live);
+
+        if (holds(kind, outcome))
+                life_after(&life, entry);
+        else
+                give_up(&life, entry, outcome);
+        batch_end_life(engine, live, &life);
+}
+
+static void tell(Engine *engine, Live *live, const Outcome *outcome)
+{
+        g_auto(GStrv) entries = g_strdupv(live->job->after);
+
+        for (char **at = entries; at && *at && !job_state_is_final(live->job->state); at++) {
+                const char *id;
+                AfterKind kind;
+
+                if (after_parse(*at, &kind, &id, NULL) && strcmp(id, outcome->id) == 0)
+                        settle_entry(engine, live, *at, kind, outcome);
+        }
+}
+
+static void tell_all(Engine *engine, const Outcome *outcome)
+{
+        Waiters *waiters = g_hash_table_lookup(engine->waiters, outcome->id);
+
+        for (guint i = 0; waiters && i < waiters->seqs->len; i++) {
+                Live *live = live_by_seq(engine, g_array_index(waiters->seqs, gint64, i));
+
+                if (live && live->job->after && !job_state_is_final(live->job->state))
+                        tell(engine, live, outcome);
+        }
+        if (waiters)
+                g_hash_table_remove(engine->waiters, waiters->id);
+}
+
+/* ---- arrays ---- */
+
+/* A job of it that did not succeed: among those of this batch, or stored. */
+static JobState array_failure(Engine *engine, gint64 array)
+{
+        const JobQuery query = { .array_seq = array,
+                                 .states = 1u << JOB_FAILED | 1u << JOB_CANCELLED | 1u << JOB_PREEMPTED,
+                                 .limit = 1 };
+        g_autoptr(GPtrArray) stored = NULL;
+        gint64 next = 0;
+
+        for (guint i = 0; i < engine->batch.dirty->len; i++) {
+                const Job *job = ((Live *)g_ptr_array_index(engine->batch.dirty, i))->job;
+
+                if (job->array_seq == array && job_state_is_final(job->state) && job->state != JOB_SUCCEEDED)
+                        return job->state;
+        }
+        stored = store_jobs(engine->store, &query, &next, NULL);
+        return stored && stored->len ? ((Job *)g_ptr_array_index(stored, 0))->state : JOB_SUCCEEDED;
+}
+
+static void array_ended(Engine *engine, const Job *last)
+{
+        g_autofree char *id = job_array_id(engine, last);
+        Outcome outcome = { .id = id, .name = last->name };
+
+        if (!id || !g_hash_table_contains(engine->waiters, id) ||
+            live_array_open(engine, last->array_seq) > 0)
+                return;
+        outcome.state = array_failure(engine, last->array_seq);
+        outcome.ok = outcome.state == JOB_SUCCEEDED;
+        tell_all(engine, &outcome);
+}
+
+/* ---- the batch ---- */
+
+void depend_run(Engine *engine)
+{
+        GPtrArray *ended = engine->batch.ended;
+
+        for (guint i = 0; i < ended->len && g_hash_table_size(engine->waiters) > 0; i++) {
+                const Job *job = ((Live *)g_ptr_array_index(ended, i))->job;
+                const Outcome outcome = { job->id, job->name, job->state == JOB_SUCCEEDED, job->state };
+
+                if (job->array_seq != job->seq)
+                        tell_all(engine, &outcome);
+                if (job->array_seq)
+                        array_ended(engine, job);
+        }
+        g_ptr_array_set_size(ended, 0);
+}

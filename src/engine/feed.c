@@ -1,0 +1,367 @@
+/* What the scheduler is told: the machine as its one node, the queues of the catalog, and of each live job
+ * what it asks for and where it stands. All of it follows from catalog and jobs, so that undoing a batch is
+ * telling it again.
+ *
+ * Every cluster of this machine (type Local) is one cluster of the scheduler, since they share the machine;
+ * all others are a second one, which has no nodes: nobody runs jobs there yet. */
+#include "engine/state.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "model/catalog.h"
+
+enum { NODE = 0, HERE = 0, ELSEWHERE = 1 };
+
+/* ---- the machine ---- */
+
+void feed_node(Engine *engine)
+{
+        const SchedNode node = { .id = NODE,
+                                 .cluster = HERE,
+                                 .name = engine->node_name,
+                                 .total = engine->total,
+                                 .usable = true,
+                                 .labels = (const char *const *)engine->node_labels };
+
+        (void)journal_put_node(engine->journal, &node); /* a node can always be put */
+        engine->pass_due = engine->figures_due = true;
+}
+
+/* ---- queues ---- */
+
+bool queue_is_connected(const Catalog *catalog, const Queue *queue)
+{
+        const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        return !cluster || cluster->type == CLUSTER_LOCAL;
+}
+
+/* Its location also holds the older interface's own keys. */
+static char **node_labels(const Queue *queue)
+{
+        g_autoptr(GStrvBuilder) labels = g_strv_builder_new();
+        bool any = false;
+
+        for (char **at = queue->location; at && *at; at++) {
+                if (g_str_has_prefix(*at, "paddleflow.baidu.com/"))
+                        continue;
+                g_strv_builder_add(labels, *at);
+                any = true;
+        }
+        return any ? g_strv_builder_end(labels) : NULL;
+}
+
+/* All but its labels. */
+bool queue_fill(const Ids *ids, const Catalog *catalog, const Queue *queue, SchedQueue *ret)
+{
+        const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        int id = ids_find(ids, queue->object.name),
+            parent = queue->parent ? ids_find(ids, queue->parent) : -1;
+        bool usable = !cluster || !cluster->offline;
+
+        *ret = (SchedQueue){ .id = id,
+                             .cluster = queue_is_connected(catalog, queue) ? HERE : ELSEWHERE,
+                             .parent = parent,
+                             .name = queue->object.name,
+                             .state = usable ? queue_state(queue, 1, true) : QUEUE_UNAVAILABLE,
+                             .min = limits_flat(&queue->min, 0),
+                             .max = limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED),
+                             .reserved = limits_flat(&queue->reserved, 0),
+                             .weight = queue->weight,
+                             .priority = queue->priority,
+                             .reclaimable = !queue->keep,
+                             .preemption = queue->preemption,
+                             .order = queue->order,
+                             .backfill = !queue->traverse,
+                             .max_running_per_user = queue->max_running_per_user };
+        return id >= 0 && (!queue->parent || parent >= 0);
+}
+
+void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue)
+{
+        const Queue *parent = queue->parent ? catalog_queue(catalog, queue->parent) : NULL;
+        g_auto(GStrv) labels = node_labels(queue);
+        SchedQueue put;
+
+        if (parent && ids_find(engine->queue_ids, queue->parent) < 0)
+                feed_queue(engine, catalog, parent);
+        ids_get(engine->queue_ids, queue->object.name);
+        if (queue_fill(engine->queue_ids, catalog, queue, &put)) {
+                put.labels = (const char *const *)labels;
+                if (!journal_put_queue(engine->journal, &put))
+                        log_error("the scheduler does not take a queue", "queue", queue->object.name, NULL);
+        }
+        engine->pass_due = engine->figures_due = true;
+}
+
+/* Children stand behind their parents at some time: as many rounds as the tree is deep. */
+static void drop_others(Engine *engine, const Catalog *catalog)
+{
+        bool again = true;
+
+        while (again) {
+                again = false;
+                for (int id = 0; id < ids_bound(engine->queue_ids); id++) {
+                        const char *name = ids_name(engine->queue_ids, id);
+
+                        if (!name || catalog_queue(catalog, name) || !journal_drop_queue(engine->journal, id))
+                                continue;
+                        ids_give_back(engine->queue_ids, name);
+                        again = true;
+                }
+        }
+}
+
+void feed_queues(Engine *engine, const Catalog *catalog)
+{
+        const GPtrArray *queues = catalog_list(catalog, KIND_QUEUE);
+
+        for (guint i = 0; i < queues->len; i++)
+                feed_queue(engine, catalog, g_ptr_array_index(queues, i));
+        drop_others(engine, catalog);
+        engine->pass_due = engine->figures_due = true;
+}
+
+/* ---- what a job asks for ---- */
+
+static int topology_of(const Spec *spec, char *const *keys)
+{
+        for (int i = 0; spec->topology && keys && keys[i]; i++)
+                if (strcmp(keys[i], spec->topology) == 0)
+                        return i;
+        return -1;
+}
+
+void feed_spec(const Spec *spec, const Resources *total, char *const *topology, SchedJobFill *fill,
+               SchedJob *ret)
+{
+        for (int r = 0; r < spec->n_roles; r++) {
+                fill->roles[r] =
+                        (SchedRole){ .replicas = spec->roles[r].replicas, .min = spec->roles[r].min };
+                spec_member_wants(spec, r, total, &fill->roles[r].each);
+        }
+        ret->time_limit_ms = spec->time_limit_ms;
+        ret->grace_ms = spec->grace_ms;
+        ret->preemptable = !spec->rigid;
+        ret->topology = topology_of(spec, topology);
+        ret->topology_required = spec->topology_required && ret->topology >= 0;
+        ret->labels = (const char *const *)spec->node_labels;
+        ret->n_roles = spec->n_roles;
+        ret->roles = fill->roles;
+}
+
+bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources *ret)
+{
+        *ret = (Resources){ 0 };
+        for (int r = 0; r < spec->n_roles; r++) {
+                Resources each;
+
+                spec_member_wants(spec, r, total, &each);
+                if (!resources_add(ret, &each, least ? spec->roles[r].min : spec->roles[r].replicas))
+                        return false;
+        }
+        return true;
+}
+
+/* ---- jobs ---- */
+
+static bool is_held(const Live *live)
+{
+        const Job *job = live->job;
+
+        return job->state == JOB_SUSPENDED || job->env_state == ENV_BUILDING ||
+               job->env_state == ENV_FAILED || job->after || live->portless;
+}
+
+static SchedJobState state_of(const Job *job)
+{
+        if (life_is_at_rest(job))
+                return SCHED_PENDING;
+        if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING || life_is_done(job))
+                return SCHED_ENDING;
+        return SCHED_RUNNING;
+}
+
+static guint64 devices_of(const Member *member)
+{
+        guint64 set = 0;
+
+        for (const char *at = member->gpus; at && *at;) {
+                char *end;
+                guint64 device = g_ascii_strtoull(at, &end, 10); /* our own text */
+
+                if (device < SCHED_DEVICES_MAX)
+                        set |= G_GUINT64_CONSTANT(1) << device;
+                at = *end == ',' ? end + 1 : "";
+        }
+        return set;
+}
+
+static SchedTask *tasks_of(const Job *job)
+{
+        SchedTask *tasks = g_new(SchedTask, job->n_members + 1);
+
+        for (int i = 0; i < job->n_members; i++) {
+                bool placed = job->members[i].state != MEMBER_SURPLUS;
+
+                tasks[i] = (SchedTask){ placed ? NODE : -1, placed ? devices_of(&job->members[i]) : 0 };
+        }
+        return tasks;
+}
+
+/* What `put` holds is borrowed from the job and from `tasks`. */
+static void fill_job(Engine *engine, const Live *live, const SchedTask *tasks, SchedJobFill *fill,
+                     SchedJob *put)
+{
+        const Job *job = live->job;
+
+        *put = (SchedJob){ .key = job->seq,
+                           .queue = ids_find(engine->queue_ids, job->queue),
+                           .user = ids_get(engine->user_ids, job->user),
+                           .priority = job->priority,
+                           .submitted = job->submitted,
+                           .not_before = job->not_before,
+                           .held = is_held(live),
+                           .array = (int)(job->array_seq & G_MAXINT),
+                           .array_max = job->array_max,
+                           .state = (guint8)state_of(job),
+                           .started = job->admitted,
+                           .saved = job->saved,
+                           .tasks = tasks };
+        feed_spec(job->spec, &engine->total, engine->topology, fill, put);
+}
+
+static void mix(guint64 *digest, guint64 value)
+{
+        *digest = (*digest ^ value) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+        *digest ^= *digest >> 29;
+}
+
+/* Of all that may change about a job. */
+static guint64 digest_of(const SchedJob *put, int n_tasks)
+{
+        guint64 digest = 1;
+
+        mix(&digest, (guint64)put->queue << 32 | (guint32)put->priority);
+        mix(&digest, (guint64)put->not_before);
+        mix(&digest, (guint64)put->state << 1 | put->held);
+        if (put->state != SCHED_PENDING) {
+                mix(&digest, (guint64)put->started);
+                mix(&digest, (guint64)put->saved);
+                for (int i = 0; i < n_tasks; i++)
+                        mix(&digest, put->tasks[i].devices ^ (guint64)(put->tasks[i].node + 1) << 40);
+        }
+        return digest ? digest : 1;
+}
+
+/* Members that go hold their place until they have gone: the scheduler knows, and must not be told that they
+ * are to stay. */
+static bool has_leaving(const Job *job)
+{
+        for (int i = 0; i < job->n_members; i++)
+                if (member_is_leaving(job, &job->members[i]))
+                        return true;
+        return false;
+}
+
+static void put(Engine *engine, Live *live, bool tell)
+{
+        SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(live->job);
+        SchedJobFill fill;
+        SchedJob job;
+        guint64 digest;
+
+        fill_job(engine, live, tasks, &fill, &job);
+        digest = digest_of(&job, live->job->n_members);
+        if (tell && (!live->fed || digest != live->told)) {
+                live->fed = journal_put_job(engine->journal, &job);
+                engine->pass_due = engine->figures_due = true;
+                if (!live->fed)
+                        log_error("the scheduler does not take a job", "job", live->job->id, "queue",
+                                  live->job->queue, NULL);
+        }
+        live->told = digest;
+        g_free(tasks);
+}
+
+void feed_drop(Engine *engine, Live *live)
+{
+        if (!live->fed)
+                return;
+        journal_drop_job(engine->journal, live->job->seq);
+        live->fed = false;
+        live->told = 0;
+        engine->pass_due = engine->figures_due = true;
+}
+
+static void feed(Engine *engine, Live *live)
+{
+        if (job_state_is_final(live->job->state))
+                feed_drop(engine, live);
+        else if (!live->fed || !has_leaving(live->job))
+                put(engine, live, true);
+}
+
+void feed_jobs(Engine *engine)
+{
+        for (guint i = 0; i < engine->unfed->len; i++) {
+                Live *live = g_ptr_array_index(engine->unfed, i);
+
+                live->unfed = false;
+                feed(engine, live);
+        }
+        g_ptr_array_set_size(engine->unfed, 0);
+}
+
+void feed_known(Engine *engine, Live *live)
+{
+        put(engine, live, false);
+        engine->figures_due = true;
+}
+
+void feed_again(Engine *engine, Live *live)
+{
+        live->told = 0;
+        feed(engine, live);
+}
+
+/* ---- usage ---- */
+
+void feed_usage(Engine *engine, const GPtrArray *usage)
+{
+        for (guint i = 0; i < usage->len; i++) {
+                const Usage *one = g_ptr_array_index(usage, i);
+                int queue = ids_find(engine->queue_ids, one->queue);
+
+                if (queue >= 0)
+                        journal_put_usage(engine->journal, queue, ids_get(engine->user_ids, one->user),
+                                          one->usage, one->at);
+        }
+}
+
+typedef struct {
+        const Engine *engine;
+        GPtrArray *list;
+} UsageList;
+
+static void note_usage(int queue, int user, gint64 usage, gint64 at, void *arg)
+{
+        UsageList *to = arg;
+        const char *queue_name = ids_name(to->engine->queue_ids, queue);
+        const char *user_name = ids_name(to->engine->user_ids, user);
+        Usage *one;
+
+        if (!queue_name || !user_name)
+                return;
+        one = g_new(Usage, 1);
+        *one = (Usage){ g_strdup(queue_name), g_strdup(user_name), usage, at };
+        g_ptr_array_add(to->list, one);
+}
+
+void feed_take_usage(Engine *engine, GPtrArray *ret)
+{
+        UsageList to = { engine, ret };
+
+        scheduler_foreach_usage(engine->scheduler, note_usage, &to);
+}

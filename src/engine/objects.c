@@ -1,0 +1,255 @@
+/* The catalog's side of the engine: objects that are put and dropped, what goes with them, what a new server
+ * begins with. The catalog of the batch changes with each command; it becomes the engine's with the commit.
+ */
+#include "engine/state.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "model/catalog.h"
+
+/* ---- what the catalog asks ---- */
+
+static gint64 open_jobs(const char *queue, void *arg)
+{
+        return live_open_in(arg, queue, NULL);
+}
+
+static gint64 user_jobs(const char *user, void *arg)
+{
+        return live_open_of(arg, user);
+}
+
+static Resources used(const char *queue, void *arg)
+{
+        Engine *engine = arg;
+        int id = ids_find(engine->queue_ids, queue);
+        SchedulerFigures *figures = scheduler_figures(engine->scheduler, engine->pass_time);
+        Resources amount = { 0 };
+
+        if (id >= 0 && id < figures->n_queues && figures->queues[id].id == id)
+                amount = figures->queues[id].used;
+        scheduler_figures_unref(figures);
+        return amount;
+}
+
+static bool room(const char *name, Resources *ret, void *arg)
+{
+        Engine *engine = arg;
+        const Cluster *cluster = catalog_cluster(engine->batch.catalog, name);
+
+        if (!cluster || cluster->type != CLUSTER_LOCAL)
+                return false;
+        *ret = engine->total;
+        return true;
+}
+
+static CatalogFacts facts(Engine *engine)
+{
+        return (CatalogFacts){ open_jobs, user_jobs, used, room, engine };
+}
+
+/* ---- the scheduler's side ---- */
+
+/* A cluster that changes changes its queues. */
+static void tell_put(Engine *engine, const Object *object)
+{
+        const GPtrArray *queues = catalog_list(engine->batch.catalog, KIND_QUEUE);
+
+        if (object->kind == KIND_QUEUE)
+                feed_queue(engine, engine->batch.catalog, (const Queue *)object);
+        for (guint i = 0; object->kind == KIND_CLUSTER && i < queues->len; i++) {
+                const Queue *queue = g_ptr_array_index(queues, i);
+
+                if (g_strcmp0(queue->cluster, object->name) == 0)
+                        feed_queue(engine, engine->batch.catalog, queue);
+        }
+}
+
+static void tell_dropped(Engine *engine, const Object *object)
+{
+        int id = object->kind == KIND_QUEUE ? ids_find(engine->queue_ids, object->name) : -1;
+
+        if (id < 0)
+                return;
+        feed_jobs(engine); /* those that ended in this batch */
+        if (journal_drop_queue(engine->journal, id))
+                ids_give_back(engine->queue_ids, object->name);
+        engine->pass_due = engine->figures_due = true;
+}
+
+/* ---- changes ---- */
+
+static void note_event(Engine *engine, const char *what, const Object *object, const char *by,
+                       gint64 *ret_version)
+{
+        g_autofree char *word = g_strdelimit(g_strdup(kind_name(object->kind)), " ", '_');
+        g_autofree char *kind = g_strdup_printf("%s.%s", word, what);
+        gint64 revision =
+                batch_note(engine, kind, NULL, json_pack("{s:s, s:s?}", "name", object->name, "by", by));
+
+        if (ret_version)
+                *ret_version = revision;
+}
+
+static void change_catalog(Engine *engine, Catalog *next)
+{
+        catalog_unref(engine->batch.catalog);
+        engine->batch.catalog = next;
+}
+
+/* Who changes a password ends what was logged in with the old one. */
+static void log_out(Engine *engine, const Object *was, const Object *object)
+{
+        if (was && object->kind == KIND_USER &&
+            g_strcmp0(((const User *)was)->password, ((const User *)object)->password) != 0)
+                g_ptr_array_add(engine->batch.logged_out, g_strdup(object->name));
+}
+
+static bool check_version(const Object *was, const Object *object, GError **error)
+{
+        if (object->seq == 0 && was)
+                return err_set(error, ERR_EXISTS, "%s '%s' exists already", kind_name(object->kind),
+                               object->name);
+        if (object->seq == 0)
+                return true;
+        if (!was)
+                return err_set(error, ERR_NOT_FOUND, "%s '%s' does not exist any more",
+                               kind_name(object->kind), object->name);
+        if (was->seq != object->seq || was->version != object->version)
+                return err_set(error, ERR_CONFLICT,
+                               "%s '%s' was changed meanwhile\nLook at it again, then repeat the change.",
+                               kind_name(object->kind), object->name);
+        return true;
+}
+
+bool apply_put(Engine *engine, Input *input)
+{
+        const Object *was = catalog_find(engine->batch.catalog, input->object->kind, input->object->name);
+        const CatalogFacts known = facts(engine);
+        g_autoptr(Object) object = NULL;
+
+        if (!check_version(was, input->object, &input->error) ||
+            !catalog_check_put(engine->batch.catalog, was, input->object, &known, &input->error))
+                return true;
+        object = object_copy(input->object);
+        if (!was)
+                object->seq = ++engine->object_seq;
+        if (!object->created)
+                object->created = engine->batch.now;
+        object->updated = engine->batch.now;
+        note_event(engine, "put", object, input->user, &object->version);
+        log_out(engine, was, object);
+        change_catalog(engine, catalog_with(engine->batch.catalog, object));
+        g_ptr_array_add(engine->batch.objects, object_ref(object));
+        tell_put(engine, object);
+        return true;
+}
+
+/* All tokens of a user that goes, those of this batch included. */
+static void drop_tokens(Engine *engine, const char *user)
+{
+        GPtrArray *fresh = engine->batch.tokens;
+        g_autoptr(GPtrArray) tokens = store_tokens(engine->store, user, NULL);
+
+        for (guint i = 0; tokens && i < tokens->len; i++)
+                g_ptr_array_add(engine->batch.dropped_tokens,
+                                g_strdup(((const Token *)g_ptr_array_index(tokens, i))->id));
+        for (guint i = 0; i < fresh->len; i++) {
+                const Token *token = g_ptr_array_index(fresh, i);
+
+                if (strcmp(token->user, user) == 0)
+                        g_ptr_array_add(engine->batch.dropped_tokens, g_strdup(token->id));
+        }
+}
+
+static void drop_one(Engine *engine, const Object *object, const char *by)
+{
+        g_autoptr(Object) kept = object_ref(object); /* the catalog gives it up */
+
+        note_event(engine, "dropped", kept, by, NULL);
+        change_catalog(engine, catalog_without(engine->batch.catalog, kept->kind, kept->name));
+        g_ptr_array_add(engine->batch.dropped_objects, object_ref(kept));
+        tell_dropped(engine, kept);
+        if (kept->kind == KIND_USER)
+                drop_tokens(engine, kept->name);
+}
+
+/* Children before their parents: in one round or several. */
+static GPtrArray *references(GPtrArray *borrowed)
+{
+        GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref);
+
+        for (guint i = 0; borrowed && i < borrowed->len; i++)
+                g_ptr_array_add(list, object_ref(g_ptr_array_index(borrowed, i)));
+        return list;
+}
+
+bool apply_drop(Engine *engine, Input *input)
+{
+        const Object *object = catalog_find(engine->batch.catalog, input->object_kind, input->text);
+        const CatalogFacts known = facts(engine);
+        g_autoptr(GPtrArray) borrowed = NULL, followers = NULL;
+
+        if (!object) {
+                err_set(&input->error, ERR_NOT_FOUND, "%s '%s' does not exist", kind_name(input->object_kind),
+                        input->text);
+                return true;
+        }
+        if (!catalog_check_drop(engine->batch.catalog, object, &known, &input->error))
+                return true;
+        borrowed = catalog_followers(engine->batch.catalog, object);
+        followers = references(borrowed);
+        for (guint i = followers->len; i > 0; i--)
+                drop_one(engine, g_ptr_array_index(followers, i - 1), input->user);
+        drop_one(engine, catalog_find(engine->batch.catalog, input->object_kind, input->text), input->user);
+        feed_queues(engine, engine->batch.catalog); /* a queue that could not go before its children */
+        return true;
+}
+
+bool apply_token(Engine *engine, Input *input)
+{
+        if (input->token)
+                g_ptr_array_add(engine->batch.tokens, input->token);
+        if (input->kind == INPUT_DROP_TOKEN)
+                g_ptr_array_add(engine->batch.dropped_tokens, g_strdup(input->text));
+        return true;
+}
+
+/* ---- start ---- */
+
+/* What a new server begins with, as far as it is not there. */
+static bool seed(Engine *engine, GPtrArray *objects, GError **error)
+{
+        g_autoptr(GPtrArray) seeds = catalog_seed(CLUSTER_LOCAL, engine_now(engine));
+        g_autoptr(GPtrArray) fresh = g_ptr_array_new();
+        const StoreBatch batch = { .objects = fresh };
+        StoreFailure failure;
+
+        for (guint i = 0; i < seeds->len; i++) {
+                Object *object = g_ptr_array_index(seeds, i);
+
+                if (catalog_find(engine->catalog, object->kind, object->name))
+                        continue;
+                object->seq = ++engine->object_seq;
+                object->version = MAX(engine->revision, 1);
+                g_ptr_array_add(fresh, object);
+                g_ptr_array_add(objects, object_ref(object));
+        }
+        return store_commit(engine->store, &batch, &failure, error);
+}
+
+bool objects_load(Engine *engine, GPtrArray *objects, GError **error)
+{
+        engine->catalog = catalog_load(objects);
+        if (catalog_count(engine->catalog, KIND_CLUSTER) == 0) {
+                if (!seed(engine, objects, error))
+                        return err_prefix(error, "the first objects cannot be stored: ");
+                catalog_unref(engine->catalog);
+                engine->catalog = catalog_load(objects);
+        }
+        for (guint i = 0; i < objects->len; i++)
+                engine->revision =
+                        MAX(engine->revision, ((const Object *)g_ptr_array_index(objects, i))->version);
+        return true;
+}
