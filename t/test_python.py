@@ -65,6 +65,22 @@ def test_pip_installs_it(tmp_path, shared_server):
 # -- a program that submits itself
 
 
+def test_a_description_says_how_it_shares_the_room():
+    described = paddlecloud.PaddleJob(
+        trainers=4, min_trainers=2, queue="q", priority="low", labels={"a": "b"}, array="0-3", after=["ok:x"]
+    ).spec("true")
+    assert {key: described[key] for key in ("queue", "priority", "labels", "array", "after")} == {
+        "queue": "q",
+        "priority": "low",
+        "labels": {"a": "b"},
+        "array": "0-3",
+        "after": ["ok:x"],
+    }
+    assert described["roles"][0]["min"] == 2
+    plain = paddlecloud.PaddleJob().spec("true")
+    assert not {"queue", "priority", "labels", "array", "after"} & plain.keys() and "min" not in plain["roles"][0]
+
+
 def test_train_with_a_callable_submits_by_hand_and_trains_on_the_platform(shared_server, client, tmp_path):
     write_program(
         tmp_path / "with-trainer",
@@ -364,6 +380,59 @@ def test_events_of_a_job_are_paged_and_followed(client, monkeypatch):
         next(client.events(follow=False))
 
 
+def test_how_a_job_shares_the_room(client):
+    first = client.submit({"command": "true", "name": "shared-a", "labels": {"team": "a"}, "priority": "high"})
+    assert (first.queue, first.priority, first.labels) == ("default", 100, {"team": "a"})
+    held = client.submit(
+        {"command": "true", "name": "shared-b", "labels": {"team": "a"}, "begin": "2099-01-01T00:00:00Z"}
+    )
+    assert {job.id for job in client.jobs(labels={"team": "a"}, queue="default")} == {first.id, held.id}
+    assert list(client.jobs(labels={"team": "a", "other": "b"})) == []
+    why = client.explain(held.id)
+    assert (why.state, why.reasons[0].cause) == ("queued", "begin")
+    changed = client.change(held.id, priority=-200, labels={"team": "b", "new": ""})
+    assert (changed.priority, changed.labels) == (-200, {"team": "b", "new": ""})
+    assert client.change(held.id, labels={"new": None}).labels == {"team": "b"}
+    assert client.hold(held.id).state == "suspended"
+    assert client.release(held.id).state == "queued"
+    assert client.cancel(held.id).state == "cancelled"
+    with pytest.raises(paddlecloud.Conflict):
+        client.requeue(held.id)
+
+
+def test_a_dry_run_makes_nothing(client):
+    before = [job.id for job in client.jobs()]
+    said = client.dry_run({"command": "true", "roles": [{"name": "worker", "replicas": 2}]})
+    assert (said.admitted, said.state, said.queue, len(said.placement)) == (True, "would start", "default", 2)
+    assert client.dry_run({"command": "true", "begin": "2099-01-01T00:00:00Z"}).state == "would wait"
+    refused = client.dry_run({"command": "true", "queue": "nowhere"})
+    assert (refused.admitted, refused.state) == (False, "refused")
+    assert [job.id for job in client.jobs()] == before
+
+
+def test_many_at_once_and_their_dependencies(client):
+    ids = client.submit_many(
+        [
+            {"command": "true", "name": "many-a"},
+            {"command": "true", "name": "many-b", "after": ["ok:many-a"]},
+            {"command": "false", "name": "many-c", "after": ["any:many-b"]},
+            {"command": "true", "name": "many-d", "after": ["ok:many-c"]},
+        ]
+    )
+    assert [client.wait(one, timeout=30).state for one in ids] == ["succeeded", "succeeded", "failed", "cancelled"]
+    before = [job.id for job in client.jobs()]
+    with pytest.raises(paddlecloud.Invalid):
+        client.submit_many([{"command": "true"}, {"command": 7}])
+    assert [job.id for job in client.jobs()] == before
+
+
+def test_an_array(client):
+    job = client.submit({"command": "true", "name": "sweep", "array": "0-4%2"})
+    jobs = list(client.jobs(array=job.id))
+    assert sorted(one.array["index"] for one in jobs) == [0, 1, 2, 3, 4]
+    assert all(client.wait(one.id, timeout=30).state == "succeeded" for one in jobs)
+
+
 def test_errors_have_types(client, shared_server, tmp_path):
     with pytest.raises(paddlecloud.NotFound) as error:
         client.job("no-such-job")
@@ -397,6 +466,17 @@ def test_a_token_is_needed_over_tcp(make_server):
         job = ann.submit({"command": ["echo", "hello"]})
         assert job.user == "ann"
         assert [line.text for line in ann.logs(job.id, follow=True)] == ["hello"]
+
+
+def test_login_gives_this_client_a_token(make_server):
+    server = make_server("--listen", "127.0.0.1:0")
+    server.paddle("user", "create", "ann", "--password-stdin", input="secret1\n", check=0)
+    line = wait_for(lambda: next((line for line in server.log().splitlines() if "port=" in line), None), 30, "the port")
+    with paddlecloud.Client(f"http://127.0.0.1:{line.split('port=')[1].split()[0]}", token="") as client:
+        with pytest.raises(paddlecloud.Denied):
+            client.login("ann", "secret2")
+        client.login("ann", "secret1")
+        assert client.submit({"command": "true"}).user == "ann"
 
 
 def test_logs_follow_across_a_kill_of_the_server(server, tmp_path):

@@ -7,7 +7,7 @@ Run by hand, the call submits the program it stands in; run by the platform, it 
 """
 
 from . import dist, errors, job
-from .client import Client, Event, FileInfo, Job, LogLine, Member
+from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
 
@@ -16,7 +16,9 @@ __all__ = [
     "Client",
     "Conflict",
     "Denied",
+    "DryRun",
     "Event",
+    "Explanation",
     "FileInfo",
     "Gone",
     "Invalid",
@@ -26,6 +28,7 @@ __all__ = [
     "NotFound",
     "PaddleError",
     "PaddleJob",
+    "Reason",
     "ServerNotReached",
     "Unavailable",
     "dist",

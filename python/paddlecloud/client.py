@@ -8,7 +8,7 @@ import os
 import time
 import urllib.parse
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from . import config, errors, files, package
 from .transport import ServerEvent, Transport
@@ -49,6 +49,68 @@ class Member:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reason:
+    """Why a job waits: `cause` is a word such as "queue_max" or "behind", `message` the sentence with its figures. Amounts are quantities
+    as text; None where the reason does not speak of them. `raw` is the whole reply."""
+
+    cause: str
+    message: str = ""
+    resource: Optional[str] = None
+    asked: Optional[str] = None
+    free: Optional[str] = None
+    used: Optional[str] = None
+    limit: Optional[Any] = None
+    lent: Optional[str] = None
+    lent_to: Optional[str] = None
+    queue: Optional[str] = None
+    position: Optional[int] = None
+    job: Optional[str] = None
+    expected_start: Optional[str] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why a job is not running: `reasons` in the order in which they stand in the way, `position` in its queue, `expected_start` in
+    RFC 3339 or None when it is not known."""
+
+    state: str
+    cause: Optional[str] = None
+    position: Optional[int] = None
+    expected_start: Optional[str] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def reasons(self) -> List[Reason]:
+        """The first is what stands in the way now."""
+        return _reasons_of(self.raw)
+
+
+@dataclasses.dataclass(frozen=True)
+class DryRun:
+    """What would become of a job: `state` is "would start", "would wait" or "refused"; `placement` says where (role, index, node, gpus),
+    `evicts` who would have to go or shrink for it, `start` when (RFC 3339; None: not known)."""
+
+    admitted: bool
+    state: str
+    queue: Optional[str] = None
+    start: Optional[str] = None
+    placement: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
+    evicts: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
+    error: Optional[Any] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def reasons(self) -> List[Reason]:
+        """Why it would wait."""
+        return _reasons_of(self.raw)
+
+
+def _reasons_of(body: Dict[str, Any]) -> List[Reason]:
+    return [_fields_of(Reason, item) for item in body.get("reasons") or []]
+
+
+@dataclasses.dataclass(frozen=True)
 class Job:
     """A job as it stood at `revision`. `stages` has milliseconds, `usage` CPU time and memory. `raw` is the whole reply."""
 
@@ -63,6 +125,14 @@ class Job:
     failures: int = 0
     revision: int = 0
     environment: str = "none"
+    queue: str = ""
+    priority: int = 0
+    labels: Dict[str, str] = dataclasses.field(default_factory=dict)
+    annotations: Dict[str, str] = dataclasses.field(default_factory=dict)
+    array: Optional[Dict[str, Any]] = None
+    after: List[str] = dataclasses.field(default_factory=list)
+    evictions: int = 0
+    saved_at: Optional[str] = None
     submitted_at: Optional[str] = None
     running_at: Optional[str] = None
     finished_at: Optional[str] = None
@@ -75,6 +145,11 @@ class Job:
     def is_final(self) -> bool:
         """Whether nothing will change any more."""
         return self.state in FINAL_STATES
+
+    @property
+    def reasons(self) -> List[Reason]:
+        """Why it waits; empty when it does not."""
+        return _reasons_of(self.raw)
 
     @property
     def members(self) -> List[Member]:
@@ -144,6 +219,13 @@ class Client:
         """The server's version."""
         return str(self._transport.json("GET", "/v1/version")["version"])
 
+    def login(self, user: str, password: str) -> Optional[str]:
+        """Logs in on a server on TCP: this client has a token from then on. Returns when it expires, in RFC 3339; raises errors.Denied for
+        a wrong name or password."""
+        reply = self._transport.json("POST", "/v1/login", {"user": user, "password": password}, repeatable=False)
+        self._transport.token = reply["token"]
+        return reply.get("expires_at")
+
     # -- jobs
 
     def submit(self, spec: Mapping[str, Any], idempotency_key: Optional[str] = None) -> Job:
@@ -152,13 +234,72 @@ class Client:
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return _fields_of(Job, self._transport.json("POST", "/v1/jobs", dict(spec), headers, repeatable=True))
 
+    def submit_many(self, specs: Iterable[Mapping[str, Any]]) -> List[str]:
+        """Submits up to 10,000 specifications at once, all or none; returns the jobs' ids in their order. `after` may name jobs of the
+        same call."""
+        body = {"jobs": [dict(spec) for spec in specs]}
+        return [item["id"] for item in self._transport.json("POST", "/v1/jobs/batch", body, repeatable=False)["jobs"]]
+
+    def dry_run(self, spec: Mapping[str, Any]) -> DryRun:
+        """What submit() would lead to; nothing is made."""
+        reply = self._transport.json("POST", "/v1/jobs?dry_run=true", dict(spec), repeatable=True)
+        return _fields_of(DryRun, reply)
+
+    def explain(self, id_or_name: str) -> Explanation:
+        """Why a job waits, and when it may start, worked out anew."""
+        return _fields_of(Explanation, self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}/explain"))
+
+    def hold(self, id_or_name: str) -> Job:
+        """Keeps a job from starting until release(); one that runs is stopped first."""
+        return self._act(id_or_name, "hold")
+
+    def release(self, id_or_name: str) -> Job:
+        """Lets a held job start again."""
+        return self._act(id_or_name, "release")
+
+    def requeue(self, id_or_name: str) -> Job:
+        """Stops a running job and puts it back into its queue."""
+        return self._act(id_or_name, "requeue")
+
+    def saved(self, id_or_name: str) -> Job:
+        """Says that the job's work so far survives an eviction: it is the cheaper one to make go."""
+        return self._act(id_or_name, "saved")
+
+    def _act(self, id_or_name: str, what: str) -> Job:
+        return _fields_of(Job, self._transport.json("POST", f"/v1/jobs/{_quote(id_or_name)}/{what}", repeatable=False))
+
+    def change(
+        self,
+        id_or_name: str,
+        queue: Optional[str] = None,
+        priority: Union[int, str, None] = None,
+        labels: Optional[Mapping[str, Optional[str]]] = None,
+        annotations: Optional[Mapping[str, Optional[str]]] = None,
+    ) -> Job:
+        """Changes queue and priority of a job that waits, labels and annotations of any; a label of None is taken away, others stay."""
+        values = {"queue": queue, "priority": priority, "labels": labels, "annotations": annotations}
+        body = {name: value for name, value in values.items() if value is not None}
+        return _fields_of(Job, self._transport.json("PATCH", f"/v1/jobs/{_quote(id_or_name)}", body, repeatable=False))
+
     def job(self, id_or_name: str) -> Job:
         """One job; a name means the newest job of that name. Raises errors.NotFound."""
         return _fields_of(Job, self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}"))
 
-    def jobs(self, state: Optional[str] = None, name: Optional[str] = None, all_users: bool = False) -> Iterator[Job]:
-        """Jobs, newest first, without members, fetched page by page. `state` is one word or several separated by commas."""
-        query = {"limit": PAGE, "state": state, "name": name, "all": "true" if all_users else None}
+    def jobs(
+        self,
+        state: Optional[str] = None,
+        name: Optional[str] = None,
+        all_users: bool = False,
+        queue: Optional[str] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        array: Optional[str] = None,
+    ) -> Iterator[Job]:
+        """Jobs, newest first, without members, fetched page by page. `state` is one word or several separated by commas; `array` is the id
+        of any job of an array."""
+        query: Dict[str, Any] = {"limit": PAGE, "state": state, "name": name, "queue": queue, "array": array}
+        query.update(
+            all="true" if all_users else None, label=[f"{key}={value}" for key, value in (labels or {}).items()]
+        )
         while True:
             page = self._transport.json("GET", "/v1/jobs?" + _query(query))
             for item in page["items"]:
@@ -319,4 +460,5 @@ def _quote(text: str) -> str:
 
 
 def _query(values: Mapping[str, Any]) -> str:
-    return urllib.parse.urlencode({name: value for name, value in values.items() if value is not None})
+    """Lists are repeated names."""
+    return urllib.parse.urlencode({name: value for name, value in values.items() if value is not None}, doseq=True)

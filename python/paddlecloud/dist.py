@@ -1,7 +1,7 @@
 """`paddle.dist.train(...)`: submits the program it stands in when that is run by hand, trains when the platform runs it."""
 
 import sys
-from typing import Any, Callable, Dict, Optional, TypeVar, Union
+from typing import Any, Callable, Dict, List, Optional, TypeVar, Union
 
 from .client import Client, Job
 from .job import PaddleJob, dist_train, on_platform
@@ -24,6 +24,12 @@ def train(
     package_path: Optional[str] = None,
     env: Optional[Dict[str, Any]] = None,
     retries: int = 0,
+    queue: Optional[str] = None,
+    priority: Union[int, str, None] = None,
+    labels: Optional[Dict[str, str]] = None,
+    array: Optional[str] = None,
+    after: Optional[List[str]] = None,
+    min_trainers: Optional[int] = None,
     k8s_user: Optional[str] = None,
     k8s_pssword: Optional[str] = None,
     k8s_password: Optional[str] = None,
@@ -33,12 +39,13 @@ def train(
     status 0, because what follows the call is the training itself. Run by the platform: calls `trainer` and returns its result, or
     returns None so that the program goes on.
 
-    `trainers` (1..10000) and `pservers` (0..10000) count processes: with parameter servers the job is a paddle-ps job, with several
-    trainers alone a collective one. `input` and `output` are paths in the storage; members find them in PADDLE_INPUT and PADDLE_OUTPUT.
-    `entry_point` (a text for the shell) and `package_path` (a directory) replace the running program and its directory; `retries` are
-    further attempts after a failed one. `base_image` is recorded; the local runtime does not use it. `use_gpu` needs `trainer_gpu_num`,
-    GPUs of one trainer. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that knows its
-    callers by token or by Unix user does not need them.
+    `trainers` (1..10000) and `pservers` (0..10000) count processes: with parameter servers the job is a paddle-ps job, with several trainers
+    alone a collective one. `input` and `output` are paths in the storage; members find them in PADDLE_INPUT and PADDLE_OUTPUT. `entry_point`
+    (a text for the shell) and `package_path` (a directory) replace the running program and its directory; `retries` are further attempts after
+    a failed one. `queue`, `priority`, `labels`, `array` ("0-99%10"), `after` (["ok:ID"]) and `min_trainers` (start with so many, grow when
+    there is room) say how it shares the room with others. `base_image` is recorded; the local runtime does not use it. `use_gpu` needs
+    `trainer_gpu_num`, GPUs of one trainer. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that
+    knows its callers by token or by Unix user does not need them.
 
     Raises errors.ApiError when the server refuses, errors.ServerNotReached when there is none, ValueError for contradictory arguments
     and for what a package cannot hold.
@@ -58,6 +65,12 @@ def train(
         trainer_package=package_path,
         env=env or {},
         retries=retries,
+        queue=queue,
+        priority=priority,
+        labels=labels or {},
+        array=array,
+        after=after or [],
+        min_trainers=min_trainers,
     )
     result = dist_train(trainer or _nothing, job, client)
     if trainer is None:

@@ -26,6 +26,9 @@ class PaddleJob:
     they are the running program and its directory. CPU is a number of cores or a quantity ("500m"), memory a quantity ("512Mi", "2G"),
     both for one process; `trainer_gpu` counts GPUs of one trainer. `input` and `output` are paths in the storage, which members find in
     PADDLE_INPUT and PADDLE_OUTPUT. `retries` are further attempts after a failed one.
+
+    `queue`, `priority` (-1000..1000 or a word such as "high"), `labels`, `array` ("0-99%10"), `after` (["ok:ID", ...]) are as in
+    doc/rest.md. With `min_trainers` the job starts with so many and grows to `trainers` when there is room.
     """
 
     job_name: Optional[str] = None
@@ -46,6 +49,12 @@ class PaddleJob:
     pserver_mem: Optional[Quantity] = None
     env: Dict[str, Any] = dataclasses.field(default_factory=dict)
     retries: int = 0
+    queue: Optional[str] = None
+    priority: Union[int, str, None] = None
+    labels: Dict[str, str] = dataclasses.field(default_factory=dict)
+    array: Optional[str] = None
+    after: List[str] = dataclasses.field(default_factory=list)
+    min_trainers: Optional[int] = None
 
     def spec(
         self, command: Union[str, List[str]], package_hash: Optional[str] = None, package_name: Optional[str] = None
@@ -61,6 +70,8 @@ class PaddleJob:
         roles = [
             _role("worker" if plain else "trainer", self.trainers, self.trainer_cpu, self.trainer_mem, self.trainer_gpu)
         ]
+        if self.min_trainers is not None:
+            roles[0]["min"] = self.min_trainers
         if self.pservers:
             roles.insert(0, _role("pserver", self.pservers, self.pserver_cpu, self.pserver_mem, 0))
         spec = {
@@ -76,6 +87,11 @@ class PaddleJob:
             "package_name": package_name,
             "use_gpu": self.trainer_gpu > 0,
             "retries": self.retries,
+            "queue": self.queue,
+            "priority": self.priority,
+            "labels": self.labels or None,
+            "array": self.array,
+            "after": self.after or None,
         }
         return {name: value for name, value in spec.items() if value is not None}
 
