@@ -1,0 +1,26 @@
+/* Reservations and who has to respect them; private to sched/. See backfill.c. */
+#pragma once
+
+#include "sched/pass.h"
+
+/* What has to stay free on a node for a head to fit at its time. */
+typedef struct {
+        Node *node;
+        Resources amount;
+} Hold;
+
+struct Reservation {
+        gint64 key;      /* the head */
+        gint64 time;     /* when it fits; G_MAXINT64: not known */
+        guint32 lacking; /* kinds that it lacks now */
+        Resources need;
+        Lane *queue;
+        GArray *holds; /* Hold; none when the time is not known */
+};
+
+/* That of the queue's head in this pass. */
+const Reservation *reservation_get(Scheduler *s, Lane *queue);
+
+/* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
+ * planned anew. False: nothing is planned any more. */
+bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);

@@ -1,0 +1,229 @@
+/* Clones: all that is known is put into a new Scheduler as it was put into the old one, and what the old one
+ * remembers by itself is restored beside it. */
+#include "sched/copy.h"
+
+SchedNode node_view(const Node *node)
+{
+        return (SchedNode){ .id = node->id,
+                            .cluster = node->cluster,
+                            .name = node->name,
+                            .total = node->total,
+                            .usable = node->usable,
+                            .labels = (const char *const *)node->labels->labels };
+}
+
+SchedQueue lane_view(const Lane *queue)
+{
+        return (SchedQueue){ .id = queue->id,
+                             .cluster = queue->cluster,
+                             .parent = queue->parent ? queue->parent->id : -1,
+                             .name = queue->name,
+                             .state = queue->state,
+                             .min = queue->min,
+                             .max = queue->max,
+                             .reserved = queue->reserved,
+                             .weight = queue->weight,
+                             .priority = queue->priority,
+                             .reclaimable = queue->reclaimable,
+                             .preemption = queue->preemption,
+                             .order = queue->order,
+                             .backfill = queue->backfill,
+                             .max_running_per_user = queue->max_running_per_user,
+                             .labels = (const char *const *)queue->labels->labels };
+}
+
+static int compare_keys(gconstpointer a, gconstpointer b)
+{
+        const Job *x = *(const Job *const *)a, *y = *(const Job *const *)b;
+
+        return (x->key > y->key) - (x->key < y->key);
+}
+
+GPtrArray *jobs_sorted(const Scheduler *s)
+{
+        GPtrArray *jobs = g_ptr_array_sized_new(g_hash_table_size(s->jobs));
+        GHashTableIter iter;
+        gpointer p;
+
+        g_hash_table_iter_init(&iter, s->jobs);
+        while (g_hash_table_iter_next(&iter, NULL, &p))
+                g_ptr_array_add(jobs, p);
+        g_ptr_array_sort(jobs, compare_keys);
+        return jobs;
+}
+
+static int depth(const Lane *queue)
+{
+        int n = 0;
+
+        for (; queue->parent; queue = queue->parent)
+                n++;
+        return n;
+}
+
+static int compare_depths(gconstpointer a, gconstpointer b)
+{
+        const Lane *x = *(const Lane *const *)a, *y = *(const Lane *const *)b;
+        int order = depth(x) - depth(y);
+
+        return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+GPtrArray *lanes_sorted(const Scheduler *s)
+{
+        GPtrArray *lanes = g_ptr_array_new();
+
+        for (guint i = 0; i < s->queues->len; i++)
+                if (s->queues->pdata[i])
+                        g_ptr_array_add(lanes, s->queues->pdata[i]);
+        g_ptr_array_sort(lanes, compare_depths);
+        return lanes;
+}
+
+/* ---- restoring ---- */
+
+void restore_past(Job *job, const Past *past)
+{
+        *job_past(job) = *past;
+}
+
+bool restore_going(Scheduler *s, Job *job, const SchedTask *going)
+{
+        const Ask *ask = job_ask(job);
+
+        for (int i = 0; i < ask->n_tasks; i++) {
+                Node *node = node_find(s, going[i].node);
+
+                if (going[i].node < 0)
+                        continue;
+                if (!node || node->cluster != ask->cluster || job->run->tasks[i].node >= 0 ||
+                    (node->devices & going[i].devices) ||
+                    !job_can_hold(node, &ask->roles[ask_role_of(ask, i)].each))
+                        return false;
+                node_take(s, node, &ask->roles[ask_role_of(ask, i)].each, going[i].devices);
+                job_place_task(s, job, i, going[i]);
+                job_task_releasing(s, job, i, 1);
+                job_let_task_go(s, job, i);
+        }
+        account_changed(s, job->shape->account);
+        job_remark_elastic(s, job);
+        return true;
+}
+
+void restore_nomination(Scheduler *s, Nomination *nomination)
+{
+        nomination_add(s, nomination);
+}
+
+/* ---- cloning ---- */
+
+static void copy_jobs(const Scheduler *s, Scheduler *clone)
+{
+        g_autoptr(GPtrArray) jobs = jobs_sorted(s);
+
+        for (guint i = 0; i < jobs->len; i++) {
+                const Job *job = jobs->pdata[i];
+                SchedJob view;
+                Job *copy;
+
+                (void)job_view(job, &view);
+                (void)scheduler_put_job(clone, &view);
+                copy = job_find(clone, job->key);
+                if (job->past)
+                        restore_past(copy, job->past);
+                if (job->run && job->run->going)
+                        (void)restore_going(clone, copy, job->run->going);
+                copy->shape->cause = job->shape->cause;
+                copy->shape->group->cause = job->shape->group->cause;
+                copy->shape->group->cause_queue = job->shape->group->cause_queue;
+                copy->shape->group->hopeless = job->shape->group->hopeless;
+                job_ask(copy)->hopeless = job_ask(job)->hopeless;
+        }
+}
+
+static void copy_nominations(const Scheduler *s, Scheduler *clone)
+{
+        for (guint i = 0; i < s->nominations->len; i++) {
+                const Nomination *old = s->nominations->pdata[i];
+                Nomination *copy = g_memdup2(old, sizeof *old);
+                int n = job_ask(job_find(s, old->key))->n_tasks;
+
+                copy->tasks = g_memdup2(old->tasks, sizeof *old->tasks * (gsize)n);
+                copy->victims = g_array_copy(old->victims);
+                restore_nomination(clone, copy);
+        }
+}
+
+/* What is known not to fit does not fit in the clone either. */
+static void copy_closed(const Scheduler *s, Scheduler *clone)
+{
+        GHashTableIter iter;
+        gpointer p;
+
+        g_hash_table_iter_init(&iter, s->jobs);
+        while (g_hash_table_iter_next(&iter, NULL, &p))
+                if (job_ask(p)->closed)
+                        ask_close(job_ask(job_find(clone, ((Job *)p)->key)), job_ask(p)->cause);
+}
+
+static void copy_usage(const Scheduler *s, Scheduler *clone)
+{
+        GHashTableIter iter;
+        gpointer p;
+
+        g_hash_table_iter_init(&iter, s->accounts);
+        while (g_hash_table_iter_next(&iter, &p, NULL)) {
+                const Account *account = p;
+
+                account_get(clone, account->queue, account->user)->usage = account->usage;
+        }
+}
+
+static void copy_queue_memory(const Scheduler *s, Scheduler *clone)
+{
+        for (guint i = 0; i < s->queues->len; i++) {
+                const Lane *old = s->queues->pdata[i];
+                Lane *copy = lane_find(clone, (int)i);
+
+                if (!old)
+                        continue;
+                copy->usage = old->usage;
+                copy->head = old->head;
+                copy->head_start = old->head_start;
+                copy->heads_stale = old->heads_stale;
+                memcpy(copy->heads, old->heads, sizeof copy->heads);
+        }
+}
+
+Scheduler *scheduler_clone(const Scheduler *s)
+{
+        g_autofree char *topology = g_strjoinv(",", s->topology);
+        SchedulerConfig config = { s->nominated_ms, s->cooldown_ms, s->half_life_ms, topology };
+        Scheduler *clone = scheduler_new(&config);
+        g_autoptr(GPtrArray) lanes = lanes_sorted(s);
+
+        clone->now = s->now;
+        for (guint i = 0; i < s->nodes->len; i++)
+                if (s->nodes->pdata[i]) {
+                        SchedNode node = node_view(s->nodes->pdata[i]);
+
+                        (void)scheduler_put_node(clone, &node);
+                }
+        for (guint i = 0; i < lanes->len; i++) {
+                SchedQueue queue = lane_view(lanes->pdata[i]);
+
+                (void)scheduler_put_queue(clone, &queue);
+        }
+        copy_jobs(s, clone);
+        copy_nominations(s, clone);
+        copy_closed(s, clone);
+        copy_usage(s, clone);
+        copy_queue_memory(s, clone);
+        for (guint i = 0; i < s->clusters->len; i++)
+                cluster_get(clone, ((Cluster *)s->clusters->pdata[i])->id)->guard =
+                        ((Cluster *)s->clusters->pdata[i])->guard;
+#ifdef SCHED_MUTANTS
+        clone->mutant = s->mutant;
+#endif
+        return clone;
+}

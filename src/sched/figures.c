@@ -1,0 +1,160 @@
+/* Figures for readers: of queues, by what the scheduler keeps up to date anyway. O(queues). */
+#include "sched/pass.h"
+
+SchedulerFigures *scheduler_figures_ref(SchedulerFigures *figures)
+{
+        g_atomic_ref_count_inc(&figures->refs);
+        return figures;
+}
+
+void scheduler_figures_unref(SchedulerFigures *figures)
+{
+        if (figures && g_atomic_ref_count_dec(&figures->refs))
+                g_free(figures);
+}
+
+/* What is said of sums that may have wrapped around. */
+static gint64 sum_or_most(gint64 a, gint64 b)
+{
+        gint64 sum;
+
+        return b < 0 || __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
+}
+
+static gint64 share_ppm(const Scheduler *s, const Lane *queue)
+{
+        const Cluster *cluster = cluster_find(s, queue->cluster);
+        gint64 share = 0;
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                gint64 of = queue->min_mask ? queue->min.amount[kind] : cluster->total.amount[kind];
+                Wide part = (Wide)(guint64)MAX(0, queue->alloc.amount[kind]) * 1000000;
+
+                if (of > 0)
+                        share = MAX(share, (gint64)MIN(part / (guint64)of, (Wide)G_MAXINT64));
+        }
+        return share;
+}
+
+/* Of its min and in nobody's use of its own; what is reserved cannot be lent. */
+static gint64 unused(const Lane *queue, int kind)
+{
+        return MAX(0, queue->min.amount[kind] - MAX(queue->alloc.amount[kind], queue->reserved.amount[kind]));
+}
+
+/* The part of what leaves do not use that is not free either, divided among them in proportion. */
+static void fill_lent(const Scheduler *s, const Cluster *cluster, SchedulerFigures *figures)
+{
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                gint64 sum = 0, lent;
+
+                for (guint i = 0; i < s->queues->len; i++) {
+                        const Lane *queue = s->queues->pdata[i];
+
+                        if (queue && queue->cluster == cluster->id && queue->n_children == 0)
+                                sum = sum_or_most(sum, unused(queue, kind));
+                }
+                lent = MAX(0, sum - MAX(0, cluster->free.amount[kind]));
+                for (guint i = 0; sum > 0 && i < s->queues->len; i++) {
+                        const Lane *queue = s->queues->pdata[i];
+
+                        if (!queue || queue->cluster != cluster->id || queue->n_children > 0)
+                                continue;
+                        gint64 part =
+                                (gint64)((Wide)(guint64)unused(queue, kind) * (guint64)lent / (guint64)sum);
+
+                        for (; queue; queue = queue->parent)
+                                figures->queues[queue->id].lent.amount[kind] += part;
+                }
+        }
+}
+
+static void fill_queue(const Scheduler *s, const Lane *queue, QueueFigures *ret)
+{
+        ret->id = queue->id;
+        ret->used = queue->alloc;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                ret->demand.amount[kind] =
+                        sum_or_most(queue->alloc.amount[kind], queue->pending.amount[kind]);
+                ret->borrowed.amount[kind] = MAX(0, queue->alloc.amount[kind] - queue->min.amount[kind]);
+        }
+        ret->pending = queue->n_pending;
+        ret->running = queue->n_running;
+        memcpy(ret->heads, queue->heads, sizeof ret->heads);
+        ret->head_start = queue->head_start;
+        ret->share_ppm = share_ppm(s, queue);
+}
+
+SchedulerFigures *scheduler_figures(const Scheduler *s, gint64 now)
+{
+        SchedulerFigures *ret = g_malloc0(sizeof *ret + sizeof ret->queues[0] * s->queues->len);
+
+        g_atomic_ref_count_init(&ret->refs);
+        ret->now = now;
+        ret->n_queues = (int)s->queues->len;
+        for (guint i = 0; i < s->queues->len; i++)
+                if (s->queues->pdata[i])
+                        fill_queue(s, s->queues->pdata[i], &ret->queues[i]);
+                else
+                        ret->queues[i].id = -1;
+        for (guint i = 0; i < s->clusters->len; i++) {
+                const Cluster *cluster = s->clusters->pdata[i];
+
+                amounts_add(&ret->total, &cluster->total);
+                amounts_add(&ret->free, &cluster->free);
+                fill_lent(s, cluster, ret);
+        }
+        return ret;
+}
+
+/* ---- the first that wait ---- */
+
+typedef struct {
+        const Shape *shape;
+        GSequenceIter *iter;
+} Next;
+
+static bool comes_before(Scheduler *s, const Next *a, const Next *b)
+{
+        int order = shape_rank(s, a->shape, b->shape);
+
+        if (order != 0)
+                return order < 0;
+        return job_compare_age(g_sequence_get(a->iter), g_sequence_get(b->iter), NULL) < 0;
+}
+
+/* Keeps `next` if it is among the best. */
+static void keep_best(Scheduler *s, Next *best, int *n, Next next)
+{
+        int at = *n;
+
+        for (; at > 0 && comes_before(s, &next, &best[at - 1]); at--)
+                if (at < SCHED_FIGURE_HEADS)
+                        best[at] = best[at - 1];
+        if (at < SCHED_FIGURE_HEADS)
+                best[at] = next;
+        *n = MIN(*n + 1, SCHED_FIGURE_HEADS);
+}
+
+void lane_find_heads(Scheduler *s, Lane *queue)
+{
+        Next best[SCHED_FIGURE_HEADS];
+        int n = 0;
+
+        for (guint i = 0; i < queue->groups->len; i++) {
+                const Group *group = queue->groups->pdata[i];
+
+                for (guint j = 0; j < group->shapes->len; j++) {
+                        const Shape *shape = group->shapes->pdata[j];
+                        GSequenceIter *iter = g_sequence_get_begin_iter(shape->jobs);
+
+                        for (int k = 0; k < SCHED_FIGURE_HEADS && !g_sequence_iter_is_end(iter); k++) {
+                                keep_best(s, best, &n, (Next){ shape, iter });
+                                iter = g_sequence_iter_next(iter);
+                        }
+                }
+        }
+        for (int i = 0; i < SCHED_FIGURE_HEADS; i++)
+                queue->heads[i] = i < n ? ((Job *)g_sequence_get(best[i].iter))->key : 0;
+        queue->heads_stale = false;
+}

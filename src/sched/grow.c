@@ -1,0 +1,185 @@
+/* Elastic jobs grow towards their full size into what is free, as long as nobody waits for what they would
+ * take: a kind of resources that somebody lacks who could start with it, or the max of a queue above. One
+ * task at a time, queue by queue in order of share, so that they grow alike. */
+#include "sched/pass.h"
+
+typedef struct {
+        Pass *pass;
+        guint32 wanted;   /* kinds that somebody in the cluster waits for */
+        GPtrArray *grown; /* Job, in the order in which they first grew */
+} Growth;
+
+/* ---- who waits for what ---- */
+
+static bool somebody_waits(Scheduler *s, const Group *group)
+{
+        for (guint i = 0; i < group->shapes->len; i++)
+                if (shape_limited(group->shapes->pdata[i]) == CAUSE_NONE)
+                        return true;
+        return false;
+}
+
+static void note_wanted(Scheduler *s, Growth *growth, Group *group)
+{
+        Ask *ask = group->ask;
+        int kind;
+        Lane *over = lane_over_max(s, group->queue, &ask->need_total, ask->mask, NOW, &kind);
+
+        if (over)
+                over->wanted |= ask->mask & over->max_mask;
+        else
+                growth->wanted |= ask->closed ? ask_lacking(s, ask) : ask->mask;
+}
+
+static void look_for_wanted(Scheduler *s, Growth *growth, const Cluster *cluster)
+{
+        for (guint i = 0; i < s->queues->len; i++)
+                if (s->queues->pdata[i])
+                        ((Lane *)s->queues->pdata[i])->wanted = 0;
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (!queue || queue->cluster != cluster->id || !lane_is_startable(queue))
+                        continue;
+                for (guint j = 0; j < queue->groups->len; j++)
+                        if (group_hopeless(s, queue->groups->pdata[j]) == CAUSE_NONE &&
+                            somebody_waits(s, queue->groups->pdata[j]))
+                                note_wanted(s, growth, queue->groups->pdata[j]);
+        }
+}
+
+static bool is_wanted(const Growth *growth, const Lane *queue, guint32 kinds)
+{
+        guint32 wanted = growth->wanted;
+
+        for (; queue; queue = queue->parent)
+                wanted |= queue->wanted;
+        return (wanted & kinds) != 0;
+}
+
+/* ---- one more task ---- */
+
+/* The value of the label within which the job's tasks have to stay; NULL: anywhere. */
+static const Domain *domain_of(Scheduler *s, const Job *job)
+{
+        const Ask *ask = job_ask(job);
+
+        for (int i = 0; ask->topology_required && i < ask->n_tasks; i++) {
+                const Node *node = node_find(s, job->run->tasks[i].node);
+
+                if (node && node->domains[ask->topology] >= 0)
+                        return s->domains->pdata[node->domains[ask->topology]];
+        }
+        return NULL;
+}
+
+static bool grow_role(Growth *growth, Job *job, int role)
+{
+        Scheduler *s = growth->pass->s;
+        Ask *ask = job_ask(job);
+        Class *class = ask->classes[role];
+        int task = ask->first[role], kind;
+        Node *node;
+
+        while (task < ask->first[role] + ask->roles[role].replicas && job->run->tasks[task].node >= 0)
+                task++;
+        if (task == ask->first[role] + ask->roles[role].replicas ||
+            is_wanted(growth, job_queue(job), class->mask) ||
+            lane_over_max(s, job_queue(job), &class->each, class->mask, NOW, &kind) ||
+            lane_kept_from(s, job_queue(job), &class->each, class->mask, NOW, &kind))
+                return false;
+        node = place_best(s, class, domain_of(s, job));
+        if (!node)
+                return false;
+        SchedTask at = { node->id, node_pick_devices(s, node, class->each.gpus) };
+
+        node_take(s, node, &class->each, at.devices);
+        job_place_task(s, job, task, at);
+        return true;
+}
+
+static bool grow(Growth *growth, Job *job)
+{
+        for (int role = 0; role < job_ask(job)->n_roles; role++)
+                if (grow_role(growth, job, role)) {
+                        if (!g_ptr_array_find(growth->grown, job, NULL))
+                                g_ptr_array_add(growth->grown, job);
+                        return true;
+                }
+        return false;
+}
+
+/* ---- the phase ---- */
+
+static int compare_growers(gconstpointer a, gconstpointer b)
+{
+        const Job *x = *(const Job *const *)a, *y = *(const Job *const *)b;
+
+        if (x->shape->priority != y->shape->priority)
+                return x->shape->priority > y->shape->priority ? -1 : 1;
+        if (x->submitted != y->submitted)
+                return x->submitted < y->submitted ? -1 : 1;
+        return (x->key > y->key) - (x->key < y->key);
+}
+
+static bool has_growers(const Lane *queue)
+{
+        return queue->growers->len > 0;
+}
+
+static bool collect(Scheduler *s, const Cluster *cluster)
+{
+        bool any = false;
+
+        for (guint i = 0; i < s->queues->len; i++)
+                if (s->queues->pdata[i])
+                        g_ptr_array_set_size(((Lane *)s->queues->pdata[i])->growers, 0);
+        for (guint i = 0; i < s->elastic->len; i++) {
+                Job *job = s->elastic->pdata[i];
+
+                if (job_queue(job)->cluster != cluster->id || !lane_is_startable(job_queue(job)))
+                        continue;
+                g_ptr_array_add(job_queue(job)->growers, job);
+                any = true;
+        }
+        for (guint i = 0; any && i < s->queues->len; i++)
+                if (s->queues->pdata[i])
+                        g_ptr_array_sort(((Lane *)s->queues->pdata[i])->growers, compare_growers);
+        return any;
+}
+
+static void decide(Growth *growth)
+{
+        Scheduler *s = growth->pass->s;
+
+        for (guint i = 0; i < growth->grown->len; i++) {
+                Job *job = growth->grown->pdata[i];
+
+                account_changed(s, job->shape->account);
+                job_remark_elastic(s, job);
+                pass_decide_growth(growth->pass, job);
+        }
+}
+
+void phase_grow(Pass *pass, Cluster *cluster)
+{
+        Scheduler *s = pass->s;
+        Growth growth = { .pass = pass };
+        g_autoptr(GPtrArray) grown = NULL;
+        Lane *queue;
+
+        if (s->elastic->len == 0 || !collect(s, cluster))
+                return;
+        growth.grown = grown = g_ptr_array_new();
+        look_for_wanted(s, &growth, cluster);
+        active_fill(s, cluster, has_growers);
+        while ((queue = active_best(cluster)))
+                if (grow(&growth, queue->growers->pdata[0])) {
+                        active_moved(s, queue);
+                } else {
+                        (void)g_ptr_array_remove_index(queue->growers, 0);
+                        if (queue->growers->len == 0)
+                                active_remove(s, queue);
+                }
+        decide(&growth);
+}

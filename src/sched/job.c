@@ -1,0 +1,385 @@
+/* Where a job stands: among those that wait, or on nodes, where it is charged to the nodes, to its queue and
+ * those above, to its user's account and to its array. Everything that a job holds goes through here. */
+#include "sched/state.h"
+
+/* ---- waiting ---- */
+
+int job_compare_age(gconstpointer a, gconstpointer b, gpointer unused)
+{
+        const Job *x = a, *y = b;
+
+        if (x->submitted != y->submitted)
+                return x->submitted < y->submitted ? -1 : 1;
+        return (x->key > y->key) - (x->key < y->key);
+}
+
+static int compare_due(gconstpointer a, gconstpointer b, gpointer unused)
+{
+        const Job *x = a, *y = b;
+
+        if (x->not_before != y->not_before)
+                return x->not_before < y->not_before ? -1 : 1;
+        return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Most jobs come last. */
+static GSequenceIter *insert(GSequence *sequence, Job *job, GCompareDataFunc compare)
+{
+        GSequenceIter *end = g_sequence_get_end_iter(sequence);
+
+        if (g_sequence_iter_is_begin(end) ||
+            compare(g_sequence_get(g_sequence_iter_prev(end)), job, NULL) < 0)
+                return g_sequence_append(sequence, job);
+        return g_sequence_insert_sorted(sequence, job, compare, NULL);
+}
+
+static void queue_count_pending(Lane *queue, const Resources *r, int sign)
+{
+        for (; queue; queue = queue->parent)
+                if (sign > 0)
+                        amounts_add(&queue->pending, r);
+                else
+                        amounts_subtract(&queue->pending, r);
+}
+
+static void list_in_shape(Job *job)
+{
+        Shape *shape = job->shape;
+        Group *group = shape->group;
+
+        if (shape->index < 0) {
+                shape->index = (int)group->shapes->len;
+                g_ptr_array_add(group->shapes, shape);
+        }
+        if (group->index < 0) {
+                group->index = (int)group->queue->groups->len;
+                g_ptr_array_add(group->queue->groups, group);
+        }
+        group->queue->heads_stale = true;
+        job->iter = insert(shape->jobs, job, job_compare_age);
+        if (g_sequence_iter_is_begin(job->iter))
+                group->top_stale = true;
+}
+
+static void unlist_in_shape(Job *job)
+{
+        Shape *shape = job->shape, *last;
+        Group *group = shape->group, *last_group;
+
+        group->queue->heads_stale = true;
+        if (g_sequence_iter_is_begin(job->iter))
+                group->top_stale = true;
+        g_sequence_remove(job->iter);
+        if (!g_sequence_is_empty(shape->jobs))
+                return;
+        last = group->shapes->pdata[group->shapes->len - 1];
+        last->index = shape->index;
+        (void)g_ptr_array_remove_index_fast(group->shapes, (guint)shape->index);
+        shape->index = -1;
+        if (group->shapes->len > 0)
+                return;
+        last_group = group->queue->groups->pdata[group->queue->groups->len - 1];
+        last_group->index = group->index;
+        (void)g_ptr_array_remove_index_fast(group->queue->groups, (guint)group->index);
+        group->index = -1;
+}
+
+void job_list(Scheduler *s, Job *job)
+{
+        if (job->held) {
+                job->place = PLACE_NOWHERE;
+                return;
+        }
+        if (job->not_before > s->now) {
+                job->place = PLACE_TIMER;
+                job->iter = insert(s->timers, job, compare_due);
+                return;
+        }
+        job->place = PLACE_LISTED;
+        list_in_shape(job);
+        queue_count_pending(job_queue(job), &job_ask(job)->full_total, 1);
+}
+
+void job_unlist(Scheduler *s, Job *job)
+{
+        switch ((JobPlace)job->place) {
+        case PLACE_NOWHERE: return;
+        case PLACE_TIMER: g_sequence_remove(job->iter); break;
+        case PLACE_LISTED: unlist_in_shape(job); /* fall through */
+        case PLACE_NOMINATED: queue_count_pending(job_queue(job), &job_ask(job)->full_total, -1); break;
+        }
+        job->place = PLACE_NOWHERE;
+        job->iter = NULL;
+}
+
+void job_nominate(Scheduler *s, Job *job)
+{
+        g_assert(job->place == PLACE_LISTED);
+        unlist_in_shape(job);
+        job->iter = NULL;
+        job->place = PLACE_NOMINATED;
+}
+
+/* ---- what holds ---- */
+
+int ask_role_of(const Ask *ask, int task)
+{
+        int role = 0;
+
+        while (task >= ask->first[role] + ask->roles[role].replicas)
+                role++;
+        return role;
+}
+
+static const Resources *each_of(const Job *job, int task)
+{
+        const Ask *ask = job_ask(job);
+
+        return &ask->roles[ask_role_of(ask, task)].each;
+}
+
+static void forget_first_end(Node *node)
+{
+        node->first_end_version = node->version - 1;
+}
+
+static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *each, int sign)
+{
+        Cluster *cluster = cluster_find(s, node->cluster);
+
+        for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
+                gint64 amount = sign * each->amount[i];
+
+                node->releasing.amount[i] += amount;
+                if (node->usable)
+                        cluster->releasing.amount[i] += amount;
+                for (Lane *queue = job_queue(job); queue && amount != 0; queue = queue->parent)
+                        queue->releasing.amount[i] += amount;
+        }
+        forget_first_end(node);
+        s->versions++;
+}
+
+void job_task_releasing(Scheduler *s, Job *job, int task, int sign)
+{
+        Node *node = node_find(s, job->run->tasks[task].node);
+
+        sim_node_leaves(s, node);
+        add_releasing(s, job, node, each_of(job, task), sign);
+        sim_node_enters(s, node);
+}
+
+void job_releasing(Scheduler *s, Job *job, int sign)
+{
+        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                if (job->run->tasks[i].node >= 0)
+                        job_task_releasing(s, job, i, sign);
+}
+
+/* The task stands on its node; the node's free is the caller's. */
+static void add_task(Scheduler *s, Job *job, int task, const SchedTask *at)
+{
+        Node *node = node_find(s, at->node);
+        const Resources *each = each_of(job, task);
+        NodeTask entry = { job, task };
+
+        g_array_append_val(node->tasks, entry);
+        forget_first_end(node);
+        lane_charge(job_queue(job), each, 1);
+        amounts_add(&job->shape->account->alloc, each);
+}
+
+static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
+{
+        Node *node = node_find(s, at->node);
+        const Resources *each = each_of(job, task);
+
+        for (guint i = 0; i < node->tasks->len; i++) {
+                const NodeTask *entry = &g_array_index(node->tasks, NodeTask, i);
+
+                if (entry->job == job && entry->task == task) {
+                        (void)g_array_remove_index_fast(node->tasks, i);
+                        break;
+                }
+        }
+        forget_first_end(node);
+        lane_charge(job_queue(job), each, -1);
+        amounts_subtract(&job->shape->account->alloc, each);
+        node_give(s, node, each, at->devices);
+        node_opened(s, node);
+}
+
+static bool is_below_full(const Job *job)
+{
+        if (job->state != SCHED_RUNNING || job->run->going)
+                return false;
+        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                if (job->run->tasks[i].node < 0)
+                        return true;
+        return false;
+}
+
+static void leave_elastic(Scheduler *s, Run *run)
+{
+        Job *last;
+
+        if (run->elastic < 0)
+                return;
+        last = s->elastic->pdata[s->elastic->len - 1];
+        last->run->elastic = run->elastic;
+        (void)g_ptr_array_remove_index_fast(s->elastic, (guint)run->elastic);
+        run->elastic = -1;
+}
+
+void job_remark_elastic(Scheduler *s, Job *job)
+{
+        Run *run = job->run;
+
+        leave_elastic(s, run);
+        if (is_below_full(job)) {
+                run->elastic = (int)s->elastic->len;
+                g_ptr_array_add(s->elastic, job);
+        }
+}
+
+static bool is_flexible(const Ask *ask)
+{
+        return ask->n_tasks > ask->n_need;
+}
+
+static void count_running(Scheduler *s, Job *job, int sign)
+{
+        Shape *shape = job->shape;
+
+        shape->account->running += sign;
+        if (shape->array)
+                shape->array->running += sign;
+        for (Lane *queue = shape_queue(shape); queue; queue = queue->parent)
+                queue->n_running += sign;
+        shape_queue(shape)->n_flexible += sign * is_flexible(shape_ask(shape));
+        /* others of the user or of the array may or may not start now */
+        if (shape->array || shape_queue(shape)->max_running_per_user > 0)
+                shape_queue(shape)->tops_stale = true;
+        for (guint i = 0; shape->array && shape->array->spread && i < s->queues->len; i++)
+                if (s->queues->pdata[i])
+                        ((Lane *)s->queues->pdata[i])->tops_stale = true;
+}
+
+static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks)
+{
+        const Ask *ask = job_ask(job);
+        Lane *queue = job_queue(job);
+        Run *run = g_new0(Run, 1);
+
+        run->tasks = g_memdup2(tasks, sizeof *tasks * (gsize)ask->n_tasks);
+        run->elastic = -1;
+        run->index = queue->running->len;
+        g_ptr_array_add(queue->running, job);
+        job->run = run;
+        for (int i = 0; i < ask->n_tasks; i++)
+                if (tasks[i].node >= 0)
+                        add_task(s, job, i, &tasks[i]);
+        count_running(s, job, 1);
+        account_changed(s, job->shape->account);
+}
+
+void job_hold(Scheduler *s, Job *job, const SchedTask *tasks)
+{
+        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                if (tasks[i].node >= 0)
+                        node_take(s, node_find(s, tasks[i].node), each_of(job, i), tasks[i].devices);
+        begin_run(s, job, tasks);
+        if (job->state == SCHED_ENDING)
+                job_releasing(s, job, 1);
+        job_remark_elastic(s, job);
+}
+
+void job_start(Scheduler *s, Job *job, const SchedTask *tasks)
+{
+        job_unlist(s, job);
+        for (Lane *queue = job_queue(job); queue; queue = queue->parent)
+                queue->n_pending--;
+        job->state = SCHED_RUNNING;
+        begin_run(s, job, tasks);
+        job->run->started = s->now;
+        if (job->past && job->past->victim) {
+                job->past->victim = false;
+                job->past->safe_until = s->now + s->cooldown_ms;
+        }
+        job_remark_elastic(s, job);
+}
+
+void job_place_task(Scheduler *s, Job *job, int task, SchedTask at)
+{
+        job->run->tasks[task] = at;
+        add_task(s, job, task, &at);
+}
+
+void job_release_going(Scheduler *s, Job *job)
+{
+        g_autofree SchedTask *going = g_steal_pointer(&job->run->going);
+
+        for (int i = 0; going && i < job_ask(job)->n_tasks; i++)
+                if (going[i].node >= 0) {
+                        add_releasing(s, job, node_find(s, going[i].node), each_of(job, i), -1);
+                        remove_task(s, job, i, &going[i]);
+                }
+}
+
+void job_release(Scheduler *s, Job *job)
+{
+        Run *run = job->run;
+        Lane *queue = job_queue(job);
+        Job *last = queue->running->pdata[queue->running->len - 1];
+
+        job_release_going(s, job);
+        if (job->state == SCHED_ENDING)
+                job_releasing(s, job, -1);
+        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                if (run->tasks[i].node >= 0)
+                        remove_task(s, job, i, &run->tasks[i]);
+        leave_elastic(s, run);
+        last->run->index = run->index;
+        (void)g_ptr_array_remove_index_fast(queue->running, run->index);
+        count_running(s, job, -1);
+        account_changed(s, job->shape->account);
+        g_free(run->tasks);
+        g_free(run);
+        job->run = NULL;
+}
+
+/* ---- told to go ---- */
+
+void job_let_task_go(Scheduler *s, Job *job, int task)
+{
+        Run *run = job->run;
+
+        if (!run->going) {
+                run->going = g_new(SchedTask, job_ask(job)->n_tasks);
+                for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                        run->going[i] = (SchedTask){ .node = -1 };
+        }
+        run->going[task] = run->tasks[task];
+        run->tasks[task] = (SchedTask){ .node = -1 };
+}
+
+Past *job_past(Job *job)
+{
+        if (!job->past)
+                job->past = g_new0(Past, 1);
+        return job->past;
+}
+
+gint64 job_end(const Job *job)
+{
+        gint64 limit = job->shape->time_limit;
+
+        if (job->state == SCHED_ENDING)
+                return 0;
+        return limit > 0 ? job->run->started + limit : G_MAXINT64;
+}
+
+bool job_is_safe(const Scheduler *s, const Job *job)
+{
+        return job->past && job->past->safe_until > s->now;
+}

@@ -1,0 +1,367 @@
+/* What is free on nodes, and for each class of tasks an index of the nodes on which one fits, best first.
+ *
+ * The index is a heap of (score, node, version of the node). A node whose free changes gets a new version,
+ * which makes its entries stale, and is noted in a log; a class reads the log when it is used next and adds
+ * entries for the nodes that changed. So the heap holds an entry with the present score for every node on
+ * which a task fits, and the best is the first that is not stale, whatever happened before. */
+#include "sched/state.h"
+
+enum { INDICES_MAX = 128, SCORE_BITS = 20 };
+
+/* ---- free ---- */
+
+void node_changed(Scheduler *s, Node *node)
+{
+        node->version++;
+        s->versions++;
+        g_array_append_val(s->changes, node->id);
+        if (s->changes->len > 2 * s->nodes->len + 1024) {
+                s->changes_base += s->changes->len;
+                g_array_set_size(s->changes, 0);
+        }
+}
+
+static void add_free(Scheduler *s, Node *node, const Resources *each, int sign)
+{
+        Cluster *cluster = node->usable ? cluster_find(s, node->cluster) : NULL;
+
+        sim_node_leaves(s, node);
+        for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
+                node->free.amount[i] += sign * each->amount[i];
+                if (cluster)
+                        cluster->free.amount[i] += sign * each->amount[i];
+        }
+        node_changed(s, node);
+        sim_node_enters(s, node);
+}
+
+void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices)
+{
+        node->devices |= devices;
+        add_free(s, node, each, -1);
+}
+
+void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices)
+{
+        node->devices &= ~devices;
+        add_free(s, node, each, 1);
+}
+
+void node_plan(Scheduler *s, Node *node, const Resources *each, int sign)
+{
+        Cluster *cluster = node->usable ? cluster_find(s, node->cluster) : NULL;
+
+        sim_node_leaves(s, node);
+        for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
+                node->planned.amount[i] += sign * each->amount[i];
+                if (cluster)
+                        cluster->planned.amount[i] += sign * each->amount[i];
+        }
+        node->n_planned += sign;
+        s->versions++;
+        sim_node_enters(s, node);
+}
+
+/* The lowest free ones, next to one another if there are such. */
+guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n)
+{
+        guint64 all = node->total.gpus >= 64 ? ~(guint64)0 : ((guint64)1 << node->total.gpus) - 1;
+        guint64 unused = all & ~node->devices, run = n >= 64 ? ~(guint64)0 : ((guint64)1 << n) - 1, ret = 0;
+
+        if (mutant_is(s, MUTANT_DEVICE_TWICE))
+                return run;
+        if (n <= 0)
+                return 0;
+        for (int at = 0; at + n <= 64; at++)
+                if ((unused >> at & run) == run)
+                        return run << at;
+        for (; n > 0 && unused; n--) {
+                ret |= unused & -unused;
+                unused &= unused - 1;
+        }
+        return ret;
+}
+
+/* ---- what fits ---- */
+
+static bool devices_fit(const Node *node, gint64 n)
+{
+        guint64 all = node->total.gpus >= 64 ? ~(guint64)0 : ((guint64)1 << node->total.gpus) - 1;
+
+        return n <= __builtin_popcountll(all & ~node->devices);
+}
+
+static bool fits_free(const Node *node, const Class *class)
+{
+        FOR_KINDS(kind, class->mask)
+        if (class->each.amount[kind] > node->free.amount[kind])
+                return false;
+        return class->each.gpus == 0 || devices_fit(node, class->each.gpus);
+}
+
+bool node_fits(const Node *node, const Class *class)
+{
+        if (node->n_planned > 0 || node->hold)
+                FOR_KINDS(kind, class->mask)
+                {
+                        gint64 room = node->free.amount[kind];
+
+                        room -= MAX(0, node->planned.amount[kind] - node->releasing.amount[kind]);
+                        if (node->hold)
+                                room -= node->hold->amount[kind];
+                        if (class->each.amount[kind] > room)
+                                return false;
+                }
+        return fits_free(node, class);
+}
+
+gint64 room_slots(const Resources *room, const Class *class, gint64 most)
+{
+        FOR_KINDS(kind, class->mask)
+        {
+                if (class->each.amount[kind] > room->amount[kind])
+                        return 0;
+                if (room->amount[kind] / most < class->each.amount[kind])
+                        most = room->amount[kind] / class->each.amount[kind];
+        }
+        return most;
+}
+
+/* How full the node would be, a sum of parts of 2^20 by weight: scheduling.md 19.4's binpack. `room`: what is
+ * free. */
+gint32 node_score(const Node *node, const Class *class, const Resources *room)
+{
+        static const gint32 weights[RESOURCE_STORAGE] = { 1, 1, 10 };
+        gint32 score = 0;
+
+        FOR_KINDS(kind, class->mask & ((1u << RESOURCE_STORAGE) - 1))
+        {
+                guint64 total = (guint64)node->total.amount[kind];
+                guint64 used =
+                        (guint64)(node->total.amount[kind] - room->amount[kind] + class->each.amount[kind]);
+                int shift = 64 - __builtin_clzll(total | 1);
+
+                shift = MAX(0, shift - 40);
+                score += weights[kind] *
+                         (gint32)MIN(((used >> shift) << SCORE_BITS) / ((total >> shift) | !total),
+                                     1u << SCORE_BITS);
+        }
+        return score;
+}
+
+/* ---- asks that are known not to fit ---- */
+
+void ask_close(Ask *ask, Cause cause)
+{
+        ask->cause = cause;
+        if (ask->closed)
+                return;
+        ask->closed = true;
+        for (int i = 0; i < ask->n_roles; i++)
+                ask->classes[i]->n_closed++;
+}
+
+void ask_open(Ask *ask)
+{
+        if (!ask->closed)
+                return;
+        ask->closed = false;
+        for (int i = 0; i < ask->n_roles; i++)
+                ask->classes[i]->n_closed--;
+}
+
+/* A task of a closed ask has to fit there for the ask to fit anywhere: elsewhere nothing has changed. */
+void node_opened(Scheduler *s, Node *node)
+{
+        GHashTableIter iter;
+        gpointer p;
+
+        g_hash_table_iter_init(&iter, s->classes);
+        while (g_hash_table_iter_next(&iter, &p, NULL)) {
+                Class *class = p;
+
+                if (class->n_closed == 0 || class->cluster != node->cluster || !fits_free(node, class))
+                        continue;
+                for (guint i = 0; i < class->asks->len; i++)
+                        ask_open(class->asks->pdata[i]);
+        }
+}
+
+/* ---- the index ---- */
+
+static bool comes_first(const Candidate *a, const Candidate *b)
+{
+        return a->score != b->score ? a->score > b->score : a->node < b->node;
+}
+
+static void heap_down(GArray *heap, guint at)
+{
+        Candidate *entries = (Candidate *)(void *)heap->data, moved = entries[at];
+
+        for (;;) {
+                guint child = 2 * at + 1;
+
+                if (child >= heap->len)
+                        break;
+                if (child + 1 < heap->len && comes_first(&entries[child + 1], &entries[child]))
+                        child++;
+                if (!comes_first(&entries[child], &moved))
+                        break;
+                entries[at] = entries[child];
+                at = child;
+        }
+        entries[at] = moved;
+}
+
+static void heap_push(GArray *heap, Candidate entry)
+{
+        Candidate *entries;
+        guint at = heap->len;
+
+        g_array_append_val(heap, entry);
+        entries = (Candidate *)(void *)heap->data;
+        for (; at > 0 && comes_first(&entry, &entries[(at - 1) / 2]); at = (at - 1) / 2)
+                entries[at] = entries[(at - 1) / 2];
+        entries[at] = entry;
+}
+
+static Candidate heap_pop(GArray *heap)
+{
+        Candidate first = g_array_index(heap, Candidate, 0);
+
+        g_array_index(heap, Candidate, 0) = g_array_index(heap, Candidate, heap->len - 1);
+        g_array_set_size(heap, heap->len - 1);
+        if (heap->len > 1)
+                heap_down(heap, 0);
+        return first;
+}
+
+static bool is_eligible(const Class *class, const Node *node)
+{
+        return node->usable && node->cluster == class->cluster &&
+               labels_carry(node->labels, class->job_labels) &&
+               labels_carry(node->labels, class->queue_labels);
+}
+
+static Candidate candidate(const Node *node, const Class *class)
+{
+        return (Candidate){ node_score(node, class, &node->free), node->version, node->id };
+}
+
+void class_clear_index(Class *class)
+{
+        g_clear_pointer(&class->heap, g_array_unref);
+        g_clear_pointer(&class->seen, g_free);
+        g_clear_pointer(&class->eligible, g_free);
+}
+
+static void build_index(Scheduler *s, Class *class, guint32 version)
+{
+        int n = (int)s->nodes->len;
+
+        if (!class->heap)
+                class->heap = g_array_new(FALSE, FALSE, sizeof(Candidate));
+        class->seen = g_renew(guint32, class->seen, n);
+        g_array_set_size(class->heap, 0);
+        if (class->built != version || !class->eligible) {
+                class->eligible = g_renew(guint8, class->eligible, n);
+                class->n_eligible = 0;
+                for (int i = 0; i < n; i++) {
+                        const Node *node = s->nodes->pdata[i];
+
+                        class->eligible[i] = node && is_eligible(class, node);
+                        class->n_eligible += class->eligible[i];
+                }
+                class->built = version;
+        }
+        for (int i = 0; i < n; i++) {
+                const Node *node = s->nodes->pdata[i];
+
+                class->seen[i] = node ? node->version : 0;
+                if (class->eligible[i] && fits_free(node, class)) {
+                        Candidate entry = candidate(node, class);
+
+                        g_array_append_val(class->heap, entry);
+                }
+        }
+        for (guint i = class->heap->len / 2; i > 0; i--)
+                heap_down(class->heap, i - 1);
+        class->cursor = s->changes_base + s->changes->len;
+}
+
+static void read_changes(Scheduler *s, Class *class)
+{
+        for (guint64 at = class->cursor - s->changes_base; at < s->changes->len; at++) {
+                int id = g_array_index(s->changes, int, at);
+                const Node *node = s->nodes->pdata[id];
+
+                if (!node || class->seen[id] == node->version)
+                        continue;
+                class->seen[id] = node->version;
+                if (class->eligible[id] && fits_free(node, class))
+                        heap_push(class->heap, candidate(node, class));
+        }
+        class->cursor = s->changes_base + s->changes->len;
+}
+
+/* Room for one more index, if need be by giving up the one that was not used for longest. */
+static void limit_indices(Scheduler *s)
+{
+        GHashTableIter iter;
+        gpointer p;
+        Class *oldest = NULL;
+        int n = 0;
+
+        g_hash_table_iter_init(&iter, s->classes);
+        while (g_hash_table_iter_next(&iter, &p, NULL)) {
+                Class *class = p;
+
+                if (!class->heap)
+                        continue;
+                n++;
+                if (!oldest || class->last_used < oldest->last_used)
+                        oldest = class;
+        }
+        if (n >= INDICES_MAX)
+                class_clear_index(oldest);
+}
+
+void class_sync(Scheduler *s, Class *class)
+{
+        guint32 version = cluster_get(s, class->cluster)->version;
+
+        class->last_used = ++s->uses;
+        if (!class->heap)
+                limit_indices(s);
+        if (!class->heap || class->built != version || class->cursor < s->changes_base ||
+            class->heap->len > 4 * s->nodes->len + 64)
+                build_index(s, class, version);
+        else
+                read_changes(s, class);
+}
+
+Node *class_best(Scheduler *s, Class *class)
+{
+        g_autoptr(GArray) passed_over = NULL;
+        Node *best = NULL;
+
+        class_sync(s, class);
+        while (class->heap->len > 0 && !best) {
+                Candidate first = g_array_index(class->heap, Candidate, 0);
+                Node *node = s->nodes->pdata[first.node];
+
+                if (node && node->version == first.version && node_fits(node, class)) {
+                        best = node;
+                        break;
+                }
+                (void)heap_pop(class->heap);
+                if (!node || node->version != first.version)
+                        continue;
+                if (!passed_over)
+                        passed_over = g_array_new(FALSE, FALSE, sizeof(Candidate));
+                g_array_append_val(passed_over, first);
+        }
+        for (guint i = 0; passed_over && i < passed_over->len; i++)
+                heap_push(class->heap, g_array_index(passed_over, Candidate, i));
+        return best;
+}

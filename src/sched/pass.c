@@ -1,0 +1,254 @@
+/* One pass: the phases in their order (scheduler.h), and what becomes known on the way. */
+#include "sched/pass.h"
+
+#include "sched/victim.h"
+
+void decisions_init(Decisions *decisions)
+{
+        *decisions = (Decisions){ .decisions = g_array_new(FALSE, FALSE, sizeof(Decision)),
+                                  .tasks = g_array_new(FALSE, FALSE, sizeof(SchedTask)) };
+}
+
+void decisions_clear(Decisions *decisions)
+{
+        g_clear_pointer(&decisions->decisions, g_array_unref);
+        g_clear_pointer(&decisions->tasks, g_array_unref);
+}
+
+void pass_decide(Pass *pass, DecisionKind kind, DecisionRule rule, const Job *job, gint64 for_key)
+{
+        Decision decision = { .kind = kind,
+                              .rule = rule,
+                              .key = job->key,
+                              .for_key = for_key,
+                              .n_tasks = kind == DECIDE_EVICT ? 0 : job_ask(job)->n_tasks,
+                              .first_task = pass->ret->tasks->len };
+
+        g_array_append_vals(pass->ret->tasks, job->run->tasks, (guint)decision.n_tasks);
+        g_array_append_val(pass->ret->decisions, decision);
+}
+
+void pass_decide_start(Pass *pass, DecisionRule rule, Job *job)
+{
+        job->run->start_pass = pass->s->pass;
+        job->run->start_decision = pass->ret->decisions->len;
+        pass_decide(pass, DECIDE_START, rule, job, 0);
+}
+
+void pass_decide_growth(Pass *pass, const Job *job)
+{
+        const Decision *start;
+
+        if (job->run->start_pass != pass->s->pass) {
+                pass_decide(pass, DECIDE_GROW, RULE_GROW, job, 0);
+                return;
+        }
+        start = &g_array_index(pass->ret->decisions, Decision, job->run->start_decision);
+        memcpy(&g_array_index(pass->ret->tasks, SchedTask, start->first_task), job->run->tasks,
+               sizeof(SchedTask) * (gsize)start->n_tasks);
+}
+
+/* ---- due ---- */
+
+static void list_due(Scheduler *s)
+{
+        while (!g_sequence_is_empty(s->timers)) {
+                Job *job = g_sequence_get(g_sequence_get_begin_iter(s->timers));
+
+                if (job->not_before > s->now)
+                        return;
+                job_unlist(s, job);
+                job_list(s, job);
+        }
+}
+
+/* ---- nominated ---- */
+
+static bool start_nominated(Pass *pass, Job *job)
+{
+        Scheduler *s = pass->s;
+        Ask *ask = job_ask(job);
+        g_autofree SchedTask *tasks = NULL;
+        Cause cause;
+
+        pass->ret->considered++;
+        if (!lane_lets(s, job->shape) || shape_limited(job->shape) != CAUSE_NONE ||
+            !plan_gang(s, &pass->plan, ask, &cause))
+                return false;
+        tasks = g_new(SchedTask, ask->n_tasks);
+        plan_tasks(&pass->plan, ask, tasks);
+        g_array_set_size(pass->plan.placed, 0);
+        job_start(s, job, tasks);
+        pass_decide_start(pass, RULE_NOMINATED, job);
+        return true;
+}
+
+void phase_nominated(Pass *pass)
+{
+        Scheduler *s = pass->s;
+        g_autoptr(GPtrArray) nominations = g_ptr_array_copy(s->nominations, NULL, NULL);
+
+        for (guint i = 0; i < nominations->len; i++) {
+                Nomination *nomination = nominations->pdata[i];
+                Job *job = job_find(s, nomination->key);
+                bool over = nomination->until <= s->now || nomination->victims->len == 0 ||
+                            !lane_is_startable(job_queue(job));
+
+                nomination_plan(s, nomination, -1);
+                if ((lane_is_startable(job_queue(job)) && start_nominated(pass, job)) || over)
+                        nomination_end(s, nomination);
+                else
+                        nomination_plan(s, nomination, 1);
+        }
+}
+
+/* ---- allocate ---- */
+
+static bool has_waiting(const Lane *queue)
+{
+        return queue->groups->len > 0 && lane_is_startable(queue);
+}
+
+static void forget_heads(Scheduler *s, const Cluster *cluster)
+{
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (!queue || queue->cluster != cluster->id)
+                        continue;
+                queue->head = queue->head_start = 0;
+                queue->head_shape = NULL;
+                g_ptr_array_set_size(queue->waiting, 0);
+        }
+}
+
+/* The room itself is what the head lacks. */
+static bool waits_for_room(const Shape *head)
+{
+        return head->cause == CAUSE_RESOURCES || head->cause == CAUSE_FRAGMENTED ||
+               head->cause == CAUSE_TOPOLOGY;
+}
+
+static void set_head(Pass *pass, Lane *queue, Shape *shape)
+{
+        queue->head = shape_first(shape)->key;
+        queue->head_shape = shape;
+        if (queue->backfill && !pass->guard && waits_for_room(shape))
+                pass->guard = queue;
+        if (queue->backfill)
+                active_remove(pass->s, queue);
+        else
+                waiting_fill(pass->s, queue);
+}
+
+/* The queue's first, until one is blocked. */
+static void serve_top(Pass *pass, Lane *queue)
+{
+        Shape *shape = lane_top(pass->s, queue);
+
+        if (!shape)
+                active_remove(pass->s, queue);
+        else if (start_first(pass, shape, RULE_ALLOCATE))
+                active_moved(pass->s, queue);
+        else
+                set_head(pass, queue, shape);
+}
+
+/* Whatever fits, behind the first that is blocked. */
+static void serve_any(Pass *pass, Lane *queue)
+{
+        Shape *shape = waiting_best(queue);
+
+        if (!shape) {
+                active_remove(pass->s, queue);
+        } else if (start_first(pass, shape, RULE_ALLOCATE)) {
+                waiting_started(pass->s, queue);
+                active_moved(pass->s, queue);
+        } else {
+                waiting_drop(pass->s, queue);
+        }
+}
+
+void phase_allocate(Pass *pass, Cluster *cluster)
+{
+        Lane *queue;
+
+        forget_heads(pass->s, cluster);
+        pass->guard = NULL;
+        active_fill(pass->s, cluster, has_waiting);
+        while ((queue = active_best(cluster)))
+                if (queue->head_shape)
+                        serve_any(pass, queue);
+                else
+                        serve_top(pass, queue);
+}
+
+/* ---- the pass ---- */
+
+static void find_heads(Scheduler *s)
+{
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (queue && queue->heads_stale)
+                        lane_find_heads(s, queue);
+        }
+}
+
+void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
+{
+        Pass pass = { .s = s, .ret = ret };
+
+        g_array_set_size(ret->decisions, 0);
+        g_array_set_size(ret->tasks, 0);
+        ret->considered = ret->gang_discards = 0;
+        s->now = CLAMP(now, s->now, SCHED_TIME_MAX);
+        s->pass++;
+        s->searches = 0;
+        plan_init(&pass.plan);
+        list_due(s);
+        phase_nominated(&pass);
+        for (guint i = 0; i < s->clusters->len; i++) {
+                Cluster *cluster = s->clusters->pdata[i];
+
+                phase_allocate(&pass, cluster);
+                phase_backfill(&pass, cluster);
+                phase_grow(&pass, cluster);
+                phase_preempt(&pass, cluster);
+                phase_reclaim(&pass, cluster);
+                cluster->guard = pass.guard ? pass.guard->id : -1;
+        }
+        sim_end(s);
+        find_heads(s);
+        ret->gang_discards = pass.plan.discards;
+        plan_clear(&pass.plan);
+}
+
+/* The earliest of those that are still to come. */
+static void earlier(gint64 *due, gint64 now, gint64 time)
+{
+        if (time > now && (*due == 0 || time < *due))
+                *due = time;
+}
+
+gint64 scheduler_due(const Scheduler *s)
+{
+        gint64 due = 0;
+
+        if (!g_sequence_is_empty(s->timers))
+                earlier(&due, s->now,
+                        ((Job *)g_sequence_get(g_sequence_get_begin_iter(s->timers)))->not_before);
+        for (guint i = 0; i < s->nominations->len; i++)
+                earlier(&due, s->now, ((Nomination *)s->nominations->pdata[i])->until);
+        for (guint i = 0; i < s->queues->len; i++) {
+                const Lane *queue = s->queues->pdata[i];
+
+                for (guint j = 0; queue && j < queue->running->len; j++) {
+                        const Job *job = queue->running->pdata[j];
+
+                        if (job->past)
+                                earlier(&due, s->now, job->past->safe_until);
+                }
+        }
+        return due;
+}

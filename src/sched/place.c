@@ -1,0 +1,205 @@
+/* A gang on nodes: all tasks of its minimum, or none. Each task takes the fullest node on which it fits; what
+ * was taken is noted in the plan and given back in reverse when the rest does not fit. A gang that should
+ * stand within one value of a label tries the values of the tightest label first, among them the fullest one
+ * that holds it. */
+#include "sched/state.h"
+
+void plan_init(Plan *plan)
+{
+        plan->placed = g_array_new(FALSE, FALSE, sizeof(Placement));
+        plan->discards = 0;
+}
+
+void plan_clear(Plan *plan)
+{
+        g_array_unref(plan->placed);
+}
+
+void plan_undo(Scheduler *s, Plan *plan, const Ask *ask)
+{
+        for (guint i = plan->placed->len; i > 0; i--) {
+                const Placement *at = &g_array_index(plan->placed, Placement, i - 1);
+
+                node_give(s, node_find(s, at->node), &ask->roles[at->role].each, at->devices);
+        }
+        g_array_set_size(plan->placed, 0);
+}
+
+static void put(Scheduler *s, Plan *plan, const Ask *ask, int role, Node *node)
+{
+        const Resources *each = &ask->roles[role].each;
+        Placement at = { role, node->id, node_pick_devices(s, node, each->gpus) };
+
+        node_take(s, node, each, at.devices);
+        g_array_append_val(plan->placed, at);
+}
+
+/* Returns how many. A node that was the fullest is still when it has become fuller. */
+static int put_on(Scheduler *s, Plan *plan, const Ask *ask, int role, Node *node, int most)
+{
+        int n = 0;
+
+        for (; n < most && node_fits(node, ask->classes[role]); n++)
+                put(s, plan, ask, role, node);
+        return n;
+}
+
+static Node *best_of(const Domain *domain, const Class *class)
+{
+        Node *best = NULL;
+        gint32 best_score = 0;
+
+        for (guint i = 0; i < domain->nodes->len; i++) {
+                Node *node = domain->nodes->pdata[i];
+                gint32 score;
+
+                if (!class->eligible[node->id] || !node_fits(node, class))
+                        continue;
+                score = node_score(node, class, &node->free);
+                if (!best || score > best_score || (score == best_score && node->id < best->id)) {
+                        best = node;
+                        best_score = score;
+                }
+        }
+        return best;
+}
+
+Node *place_best(Scheduler *s, Class *class, const Domain *domain)
+{
+        if (!domain)
+                return class_best(s, class);
+        class_sync(s, class);
+        return best_of(domain, class);
+}
+
+/* `domain` NULL: anywhere. */
+static bool place(Scheduler *s, Plan *plan, Ask *ask, const Domain *domain)
+{
+        for (int i = 0; i < ask->n_roles; i++) {
+                int role = ask->order[i];
+                Class *class = ask->classes[role];
+
+                for (int left = ask->need[role]; left > 0;) {
+                        Node *node = domain ? best_of(domain, class) : class_best(s, class);
+
+                        if (!node) {
+                                plan->discards += plan->placed->len > 0;
+                                if (mutant_is(s, MUTANT_GANG_PARTIAL) && plan->placed->len > 0)
+                                        return true;
+                                plan_undo(s, plan, ask);
+                                return false;
+                        }
+                        left -= put_on(s, plan, ask, role, node, left);
+                }
+        }
+        return true;
+}
+
+/* ---- within one value of a label ---- */
+
+typedef struct {
+        const Domain *domain;
+        gint64 spare; /* tasks of the largest role that would fit beyond the gang's */
+} Choice;
+
+static gint64 slots_in(const Domain *domain, const Class *class, gint64 most)
+{
+        gint64 slots = 0;
+
+        for (guint i = 0; i < domain->nodes->len; i++) {
+                const Node *node = domain->nodes->pdata[i];
+
+                if (class->eligible[node->id] && node_fits(node, class))
+                        slots += room_slots(&node->free, class, most);
+        }
+        return slots;
+}
+
+static int compare_choices(gconstpointer a, gconstpointer b)
+{
+        const Choice *x = a, *y = b;
+
+        if (x->spare != y->spare)
+                return x->spare < y->spare ? -1 : 1;
+        return strcmp(x->domain->label, y->domain->label);
+}
+
+/* The values of one label that may hold the gang, fullest first. */
+static GArray *choices_of(Scheduler *s, Ask *ask, int level)
+{
+        GArray *choices = g_array_new(FALSE, FALSE, sizeof(Choice));
+
+        for (guint i = 0; i < s->domains->len; i++) {
+                Choice choice = { .domain = s->domains->pdata[i] };
+                bool holds = choice.domain->level == level;
+
+                for (int at = ask->n_roles - 1; at >= 0 && holds; at--) {
+                        int role = ask->order[at];
+
+                        if (ask->need[role] == 0)
+                                continue;
+                        choice.spare = slots_in(choice.domain, ask->classes[role], SCHED_TASKS_MAX);
+                        choice.spare -= ask->need[role];
+                        holds = choice.spare >= 0;
+                }
+                if (holds)
+                        g_array_append_val(choices, choice);
+        }
+        g_array_sort(choices, compare_choices);
+        return choices;
+}
+
+static bool place_within(Scheduler *s, Plan *plan, Ask *ask, int level)
+{
+        g_autoptr(GArray) choices = choices_of(s, ask, level);
+
+        for (guint i = 0; i < choices->len; i++)
+                if (place(s, plan, ask, g_array_index(choices, Choice, i).domain))
+                        return true;
+        return false;
+}
+
+static Cause why_not(const Scheduler *s, const Ask *ask)
+{
+        const Cluster *cluster = cluster_find(s, ask->cluster);
+
+        if (!cluster || cluster->n_usable == 0)
+                return CAUSE_NO_NODES;
+        FOR_KINDS(kind, ask->mask)
+        if (ask->need_total.amount[kind] > cluster->free.amount[kind])
+                return CAUSE_RESOURCES;
+        return CAUSE_FRAGMENTED;
+}
+
+bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause)
+{
+        *ret_cause = CAUSE_NONE;
+        for (int i = 0; i < ask->n_roles; i++)
+                if (ask->need[i] > 0)
+                        class_sync(s, ask->classes[i]);
+        for (int level = s->n_levels - 1; ask->topology >= 0 && level >= ask->topology; level--)
+                if (place_within(s, plan, ask, level))
+                        return true;
+        if (place(s, plan, ask, NULL)) {
+                if (ask->topology < 0 || !ask->topology_required)
+                        return true;
+                plan_undo(s, plan, ask);
+                *ret_cause = CAUSE_TOPOLOGY;
+                return false;
+        }
+        *ret_cause = why_not(s, ask);
+        return false;
+}
+
+void plan_tasks(const Plan *plan, const Ask *ask, SchedTask *ret)
+{
+        g_autofree int *next = g_memdup2(ask->first, sizeof *next * (gsize)ask->n_roles);
+
+        for (int i = 0; i < ask->n_tasks; i++)
+                ret[i] = (SchedTask){ .node = -1 };
+        for (guint i = 0; i < plan->placed->len; i++) {
+                const Placement *at = &g_array_index(plan->placed, Placement, i);
+
+                ret[next[at->role]++] = (SchedTask){ at->node, at->devices };
+        }
+}

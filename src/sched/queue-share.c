@@ -1,0 +1,289 @@
+/* The shares of queues: what one may use (its max and those above it), what it is owed (its min), and who is
+ * served first. doc/scheduling.md 3.
+ *
+ * Siblings are compared by: priority; below their min before those above; the smaller dominant share (of the
+ * min while below it, of the cluster's room by weight for what is above it); what was used of late by weight;
+ * id. Fractions are compared by cross-multiplication. Each parent and each cluster has a heap of the children
+ * that take part in a phase; the best leaf is found by going down along the best. What starts makes a share
+ * grow, so only the path that was just served has to sink. */
+#include "sched/state.h"
+
+bool lane_is_startable(const Lane *queue)
+{
+        for (; queue; queue = queue->parent)
+                if (queue->state != QUEUE_OPEN && queue->state != QUEUE_CLOSING)
+                        return false;
+        return true;
+}
+
+void lane_stale(Lane *queue)
+{
+        for (; queue; queue = queue->parent)
+                queue->share_stale = true;
+}
+
+void lane_charge(Lane *queue, const Resources *r, int sign)
+{
+        for (; queue; queue = queue->parent) {
+                if (sign > 0)
+                        amounts_add(&queue->alloc, r);
+                else
+                        amounts_subtract(&queue->alloc, r);
+                queue->share_stale = true;
+        }
+}
+
+/* ---- limits ---- */
+
+Lane *lane_over_max(const Scheduler *s, Lane *queue, const Resources *ask, guint32 mask, When when,
+                    int *ret_kind)
+{
+        if (mutant_is(s, MUTANT_QUEUE_OVER_MAX))
+                return NULL;
+        for (; queue; queue = queue->parent)
+                FOR_KINDS(kind, mask & queue->max_mask)
+                {
+                        gint64 used = queue->alloc.amount[kind];
+                        gint64 promised = queue->planned.amount[kind] - queue->releasing.amount[kind];
+
+                        used += when == LATER ? promised : MAX(0, promised);
+                        if (used > queue->max.amount[kind] - ask->amount[kind]) {
+                                *ret_kind = (int)kind;
+                                return queue;
+                        }
+                }
+        return NULL;
+}
+
+static bool is_above(const Lane *queue, const Lane *below)
+{
+        for (; below; below = below->parent)
+                if (below == queue)
+                        return true;
+        return false;
+}
+
+static bool is_counted_above(const Lane *queue, const Lane *path)
+{
+        for (queue = queue->parent; queue && !is_above(queue, path); queue = queue->parent)
+                if (queue->keeps)
+                        return true;
+        return false;
+}
+
+Lane *lane_kept_from(const Scheduler *s, const Lane *queue, const Resources *ask, guint32 mask, When when,
+                     int *ret_kind)
+{
+        const Cluster *cluster = cluster_find(s, queue->cluster);
+        Lane *first = NULL;
+        Resources kept = { 0 };
+
+        for (guint i = 0; i < cluster->keepers->len; i++) {
+                Lane *other = cluster->keepers->pdata[i];
+
+                if (is_above(other, queue) || is_counted_above(other, queue))
+                        continue;
+                FOR_KINDS(kind, mask)
+                kept.amount[kind] += MAX(0, other->reserved.amount[kind] - other->alloc.amount[kind]);
+                first = first ? first : other;
+        }
+        if (!first)
+                return NULL;
+        FOR_KINDS(kind, mask)
+        {
+                gint64 room = cluster->free.amount[kind];
+
+                if (when == LATER)
+                        room += cluster->releasing.amount[kind] - cluster->planned.amount[kind];
+                if (kept.amount[kind] > 0 && ask->amount[kind] > room - kept.amount[kind]) {
+                        *ret_kind = (int)kind;
+                        return first;
+                }
+        }
+        return NULL;
+}
+
+bool lane_is_within_min(const Lane *queue, const Lane *apart, const Resources *ask, guint32 mask)
+{
+        for (; queue && queue != apart; queue = queue->parent) {
+                guint32 named = mask & queue->min_mask;
+                bool within = named != 0;
+
+                FOR_KINDS(kind, named)
+                {
+                        gint64 used = queue->alloc.amount[kind] - queue->releasing.amount[kind] +
+                                      queue->planned.amount[kind];
+
+                        within = within && used + ask->amount[kind] <= queue->min.amount[kind];
+                }
+                if (within)
+                        return true;
+        }
+        return false;
+}
+
+Lane *lane_common(Lane *a, Lane *b)
+{
+        for (; a; a = a->parent)
+                if (is_above(a, b))
+                        return a;
+        return NULL;
+}
+
+/* ---- order ---- */
+
+/* Takes num/den when it is more. */
+static void raise_share(Lane *queue, gint64 num, gint64 den)
+{
+        if ((Wide)(guint64)num * (guint64)queue->share_den > (Wide)(guint64)queue->share_num * (guint64)den) {
+                queue->share_num = num;
+                queue->share_den = den;
+        }
+}
+
+static void work_out_share(const Scheduler *s, Lane *queue)
+{
+        const Cluster *cluster = cluster_find(s, queue->cluster);
+
+        queue->share_stale = false;
+        queue->share_num = 0;
+        queue->share_den = 1;
+        FOR_KINDS(kind, queue->min_mask)
+        raise_share(queue, queue->alloc.amount[kind], queue->min.amount[kind]);
+        queue->below = queue->min_mask != 0 && queue->share_num < queue->share_den;
+        if (queue->below)
+                return;
+        queue->share_num = 0;
+        queue->share_den = 1;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                gint64 more = queue->alloc.amount[kind] - queue->min.amount[kind];
+
+                if (more > 0 && cluster->total.amount[kind] > 0)
+                        raise_share(queue, more, cluster->total.amount[kind]);
+        }
+}
+
+void lane_share(const Scheduler *s, Lane *queue)
+{
+        if (queue->share_stale)
+                work_out_share(s, queue);
+}
+
+/* a / b against c / d, each by its weight. */
+static int compare_fractions(const Lane *a, gint64 a_num, gint64 a_den, const Lane *b, gint64 b_num,
+                             gint64 b_den, bool weigh)
+{
+        Wide left = (Wide)(guint64)a_num * (guint64)b_den, right = (Wide)(guint64)b_num * (guint64)a_den;
+
+        if (weigh) {
+                left *= (guint64)b->weight;
+                right *= (guint64)a->weight;
+        }
+        return (left > right) - (left < right);
+}
+
+int lane_compare(const Scheduler *s, Lane *a, Lane *b)
+{
+        int order;
+
+        if (a->priority != b->priority)
+                return a->priority > b->priority ? -1 : 1;
+        lane_share(s, a);
+        lane_share(s, b);
+        if (a->below != b->below)
+                return a->below ? -1 : 1;
+        order = compare_fractions(a, a->share_num, a->share_den, b, b->share_num, b->share_den, !a->below);
+        if (order == 0)
+                order = compare_fractions(a, usage_at(s, &a->usage, s->now), 1, b,
+                                          usage_at(s, &b->usage, s->now), 1, true);
+        return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+/* ---- heaps ---- */
+
+static void sift_down(const Scheduler *s, GPtrArray *heap, guint at)
+{
+        for (;;) {
+                guint best = at;
+
+                for (guint child = 2 * at + 1; child <= 2 * at + 2 && child < heap->len; child++)
+                        if (lane_compare(s, heap->pdata[child], heap->pdata[best]) < 0)
+                                best = child;
+                if (best == at)
+                        return;
+                gpointer moved = heap->pdata[at];
+
+                heap->pdata[at] = heap->pdata[best];
+                heap->pdata[best] = moved;
+                at = best;
+        }
+}
+
+static GPtrArray *heap_of(const Scheduler *s, const Lane *queue)
+{
+        return queue->parent ? queue->parent->active : cluster_find(s, queue->cluster)->active;
+}
+
+static void heapify(const Scheduler *s, GPtrArray *heap)
+{
+        for (guint i = heap->len / 2; i > 0; i--)
+                sift_down(s, heap, i - 1);
+}
+
+void active_fill(Scheduler *s, Cluster *cluster, bool (*takes_part)(const Lane *queue))
+{
+        g_ptr_array_set_size(cluster->active, 0);
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (!queue || queue->cluster != cluster->id)
+                        continue;
+                g_ptr_array_set_size(queue->active, 0);
+                queue->is_active = queue->serves = false;
+        }
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (!queue || queue->cluster != cluster->id || !takes_part(queue))
+                        continue;
+                queue->serves = true;
+                for (; queue && !queue->is_active; queue = queue->parent) {
+                        queue->is_active = true;
+                        g_ptr_array_add(heap_of(s, queue), queue);
+                }
+        }
+        heapify(s, cluster->active);
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (queue && queue->cluster == cluster->id)
+                        heapify(s, queue->active);
+        }
+}
+
+Lane *active_best(const Cluster *cluster)
+{
+        Lane *queue = cluster->active->len > 0 ? cluster->active->pdata[0] : NULL;
+
+        while (queue && !queue->serves)
+                queue = queue->active->pdata[0];
+        return queue;
+}
+
+void active_moved(Scheduler *s, Lane *queue)
+{
+        for (; queue; queue = queue->parent)
+                sift_down(s, heap_of(s, queue), 0);
+}
+
+void active_remove(Scheduler *s, Lane *queue)
+{
+        queue->serves = false;
+        for (; queue && !queue->serves && queue->active->len == 0; queue = queue->parent) {
+                GPtrArray *heap = heap_of(s, queue);
+
+                queue->is_active = false;
+                (void)g_ptr_array_remove_index_fast(heap, 0);
+                sift_down(s, heap, 0);
+        }
+}

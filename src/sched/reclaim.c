@@ -1,0 +1,239 @@
+/* Reclaim: a queue that is within its min with the job it wants to start gets back what others borrowed.
+ * doc/scheduling.md 3. Victims are surplus tasks first, also of queues that are not reclaimable, then whole
+ * jobs; from the queue that borrowed most, and never so much that it, or a queue above it that is not above
+ * the reclaimer, falls below what it is owed. */
+#include "sched/victim.h"
+
+typedef struct {
+        Scheduler *s;
+        Cluster *cluster;
+        Shape *nominee;
+        Job *job;
+        guint32 lacking;
+        Marks marks;
+} Claim;
+
+/* ---- who owes ---- */
+
+static gint64 borrowed(const Lane *queue, guint32 kind)
+{
+        return queue->alloc.amount[kind] - queue->releasing.amount[kind] - queue->min.amount[kind];
+}
+
+/* The largest part of the cluster that it borrowed, of the kinds that are lacking. */
+static void borrowed_share(const Claim *claim, const Lane *queue, gint64 *num, gint64 *den)
+{
+        *num = 0;
+        *den = 1;
+        FOR_KINDS(kind, claim->lacking)
+        {
+                gint64 more = borrowed(queue, kind), total = claim->cluster->total.amount[kind];
+
+                if (more > 0 && total > 0 &&
+                    (Wide)(guint64)more * (guint64)*den > (Wide)(guint64)*num * (guint64)total) {
+                        *num = more;
+                        *den = total;
+                }
+        }
+}
+
+/* The reclaimer is owed on a level that the other has no part in. */
+static bool is_owed_by(const Claim *claim, Lane *other)
+{
+        Lane *own = shape_queue(claim->nominee);
+        const Ask *ask = shape_ask(claim->nominee);
+
+        return other != own &&
+               lane_is_within_min(own, lane_common(own, other), &ask->need_total, claim->lacking);
+}
+
+/* What `queue` keeps in any case. */
+static gint64 floor_of(const Lane *queue, int kind)
+{
+        gint64 demand = (gint64)((guint64)queue->alloc.amount[kind] + (guint64)queue->pending.amount[kind]);
+
+        return demand < queue->alloc.amount[kind] ? queue->min.amount[kind]
+                                                  : MIN(queue->min.amount[kind], demand);
+}
+
+static bool may_give(const Claim *claim, const Lane *queue, const Resources *amount)
+{
+        const Lane *common = lane_common(shape_queue(claim->nominee), (Lane *)queue);
+
+        if (mutant_is(claim->s, MUTANT_RECLAIM_BELOW_MIN))
+                return true;
+        for (; queue && queue != common; queue = queue->parent)
+                FOR_KINDS(kind, amounts_mask(amount))
+        if (queue->alloc.amount[kind] - queue->releasing.amount[kind] - amount->amount[kind] <
+            floor_of(queue, (int)kind))
+                return false;
+        return true;
+}
+
+/* ---- taking ---- */
+
+/* Takes one surplus task of the queue, or nothing. */
+static bool take_surplus(Claim *claim, Lane *queue)
+{
+        const GArray *victims = victims_of(claim->s, queue);
+
+        for (guint i = queue->n_flexible > 0 ? queue->next_victim : victims->len; i < victims->len; i++) {
+                Job *job = g_array_index(victims, Victim, i).job;
+                const Ask *ask = job_ask(job);
+                int task = -1;
+
+                if (victim_may_go(claim->s, job, claim->job))
+                        task = surplus_task(&claim->marks, job, claim->lacking);
+                if (task >= 0 && may_give(claim, queue, &ask->roles[ask_role_of(ask, task)].each)) {
+                        marks_add_task(claim->s, &claim->marks, job, task);
+                        return true;
+                }
+                queue->next_victim = i + 1;
+        }
+        return false;
+}
+
+static Resources still_held(const Job *job)
+{
+        const Ask *ask = job_ask(job);
+        Resources sum = { 0 };
+
+        for (int role = 0, task = 0; role < ask->n_roles; role++)
+                for (int i = 0; i < ask->roles[role].replicas; i++, task++)
+                        if (job->run->tasks[task].node >= 0)
+                                amounts_add(&sum, &ask->roles[role].each);
+        return sum;
+}
+
+/* Takes one job of the queue, or nothing. What was marked of its surplus is part of it. */
+static bool take_job(Claim *claim, Lane *queue)
+{
+        const GArray *victims = victims_of(claim->s, queue);
+
+        for (guint i = queue->reclaimable ? queue->next_victim : victims->len; i < victims->len; i++) {
+                Job *job = g_array_index(victims, Victim, i).job;
+                Resources held = still_held(job);
+
+                queue->next_victim = i + 1;
+                if (job->run->marked || !victim_may_go(claim->s, job, claim->job) ||
+                    !victim_helps(job, claim->lacking))
+                        continue;
+                marks_forget(claim->s, &claim->marks, job);
+                if (may_give(claim, queue, &held)) {
+                        marks_add_job(claim->s, &claim->marks, job);
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* The queue that borrowed most of those that may still give; NULL: none. */
+static Lane *most_borrowed(Claim *claim)
+{
+        Lane *most = NULL;
+        gint64 most_num = 0, most_den = 1;
+
+        for (guint i = 0; i < claim->s->queues->len; i++) {
+                Lane *queue = claim->s->queues->pdata[i];
+                gint64 num, den;
+
+                if (!queue || queue->cluster != claim->cluster->id || queue->running->len == 0 ||
+                    queue->spent)
+                        continue;
+                borrowed_share(claim, queue, &num, &den);
+                if (num == 0 || !is_owed_by(claim, queue)) {
+                        queue->spent = true;
+                } else if ((Wide)(guint64)num * (guint64)most_den > (Wide)(guint64)most_num * (guint64)den) {
+                        most = queue;
+                        most_num = num;
+                        most_den = den;
+                }
+        }
+        return most;
+}
+
+static bool take(Claim *claim, bool (*take_one)(Claim *claim, Lane *queue))
+{
+        Lane *queue;
+
+        for (guint i = 0; i < claim->s->queues->len; i++)
+                if ((queue = claim->s->queues->pdata[i])) {
+                        queue->spent = false;
+                        queue->next_victim = 0;
+                }
+        while ((queue = most_borrowed(claim)))
+                if (!take_one(claim, queue))
+                        queue->spent = true;
+                else if (nominee_fits(claim->s, claim->nominee))
+                        return true;
+        return false;
+}
+
+/* ---- the phase ---- */
+
+/* Others hold what it is owed. */
+static bool is_lent(const Claim *claim)
+{
+        for (guint i = 0; i < claim->s->queues->len; i++) {
+                Lane *queue = claim->s->queues->pdata[i];
+                gint64 num, den;
+
+                if (!queue || queue->cluster != claim->cluster->id || queue->running->len == 0)
+                        continue;
+                borrowed_share(claim, queue, &num, &den);
+                if (num > 0 && is_owed_by(claim, queue))
+                        return true;
+        }
+        return false;
+}
+
+static bool reclaim(Pass *pass, Claim *claim)
+{
+        bool found = false;
+
+        if (!is_lent(claim))
+                return false;
+        sim_begin(claim->s, shape_ask(claim->nominee));
+        if (nominee_fits(claim->s, claim->nominee))
+                return false;
+        marks_init(&claim->marks);
+        if (!mutant_is(claim->s, MUTANT_EVICT_BEFORE_SHRINK))
+                found = take(claim, take_surplus);
+        found = found || take(claim, take_job);
+        if (found)
+                found = marks_carry_out(claim->s, pass, &claim->marks, claim->nominee, RULE_RECLAIM);
+        else
+                marks_undo(claim->s, &claim->marks);
+        marks_clear(&claim->marks);
+        if (!found)
+                claim->nominee->cause = claim->nominee->group->cause = CAUSE_LENT;
+        return found;
+}
+
+static bool claim_next(Pass *pass, Cluster *cluster, Lane *queue)
+{
+        Claim claim = { .s = pass->s, .cluster = cluster, .nominee = lane_top(pass->s, queue) };
+        const Ask *ask;
+
+        if (!claim.nominee)
+                return false;
+        ask = shape_ask(claim.nominee);
+        claim.job = shape_first(claim.nominee);
+        claim.lacking = lacking_later(claim.s, claim.nominee);
+        return lane_is_within_min(queue, NULL, &ask->need_total, claim.lacking) && reclaim(pass, &claim);
+}
+
+static bool may_reclaim(const Lane *queue)
+{
+        return queue->head_shape != NULL;
+}
+
+void phase_reclaim(Pass *pass, Cluster *cluster)
+{
+        Lane *queue;
+
+        active_fill(pass->s, cluster, may_reclaim);
+        while ((queue = active_best(cluster)))
+                if (!claim_next(pass, cluster, queue))
+                        active_remove(pass->s, queue);
+}
