@@ -245,16 +245,21 @@ static void set_started(Keep *keep, Task *task, int member, gint64 time_ms)
                 watch_ready(keep);
 }
 
+/* A keeper that is gone has nothing left to stop or to signal; its end is on the way. */
+static void tell_keeper(const Task *task, int signo, int value)
+{
+        siginfo_t info = { .si_signo = signo, .si_code = SI_QUEUE };
+
+        info.si_pid = getpid();
+        info.si_value.sival_int = value;
+        (void)syscall(SYS_pidfd_send_signal, task->pidfd, signo, &info, 0);
+}
+
 static void send_stop(Task *task)
 {
-        siginfo_t info = { .si_signo = WIRE_STOP_SIGNAL, .si_code = SI_QUEUE };
-
         if (task->pidfd < 0 || task->stop_ms < 0)
                 return;
-        info.si_pid = getpid();
-        info.si_value.sival_int = (int)MIN(task->stop_ms, G_MAXINT);
-        /* A keeper that is gone has nothing left to stop; its end is on the way. */
-        (void)syscall(SYS_pidfd_send_signal, task->pidfd, WIRE_STOP_SIGNAL, &info, 0);
+        tell_keeper(task, WIRE_STOP_SIGNAL, (int)MIN(task->stop_ms, G_MAXINT));
         task->stop_ms = -1;
 }
 
@@ -758,6 +763,14 @@ void keep_stop(Keep *keep, const char *name, gint64 grace_ms)
                 task->stop_ms = grace_ms;
                 send_stop(task); /* now, or when its keeper is known */
         }
+}
+
+void keep_signal(Keep *keep, const char *name, int signo)
+{
+        const Task *task = g_hash_table_lookup(keep->tasks, name);
+
+        if (task && task->state == TASK_RUNNING && task->pidfd >= 0)
+                tell_keeper(task, WIRE_PASS_SIGNAL, signo);
 }
 
 bool keep_forget(Keep *keep, const char *name, GError **error)

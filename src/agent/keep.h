@@ -30,6 +30,8 @@ void keep_start(Keep *keep, const StartRequest *request);
 /* Remembers and reports that a task could not be started; `permanent`: and that asking again is no use. */
 void keep_refuse(Keep *keep, const char *name, const char *text, bool permanent);
 void keep_stop(Keep *keep, const char *name, gint64 grace_ms);
+/* Passes a signal on to all processes of a member that runs; a no-op for others. */
+void keep_signal(Keep *keep, const char *name, int signo);
 /* False with ERR_CONFLICT for a task that has not ended. An unknown one is fine. */
 bool keep_forget(Keep *keep, const char *task, GError **error);
 

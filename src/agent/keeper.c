@@ -292,9 +292,12 @@ static void wait_signal(Keeper *keeper, int64_t timeout_ms)
         sigemptyset(&set);
         sigaddset(&set, SIGCHLD);
         sigaddset(&set, WIRE_STOP_SIGNAL);
+        sigaddset(&set, WIRE_PASS_SIGNAL);
         signal = sigtimedwait(&set, &info, timeout_ms < 0 ? NULL : &timeout);
         if (signal == WIRE_STOP_SIGNAL && info.si_code == SI_QUEUE)
                 stop(keeper, info.si_value.sival_int < 0 ? 0 : info.si_value.sival_int);
+        if (signal == WIRE_PASS_SIGNAL && info.si_code == SI_QUEUE && info.si_value.sival_int > 0)
+                signal_all(keeper, info.si_value.sival_int);
 }
 
 /* ── the end ───────────────────────────────────────────────────────────── */

@@ -271,6 +271,17 @@ static bool do_stop(Connection *connection, const json_t *object, GError **error
         return true;
 }
 
+static bool do_signal(Connection *connection, const json_t *object, GError **error)
+{
+        const char *task = NULL;
+        gint64 signo = 0;
+
+        if (!get_task(object, &task, error) || !json_get_int(object, "", "signal", 1, 64, &signo, error))
+                return false;
+        keep_signal(connection->server->keep, task, (int)signo);
+        return true;
+}
+
 static bool do_forget(Connection *connection, const json_t *object, GError **error)
 {
         const char *task = NULL;
@@ -289,8 +300,8 @@ static const struct {
         bool stranger; /* allowed before hello */
         bool (*run)(Connection *connection, const json_t *object, GError **error);
 } ops[] = {
-        { "start", false, do_start }, { "forget", false, do_forget }, { "stop", false, do_stop },
-        { "hello", true, do_hello },  { "ping", true, do_ping },
+        { "start", false, do_start },   { "forget", false, do_forget }, { "stop", false, do_stop },
+        { "signal", false, do_signal }, { "hello", true, do_hello },    { "ping", true, do_ping },
 };
 
 static bool run_object(Connection *connection, const json_t *object, GError **error)
@@ -308,7 +319,8 @@ static bool run_object(Connection *connection, const json_t *object, GError **er
                         return err_set(error, ERR_CONFLICT, "'%s' before 'hello'", op);
                 return ops[i].run(connection, object, error);
         }
-        return err_set(error, ERR_INVALID, "'op' is '%s', which is none of start, stop, forget, hello, ping",
+        return err_set(error, ERR_INVALID,
+                       "'op' is '%s', which is none of start, stop, signal, forget, hello, ping",
                        op ? op : "");
 }
 

@@ -64,6 +64,8 @@ typedef struct {
 /* The signal that asks a keeper to stop its member, with the grace in milliseconds as its value (sigqueue).
  */
 #define WIRE_STOP_SIGNAL (SIGRTMIN + 4)
+/* The signal that asks a keeper to pass one on to its member, with its number as the value. */
+#define WIRE_PASS_SIGNAL (SIGRTMIN + 5)
 
 /* One message, with a descriptor beside it unless `fd` is -1. False with errno. */
 bool wire_send(int socket, const void *data, size_t len, int fd, int flags);

@@ -35,6 +35,11 @@ typedef struct {
                                      names, where a mount namespace can be had */
 } TaskStart;
 
+typedef struct {
+        gint64 cpu_us, memory, memory_peak; /* since its start; bytes now, at most */
+        gint64 processes;
+} TaskUsage;
+
 typedef enum {
         OBSERVED_STARTED, /* pid, time */
         OBSERVED_READY,
@@ -90,6 +95,9 @@ typedef struct {
 
         /* What the cluster has in all. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
+        /* What a running member uses at this moment (its cgroup's own counters); false: not known. Any
+         * thread, short. */
+        bool (*usage)(Runtime *runtime, const char *task, TaskUsage *ret);
 
         /* Makes what the job needs before it can start (the Python environment); PREPARED or PREPARE_FAILED
          * follows. Asking again is harmless. A job that needs nothing is answered at once. */
@@ -111,6 +119,8 @@ typedef struct {
         void (*start)(Runtime *runtime, const RuntimeJob *job, const TaskStart *task);
         /* TERM, after grace_ms KILL, of the whole group; EXITED follows. grace_ms 0: KILL at once. */
         void (*stop)(Runtime *runtime, const char *task, gint64 grace_ms);
+        /* Sends a signal to the whole group: a warning. Nothing follows. */
+        void (*signal)(Runtime *runtime, const char *task, int signo);
         /* The observation of the task's end is durable: its record may go. */
         void (*forget)(Runtime *runtime, const char *task);
         /* An attempt is over and all its tasks are forgotten: its work directory may go. */

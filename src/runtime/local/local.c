@@ -22,6 +22,7 @@
 #include "runtime/local/builds.h"
 #include "runtime/local/inventory.h"
 #include "runtime/local/link.h"
+#include "runtime/local/measure.h"
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
 #include "runtime/local/variables.h"
@@ -61,6 +62,7 @@ typedef struct {
         pthread_mutex_t lock;
         bool closing;
         GHashTable *copies; /* name -> Copy */
+        GHashTable *pids;   /* task that runs -> its process, as reported */
 } LocalRuntime;
 
 /* What a worker is to do; takes its own memory. */
@@ -123,10 +125,22 @@ static void post_failure(LocalRuntime *local, const char *task, const GError *fa
 
 /* ---- observations, on the link's thread ---- */
 
+static void note_pid(LocalRuntime *local, const Observation *observation)
+{
+        pthread_mutex_lock(&local->lock);
+        if (observation->kind == OBSERVED_STARTED)
+                g_hash_table_insert(local->pids, g_strdup(observation->task),
+                                    GINT_TO_POINTER(observation->pid));
+        else if (observation->kind == OBSERVED_EXITED || observation->kind == OBSERVED_LOST)
+                g_hash_table_remove(local->pids, observation->task);
+        pthread_mutex_unlock(&local->lock);
+}
+
 static void deliver(Observation *observation, void *arg)
 {
         LocalRuntime *local = arg;
 
+        note_pid(local, observation);
         if (builds_observe(local->builds, observation))
                 observation_free(observation);
         else
@@ -483,6 +497,25 @@ static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
         (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
 }
 
+static void op_signal(Runtime *runtime, const char *task, int signo)
+{
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        message_signal(line, task, signo);
+        (void)agent_link_send(((LocalRuntime *)runtime)->link, line); /* not synced: the engine asks again */
+}
+
+static bool op_usage(Runtime *runtime, const char *task, TaskUsage *ret)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        int pid;
+
+        pthread_mutex_lock(&local->lock);
+        pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
+        pthread_mutex_unlock(&local->lock);
+        return pid > 0 && measure_process("/proc", pid, ret);
+}
+
 static void op_forget(Runtime *runtime, const char *task)
 {
         agent_link_forget(((LocalRuntime *)runtime)->link, task);
@@ -593,6 +626,8 @@ static const RuntimeOps local_ops = {
         .release_ports = op_release_ports,
         .start = op_start,
         .stop = op_stop,
+        .signal = op_signal,
+        .usage = op_usage,
         .forget = op_forget,
         .clean = op_clean,
         .log_path = op_log_path,
@@ -651,6 +686,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         inventory_get(&config->inventory, &local->total);
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
+        local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
 static void connect_parts(LocalRuntime *local, gint64 epoch)
@@ -705,6 +741,7 @@ void local_runtime_free(Runtime *runtime)
         spares_close(local->spares);
         storage_close(local->storage);
         g_hash_table_unref(local->copies);
+        g_hash_table_unref(local->pids);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
         g_free(local->fallback_path);

@@ -79,6 +79,14 @@ void message_stop(GString *out, const char *task, gint64 grace_ms)
         end(out);
 }
 
+void message_signal(GString *out, const char *task, int signo)
+{
+        begin(out, "signal");
+        add_string(out, "task", task);
+        add_number(out, "signal", signo);
+        end(out);
+}
+
 void message_forget(GString *out, const char *task)
 {
         begin(out, "forget");

@@ -11,6 +11,7 @@ enum { MESSAGE_MAX = 2 * 1024 * 1024 };
 void message_hello(GString *out, gint64 epoch);
 void message_start(GString *out, const TaskStart *task);
 void message_stop(GString *out, const char *task, gint64 grace_ms);
+void message_signal(GString *out, const char *task, int signo);
 void message_forget(GString *out, const char *task);
 
 typedef enum {
