@@ -147,7 +147,8 @@ static void add_row(Listing *listing, const json_t *item)
 
 static void print_json(const json_t *value, const char *before, const char *after)
 {
-        g_autoptr(JsonText) text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+        g_autoptr(JsonText) text =
+                json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
         printf("%s%s%s", before, text ? text : "null", after);
 }
