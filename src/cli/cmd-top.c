@@ -188,7 +188,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_top = {
         .name = "top",
         .args = "",
-        .summary = "Watch queues, what they lend and borrow, and why jobs wait", lend and borrow, and jobs with their reasons",
+        .summary = "Watch queues, what they lend and borrow, and why jobs wait",
         .about = "A queue's bar is as long as its max, or as all there is; the upright line is its min. What "
                  "it uses "
                  "below its min is its own, above it is borrowed and may be taken back; what of its min "
