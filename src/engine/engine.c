@@ -287,6 +287,7 @@ static bool load(Engine *engine, GError **error)
                 return false;
         engine->open = true;
         engine->runtime->ops->inventory(engine->runtime, &engine->total);
+        feed_limit(&engine->total);
         feed_node(engine);
         feed_queues(engine, engine->catalog);
         feed_usage(engine, state.usage);

@@ -15,6 +15,14 @@ enum { NODE = 0, HERE = 0, ELSEWHERE = 1 };
 
 /* ---- the machine ---- */
 
+void feed_limit(Resources *total)
+{
+        if (total->gpus <= SCHED_DEVICES_MAX)
+                return;
+        log_warning("only some of this machine's GPUs can be used: a node has at most 64", NULL);
+        total->gpus = SCHED_DEVICES_MAX;
+}
+
 void feed_node(Engine *engine)
 {
         const SchedNode node = { .id = NODE,

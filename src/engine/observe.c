@@ -132,6 +132,7 @@ static void take_inventory(Engine *engine)
         gpointer live;
 
         engine->runtime->ops->inventory(engine->runtime, &total);
+        feed_limit(&total);
         if (resources_equal(&engine->total, &total))
                 return;
         engine->total = total;

@@ -143,6 +143,7 @@ void feed_spec(const Spec *spec, const Resources *total, char *const *topology, 
 /* What its members ask for together at least, and at most. False on overflow. */
 bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources *ret);
 void feed_node(Engine *engine);
+void feed_limit(Resources *total); /* to what the scheduler can count on one node */
 void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue);
 void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those not in it are dropped */
 /* Tells of all jobs in engine->unfed. */

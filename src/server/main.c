@@ -100,6 +100,24 @@ static char *beside_this_program(const char *name)
         return g_build_filename(dir, name, NULL);
 }
 
+/* "rdma/hca=2" makes the kind known to everybody. */
+static bool read_resources(const ServerOptions *options, Resources *ret, GError **error)
+{
+        for (guint i = 0; options->resources && i < options->resources->len; i++) {
+                const char *text = g_ptr_array_index(options->resources, i);
+                const char *equals = strchr(text, '=');
+                g_autofree char *name = g_strndup(text, equals ? (gsize)(equals - text) : strlen(text));
+                int kind;
+
+                if (!equals)
+                        return err_set(error, ERR_USAGE, "--resource: '%s' is not NAME=AMOUNT", text);
+                kind = resource_intern("--resource", name, error);
+                if (kind < 0 || !quantity_parse("--resource", kind, equals + 1, &ret->amount[kind], error))
+                        return false;
+        }
+        return true;
+}
+
 static bool open_runtime(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -115,7 +133,8 @@ static bool open_runtime(Server *server, GError **error)
                 .max_processes = options->max_processes,
         };
 
-        if ((options->cpus && !cpu_parse("--cpus", options->cpus, &config.inventory.cpu_milli, error)) ||
+        if (!read_resources(options, &config.inventory, error) ||
+            (options->cpus && !cpu_parse("--cpus", options->cpus, &config.inventory.cpu_milli, error)) ||
             (options->memory &&
              !memory_parse("--memory", options->memory, &config.inventory.memory, error)) ||
             !memory_parse("--log-limit", options->log_limit, &config.log_limit, error) ||
@@ -165,6 +184,8 @@ static bool open_engine(Server *server, GError **error)
                 .open_queues = server->options.open_queues,
                 .node_name = server->node_name,
                 .scheduler.topology = server->options.topology,
+                .scheduler.half_life_ms = server->options.half_life_ms,
+                .scheduler.cooldown_ms = server->options.cooldown_ms,
                 .fatal = on_fatal,
         };
 

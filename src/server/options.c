@@ -27,6 +27,12 @@ const Option server_options[] = {
           "jobs that one user may submit in a minute, on average; 0: no limit", 0, 100000000 },
         { "node-labels", 0, OPTION_STRING, FIELD(node_labels), "K=V,...", NULL,
           "labels of this machine, for jobs and queues that ask for some" },
+        { "resource", 0, OPTION_LIST, FIELD(resources), "NAME=AMOUNT", NULL,
+          "what jobs may ask for in all of a resource, such as rdma/hca=2; may be repeated" },
+        { "half-life", 0, OPTION_DURATION, FIELD(half_life_ms), "TIME", "168h",
+          "of what users used, where the shares of a queue look at it" },
+        { "cooldown", 0, OPTION_DURATION, FIELD(cooldown_ms), "TIME", "60s",
+          "how long a job that was evicted is safe after it has started again" },
         { "topology", 0, OPTION_STRING, FIELD(topology), "KEY,...", NULL,
           "label keys from the widest to the tightest, such as zone,rack" },
         { "config", 'c', OPTION_STRING, FIELD(config), "FILE", NULL,
@@ -76,6 +82,43 @@ static char *scalar_text(const json_t *value)
         return NULL;
 }
 
+static bool apply_scalar(ServerOptions *options, const char *path, const char *name, const json_t *value,
+                         GError **error)
+{
+        g_autofree char *setting = scalar_text(value);
+
+        if (!setting)
+                return err_set(error, ERR_INVALID, "'%s': option '%s' needs one value, not a list", path,
+                               name);
+        return options_set(server_options, options, name, setting, error) ||
+               err_prefix(error, "'%s': ", path);
+}
+
+static bool is_list(const char *name)
+{
+        for (const Option *option = server_options; option->name; option++)
+                if (strcmp(option->name, name) == 0)
+                        return option->type == OPTION_LIST;
+        return false;
+}
+
+/* What may be repeated on the command line is a list in the file. */
+static bool apply_value(ServerOptions *options, const char *path, const char *name, const json_t *value,
+                        GError **error)
+{
+        const json_t *item;
+        size_t i;
+
+        if (!json_is_array(value) || !is_list(name))
+                return apply_scalar(options, path, name, value, error);
+        json_array_foreach(value, i, item)
+        {
+                if (!apply_scalar(options, path, name, item, error))
+                        return false;
+        }
+        return true;
+}
+
 static bool apply_file(ServerOptions *options, const char *path, GError **error)
 {
         g_autofree char *text = NULL;
@@ -95,13 +138,8 @@ static bool apply_file(ServerOptions *options, const char *path, GError **error)
                 return err_set(error, ERR_INVALID, "'%s' is not a list of 'option: value' lines", path);
         json_object_foreach(file, name, value)
         {
-                g_autofree char *setting = scalar_text(value);
-
-                if (!setting)
-                        return err_set(error, ERR_INVALID, "'%s': option '%s' needs one value, not a list",
-                                       path, name);
-                if (!options_set(server_options, options, name, setting, error))
-                        return err_prefix(error, "'%s': ", path);
+                if (!apply_value(options, path, name, value, error))
+                        return false;
         }
         return true;
 }

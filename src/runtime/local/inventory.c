@@ -142,4 +142,6 @@ void inventory_get(const Resources *override, Resources *ret)
                 ret->memory = override->memory;
         if (override->gpus > 0)
                 ret->gpus = override->gpus;
+        for (int kind = RESOURCE_STORAGE; kind < RESOURCE_KINDS_MAX; kind++)
+                ret->amount[kind] = override->amount[kind]; /* what only an administrator knows of */
 }
