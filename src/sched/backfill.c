@@ -453,7 +453,7 @@ static void work_out(Scheduler *s, Lane *queue, Reservation *r)
         queue->head_start = r->time == G_MAXINT64 ? 0 : r->time;
 }
 
-const Reservation *reservation_get(Scheduler *s, Lane *queue)
+static const Reservation *reservation_get(Scheduler *s, Lane *queue)
 {
         if (!queue->reservation) {
                 queue->reservation = g_new0(Reservation, 1);
@@ -547,10 +547,22 @@ static bool respects(Pass *pass, Shape *shape, const Reservation *r)
         return fits;
 }
 
-/* The cluster's first head: against queues that go beyond their min. */
-static const Reservation *guard_of(Pass *pass, const Shape *shape)
+/* The queue's reservation as the room is without what is planned. */
+static const Reservation *reservation_beside(Pass *pass, Lane *queue, Shape *shape)
 {
-        Scheduler *s = pass->s;
+        Cause cause;
+
+        if (queue->reservation_pass == pass->s->pass)
+                return queue->reservation;
+        plan_undo(pass->s, &pass->plan, shape_ask(shape));
+        (void)reservation_get(pass->s, queue);
+        (void)plan_gang(pass->s, &pass->plan, shape_ask(shape), &cause); /* as before */
+        return queue->reservation;
+}
+
+/* The cluster's first head: against queues that go beyond their min. */
+static const Reservation *guard_of(Pass *pass, Shape *shape)
+{
         Lane *queue = shape_queue(shape);
         const Ask *ask = shape_ask(shape);
         const Reservation *r;
@@ -558,7 +570,7 @@ static const Reservation *guard_of(Pass *pass, const Shape *shape)
         if (!pass->guard || pass->guard == queue ||
             lane_is_within_min(queue, lane_common(queue, pass->guard), &ask->need_total, ask->mask))
                 return NULL;
-        r = reservation_get(s, pass->guard);
+        r = reservation_beside(pass, pass->guard, shape);
         return r->time == G_MAXINT64 ? NULL : r;
 }
 
@@ -575,7 +587,7 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
         Lane *queue = shape_queue(shape);
-        const Reservation *both[2] = { rule == RULE_BACKFILL ? reservation_get(s, queue) : NULL,
+        const Reservation *both[2] = { rule == RULE_BACKFILL ? reservation_beside(pass, queue, shape) : NULL,
                                        guard_of(pass, shape) };
         bool lets = !is_known_to_delay(s, shape);
 
@@ -596,9 +608,13 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 
 /* ---- the phase ---- */
 
-static bool waits_behind(const Lane *queue)
+static bool next_behind(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 {
-        return queue->head_shape && queue->waiting->len > 0;
+        const Shape *shape = queue->head_shape ? waiting_best(queue) : NULL;
+
+        if (shape)
+                *ret_kinds = shape_ask(shape)->mask;
+        return shape != NULL;
 }
 
 void phase_backfill(Pass *pass, Cluster *cluster)
@@ -611,17 +627,12 @@ void phase_backfill(Pass *pass, Cluster *cluster)
                 if (queue && queue->cluster == cluster->id && queue->head_shape && queue->backfill)
                         waiting_fill(s, queue);
         }
-        active_fill(s, cluster, waits_behind);
+        active_fill(s, cluster, next_behind);
         while ((queue = active_best(cluster))) {
-                Shape *shape = waiting_best(queue);
-
-                if (!shape) {
-                        active_remove(s, queue);
-                } else if (start_first(pass, shape, RULE_BACKFILL)) {
+                if (start_first(pass, waiting_best(queue), RULE_BACKFILL))
                         waiting_started(s, queue);
-                        active_moved(s, queue);
-                } else {
+                else
                         waiting_drop(s, queue);
-                }
+                active_moved(s, queue, next_behind);
         }
 }

@@ -18,9 +18,6 @@ struct Reservation {
         GArray *holds; /* Hold; none when the time is not known */
 };
 
-/* That of the queue's head in this pass. */
-const Reservation *reservation_get(Scheduler *s, Lane *queue);
-
 /* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
  * planned anew. False: nothing is planned any more. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);

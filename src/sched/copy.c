@@ -52,19 +52,10 @@ GPtrArray *jobs_sorted(const Scheduler *s)
         return jobs;
 }
 
-static int depth(const Lane *queue)
-{
-        int n = 0;
-
-        for (; queue->parent; queue = queue->parent)
-                n++;
-        return n;
-}
-
 static int compare_depths(gconstpointer a, gconstpointer b)
 {
         const Lane *x = *(const Lane *const *)a, *y = *(const Lane *const *)b;
-        int order = depth(x) - depth(y);
+        int order = lane_depth(x) - lane_depth(y);
 
         return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
 }

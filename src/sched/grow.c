@@ -122,9 +122,12 @@ static int compare_growers(gconstpointer a, gconstpointer b)
         return (x->key > y->key) - (x->key < y->key);
 }
 
-static bool has_growers(const Lane *queue)
+static bool next_grower(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 {
-        return queue->growers->len > 0;
+        if (queue->growers->len == 0)
+                return false;
+        *ret_kinds = amounts_mask(&job_ask(queue->growers->pdata[0])->full_total);
+        return true;
 }
 
 static bool collect(Scheduler *s, const Cluster *cluster)
@@ -172,14 +175,11 @@ void phase_grow(Pass *pass, Cluster *cluster)
                 return;
         growth.grown = grown = g_ptr_array_new();
         look_for_wanted(s, &growth, cluster);
-        active_fill(s, cluster, has_growers);
-        while ((queue = active_best(cluster)))
-                if (grow(&growth, queue->growers->pdata[0])) {
-                        active_moved(s, queue);
-                } else {
+        active_fill(s, cluster, next_grower);
+        while ((queue = active_best(cluster))) {
+                if (!grow(&growth, queue->growers->pdata[0]))
                         (void)g_ptr_array_remove_index(queue->growers, 0);
-                        if (queue->growers->len == 0)
-                                active_remove(s, queue);
-                }
+                active_moved(s, queue, next_grower);
+        }
         decide(&growth);
 }

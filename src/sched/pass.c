@@ -104,11 +104,6 @@ void phase_nominated(Pass *pass)
 
 /* ---- allocate ---- */
 
-static bool has_waiting(const Lane *queue)
-{
-        return queue->groups->len > 0 && lane_is_startable(queue);
-}
-
 static void forget_heads(Scheduler *s, const Cluster *cluster)
 {
         for (guint i = 0; i < s->queues->len; i++) {
@@ -129,58 +124,80 @@ static bool waits_for_room(const Shape *head)
                head->cause == CAUSE_TOPOLOGY;
 }
 
-static void set_head(Pass *pass, Lane *queue, Shape *shape)
+/* What comes next in a queue that may start jobs: its top; or, where whatever fits may start, something
+ * behind its blocked top. */
+static Shape *next_shape(Scheduler *s, Lane *queue)
+{
+        if (queue->groups->len == 0 || !lane_is_startable(queue))
+                return NULL;
+        return queue->head_shape ? waiting_best(queue) : lane_top(s, queue);
+}
+
+static bool next_of_all(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+{
+        const Shape *shape = next_shape(s, queue);
+
+        if (shape)
+                *ret_kinds = shape_ask(shape)->mask;
+        return shape != NULL;
+}
+
+/* Only what stays within the guaranteed share of its queue. */
+static bool next_of_guaranteed(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+{
+        const Shape *shape = next_shape(s, queue);
+        const Ask *ask = shape ? shape_ask(shape) : NULL;
+
+        if (ask)
+                *ret_kinds = ask->mask;
+        return ask && lane_is_within_min(queue, NULL, &ask->need_total, ask->mask);
+}
+
+static void set_head(Pass *pass, Lane *queue, Shape *shape, NextKinds next)
 {
         queue->head = shape_first(shape)->key;
         queue->head_shape = shape;
         if (queue->backfill && !pass->guard && waits_for_room(shape))
                 pass->guard = queue;
-        if (queue->backfill)
-                active_remove(pass->s, queue);
-        else
+        if (!queue->backfill)
                 waiting_fill(pass->s, queue);
+        active_moved(pass->s, queue, next);
 }
 
-/* The queue's first, until one is blocked. */
-static void serve_top(Pass *pass, Lane *queue)
+static void serve(Pass *pass, Lane *queue, NextKinds next)
 {
-        Shape *shape = lane_top(pass->s, queue);
+        Scheduler *s = pass->s;
+        bool behind = queue->head_shape != NULL;
+        Shape *shape = next_shape(s, queue);
 
-        if (!shape)
-                active_remove(pass->s, queue);
-        else if (start_first(pass, shape, RULE_ALLOCATE))
-                active_moved(pass->s, queue);
-        else
-                set_head(pass, queue, shape);
-}
-
-/* Whatever fits, behind the first that is blocked. */
-static void serve_any(Pass *pass, Lane *queue)
-{
-        Shape *shape = waiting_best(queue);
-
-        if (!shape) {
-                active_remove(pass->s, queue);
-        } else if (start_first(pass, shape, RULE_ALLOCATE)) {
-                waiting_started(pass->s, queue);
-                active_moved(pass->s, queue);
+        if (start_first(pass, shape, RULE_ALLOCATE)) {
+                if (behind)
+                        waiting_started(s, queue);
+                active_moved(s, queue, next);
+        } else if (behind) {
+                waiting_drop(s, queue);
+                active_moved(s, queue, next);
         } else {
-                waiting_drop(pass->s, queue);
+                set_head(pass, queue, shape, next);
         }
 }
 
-void phase_allocate(Pass *pass, Cluster *cluster)
+static void allocate(Pass *pass, Cluster *cluster, NextKinds next)
 {
         Lane *queue;
 
+        active_fill(pass->s, cluster, next);
+        while ((queue = active_best(cluster)))
+                serve(pass, queue, next);
+}
+
+/* What is guaranteed comes before anything is lent, whatever the priorities of queues. */
+void phase_allocate(Pass *pass, Cluster *cluster)
+{
         forget_heads(pass->s, cluster);
         pass->guard = NULL;
-        active_fill(pass->s, cluster, has_waiting);
-        while ((queue = active_best(cluster)))
-                if (queue->head_shape)
-                        serve_any(pass, queue);
-                else
-                        serve_top(pass, queue);
+        allocate(pass, cluster, next_of_guaranteed);
+        allocate(pass, cluster, next_of_all);
 }
 
 /* ---- the pass ---- */

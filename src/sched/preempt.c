@@ -72,10 +72,18 @@ static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
         return found;
 }
 
-static bool may_preempt(const Lane *queue)
+/* Only where somebody is blocked, and somebody might make room. */
+static bool next_blocked(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 {
-        return queue->head_shape && (queue->n_flexible > 0 || (queue->preemption == PREEMPT_LOWER_PRIORITY &&
-                                                               queue->running->len > 0));
+        const Shape *top;
+
+        if (!queue->head_shape ||
+            (queue->n_flexible == 0 && (queue->preemption == PREEMPT_NEVER || queue->running->len == 0)))
+                return false;
+        top = lane_top(s, queue);
+        if (top)
+                *ret_kinds = shape_ask(top)->mask;
+        return top != NULL;
 }
 
 void phase_preempt(Pass *pass, Cluster *cluster)
@@ -83,11 +91,10 @@ void phase_preempt(Pass *pass, Cluster *cluster)
         Scheduler *s = pass->s;
         Lane *queue;
 
-        active_fill(s, cluster, may_preempt);
-        while ((queue = active_best(cluster))) {
-                Shape *top = lane_top(s, queue);
-
-                if (!top || !make_room(pass, queue, top))
+        active_fill(s, cluster, next_blocked);
+        while ((queue = active_best(cluster)))
+                if (make_room(pass, queue, lane_top(s, queue)))
+                        active_moved(s, queue, next_blocked);
+                else
                         active_remove(s, queue);
-        }
 }

@@ -141,21 +141,25 @@ static void raise_share(Lane *queue, gint64 num, gint64 den)
         }
 }
 
+/* A leaf above its min counts with all it holds beyond it; a queue of queues only with what it is asked for
+ * next, so that one child's use of one kind does not keep another child from a kind that is hardly used. */
 static void work_out_share(const Scheduler *s, Lane *queue)
 {
         const Cluster *cluster = cluster_find(s, queue->cluster);
+        guint32 named = queue->min_mask & queue->next;
 
         queue->share_stale = false;
         queue->share_num = 0;
         queue->share_den = 1;
-        FOR_KINDS(kind, queue->min_mask)
+        FOR_KINDS(kind, named)
         raise_share(queue, queue->alloc.amount[kind], queue->min.amount[kind]);
-        queue->below = queue->min_mask != 0 && queue->share_num < queue->share_den;
+        queue->below = named != 0 && queue->share_num < queue->share_den;
         if (queue->below)
                 return;
         queue->share_num = 0;
         queue->share_den = 1;
-        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+        FOR_KINDS(kind, queue->n_children > 0 ? queue->next : (1u << RESOURCE_KINDS_MAX) - 1)
+        {
                 gint64 more = queue->alloc.amount[kind] - queue->min.amount[kind];
 
                 if (more > 0 && cluster->total.amount[kind] > 0)
@@ -201,6 +205,15 @@ int lane_compare(const Scheduler *s, Lane *a, Lane *b)
 
 /* ---- heaps ---- */
 
+int lane_depth(const Lane *queue)
+{
+        int n = 0;
+
+        for (; queue->parent; queue = queue->parent)
+                n++;
+        return n;
+}
+
 static void sift_down(const Scheduler *s, GPtrArray *heap, guint at)
 {
         for (;;) {
@@ -230,8 +243,35 @@ static void heapify(const Scheduler *s, GPtrArray *heap)
                 sift_down(s, heap, i - 1);
 }
 
-void active_fill(Scheduler *s, Cluster *cluster, bool (*takes_part)(const Lane *queue))
+static void set_next(Lane *queue, guint32 kinds)
 {
+        if (queue->next == kinds)
+                return;
+        queue->next = kinds;
+        queue->share_stale = true;
+}
+
+/* The children's heap, and what is asked of the parent by the best of them. */
+static void settle(const Scheduler *s, Lane *queue)
+{
+        heapify(s, queue->active);
+        if (!queue->serves && queue->active->len > 0)
+                set_next(queue, ((Lane *)queue->active->pdata[0])->next);
+}
+
+static void enter_active(const Scheduler *s, Lane *queue)
+{
+        for (; queue && !queue->is_active; queue = queue->parent) {
+                queue->is_active = true;
+                g_ptr_array_add(heap_of(s, queue), queue);
+        }
+}
+
+void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
+{
+        g_autoptr(GPtrArray) parents = g_ptr_array_new();
+        guint32 kinds;
+
         g_ptr_array_set_size(cluster->active, 0);
         for (guint i = 0; i < s->queues->len; i++) {
                 Lane *queue = s->queues->pdata[i];
@@ -240,25 +280,23 @@ void active_fill(Scheduler *s, Cluster *cluster, bool (*takes_part)(const Lane *
                         continue;
                 g_ptr_array_set_size(queue->active, 0);
                 queue->is_active = queue->serves = false;
+                if (queue->n_children > 0)
+                        g_ptr_array_add(parents, queue);
         }
         for (guint i = 0; i < s->queues->len; i++) {
                 Lane *queue = s->queues->pdata[i];
 
-                if (!queue || queue->cluster != cluster->id || !takes_part(queue))
+                if (!queue || queue->cluster != cluster->id || !next(s, queue, &kinds))
                         continue;
                 queue->serves = true;
-                for (; queue && !queue->is_active; queue = queue->parent) {
-                        queue->is_active = true;
-                        g_ptr_array_add(heap_of(s, queue), queue);
-                }
+                set_next(queue, kinds);
+                enter_active(s, queue);
         }
+        for (int depth = SCHED_DEPTH_MAX; depth >= 0; depth--)
+                for (guint i = 0; i < parents->len; i++)
+                        if (lane_depth(parents->pdata[i]) == depth)
+                                settle(s, parents->pdata[i]);
         heapify(s, cluster->active);
-        for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
-
-                if (queue && queue->cluster == cluster->id)
-                        heapify(s, queue->active);
-        }
 }
 
 Lane *active_best(const Cluster *cluster)
@@ -270,20 +308,41 @@ Lane *active_best(const Cluster *cluster)
         return queue;
 }
 
-void active_moved(Scheduler *s, Lane *queue)
+/* The best of its siblings has changed: it sinks, and so does its parent in turn. */
+static void sink(const Scheduler *s, Lane *queue)
 {
-        for (; queue; queue = queue->parent)
+        for (; queue; queue = queue->parent) {
                 sift_down(s, heap_of(s, queue), 0);
+                if (queue->parent && !queue->parent->serves)
+                        set_next(queue->parent, ((Lane *)queue->parent->active->pdata[0])->next);
+        }
 }
 
 void active_remove(Scheduler *s, Lane *queue)
 {
         queue->serves = false;
-        for (; queue && !queue->serves && queue->active->len == 0; queue = queue->parent) {
+        while (queue && !queue->serves && queue->active->len == 0) {
                 GPtrArray *heap = heap_of(s, queue);
 
                 queue->is_active = false;
                 (void)g_ptr_array_remove_index_fast(heap, 0);
-                sift_down(s, heap, 0);
+                if (heap->len > 0)
+                        sift_down(s, heap, 0);
+                queue = queue->parent;
         }
+        if (queue && queue->active->len > 0 && !queue->serves)
+                set_next(queue, ((Lane *)queue->active->pdata[0])->next);
+        sink(s, queue);
+}
+
+void active_moved(Scheduler *s, Lane *queue, NextKinds next)
+{
+        guint32 kinds;
+
+        if (!next(s, queue, &kinds)) {
+                active_remove(s, queue);
+                return;
+        }
+        set_next(queue, kinds);
+        sink(s, queue);
 }

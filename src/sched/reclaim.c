@@ -213,27 +213,31 @@ static bool reclaim(Pass *pass, Claim *claim)
 static bool claim_next(Pass *pass, Cluster *cluster, Lane *queue)
 {
         Claim claim = { .s = pass->s, .cluster = cluster, .nominee = lane_top(pass->s, queue) };
-        const Ask *ask;
+        const Ask *ask = shape_ask(claim.nominee);
 
-        if (!claim.nominee)
-                return false;
-        ask = shape_ask(claim.nominee);
         claim.job = shape_first(claim.nominee);
         claim.lacking = lacking_later(claim.s, claim.nominee);
         return lane_is_within_min(queue, NULL, &ask->need_total, claim.lacking) && reclaim(pass, &claim);
 }
 
-static bool may_reclaim(const Lane *queue)
+static bool next_blocked(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 {
-        return queue->head_shape != NULL;
+        const Shape *top = queue->head_shape ? lane_top(s, queue) : NULL;
+
+        if (top)
+                *ret_kinds = shape_ask(top)->mask;
+        return top != NULL;
 }
 
 void phase_reclaim(Pass *pass, Cluster *cluster)
 {
+        Scheduler *s = pass->s;
         Lane *queue;
 
-        active_fill(pass->s, cluster, may_reclaim);
+        active_fill(s, cluster, next_blocked);
         while ((queue = active_best(cluster)))
-                if (!claim_next(pass, cluster, queue))
-                        active_remove(pass->s, queue);
+                if (claim_next(pass, cluster, queue))
+                        active_moved(s, queue, next_blocked);
+                else
+                        active_remove(s, queue);
 }

@@ -143,6 +143,7 @@ struct Lane {
         GPtrArray *running;               /* Job, of itself; in no order */
 
         /* the share, as of share_stale == false */
+        guint32 next; /* kinds that it will be asked for next */
         bool share_stale, below;
         gint64 share_num, share_den;
 
@@ -439,11 +440,14 @@ int lane_compare(const Scheduler *s, Lane *a, Lane *b); /* siblings: who is serv
 void lane_share(const Scheduler *s, Lane *queue);       /* brings share_num, share_den and below up to date */
 void lane_charge(Lane *queue, const Resources *r, int sign); /* alloc, up the chain */
 void lane_stale(Lane *queue);                                /* its share, up the chain */
-/* Which queues a phase serves, the best first. */
-void active_fill(Scheduler *s, Cluster *cluster, bool (*takes_part)(const Lane *queue));
-Lane *active_best(const Cluster *cluster);     /* NULL: none left */
-void active_moved(Scheduler *s, Lane *queue);  /* the best's share has grown */
-void active_remove(Scheduler *s, Lane *queue); /* the best leaves */
+int lane_depth(const Lane *queue);                           /* 0: directly under its cluster */
+/* Which queues a phase serves, the best first. Whether the phase has something to do for `queue`, and which
+ * kinds of resources that asks for. */
+typedef bool (*NextKinds)(Scheduler *s, Lane *queue, guint32 *ret_kinds);
+void active_fill(Scheduler *s, Cluster *cluster, NextKinds next);
+Lane *active_best(const Cluster *cluster);                    /* NULL: none left */
+void active_moved(Scheduler *s, Lane *queue, NextKinds next); /* the best's share has grown */
+void active_remove(Scheduler *s, Lane *queue);                /* the best leaves */
 
 /* ---- usage.c ---- */
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now);
