@@ -1197,23 +1197,17 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
 
 /* ---- Stopping ---- */
 
-/* Nobody connects any more. The listening descriptor stays open until the daemon has stopped: a worker that
- * is just taking it out of its epoll set aborts when it is closed already. */
-static int quiesce(struct MHD_Daemon *daemon)
+/* Nobody connects any more. MHD_quiesce_daemon aborts when a busy worker takes the listening socket out of
+ * its epoll set at the same moment (0.9.75), so the socket is closed under the library: another one, that
+ * nobody connects to, takes its number, and the library closes that in its time. */
+static void quiesce(struct MHD_Daemon *daemon)
 {
-        int fd = daemon ? MHD_quiesce_daemon(daemon) : -1;
+        const union MHD_DaemonInfo *info =
+                daemon ? MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD) : NULL;
+        fd_auto int deaf = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-        if (fd >= 0)
-                (void)shutdown(fd, SHUT_RDWR);
-        return fd;
-}
-
-static void stop_daemon(struct MHD_Daemon *daemon, int listen_fd)
-{
-        if (daemon)
-                MHD_stop_daemon(daemon);
-        if (listen_fd >= 0)
-                close(listen_fd);
+        if (info && (deaf < 0 || dup3(deaf, info->listen_fd, O_CLOEXEC) < 0))
+                (void)shutdown(info->listen_fd, SHUT_RDWR); /* the workers spin until they are stopped */
 }
 
 /* Answers what waits. `stopping` is set, so nothing new begins to wait. */
@@ -1320,7 +1314,8 @@ void http_server_free(HttpServer *server)
         if (!server)
                 return;
         server->stopping = true;
-        int tcp_fd = quiesce(server->tcp), local_fd = quiesce(server->local);
+        quiesce(server->tcp);
+        quiesce(server->local);
         remove_socket(server);
         answer_waiting(server);
         finish_streams(server);
@@ -1329,8 +1324,10 @@ void http_server_free(HttpServer *server)
         if (loop)
                 websocket_loop_stop(loop);
         stop_watcher(server);
-        stop_daemon(server->tcp, tcp_fd);
-        stop_daemon(server->local, local_fd);
+        if (server->tcp)
+                MHD_stop_daemon(server->tcp);
+        if (server->local)
+                MHD_stop_daemon(server->local);
         free_parts(server);
 }
 
