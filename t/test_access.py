@@ -140,11 +140,8 @@ class House:
         return {"name": self.make("/v1/grants", {"user": self.names["owner"], "resource": name})["name"]}
 
     def a_flavour(self, role):
-        """Only administrators make flavours; its owner was one then."""
-        name, owner = f"flavour{next(self.numbers)}", self.names["owner"]
-        assert self.server.request("PATCH", f"/v1/users/{owner}", {"admin": True}).status == 200
+        name = f"flavour{next(self.numbers)}"
         self.make("/v1/flavours", {"name": name, "cpu": "1", "memory": "1Gi"}, self.tokens["owner"])
-        assert self.server.request("PATCH", f"/v1/users/{owner}", {"admin": False}).status == 200
         return {"name": name}
 
     def a_pool(self, role):
@@ -225,7 +222,8 @@ def test_every_route_with_every_role(house):
             real = re.sub(r"\{(\w+)\}", lambda name, thing=thing: thing[name[1]], path) + QUERIES.get(path, "")
             body = {} if "requestBody" in operation else None
             reply = house.call(method, real, house.tokens[role], body)
-            expected = bool(holds & rules[kind, verb])
+            known = {"owner"} if path == "/v1/whoami" and "user" in holds else set()  # it is about the caller
+            expected = bool((holds | known) & rules[kind, verb])
             asked += 1
             if is_denied(reply, kind) == expected or reply.status >= 500:
                 wrong.append(

@@ -97,7 +97,7 @@ def test_a_queue_is_made_changed_and_dropped(room):
         weight=3,
         reclaimable=False,
     )
-    assert made["max"] == {"cpu": "2500m", "memory": "4Gi", "nvidia.com/gpu": "1"}
+    assert made["max"] == {"cpu": "2500m", "memory": "4Gi", "nvidia.com/gpu": 1}
     assert (made["min"], made["weight"], made["reclaimable"], made["state"], made["everyone"]) == (
         {"cpu": "1"},
         3,
@@ -110,10 +110,10 @@ def test_a_queue_is_made_changed_and_dropped(room):
 
     changed = room.request("PATCH", "/v1/queues/team", {"max": {"cpu": "3"}, "weight": None})
     assert changed.status == 200, changed.body
-    assert changed.json["max"] == {"cpu": "3", "memory": "4Gi", "nvidia.com/gpu": "1"}  # merged kind by kind
+    assert changed.json["max"] == {"cpu": "3", "memory": "4Gi", "nvidia.com/gpu": 1}  # merged kind by kind
     assert changed.json["weight"] == 1 and changed.json["version"] > made["version"]
     without = room.request("PATCH", "/v1/queues/team", {"max": {"memory": None}}).json
-    assert without["max"] == {"cpu": "3", "nvidia.com/gpu": "1"}
+    assert without["max"] == {"cpu": "3", "nvidia.com/gpu": 1}
     assert room.request("DELETE", "/v1/queues/team").status == 204
     refused(room.get("/v1/queues/team"), 404, "not_found", "team")
 
@@ -311,7 +311,6 @@ def test_a_reason_names_figures(room):
     explained = room.get(f"/v1/jobs/{second['id']}/explain").json
     assert (explained["state"], explained["cause"], explained["expected_start"]) == ("queued", "resources", None)
     assert explained["reasons"][0]["asked"] == "2" and explained["reasons"][0]["free"] == "1"
-    assert explained["reasons"][0]["job"] == first["id"]  # what has to end first
     third = waiting(room, roles=role(cpu="2"))
     behind = room.get(f"/v1/jobs/{third['id']}/explain").json
     assert behind["position"] == 1 and second["id"] in str(behind["reasons"]), behind
@@ -326,6 +325,7 @@ def test_a_limit_gives_an_expected_start(room):
     late, early = (
         datetime.datetime.fromisoformat(text[:19]) for text in (explained["expected_start"], first["running_at"])
     )
+    assert explained["reasons"][0]["job"] == first["id"]  # what has to end first
     assert 3590 <= (late - early).total_seconds() <= 3700, explained
 
 
@@ -335,7 +335,9 @@ def test_reasons_that_are_not_the_schedulers(room):
     assert after["reasons"][0]["cause"] == "dependency" and first["id"] in after["reason"]
     assert room.get(f"/v1/jobs/{after['id']}/explain").json["cause"] == "dependency"
     begin = waiting(room, begin="2099-01-01T00:00:00Z")
-    assert begin["reasons"][0]["cause"] in ("begin", "not_before") and "2099" in begin["reason"], begin["reasons"]
+    assert (
+        begin["reasons"][0]["cause"] == "begin" and begin["reasons"][0]["expected_start"] == "2099-01-01T00:00:00.000Z"
+    )
 
 
 # -- dry run, what if
@@ -398,13 +400,13 @@ def test_what_if(room):
     queue(room, "team", max={"cpu": "1"})
     queue(room, "other", max={"cpu": "1"})
     running(room, queue="team", roles=role(cpu="1"))
-    held = waiting(room, queue="team", roles=role(cpu="2"))
+    held = waiting(room, queue="team", roles=role(cpu="1"))
     asked = room.request("PATCH", "/v1/queues/team?what_if=true", {"max": {"cpu": "4"}})
     assert asked.status == 200, asked.body
     assert [(c["job"], c["queue"], c["now"]["state"], c["then"]["state"]) for c in asked.json["changes"]] == [
         (held["id"], "team", "queued", "starts")
     ]
-    assert asked.json["changes"][0]["now"]["cause"] in ("queue_max", "too_large") and asked.json["checked"] == 2
+    assert asked.json["changes"][0]["now"]["cause"] == "queue_max" and asked.json["checked"] == 2
     assert room.get("/v1/queues/team").json["max"] == {"cpu": "1"}  # nothing changed
     assert room.job(held["id"])["state"] == "queued"
     nothing = room.request("PATCH", "/v1/queues/other?what_if=true", {"weight": 7}).json
@@ -589,7 +591,7 @@ def test_figures_and_nodes(room):
         {"cpu": "2"},
     )
     whole = room.get("/v1/scheduler").json
-    assert (whole["total"]["cpu"], whole["free"]["cpu"], whole["total"]["nvidia.com/gpu"]) == ("4", "2", "2")
+    assert (whole["total"]["cpu"], whole["free"]["cpu"], whole["total"]["nvidia.com/gpu"]) == ("4", "2", 2)
     (node,) = room.get("/v1/nodes").json["items"]
     assert (node["cluster"], node["usable"], node["total"]["cpu"], node["used"]["cpu"]) == (
         "default-cluster",

@@ -216,34 +216,62 @@ static const Decision *find_start(const Decisions *all, gint64 key)
         return NULL;
 }
 
-/* What a pass with the job in it would do. */
-static json_t *play(Api *api, const Spec *spec, const SchedJob *job, Scheduler *clone, gint64 now)
-{
-        Decisions all;
-        const Decision *start;
-        json_t *reply, *reasons, *evicts;
-        int position = 0;
-
-        decisions_init(&all);
-        scheduler_pass(clone, now, &all);
-        start = find_start(&all, job->key);
-        reasons = start ? json_array() : reasons_of(api, NULL, clone, now, job->key, &position);
-        evicts = evicts_format(api, &all, job->key);
-        reply = json_pack("{s:b, s:s, s:o, s:o, s:o}", "admitted", start != NULL, "state",
-                          start ? "would start" : "would wait", "placement",
-                          start ? placement_format(api, spec, start, &all) : json_array(), "evicts", evicts,
-                          "reasons", reasons);
-        json_object_set_new(reply, "start",
-                            time_or_null(start ? now
-                                               : scheduler_forecast(clone, job->key, now, FORECAST_STEPS)));
-        decisions_clear(&all);
-        return reply;
-}
-
 static json_t *refused(const GError *error)
 {
         return json_pack("{s:b, s:s, s:n, s:[], s:[], s:[], s:o}", "admitted", 0, "state", "refused", "start",
                          "placement", "evicts", "reasons", "error", json_from_error(error, NULL));
+}
+
+/* A job that could never start is not taken. */
+static bool could_start(Api *api, const Scheduler *clone, gint64 key, gint64 now, GError **error)
+{
+        Reason found[REASONS_MAX];
+        g_autoptr(json_t) reason = NULL;
+
+        if (scheduler_explain(clone, key, now, found) == 0 || found[0].cause != CAUSE_TOO_LARGE)
+                return true;
+        reason = engine_reason_format(api->engine, &found[0], now);
+        return err_set(error, ERR_INVALID, "the job %s\nAsk for less, or name another queue.",
+                       json_string_value(json_object_get(reason, "message")));
+}
+
+static json_t *waits(Api *api, const Decisions *all, gint64 key, Scheduler *clone, gint64 now)
+{
+        int position = 0;
+        json_t *reasons = reasons_of(api, NULL, clone, now, key, &position);
+        json_t *evicts = evicts_format(api, all, key);
+        gint64 start = scheduler_forecast(clone, key, now, FORECAST_STEPS);
+
+        return json_pack("{s:b, s:s, s:o, s:[], s:o, s:o}", "admitted", 0, "state", "would wait", "start",
+                         time_or_null(start), "placement", "evicts", evicts, "reasons", reasons);
+}
+
+static json_t *starts(Api *api, const Spec *spec, const Decision *start, const Decisions *all, gint64 now)
+{
+        return json_pack("{s:b, s:s, s:o, s:o, s:o, s:[]}", "admitted", 1, "state", "would start", "start",
+                         time_or_null(now), "placement", placement_format(api, spec, start, all), "evicts",
+                         evicts_format(api, all, start->key), "reasons");
+}
+
+/* What a pass with the job in it would do. */
+static json_t *play(Api *api, const Spec *spec, const SchedJob *job, Scheduler *clone, gint64 now)
+{
+        g_autoptr(GError) never = NULL;
+        const Decision *start;
+        Decisions all;
+        json_t *reply;
+
+        decisions_init(&all);
+        scheduler_pass(clone, now, &all);
+        start = find_start(&all, job->key);
+        if (start)
+                reply = starts(api, spec, start, &all, now);
+        else if (could_start(api, clone, job->key, now, &never))
+                reply = waits(api, &all, job->key, clone, now);
+        else
+                reply = refused(never);
+        decisions_clear(&all);
+        return reply;
 }
 
 /* The caller as the rules of submission see them: one who came by the socket just now may not be in the
