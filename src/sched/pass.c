@@ -170,7 +170,9 @@ static void serve(Pass *pass, Lane *queue, NextKinds next)
         bool behind = queue->head_shape != NULL;
         Shape *shape = next_shape(s, queue);
 
-        if (start_first(pass, shape, RULE_ALLOCATE)) {
+        if (!shape) { /* its array, which has jobs in other queues, too, reached its limit */
+                active_moved(s, queue, next);
+        } else if (start_first(pass, shape, RULE_ALLOCATE)) {
                 if (behind)
                         waiting_started(s, queue);
                 active_moved(s, queue, next);
