@@ -253,6 +253,16 @@ def test_submitting_goes_by_the_queue(house):
         assert (reply.status == 201) == bool(holds & rules["queue", "submit"]), (role, reply.body)
 
 
+def test_lists_that_are_asked_about_one_job(house):
+    """Whoever may list may not look by that at a job that is another's."""
+    job = house.a_job(None)["job"]
+    for path in (f"/v1/events?since=0&job={job}", f"/v1/jobs?array={job}"):
+        for role in ("stranger", "granted"):
+            assert house.call("GET", path, house.tokens[role]).status == 404, (path, role)
+        for role in ("owner", "admin"):
+            assert house.call("GET", path, house.tokens[role]).status in (200, 400), (path, role)
+
+
 def test_the_socket_vouches_for_its_callers(house):
     connection = UnixConnection(house.server.socket)
     connection.request("GET", "/v1/users")

@@ -120,13 +120,14 @@ json_t *api_format_job(Api *api, const Job *job)
         return object;
 }
 
-/* What this request does to a job, by its route. */
+/* What this request does to a job, by its route; a list that is asked about one job shows that job. */
 static bool may(HttpRequest *request, const Job *job)
 {
         const HttpCaller *caller = http_request_caller(request);
         const HttpRoute *route = http_request_route(request);
+        AccessVerb verb = route->verb == VERB_LIST ? VERB_SHOW : (AccessVerb)route->verb;
 
-        return auth_may(caller, route->kind, route->verb, g_strcmp0(caller->user, job->user) == 0, false);
+        return auth_may(caller, route->kind, verb, g_strcmp0(caller->user, job->user) == 0, false);
 }
 
 Job *api_find_job(Api *api, HttpRequest *request, const char *name)
