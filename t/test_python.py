@@ -389,7 +389,7 @@ def test_how_a_job_shares_the_room(client):
     assert {job.id for job in client.jobs(labels={"team": "a"}, queue="default")} == {first.id, held.id}
     assert list(client.jobs(labels={"team": "a", "other": "b"})) == []
     why = client.explain(held.id)
-    assert (why.state, why.reasons[0].cause) == ("queued", "begin")
+    assert (why.state, why.reasons[0].cause) == ("queued", "not_before")
     changed = client.change(held.id, priority=-200, labels={"team": "b", "new": ""})
     assert (changed.priority, changed.labels) == (-200, {"team": "b", "new": ""})
     assert client.change(held.id, labels={"new": None}).labels == {"team": "b"}
@@ -470,12 +470,12 @@ def test_a_token_is_needed_over_tcp(make_server):
 
 def test_login_gives_this_client_a_token(make_server):
     server = make_server("--listen", "127.0.0.1:0")
-    server.paddle("user", "create", "ann", "--password-stdin", input="secret1\n", check=0)
+    server.paddle("user", "create", "ann", "--password-stdin", input="secret word 1\n", check=0)
     line = wait_for(lambda: next((line for line in server.log().splitlines() if "port=" in line), None), 30, "the port")
     with paddlecloud.Client(f"http://127.0.0.1:{line.split('port=')[1].split()[0]}", token="") as client:
         with pytest.raises(paddlecloud.Denied):
-            client.login("ann", "secret2")
-        client.login("ann", "secret1")
+            client.login("ann", "secret word 2")
+        client.login("ann", "secret word 1")
         assert client.submit({"command": "true"}).user == "ann"
 
 

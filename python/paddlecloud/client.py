@@ -277,7 +277,11 @@ class Client:
         annotations: Optional[Mapping[str, Optional[str]]] = None,
     ) -> Job:
         """Changes queue and priority of a job that waits, labels and annotations of any; a label of None is taken away, others stay."""
-        values = {"queue": queue, "priority": priority, "labels": labels, "annotations": annotations}
+        values: Dict[str, Any] = {"queue": queue, "priority": priority}
+        if labels is not None or annotations is not None:
+            job = self.job(id_or_name)
+            values["labels"] = None if labels is None else _merged(job.labels, labels)
+            values["annotations"] = None if annotations is None else _merged(job.annotations, annotations)
         body = {name: value for name, value in values.items() if value is not None}
         return _fields_of(Job, self._transport.json("PATCH", f"/v1/jobs/{_quote(id_or_name)}", body, repeatable=False))
 
@@ -453,6 +457,11 @@ class Client:
             return remote.rstrip("/")
         info, me = self._transport.json("GET", "/v1/info"), self._transport.json("GET", "/v1/whoami")
         return f"/pfs/{info['datacenter']}/home/{me['user']}/{remote.strip('/')}".rstrip("/")
+
+
+def _merged(have: Mapping[str, str], changes: Mapping[str, Optional[str]]) -> Dict[str, str]:
+    """Labels with the changes; None takes one away."""
+    return {key: value for key, value in {**have, **changes}.items() if value is not None}
 
 
 def _quote(text: str) -> str:

@@ -14,21 +14,22 @@ static const Option plain_options[] = {
         { 0 },
 };
 
+typedef bool Act(Cli *cli, const char *job, const json_t *body, GError **error);
+
 static bool post(Cli *cli, const char *job, const json_t *body, GError **error)
 {
         const Post *row = cli->verb->row;
         g_autofree char *path = job_path(job, row->suffix);
         g_autoptr(json_t) reply = NULL;
 
-        if (!http_call_json(cli->client, body ? "PATCH" : "POST", path, body, &reply, error))
+        if (!http_call_json(cli->client, "POST", path, body, &reply, error))
                 return false;
-        cli_say(cli, "%s (%s) is %s%s", text_of(reply, "name"), text_of(reply, "id"),
-                body ? "changed; it is " : "", text_of(reply, "state"));
+        cli_say(cli, "%s (%s) is %s", text_of(reply, "name"), text_of(reply, "id"), text_of(reply, "state"));
         return true;
 }
 
 /* One that is refused does not save the others from it; the first failure is the outcome. */
-static bool for_each(Cli *cli, char *const *words, const json_t *body, GError **error)
+static bool for_each(Cli *cli, char *const *words, Act *act, const json_t *body, GError **error)
 {
         g_autoptr(GError) first = NULL;
 
@@ -37,7 +38,7 @@ static bool for_each(Cli *cli, char *const *words, const json_t *body, GError **
         for (; *words; words++) {
                 g_autoptr(GError) cause = NULL;
 
-                if (post(cli, *words, body, &cause))
+                if (act(cli, *words, body, &cause))
                         continue;
                 if (first)
                         cli_print_error(cli, cause);
@@ -54,10 +55,10 @@ static bool for_each(Cli *cli, char *const *words, const json_t *body, GError **
 
 static bool run_post(Cli *cli, const void *options, char *const *words, GError **error)
 {
-        return for_each(cli, words, NULL, error);
+        return for_each(cli, words, post, NULL, error);
 }
 
-static const Post hold = { "/hold" }, release = { "/release" }, requeue = { "/requeue" }, patch = { "" };
+static const Post hold = { "/hold" }, release = { "/release" }, requeue = { "/requeue" };
 
 const Verb verb_hold = {
         .name = "hold",
@@ -114,23 +115,61 @@ const Verb verb_requeue = {
 static const Field job_fields[] = { JOB_FIELDS(FIELD_ROW){ 0 } };
 static const Option set_options[] = { JOB_FIELDS(FIELD_OPTION) COMMON_OPTIONS, { 0 } };
 
-/* A priority that is a number goes as one; "K=" takes a label away. */
-static void adapt(json_t *body)
+/* A priority that is a number goes as one. */
+static void adapt_priority(json_t *body)
 {
-        static const char *const maps[] = { "labels", "annotations" };
         const char *priority = json_string_value(json_object_get(body, "priority"));
         gint64 number;
 
         if (priority && g_ascii_string_to_signed(priority, 10, G_MININT32, G_MAXINT32, &number, NULL))
                 json_object_set_new(body, "priority", json_integer(number));
-        for (gsize i = 0; i < G_N_ELEMENTS(maps); i++) {
-                json_t *map = json_object_get(body, maps[i]), *value;
-                const char *key;
-                void *next;
+}
 
-                json_object_foreach_safe(map, next, key, value) if (!*json_string_value(value))
-                        json_object_set_new(map, key, json_null());
+/* The labels that the job has, with those of `changes`, without the empty ones among them. */
+static json_t *merged(const json_t *have, const json_t *changes)
+{
+        json_t *map = json_is_object(have) ? json_deep_copy(have) : json_object(), *value;
+        const char *key;
+
+        json_object_foreach((json_t *)changes, key, value)
+        {
+                if (*json_string_value(value))
+                        json_object_set(map, key, value);
+                else
+                        json_object_del(map, key);
         }
+        return map;
+}
+
+/* The server replaces labels as a whole; a person changes one. */
+static json_t *body_for(Cli *cli, const char *name, const json_t *body, GError **error)
+{
+        static const char *const maps[] = { "labels", "annotations" };
+        g_autofree char *path = job_path(name, "");
+        g_autoptr(json_t) job = NULL, own = json_copy((json_t *)body);
+
+        if (!json_object_get(body, maps[0]) && !json_object_get(body, maps[1]))
+                return g_steal_pointer(&own);
+        if (!http_call_json(cli->client, "GET", path, NULL, &job, error))
+                return NULL;
+        for (gsize i = 0; i < G_N_ELEMENTS(maps); i++)
+                if (json_object_get(body, maps[i]))
+                        json_object_set_new(own, maps[i],
+                                            merged(json_object_get(job, maps[i]),
+                                                   json_object_get(body, maps[i])));
+        return g_steal_pointer(&own);
+}
+
+static bool change(Cli *cli, const char *job, const json_t *body, GError **error)
+{
+        g_autoptr(json_t) own = body_for(cli, job, body, error), reply = NULL;
+        g_autofree char *path = job_path(job, "");
+
+        if (!own || !http_call_json(cli->client, "PATCH", path, own, &reply, error))
+                return false;
+        cli_say(cli, "%s (%s) is changed; it is %s", text_of(reply, "name"), text_of(reply, "id"),
+                text_of(reply, "state"));
+        return true;
 }
 
 static bool run_set(Cli *cli, const void *options, char *const *words, GError **error)
@@ -144,8 +183,8 @@ static bool run_set(Cli *cli, const void *options, char *const *words, GError **
         if (!any)
                 return err_set(error, ERR_USAGE,
                                "nothing is to be changed\nSay --priority, --queue, --label or --annotation.");
-        adapt(body);
-        return for_each(cli, words, body, error);
+        adapt_priority(body);
+        return for_each(cli, words, change, body, error);
 }
 
 const Verb verb_set = {
@@ -163,5 +202,4 @@ const Verb verb_set = {
         .max_words = -1,
         .words = WORDS_JOBS,
         .run = run_set,
-        .row = &patch,
 };

@@ -37,14 +37,14 @@ static const Option options[] = {
         { 0 },
 };
 
-/* Jobs of an array have one name; the index tells them apart. */
-static char *cell_name(const json_t *job, const Terminal *terminal)
+/* "3 of 4k2m...": its index, and the id of the array. */
+static char *cell_array(const json_t *job, const Terminal *terminal)
 {
         const json_t *array = json_object_get(job, "array");
 
-        if (!json_is_object(array))
-                return g_strdup(text_of(job, "name"));
-        return g_strdup_printf("%s[%d]", text_of(job, "name"), (int)int_of(array, "index"));
+        return json_is_object(array)
+                       ? g_strdup_printf("%d of %s", (int)int_of(array, "index"), text_of(array, "id"))
+                       : NULL;
 }
 
 /* "trainer 4/4, pserver 2/2": running (or done) of all. */
@@ -87,14 +87,15 @@ static char *cell_reason(const json_t *job, const Terminal *terminal)
 }
 
 static const Column columns[] = {
-        { "NAME", .cell = cell_name },
+        { "NAME", .member = "name" },
         { "ID", .member = "id" },
         { "USER", true, .member = "user" },
         { "FRAMEWORK", true, .member = "framework" },
         { "QUEUE", true, .member = "queue" },
         { ">PRIORITY", true, .member = "priority" },
         { "LABELS", true, .member = "labels" },
-        { "STATE", .cell = NULL, .member = "state" },
+        { "ARRAY", true, cell_array },
+        { "STATE", .member = "state" },
         { "MEMBERS", .cell = cell_members },
         { ">ATTEMPT", true, .member = "attempt" },
         { ">RAN", .cell = cell_ran },

@@ -79,6 +79,25 @@ static void print_spec(const json_t *job)
                 print_line("note", json_string_value(note));
 }
 
+/* How it shares the room with others. What is as it is for everybody is not said. */
+static void print_sharing(const json_t *job)
+{
+        static const char *const members[] = { "labels", "annotations", "array", "after" };
+        g_autofree char *priority = value_text(json_object_get(job, "priority"));
+        g_autofree char *evictions = g_strdup_printf("%d times", (int)int_of(job, "evictions"));
+
+        print_line("queue", text_of(job, "queue"));
+        if (int_of(job, "priority") != 0)
+                print_line("priority", priority);
+        for (gsize i = 0; i < G_N_ELEMENTS(members); i++) {
+                g_autofree char *text = value_text(json_object_get(job, members[i]));
+
+                print_line(members[i], text ? text : "");
+        }
+        if (int_of(job, "evictions") > 0)
+                print_line("evicted", evictions);
+}
+
 static void print_attempts(const json_t *job)
 {
         g_autofree char *text =
@@ -99,6 +118,7 @@ static void print_job(const Cli *cli, const json_t *job)
         print_line("user", text_of(job, "user"));
         print_line("state", text_of(job, "state"));
         print_line("reason", text_of(job, "reason"));
+        print_sharing(job);
         print_line("framework", text_of(job, "framework"));
         print_line("environment", strcmp(environment, "none") == 0 ? "" : environment);
         print_attempts(job);

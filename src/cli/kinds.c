@@ -118,7 +118,7 @@ static const Column queue_columns[] = {
 
 /* The figures go behind the members, as bars. All there is in the cluster is not part of a queue: where there
  * is no max, the largest of its own figures closes the bar. */
-static void show_queue(const Cli *cli, json_t *queue)
+static void show_queue(Cli *cli, json_t *queue)
 {
         g_autoptr(json_t) figures = json_incref(json_object_get(queue, "figures"));
         ResourceLimits total = amounts_of(figures, "total");
@@ -128,6 +128,8 @@ static void show_queue(const Cli *cli, json_t *queue)
         members_print(queue);
         if (!json_is_object(figures))
                 return;
+        json_object_set(figures, "min", json_object_get(queue, "min"));
+        json_object_set(figures, "max", json_object_get(queue, "max"));
         for (int kind = 0; kind < RESOURCE_KINDS_MAX && !is_set(figures, "total"); kind++)
                 total.amount.amount[kind] = MAX(amounts_of(figures, "used").amount.amount[kind],
                                                 amounts_of(figures, "min").amount.amount[kind]);
@@ -314,27 +316,50 @@ static const Column cluster_columns[] = {
         { "ID", true, .member = "id" },         { 0 },
 };
 
+/* "0, 1 of 8" */
+static char *cell_gpus(const json_t *node, const Terminal *terminal)
+{
+        const json_t *gpus = json_object_get(node, "gpus");
+        g_autofree char *used = value_text(json_object_get(gpus, "used"));
+
+        if (int_of(gpus, "total") == 0)
+                return NULL;
+        return g_strdup_printf("%s of %d", used ? used : "none", (int)int_of(gpus, "total"));
+}
+
 static const Column node_columns[] = {
-        { "NODE", .member = "name" }, { "USABLE", .member = "usable" }, { "TOTAL", .member = "total" },
-        { "USED", .member = "used" }, { "LABELS", .member = "labels" }, { 0 },
+        { "NODE", .member = "name" },
+        { "USABLE", .member = "usable" },
+        { "TOTAL", .member = "total" },
+        { "USED", .member = "used" },
+        { "GPUS IN USE", .cell = cell_gpus },
+        { "LABELS", .member = "labels" },
+        { 0 },
 };
 
-static void show_cluster(const Cli *cli, json_t *cluster)
+/* The nodes stand in a list of their own, for administrators; to others their names are enough. */
+static void show_cluster(Cli *cli, json_t *cluster)
 {
-        g_autoptr(json_t) nodes = json_incref(json_object_get(cluster, "nodes"));
+        g_autoptr(json_t) reply = NULL;
         g_autoptr(Listing) listing = NULL;
         gsize i;
         json_t *node;
 
-        if (json_is_array(nodes))
+        if (http_call_json(cli->client, "GET", "/v1/nodes", NULL, &reply, NULL))
                 json_object_del(cluster, "nodes");
         members_print(cluster);
-        if (!json_is_array(nodes) || json_array_size(nodes) == 0)
-                return;
-        putchar('\n');
-        listing = listing_new(cli, FORMAT_TABLE, node_columns, "name");
-        json_array_foreach(nodes, i, node) listing_add(listing, node);
-        listing_end(listing);
+        json_array_foreach(json_object_get(reply, "items"), i, node)
+        {
+                if (strcmp(text_of(node, "cluster"), text_of(cluster, "name")) != 0)
+                        continue;
+                if (!listing) {
+                        putchar('\n');
+                        listing = listing_new(cli, FORMAT_TABLE, node_columns, "name");
+                }
+                listing_add(listing, node);
+        }
+        if (listing)
+                listing_end(listing);
 }
 
 static const Kind cluster_kind = { .word = "cluster",

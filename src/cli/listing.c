@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/yaml.h"
+#include "model/resources.h"
 
 static const char *const formats[] = {
         [FORMAT_TABLE] = "table", [FORMAT_WIDE] = "wide", [FORMAT_JSON] = "json",
@@ -61,6 +62,18 @@ gint64 time_of(const json_t *object, const char *name)
         return time ? g_date_time_to_unix(time) * 1000 + g_date_time_get_microsecond(time) / 1000 : 0;
 }
 
+/* A quantity of a resource as people write it ("23.5Gi"), and any other value as it is. */
+static char *amount_text(const char *name, const json_t *value)
+{
+        int kind = resource_find(name);
+        gint64 amount;
+
+        if (kind >= 0 && json_is_string(value) &&
+            quantity_parse(name, kind, json_string_value(value), &amount, NULL))
+                return quantity_text(kind, amount);
+        return value_text(value);
+}
+
 static char *object_text(const json_t *object)
 {
         g_autoptr(GString) out = g_string_new(NULL);
@@ -69,7 +82,7 @@ static char *object_text(const json_t *object)
 
         json_object_foreach((json_t *)object, name, value)
         {
-                g_autofree char *text = value_text(value);
+                g_autofree char *text = amount_text(name, value);
 
                 g_string_append_printf(out, "%s%s %s", out->len ? ", " : "", name, text ? text : "-");
         }

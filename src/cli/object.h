@@ -20,7 +20,7 @@ typedef struct Kind {
         const Field *fields;
         char *(*name)(char *const *words);                               /* NULL: the first word */
         bool (*begin)(json_t *body, char *const *words, GError **error); /* of a POST; NULL: {"name": word} */
-        void (*show)(const Cli *cli, json_t *object); /* takes out the members it prints; or NULL */
+        void (*show)(Cli *cli, json_t *object); /* takes out the members it prints; or NULL */
         bool (*after_set)(Cli *cli, const ObjectTarget *target, const char *name, bool any, GError **error);
         const char *empty; /* what is said of an empty list */
 } Kind;

@@ -77,6 +77,7 @@ static void append_figures(GString *out, const json_t *reason, int indent, const
                 g_string_append_printf(out, "%*s%-15s %-5s %9s  ", indent + 3, "", resource,
                                        figures[i].member, text);
                 append_bar(out, i, amount, whole, terminal);
+                g_string_truncate(out, strlen(g_strchomp(out->str)));
                 if (strcmp(figures[i].member, "lent") == 0 && *text_of(reason, "lent_to"))
                         g_string_append_printf(out, "  to queue '%s'", text_of(reason, "lent_to"));
                 g_string_append_c(out, '\n');
@@ -130,11 +131,29 @@ char *start_text(const json_t *value, gint64 now)
         return g_strdup_printf("at %s, in %s", clock, wait);
 }
 
+static bool is_cause(const json_t *reasons, const char *cause)
+{
+        return strcmp(text_of(json_array_get(reasons, 0), "cause"), cause) == 0;
+}
+
+/* A job that waits for something of its own stands in no line. */
+static bool stands_in_line(const json_t *answer)
+{
+        static const char *const own[] = {
+                "held", "not_before", "begin", "dependency", "environment", "retry"
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
+                if (is_cause(json_object_get(answer, "reasons"), own[i]))
+                        return false;
+        return is_set(answer, "position");
+}
+
 static void append_position(GString *out, const json_t *answer)
 {
         gint64 before = int_of(answer, "position");
 
-        if (!is_set(answer, "position"))
+        if (!stands_in_line(answer))
                 return;
         if (before <= 0)
                 g_string_append(out, ", first in line");
@@ -231,12 +250,16 @@ char *dry_run_text(const json_t *reply, gint64 now, const Terminal *terminal)
         g_autofree char *start = start_text(json_object_get(reply, "start"), now);
         g_autofree char *reasons = NULL;
         bool waits = strcmp(text_of(reply, "state"), "would wait") == 0;
+        bool never = is_cause(json_object_get(reply, "reasons"), "too_large");
 
-        if (!json_is_true(json_object_get(reply, "admitted")))
+        if (strcmp(text_of(reply, "state"), "refused") == 0)
                 return refusal_text(reply, terminal);
-        g_string_append_printf(out, "It would %s in queue '%s'", waits ? "wait" : "start at once",
+        g_string_append_printf(out, "It would %s in queue '%s'",
+                               never   ? "wait for ever"
+                               : waits ? "wait"
+                                       : "start at once",
                                text_of(reply, "queue"));
-        if (waits)
+        if (waits && !never)
                 g_string_append_printf(out, "; expected start: %s", start);
         g_string_append_c(out, '\n');
         append_places(out, json_object_get(reply, "placement"));

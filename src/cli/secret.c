@@ -19,7 +19,10 @@ void secret_free(char *secret)
         g_free(secret);
 }
 
-/* A line without its end; NULL when the input ends before any, or it is too long. */
+/* Ctrl-C. */
+enum { INTERRUPT = 3 };
+
+/* A line without its end, or up to an interrupt; NULL when the input ends before any, or it is too long. */
 static char *read_line(int fd)
 {
         char line[SECRET_TEXT_MAX + 1];
@@ -31,9 +34,12 @@ static char *read_line(int fd)
 
                 if (n < 0 && errno == EINTR)
                         continue;
+                if (n <= 0 && len == 0)
+                        return NULL;
                 if (n <= 0 || line[len] == '\n')
                         break;
-                len++;
+                if (line[len++] == INTERRUPT)
+                        break;
         }
         copy = len < sizeof(line) ? g_strndup(line, len) : NULL;
         explicit_bzero(line, sizeof(line));
@@ -60,14 +66,14 @@ static char *read_quietly(int tty, const char *prompt)
         quiet = shown;
         quiet.c_lflag &=
                 ~(tcflag_t)(ECHO | ISIG); /* ^C would leave the terminal mute: it ends the line below */
-        quiet.c_cc[VEOL] = 3;
+        quiet.c_cc[VEOL] = INTERRUPT;
         (void)tcsetattr(tty, TCSAFLUSH, &quiet);
         (void)!write(tty, prompt, strlen(prompt));
         line = read_line(tty);
         (void)!write(tty, "\n", 1);
         (void)tcsetattr(tty, TCSAFLUSH, &shown);
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
-        if (line && strchr(line, 3)) {
+        if (line && strchr(line, INTERRUPT)) {
                 secret_free(g_steal_pointer(&line));
                 (void)raise(SIGINT);
         }

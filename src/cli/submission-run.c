@@ -72,7 +72,7 @@ static bool post(Cli *cli, const json_t *spec, const char *key, int retries, jso
 /* An array's jobs were made at once; the reply is the first. */
 static void say_array(const Cli *cli, const json_t *job)
 {
-        cli_say(cli, "submitted %s, the jobs of array %s", text_of(job, "name"),
+        cli_say(cli, "submitted %s and the others of array %s", text_of(job, "name"),
                 text_of(json_object_get(job, "spec"), "array"));
         cli_say(cli, "`paddle list --array %s` shows them", text_of(job, "id"));
 }
@@ -126,7 +126,7 @@ static bool dry_run(Cli *cli, const json_t *spec, Format format, GError **error)
 
         if (!http_call_json(cli->client, "POST", "/v1/jobs?dry_run=true", spec, &reply, error))
                 return false;
-        if (!json_is_true(json_object_get(reply, "admitted")))
+        if (strcmp(text_of(reply, "state"), "refused") == 0)
                 cli->status = EXIT_REFUSED;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
                 format_print(reply, format, "state");

@@ -140,9 +140,24 @@ static void append_queue(GString *out, const json_t *queue, const int *kinds, in
         g_string_append_c(out, '\n');
 }
 
+/* Queues that have jobs come first, otherwise as the server has them: where not all can be shown, these are.
+ */
+static json_t *busy_first(const json_t *queues)
+{
+        json_t *busy = json_array(), *idle = json_array(), *queue;
+        gsize i;
+
+        json_array_foreach(queues, i, queue)
+                json_array_append(int_of(queue, "running") + int_of(queue, "pending") > 0 ? busy : idle,
+                                  queue);
+        json_array_extend(busy, idle);
+        json_decref(idle);
+        return busy;
+}
+
 static void append_queues(GString *out, const TopPicture *picture, const Terminal *terminal, int lines)
 {
-        const json_t *queues = json_object_get(picture->figures, "queues");
+        g_autoptr(json_t) busy = busy_first(json_object_get(picture->figures, "queues"));
         ResourceLimits total = amounts_of(picture->figures, "total");
         int kinds[RESOURCE_KINDS_MAX], n = choose_kinds(&total, terminal->width, kinds);
         g_autoptr(GString) head = g_string_new(NULL);
@@ -156,10 +171,10 @@ static void append_queues(GString *out, const TopPicture *picture, const Termina
                                        short_name(kinds[k]));
         g_string_append_c(out, '\n');
         append_head(out, g_strchomp(head->str), terminal);
-        json_array_foreach(queues, i, queue)
+        json_array_foreach(busy, i, queue)
         {
-                if (lines > 0 && (int)i + 1 == lines && json_array_size(queues) > i + 1) {
-                        g_string_append_printf(out, "... %d more\n", (int)(json_array_size(queues) - i));
+                if (lines > 0 && (int)i + 1 == lines && json_array_size(busy) > i + 1) {
+                        g_string_append_printf(out, "... %d more\n", (int)(json_array_size(busy) - i));
                         break;
                 }
                 append_queue(out, queue, kinds, n, &total, terminal);
@@ -200,15 +215,6 @@ static JobWidths job_widths(const Terminal *terminal)
         return terminal->width < NARROW ? (JobWidths){ 14, 8, 9, 8 } : (JobWidths){ 24, 12, 18, 10 };
 }
 
-static char *job_name(const json_t *job)
-{
-        const json_t *array = json_object_get(job, "array");
-        g_autofree char *name = text_visible(text_of(job, "name"));
-
-        return json_is_object(array) ? g_strdup_printf("%s[%d]", name, (int)int_of(array, "index"))
-                                     : g_steal_pointer(&name);
-}
-
 /* The first of the reasons says it; a job that runs may have a reason, too. */
 static const char *job_reason(const json_t *job)
 {
@@ -220,7 +226,7 @@ static const char *job_reason(const json_t *job)
 static void append_job(GString *out, const json_t *job, gint64 now, const Terminal *terminal)
 {
         JobWidths widths = job_widths(terminal);
-        g_autofree char *name = job_name(job), *time = job_time(job, now),
+        g_autofree char *name = text_visible(text_of(job, "name")), *time = job_time(job, now),
                         *user = text_visible(text_of(job, "user"));
         g_autofree char *reason = text_visible(job_reason(job)), *queue = text_visible(text_of(job, "queue"));
         const struct {

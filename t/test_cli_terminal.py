@@ -1,0 +1,208 @@
+"""What stands on a real terminal: `paddle top` in its sizes and forms, and passwords that are asked for."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+from conftest import BIN, Server
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A program on a pseudo-terminal of its own."""
+
+    def __init__(self, server, *args, width=80, height=24, env=None):
+        self.master, slave = pty.openpty()
+        self.resize(width, height)
+        clean = {key: value for key, value in os.environ.items() if key not in ("LC_ALL", "LC_CTYPE", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            [BIN / "paddle", *args],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**clean, "PADDLE_SERVER": server.url, "TERM": "xterm", "LANG": "C.UTF-8", **(env or {})},
+        )
+        os.close(slave)
+        self.said = b""
+
+    def resize(self, width, height):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def press(self, keys):
+        os.write(self.master, keys)
+
+    def read(self, until, timeout=20):
+        """Reads until `until` (of all text so far) says yes."""
+        end = time.monotonic() + timeout
+        while not until(self.said):
+            left = end - time.monotonic()
+            assert left > 0, f"it did not come: {self.said!r}"
+            if select.select([self.master], [], [], left)[0]:
+                try:
+                    self.said += os.read(self.master, 65536)
+                except OSError:  # the program has ended
+                    assert until(self.said), f"it ended: {self.said!r}"
+                    return
+
+    def frames(self):
+        """The screens of `top` that are whole, without escapes that move."""
+        text = self.said.decode(errors="replace")
+        return [
+            frame.replace("\x1b[K", "").replace("\r", "") for frame in re.findall(r"\x1b\[H(.*?)\x1b\[J", text, re.S)
+        ]
+
+    def end(self):
+        """The exit status, once it has ended by itself."""
+        with contextlib.suppress(OSError):
+            while select.select([self.master], [], [], 20)[0]:
+                data = os.read(self.master, 65536)
+                if not data:
+                    break
+                self.said += data
+        status = self.process.wait(20)
+        os.close(self.master)
+        return status
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "4", "--memory", "8Gi", "--gpus", "2").start()
+    server.paddle("queue", "create", "vision", "--min", "cpu=2,gpu=1", "--max", "cpu=3,gpu=2", "--everyone", check=0)
+    server.submit("sleep 600", name="runner", queue="vision", roles=[{"name": "worker", "cpu": "3", "gpus": 1}])
+    server.wait("runner", "running")
+    for n in range(30):
+        server.submit("true", name=f"waiter-{n}", queue="vision", roles=[{"name": "worker", "cpu": "2"}])
+    yield server
+    for job in server.get("/v1/jobs?limit=1000&state=queued,running").json["items"]:
+        server.request("DELETE", f"/v1/jobs/{job['id']}")
+    server.destroy()
+
+
+def width_of(line):
+    return len(ESCAPES.sub("", line))
+
+
+@pytest.mark.parametrize("width, height", [(80, 24), (140, 50), (60, 12)])
+def test_top_fits_the_terminal(room, width, height):
+    terminal = Terminal(room, "top", width=width, height=height)
+    terminal.read(lambda _: len(terminal.frames()) >= 2)  # it goes on by itself
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    lines = terminal.frames()[-1].split("\n")
+    assert len(lines) <= height and max(map(width_of, lines)) < width, lines
+    plain = [ESCAPES.sub("", line) for line in lines]
+    assert plain[0].startswith("paddle top  ") and "unix:" in plain[0]
+    vision = next(line for line in plain if line.startswith("vision"))
+    assert vision.split()[1:3] == ["1", "30"]
+    assert ("3/3" in vision) == (width >= 140)  # the cores stand beside the devices where there is room
+    assert any(line.startswith("runner") for line in plain)
+    if height >= 24:
+        assert any(line.startswith("waiter-29") and "queue 'vision' is at its l" in line for line in plain)
+    assert terminal.said.startswith(b"\x1b[?1049h") and b"\x1b[?1049l" in terminal.said
+
+
+def test_top_follows_the_size_and_what_happens(room):
+    terminal = Terminal(room, "top", "--interval", "10m")
+    terminal.read(lambda _: len(terminal.frames()) >= 1)
+    terminal.resize(140, 40)  # SIGWINCH draws anew, before the next look is due
+    terminal.read(lambda _: any("3/3" in frame for frame in terminal.frames()))
+    terminal.press(b"\x03")
+    assert terminal.end() == 0
+
+
+@pytest.mark.parametrize(
+    "env, bars, colours",
+    [
+        ({}, "██", True),
+        ({"NO_COLOR": "1"}, "██", False),
+        ({"LANG": "C"}, "##", True),
+        ({"LANG": "C", "TERM": "dumb"}, "##", False),
+    ],
+)
+def test_top_keeps_to_what_the_terminal_can(room, env, bars, colours):
+    terminal = Terminal(room, "top", env=env)
+    terminal.read(lambda _: len(terminal.frames()) >= 1)
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    frame = terminal.frames()[0]
+    assert bars in frame and ("\x1b[32m" in frame) == colours
+    assert frame.isascii() == (bars == "##")
+
+
+def test_top_ends_by_a_signal_and_leaves_the_terminal_as_it_was(room):
+    terminal = Terminal(room, "top")
+    terminal.read(lambda _: len(terminal.frames()) >= 1)
+    before = termios.tcgetattr(terminal.master)[3]
+    assert not before & termios.ECHO
+    terminal.process.send_signal(signal.SIGTERM)
+    terminal.read(lambda said: b"\x1b[?1049l" in said)
+    assert terminal.process.wait(20) == 0
+    assert termios.tcgetattr(terminal.master)[3] & termios.ECHO
+    terminal.end()
+
+
+def test_top_without_a_terminal_prints_once(room):
+    said = room.paddle("top", check=0).stdout
+    assert "\x1b" not in said and "vision" in said and said.count("waiter-") == 30
+    assert "asks for 2 cores, 3 of 3 are in use" in said
+
+
+def test_top_outlives_its_server(make_server):
+    server = make_server("--cpus", "2")
+    terminal = Terminal(server, "top", "--interval", "100ms", width=100)
+    terminal.read(lambda _: len(terminal.frames()) >= 1)
+    server.stop()
+    terminal.read(lambda said: b"this is how it was" in said)
+    seen = len(terminal.frames())
+    server.start()
+    terminal.read(lambda _: any("this is how" not in frame for frame in terminal.frames()[seen + 1 :]))
+    terminal.press(b"q")
+    assert terminal.end() == 0
+
+
+# -- passwords
+
+
+def test_a_password_is_asked_for_twice_and_not_shown(room):
+    terminal = Terminal(room, "user", "create", "ann", "--password")
+    terminal.read(lambda said: said.endswith(b"password: "))
+    terminal.press(b"a long word\n")
+    terminal.read(lambda said: said.endswith(b"once more: "))
+    terminal.press(b"a long word\n")
+    terminal.read(lambda said: b"is made" in said)
+    assert terminal.end() == 0
+    assert b"a long word" not in terminal.said
+    assert room.get("/v1/users/ann").json["has_password"] is True
+
+
+def test_two_passwords_that_differ_make_nothing(room):
+    terminal = Terminal(room, "user", "create", "bob", "--password")
+    terminal.read(lambda said: said.endswith(b"password: "))
+    terminal.press(b"a long word\n")
+    terminal.read(lambda said: said.endswith(b"once more: "))
+    terminal.press(b"another word\n")
+    terminal.read(lambda said: b"differ" in said)
+    assert terminal.end() == 2
+    assert room.get("/v1/users/bob").status == 404
+
+
+def test_an_interrupt_leaves_the_terminal_as_it_was(room):
+    terminal = Terminal(room, "user", "create", "bob", "--password")
+    terminal.read(lambda said: said.endswith(b"password: "))
+    terminal.press(b"half\x03")
+    assert terminal.process.wait(20) == -signal.SIGINT
+    assert termios.tcgetattr(terminal.master)[3] & termios.ECHO
+    assert room.get("/v1/users/bob").status == 404
+    terminal.end()
