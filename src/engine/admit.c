@@ -223,7 +223,6 @@ void admit_pass(Engine *engine)
         retry_ports(engine);
         feed_jobs(engine);
         due = scheduler_due(engine->scheduler);
-        engine->pass_time = MAX(engine->pass_time, engine->batch.now);
         if (!(engine->connected || engine->batch.synced) ||
             !(engine->pass_due || (due && due <= engine->pass_time)))
                 return;

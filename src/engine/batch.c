@@ -79,6 +79,7 @@ void batch_begin(Engine *engine)
                 batch->catalog = catalog_ref(engine->catalog);
         }
         batch->now = engine_now(engine);
+        engine->pass_time = MAX(engine->pass_time, batch->now);
         batch->revision = engine->revision;
         batch->horizon = 0;
         batch->synced = false;

@@ -313,6 +313,8 @@ static void feed(Engine *engine, Live *live)
 
 void feed_jobs(Engine *engine)
 {
+        if (engine->unfed->len > 0 && engine->fed_at != engine->pass_time)
+                journal_clock(engine->journal, engine->fed_at = engine->pass_time);
         for (guint i = 0; i < engine->unfed->len; i++) {
                 Live *live = g_ptr_array_index(engine->unfed, i);
 

@@ -86,7 +86,8 @@ struct Engine {
         Decisions decisions;
         Catalog *catalog; /* the committed one */
         GPtrArray *unfed; /* Live the scheduler may have to be told of */
-        gint64 pass_time; /* of the last pass: never goes back */
+        gint64 pass_time; /* the time of the batch as the scheduler sees it: never goes back */
+        gint64 fed_at;    /* ... that it knows of */
         bool pass_due;    /* the scheduler was told something since its last pass */
         bool figures_due; /* ... since the last figures */
         GArray *portless; /* gint64: numbers of the jobs whose `portless` is set */

@@ -87,6 +87,16 @@ static bool play_usage(Player *player, Line *line)
         return true;
 }
 
+static bool play_clock(Player *player, Line *line)
+{
+        gint64 now;
+
+        if (!line_int(line, 0, G_MAXINT64, &now))
+                return false;
+        scheduler_clock(player->scheduler, now);
+        return true;
+}
+
 static bool read_pass(Player *player, Line *line)
 {
         gint64 before = player->now;
@@ -243,6 +253,7 @@ static const struct {
         { "job", play_job, true, false, NULL },
         { "drop-job", play_drop_job, true, false, NULL },
         { "usage", play_usage, true, false, NULL },
+        { "clock", play_clock, true, false, NULL },
         { "pass", play_pass, false, true, read_pass },
         { "decided", play_decided, false, false, NULL },
 };

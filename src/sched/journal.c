@@ -225,6 +225,15 @@ void journal_put_usage(Journal *journal, int queue, int user, gint64 usage, gint
         written(journal);
 }
 
+void journal_clock(Journal *journal, gint64 now)
+{
+        prepare(journal);
+        scheduler_clock(journal->scheduler, now);
+        if (journal->recording)
+                line_number(journal->text, "clock", now);
+        written(journal);
+}
+
 void journal_pass(Journal *journal, gint64 now, Decisions *ret)
 {
         prepare(journal);

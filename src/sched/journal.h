@@ -23,6 +23,7 @@
  *            N_ROLES {RESOURCES REPLICAS MIN}... STATE [STARTED SAVED TASKS]
  *      drop-job KEY
  *      usage QUEUE USER USAGE AT
+ *      clock NOW                                   what follows happened then
  *      pass NUMBER NOW                            and then its decisions:
  *      start|grow|shrink|evict RULE KEY FOR_KEY TASKS
  *      decided NUMBER COUNT CONSIDERED GANG_DISCARDS    the last two are cost, and not compared
@@ -66,6 +67,7 @@ bool journal_drop_queue(Journal *journal, int id);
 bool journal_put_job(Journal *journal, const SchedJob *job);
 void journal_drop_job(Journal *journal, gint64 key);
 void journal_put_usage(Journal *journal, int queue, int user, gint64 usage, gint64 at);
+void journal_clock(Journal *journal, gint64 now);
 void journal_pass(Journal *journal, gint64 now, Decisions *ret);
 
 /* Hands what is buffered to the sink: before somebody reads, and now and then when idle. False once when the

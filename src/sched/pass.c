@@ -214,6 +214,11 @@ static void find_heads(Scheduler *s)
         }
 }
 
+void scheduler_clock(Scheduler *s, gint64 now)
+{
+        s->now = CLAMP(now, s->now, SCHED_TIME_MAX);
+}
+
 void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
 {
         Pass pass = { .s = s, .ret = ret };

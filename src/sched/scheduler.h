@@ -170,6 +170,10 @@ typedef struct {
 void decisions_init(Decisions *decisions);
 void decisions_clear(Decisions *decisions);
 
+/* What is told from here on happened at this time, if it is later than what was known: usage is counted up to
+ * it. A pass has to follow. */
+void scheduler_clock(Scheduler *scheduler, gint64 now);
+
 /* One pass at time `now` (ms, never smaller than before). Cheap when little changed since the last: an
  * arrival or an end costs what that one job may cause. Replaces the contents of *ret. */
 void scheduler_pass(Scheduler *scheduler, gint64 now, Decisions *ret);

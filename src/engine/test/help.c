@@ -199,6 +199,31 @@ char *house_submit(House *house, const char *user, const char *text, const char 
         return id;
 }
 
+char *house_submit_all(House *house, const char *user, const char *const *texts, GError **error)
+{
+        g_autoptr(GPtrArray) specs = g_ptr_array_new_with_free_func((GDestroyNotify)spec_unref);
+        Answer got = ANSWER_INIT;
+        char *id = NULL;
+
+        for (; *texts; texts++)
+                g_ptr_array_add(specs, parse(*texts));
+        engine_submit(house->engine,
+                      &(EngineSubmission){ .user = user,
+                                           .specs = (Spec *const *)specs->pdata,
+                                           .n_specs = (int)specs->len },
+                      answer, &got);
+        (void)answer_wait(&got, &id, error); /* the error says it */
+        return id;
+}
+
+bool house_change(House *house, const char *id, const JobChange *change, GError **error)
+{
+        Answer got = ANSWER_INIT;
+
+        engine_change_job(house->engine, id, change, answer, &got);
+        return answer_wait(&got, NULL, error);
+}
+
 char *house_submit_ok(House *house, const char *spec)
 {
         g_autoptr(GError) error = NULL;
@@ -239,6 +264,25 @@ bool house_put(House *house, const Object *object, GError **error)
 
         engine_put(house->engine, object, "root", answer, &got);
         return answer_wait(&got, NULL, error);
+}
+
+bool house_patch(House *house, ObjectKind kind, const char *name, const char *text, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(house->engine);
+        const Object *was = catalog_find(catalog, kind, name);
+        g_autoptr(Object) object = was ? object_copy(was) : object_new(kind, name);
+        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
+        g_autoptr(json_t) patch = json_parse(quoted, strlen(quoted), error);
+
+        return patch && object_patch(object, patch, error) && house_put(house, object, error);
+}
+
+void house_queue(House *house, const char *name, const char *text)
+{
+        g_autoptr(GError) error = NULL;
+
+        (void)house_patch(house, KIND_QUEUE, name, text, &error);
+        g_assert_no_error(error);
 }
 
 bool house_drop(House *house, ObjectKind kind, const char *name, GError **error)

@@ -48,6 +48,12 @@ char *house_submit_ok(House *house, const char *spec);
 bool house_cancel(House *house, const char *id, GError **error);
 bool house_put_token(House *house, const char *id, GError **error);
 bool house_act(House *house, const char *id, JobAction action, GError **error);
+bool house_change(House *house, const char *id, const JobChange *change, GError **error);
+/* Several specifications in one submission, the list ending in NULL; the id of the first job. */
+char *house_submit_all(House *house, const char *user, const char *const *specs, GError **error);
+/* A new object, or the changed one, from a patch in JSON with single quotes. */
+bool house_patch(House *house, ObjectKind kind, const char *name, const char *patch, GError **error);
+void house_queue(House *house, const char *name, const char *patch); /* has to succeed */
 bool house_put(House *house, const Object *object, GError **error);
 bool house_drop(House *house, ObjectKind kind, const char *name, GError **error);
 bool house_repeated(void); /* of this thread's last house_submit */
