@@ -103,11 +103,11 @@ static const FlowColumn queue_show_columns[] = {
         { "quota type", "quotaType" },
         { "create time", "createTime" },
         { "update time", "updateTime" },
-        { "max resources", "maxResources", true },
+        { "max resources", "maxResources" },
         { "min resources", "minResources" },
-        { "used resources", "usedResources", true },
+        { "used resources", "usedResources" },
         { "idle resources", "idleResources" },
-        { "location", "location", true },
+        { "location", "location" },
         { "scheduling policy", "schedulingPolicy" },
         { 0 },
 };
@@ -228,11 +228,11 @@ static const FlowColumn cluster_show_columns[] = {
         { "cluster type", "clusterType" },
         { "version", "version" },
         { "status", "status" },
-        { "setting", "setting", true },
+        { "setting", "setting" },
         { "namespace list", "namespaceList" },
         { "create time", "createTime" },
         { "update time", "updateTime" },
-        { "credential", "credential", true, true },
+        { "credential", "credential", false, true },
         { 0 },
 };
 static const FlowParam cluster_resource_options[] = {

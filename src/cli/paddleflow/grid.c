@@ -49,13 +49,17 @@ static const char *cell_at(const GPtrArray *cells, guint at)
 
 static GridColumn measure(const char *head, const GPtrArray *cells, guint column, guint columns)
 {
-        GridColumn found = { .number = cells->len > 0, .width = text_columns(head) + HEAD_ROOM };
+        GridColumn found = { .width = text_columns(head) + HEAD_ROOM };
+        bool all = true;
         int whole = 0;
 
         for (guint i = column; i < cells->len; i += columns) {
                 const char *cell = cell_at(cells, i);
 
-                found.number = found.number && (!*cell || is_number(cell));
+                if (cells->pdata[i]) { /* what is not there says nothing; an empty text is a text */
+                        all = all && is_number(cell);
+                        found.number = all;
+                }
                 found.decimals = MAX(found.decimals, decimals_of(cell));
         }
         for (guint i = column; i < cells->len; i += columns) {

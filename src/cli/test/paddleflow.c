@@ -250,7 +250,7 @@ static void test_grid(void)
         static const char *const cells[] = { "spam", "42", "eggs", "451", "bacon", "0" };
         static const char *const wide[] = { "字", NULL, "two\nlines", "1.5" };
         g_autoptr(GPtrArray) plain = g_ptr_array_new(), lines = g_ptr_array_new(), none = g_ptr_array_new();
-        g_autofree char *first = NULL, *second = NULL, *third = NULL;
+        g_autofree char *first = NULL, *second = NULL, *third = NULL, *fourth = NULL;
 
         for (gsize i = 0; i < G_N_ELEMENTS(cells); i++)
                 g_ptr_array_add(plain, (gpointer)cells[i]);
@@ -267,6 +267,12 @@ static void test_grid(void)
                         "+--------+-------+\n| item   |   qty |\n+========+=======+\n| 字     |       "
                         "|\n+--------+-------+\n"
                         "| two    |   1.5 |\n| lines  |       |\n+--------+-------+\n");
+        g_ptr_array_add(none, NULL);
+        g_ptr_array_add(none, (gpointer) "");
+        fourth = grid_format(heads, none);
+        g_assert_cmpstr(fourth, ==,
+                        "+--------+-------+\n| item   | qty   |\n+========+=======+\n|        |       "
+                        "|\n+--------+-------+\n");
         g_assert_cmpstr(third, ==,
                         "+--------+-------+\n| item   | qty   |\n+========+=======+\n+--------+-------+\n");
 }
