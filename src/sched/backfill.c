@@ -8,6 +8,8 @@
  * known. */
 #include "sched/backfill.h"
 
+#include "sched/pack.h"
+
 enum { SEARCHES_MAX = 8 };
 
 void reservation_free(Reservation *reservation)
@@ -190,17 +192,32 @@ static gint64 time_of_one_kind(Scheduler *s, Reservation *r, const Ask *ask, int
 
 /* ---- other gangs ---- */
 
-static Node *first_fit(Scheduler *s, const Class *class, const Resources *rooms, const Domain *within)
+static bool is_within(const Scheduler *s, const Node *node, const Domain *domain)
 {
+        return !domain || (node->domains[domain->level] >= 0 &&
+                           s->domains->pdata[node->domains[domain->level]] == domain);
+}
+
+/* As gangs are placed: what is promised to a head has to come true. */
+static Node *best_fit(Scheduler *s, const Class *class, const Resources *rooms, const Domain *within)
+{
+        Node *best = NULL;
+        gint32 best_score = 0;
+
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
+                gint32 score;
 
-                if (!class->eligible[i] || room_slots(&rooms[i], class, 1) == 0)
+                if (!class->eligible[i] || room_slots(&rooms[i], class, 1) == 0 ||
+                    !is_within(s, node, within))
                         continue;
-                if (!within || s->domains->pdata[MAX(0, node->domains[within->level])] == within)
-                        return node;
+                score = node_score(node, class, &rooms[i]);
+                if (!best || score > best_score) {
+                        best = node;
+                        best_score = score;
+                }
         }
-        return NULL;
+        return best;
 }
 
 static bool place_at(Scheduler *s, Reservation *r, const Ask *ask, Resources *rooms, const Domain *within)
@@ -210,7 +227,7 @@ static bool place_at(Scheduler *s, Reservation *r, const Ask *ask, Resources *ro
                 int role = ask->order[i];
 
                 for (int left = ask->need[role]; left > 0;) {
-                        Node *node = first_fit(s, ask->classes[role], rooms, within);
+                        Node *node = best_fit(s, ask->classes[role], rooms, within);
                         gint64 n = node ? room_slots(&rooms[node->id], ask->classes[role], left) : 0;
 
                         if (!node)
@@ -223,23 +240,56 @@ static bool place_at(Scheduler *s, Reservation *r, const Ask *ask, Resources *ro
         return true;
 }
 
+typedef struct {
+        Reservation *r;
+        const Ask *ask;
+} Holding;
+
+static bool hold_some(Node *node, int role, int n, void *arg)
+{
+        Holding *holding = arg;
+
+        add_hold(holding->r, node, &holding->ask->roles[role].each, n);
+        return true;
+}
+
+static bool pack_at(Scheduler *s, Reservation *r, const Ask *ask, const Resources *rooms,
+                    const Domain *within)
+{
+        g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
+        Holding holding = { r, ask };
+        int a, b;
+
+        g_array_set_size(r->holds, 0);
+        if (!pack_roles(ask, &a, &b))
+                return false;
+        for (guint i = 0; i < s->nodes->len; i++)
+                if (ask->classes[a]->eligible[i] && is_within(s, s->nodes->pdata[i], within))
+                        pack_add(spots, ask, s->nodes->pdata[i], &rooms[i]);
+        return pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, hold_some, &holding);
+}
+
+static bool gang_fits(Scheduler *s, Reservation *r, const Ask *ask, const Resources *rooms,
+                      const Domain *within)
+{
+        g_autofree Resources *left = g_memdup2(rooms, sizeof *rooms * s->nodes->len);
+
+        return place_at(s, r, ask, left, within) || pack_at(s, r, ask, rooms, within);
+}
+
 static bool fits_at(Scheduler *s, Reservation *r, const Ask *ask, gint64 time)
 {
-        g_autofree Resources *rooms = g_new0(Resources, s->nodes->len), *copy = NULL;
+        g_autofree Resources *rooms = g_new0(Resources, s->nodes->len);
 
         for (guint i = 0; i < s->nodes->len; i++)
                 if (s->nodes->pdata[i])
                         rooms[i] = room_at(s->nodes->pdata[i], time);
         if (!ask->topology_required)
-                return place_at(s, r, ask, rooms, NULL);
-        copy = g_new(Resources, s->nodes->len);
+                return gang_fits(s, r, ask, rooms, NULL);
         for (guint i = 0; i < s->domains->len; i++) {
                 const Domain *domain = s->domains->pdata[i];
 
-                if (domain->level != ask->topology)
-                        continue;
-                memcpy(copy, rooms, sizeof *copy * s->nodes->len);
-                if (place_at(s, r, ask, copy, domain))
+                if (domain->level == ask->topology && gang_fits(s, r, ask, rooms, domain))
                         return true;
         }
         return false;

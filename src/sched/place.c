@@ -2,7 +2,7 @@
  * was taken is noted in the plan and given back in reverse when the rest does not fit. A gang that should
  * stand within one value of a label tries the values of the tightest label first, among them the fullest one
  * that holds it. */
-#include "sched/state.h"
+#include "sched/pack.h"
 
 void plan_init(Plan *plan)
 {
@@ -72,26 +72,73 @@ Node *place_best(Scheduler *s, Class *class, const Domain *domain)
         return best_of(domain, class);
 }
 
+typedef struct {
+        Scheduler *s;
+        Plan *plan;
+        const Ask *ask;
+} Putting;
+
+static bool put_some(Node *node, int role, int n, void *arg)
+{
+        Putting *putting = arg;
+
+        return put_on(putting->s, putting->plan, putting->ask, role, node, n) == n;
+}
+
+/* Two roles that are in each other's way. */
+static bool pack(Scheduler *s, Plan *plan, Ask *ask, const Domain *domain)
+{
+        g_autoptr(GArray) spots = NULL;
+        Putting putting = { s, plan, ask };
+        const Class *class;
+        int a, b;
+
+        if (!pack_roles(ask, &a, &b))
+                return false;
+        class = ask->classes[a]; /* both are eligible for the same nodes */
+        spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
+        for (guint i = 0; i < s->nodes->len; i++) {
+                Node *node = s->nodes->pdata[i];
+                Resources room;
+
+                if (!class->eligible[i] ||
+                    (domain && (node->domains[domain->level] < 0 ||
+                                s->domains->pdata[node->domains[domain->level]] != domain)))
+                        continue;
+                room = node_room(node);
+                if (node->hold)
+                        amounts_subtract(&room, node->hold);
+                pack_add(spots, ask, node, &room);
+        }
+        if (pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, put_some, &putting))
+                return true;
+        plan_undo(s, plan, ask);
+        return false;
+}
+
+static bool place_role(Scheduler *s, Plan *plan, Ask *ask, int role, const Domain *domain)
+{
+        for (int left = ask->need[role]; left > 0;) {
+                Node *node = place_best(s, ask->classes[role], domain);
+
+                if (!node)
+                        return false;
+                left -= put_on(s, plan, ask, role, node, left);
+        }
+        return true;
+}
+
 /* `domain` NULL: anywhere. */
 static bool place(Scheduler *s, Plan *plan, Ask *ask, const Domain *domain)
 {
-        for (int i = 0; i < ask->n_roles; i++) {
-                int role = ask->order[i];
-                Class *class = ask->classes[role];
-
-                for (int left = ask->need[role]; left > 0;) {
-                        Node *node = domain ? best_of(domain, class) : class_best(s, class);
-
-                        if (!node) {
-                                plan->discards += plan->placed->len > 0;
-                                if (mutant_is(s, MUTANT_GANG_PARTIAL) && plan->placed->len > 0)
-                                        return true;
-                                plan_undo(s, plan, ask);
-                                return false;
-                        }
-                        left -= put_on(s, plan, ask, role, node, left);
+        for (int i = 0; i < ask->n_roles; i++)
+                if (!place_role(s, plan, ask, ask->order[i], domain)) {
+                        plan->discards += plan->placed->len > 0;
+                        if (mutant_is(s, MUTANT_GANG_PARTIAL) && plan->placed->len > 0)
+                                return true;
+                        plan_undo(s, plan, ask);
+                        return pack(s, plan, ask, domain);
                 }
-        }
         return true;
 }
 

@@ -72,7 +72,7 @@ typedef struct {
 typedef struct {
         Resources each; /* of one task */
         int replicas;   /* 0.. ; the full size */
-        int min;        /* 0..replicas; == replicas: rigid */
+        int min;        /* 0..replicas; == replicas: rigid. Where all are 0, one task is the minimum */
 } SchedRole;
 
 typedef enum {

@@ -8,6 +8,8 @@
  * is decided. */
 #include "sched/victim.h"
 
+#include "sched/pack.h"
+
 /* ---- the simulation ---- */
 
 struct Sim {
@@ -129,19 +131,65 @@ static int plan_role(Scheduler *s, const Ask *ask, int role, int place, SchedTas
         return left;
 }
 
+typedef struct {
+        Scheduler *s;
+        const Ask *ask;
+        SchedTask *tasks;
+} Planning;
+
+static bool plan_some(Node *node, int role, int n, void *arg)
+{
+        Planning *planning = arg;
+        int task = planning->ask->first[role];
+
+        for (; n > 0; task++)
+                if (planning->tasks[task].node < 0) {
+                        planning->tasks[task].node = node->id;
+                        n--;
+                }
+        return true;
+}
+
+static void plan_nothing(const Ask *ask, SchedTask *tasks)
+{
+        for (int i = 0; i < ask->n_tasks; i++)
+                tasks[i] = (SchedTask){ .node = -1 };
+}
+
+/* Two roles that are in each other's way. */
+static bool pack_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
+{
+        g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
+        Planning planning = { s, ask, tasks };
+        int a, b;
+
+        plan_nothing(ask, tasks);
+        if (!pack_roles(ask, &a, &b))
+                return false;
+        for (guint i = 0; i < s->nodes->len; i++) {
+                Node *node = s->nodes->pdata[i];
+                Resources room;
+
+                if (!ask->classes[a]->eligible[i] || place_of(s->sim, node) != place)
+                        continue;
+                room = node_later(node);
+                pack_add(spots, ask, node, &room);
+        }
+        return pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
+}
+
 static bool plan_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
 {
         int left = 0;
 
-        for (int i = 0; i < ask->n_tasks; i++)
-                tasks[i] = (SchedTask){ .node = -1 };
+        plan_nothing(ask, tasks);
         for (int i = 0; i < ask->n_roles && left == 0; i++)
                 if (ask->need[ask->order[i]] > 0)
                         left = plan_role(s, ask, ask->order[i], place, tasks);
         for (int i = 0; i < ask->n_tasks; i++)
                 if (tasks[i].node >= 0)
                         node_plan(s, node_find(s, tasks[i].node), &ask->roles[ask_role_of(ask, i)].each, -1);
-        return left == 0;
+        return left == 0 || pack_in(s, ask, place, tasks);
 }
 
 static bool has_slots(const Sim *sim, int place)
