@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import stat
 
 import pytest
-from conftest import Server, wait_for
+from conftest import ROOT, Server, wait_for
 
 PASSWORD = "a long word"
 
@@ -308,3 +309,18 @@ def test_the_journal_replays(full):
     different = full.paddle("sched", "replay", "-", input=forged, check=1)
     assert "recorded" in different.stdout and "replayed" in different.stdout
     assert full.paddle("sched", "replay", "-", input="nonsense\n").returncode == 2
+
+
+# -- what is drawn from the tables
+
+
+def test_every_verb_has_a_page(room):
+    """The list of man pages in the build is that of the verbs."""
+    text = (ROOT / "src/cli/meson.build").read_text()
+    listed_there = re.findall(r"'([^']+)'", text.split("cli_verbs = [")[1].split("]")[0])
+    found = []
+    for name, summary in re.findall(r"^  (\w+(?: \w+)?) {2,}(.*)$", room.paddle("help", check=0).stdout, re.M):
+        told = room.paddle("help", name).stdout if ", " in summary else ""
+        family = re.findall(r"^  paddle (\w+ \w+) ", told, re.M) if told.startswith("  paddle ") else []
+        found += family or [name]
+    assert sorted(found) == sorted(listed_there)

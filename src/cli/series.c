@@ -24,6 +24,7 @@ void series_add(Series *series, gint64 from, gint64 to, double value)
                 series->start = from;
                 series->cell_ms = 1;
         }
+        series->end = to;
         while (to - series->start > series->cell_ms * SERIES_CELLS)
                 fold(series);
         while (from < to) {
@@ -39,14 +40,15 @@ void series_add(Series *series, gint64 from, gint64 to, double value)
 /* The mean from `from` to `to`, parts of cells in proportion. */
 static double mean(const Series *series, double from, double to)
 {
-        double area = 0;
+        double area = 0, whole = (double)(series->end - series->start);
 
         for (int i = (int)(from / (double)series->cell_ms); i < series->cells; i++) {
-                double begin = (double)i * (double)series->cell_ms, end = begin + (double)series->cell_ms;
+                double begin = (double)i * (double)series->cell_ms;
+                double end = MIN(begin + (double)series->cell_ms, whole); /* the last cell may not be full */
 
-                if (begin >= to)
+                if (begin >= to || end <= begin)
                         break;
-                area += series->area[i] * (MIN(end, to) - MAX(begin, from)) / (double)series->cell_ms;
+                area += series->area[i] * MAX(MIN(end, to) - MAX(begin, from), 0) / (end - begin);
         }
         return to > from ? area / (to - from) : 0;
 }

@@ -8,9 +8,9 @@
 enum { SERIES_CELLS = 512 };
 
 typedef struct {
-        gint64 start, cell_ms;     /* of the first cell; of each. 0: nothing was added */
-        int cells;                 /* in use */
-        double area[SERIES_CELLS]; /* value × ms */
+        gint64 start, end, cell_ms; /* of all; of each cell, 0: nothing was added */
+        int cells;                  /* in use */
+        double area[SERIES_CELLS];  /* value × ms */
 } Series;
 
 /* From `from` to `to` (ms, in order of time, without gaps) the value was `value`. */
