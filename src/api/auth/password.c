@@ -9,12 +9,11 @@
 
 bool password_check(const char *what, const char *password, GError **error)
 {
-        gsize len = strlen(password);
+        glong len = g_utf8_strlen(password, -1);
 
         if (len < PASSWORD_MIN || len > PASSWORD_MAX)
-                return err_set(error, ERR_INVALID,
-                               "%s: it has %" G_GSIZE_FORMAT " bytes, and a password has %d to %d", what, len,
-                               PASSWORD_MIN, PASSWORD_MAX);
+                return err_set(error, ERR_INVALID, "%s: it has %ld characters, and a password has %d to %d",
+                               what, len, PASSWORD_MIN, PASSWORD_MAX);
         if (strcmp(password, PASSWORD_PUBLISHED) == 0)
                 return err_set(error, ERR_INVALID,
                                "%s: this one is published, so everybody knows it\nChoose another.", what);

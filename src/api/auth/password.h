@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-enum { PASSWORD_MIN = 8, PASSWORD_MAX = 256 }; /* bytes */
+enum { PASSWORD_MIN = 8, PASSWORD_MAX = 256 }; /* characters */
 
 /* What the seeded account has until somebody changes it (paddleflow-api.md 6). */
 #define PASSWORD_PUBLISHED "paddleflow"

@@ -12,8 +12,9 @@ static void test_rule(void)
                 const char *password, *says;
         } cases[] = {
                 { "12345678", NULL },
-                { "1234567", "it has 7 bytes, and a password has 8 to 256" },
-                { "", "it has 0 bytes" },
+                { "1234567", "it has 7 characters, and a password has 8 to 256" },
+                { "", "it has 0 characters" },
+                { "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", "it has 4 characters" },
                 { "paddleflow", "published" },
                 { "with blanks and \xc3\xa4", NULL },
         };

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/number.h"
 
-enum { LIST_MAX = 1000, BODY_MAX = 256 * 1024, NAME_BYTES_MAX = 400, PASSWORD_TEXT_MAX = 4096 };
+enum { LIST_MAX = 1000, BODY_MAX = 512 * 1024, NAME_BYTES_MAX = 400, PASSWORD_TEXT_MAX = 4096 };
 
 /* ---- what is shown besides an object's members ---- */
 

@@ -152,6 +152,8 @@ static json_t *operation(const HttpRoute *route)
                                       access_verb_name(route->verb)));
         if (auth_access(route, "", NULL) == HTTP_PUBLIC)
                 json_object_set_new(object, "security", json_array());
+        else if (auth_access(route, "unix", NULL) == HTTP_PUBLIC) /* by where the caller is */
+                json_object_set_new(object, "security", json_pack("[{}, {s:[]}]", "token"));
         json_object_set_new(object, "responses", responses(route));
         return object;
 }

@@ -50,12 +50,21 @@ static void offer(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+static bool has_body(HttpRequest *request, GError **error)
+{
+        struct stat about;
+
+        return (stat(http_request_body_file(request), &about) == 0 && about.st_size > 0) ||
+               err_set(error, ERR_INVALID, "the body is empty: contents are needed");
+}
+
 static void put_blobs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(GError) error = NULL;
 
-        if (package_store_blobs_write(api->packages, http_request_body_file(request), &error))
+        if (has_body(request, &error) &&
+            package_store_blobs_write(api->packages, http_request_body_file(request), &error))
                 http_reply(request, 204, NULL, NULL, 0);
         else
                 http_fail(request, error);
