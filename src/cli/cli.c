@@ -159,11 +159,11 @@ static void print_failure(const Cli *cli, const GError *error)
                 cli_print_error(cli, error);
                 return;
         }
-        (void)err_set(
-                &told, ERR_UNAUTHENTICATED, /* false, as always */
-                "%s\n`paddle login` gets a token with a password. Else give one with --token, PADDLE_TOKEN or 'token:' in "
-                "the configuration; `paddle token create` on the server's machine makes one.",
-                text);
+        (void)err_set(&told, ERR_UNAUTHENTICATED, /* false, as always */
+                      "%s\n`paddle login` gets a token with a password. Else give one with --token, "
+                      "PADDLE_TOKEN or 'token:' in "
+                      "the configuration; `paddle token create` on the server's machine makes one.",
+                      text);
         cli_print_error(cli, told);
 }
 

@@ -8,7 +8,7 @@
 char *reasons_text(const json_t *reasons, int indent, const Terminal *terminal);
 
 /* "at 14:20:05, in 12m 3s" (with the day when it is another one); "not known" for null. `now` in ms. */
-char *start_text(const json_t *time, gint64 now);
+char *start_text(const json_t *value, gint64 now);
 
 /* The whole answer of `paddle explain`. */
 char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Terminal *terminal);
