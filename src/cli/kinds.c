@@ -116,13 +116,22 @@ static const Column queue_columns[] = {
         { 0 },
 };
 
-/* The figures go behind the members, as bars. All there is in the cluster is not part of a queue: where there
- * is no max, the largest of its own figures closes the bar. */
+/* All that the cluster's nodes have: the length of a bar without a max. */
+static ResourceLimits room_total(Cli *cli)
+{
+        g_autoptr(json_t) room = NULL;
+
+        if (!http_call_json(cli->client, "GET", "/v1/scheduler", NULL, &room, NULL))
+                return (ResourceLimits){ 0 };
+        return amounts_of(room, "total");
+}
+
+/* The figures go behind the members, as bars. */
 static void show_queue(Cli *cli, json_t *queue)
 {
         g_autoptr(json_t) figures = json_incref(json_object_get(queue, "figures"));
-        ResourceLimits total = amounts_of(figures, "total");
         g_autofree char *lines = NULL;
+        ResourceLimits total;
 
         json_object_del(queue, "figures");
         members_print(queue);
@@ -130,9 +139,7 @@ static void show_queue(Cli *cli, json_t *queue)
                 return;
         json_object_set(figures, "min", json_object_get(queue, "min"));
         json_object_set(figures, "max", json_object_get(queue, "max"));
-        for (int kind = 0; kind < RESOURCE_KINDS_MAX && !is_set(figures, "total"); kind++)
-                total.amount.amount[kind] = MAX(amounts_of(figures, "used").amount.amount[kind],
-                                                amounts_of(figures, "min").amount.amount[kind]);
+        total = room_total(cli);
         lines = quota_lines(figures, &total, &cli->terminal);
         printf("\n%d running, %d waiting\n%s", (int)int_of(figures, "running"),
                (int)int_of(figures, "pending"), lines);

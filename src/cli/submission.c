@@ -433,6 +433,16 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
         return form == SUBMIT_WORDS || check_needed(s, file, error);
 }
 
+static bool check_elastic(const Submission *s, const json_t *file, GError **error)
+{
+        gint64 trainers = MAX(s->trainers, 1);
+
+        if (s->min_trainers <= trainers || (!s->trainers && in_file(file, "roles")))
+                return true;
+        return err_set(error, ERR_USAGE, "--min-trainers=%d is more than --trainers=%d", (int)s->min_trainers,
+                       (int)trainers);
+}
+
 static bool check_package(const Submission *s, const json_t *file, GError **error)
 {
         struct stat info;
@@ -657,7 +667,8 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
 
         if (!check_words(s, form, words, file, error) || !check_texts(s, words, error) ||
             !check_gpus(s, error) || !check_env(s, error) || !check_quantities(s, error) ||
-            !check_servers(s, file, error) || !check_package(s, file, error))
+            !check_servers(s, file, error) || !check_elastic(s, file, error) ||
+            !check_package(s, file, error))
                 return false;
         spec = base_object(file, error);
         if (!spec)

@@ -177,7 +177,8 @@ static const struct {
         { SUBMIT_FLAGS, SEED "--after never:x", NULL, NULL, "'never" },
         { SUBMIT_FLAGS, SEED "--signal NOSUCH@1s", NULL, NULL, "NOSUCH" },
         { SUBMIT_FLAGS, SEED "--on-preempt cry", NULL, NULL, "'cry'" },
-        { SUBMIT_FLAGS, SEED "--trainers 2 --min-trainers 3", NULL, NULL, "min" },
+        { SUBMIT_FLAGS, SEED "--trainers 2 --min-trainers 3", NULL, NULL,
+          "--min-trainers=3 is more than --trainers=2" },
         { SUBMIT_FLAGS, SEED "--queue=", NULL, NULL, "--queue: its value is empty" },
         { SUBMIT_FLAGS, SEED "--resources cpu", NULL, NULL, "--resources: 'cpu' is not NAME=AMOUNT" },
 
