@@ -328,7 +328,7 @@ static const struct {
         { 503, "Retry-After", "1" },
 };
 
-void http_fail(HttpRequest *request, const GError *error)
+static void fail_plainly(HttpRequest *request, const GError *error)
 {
         g_autoptr(json_t) body = json_from_error(error, request->id);
         int status = err_row(error)->http;
@@ -337,6 +337,14 @@ void http_fail(HttpRequest *request, const GError *error)
                 if (fail_headers[i].status == status)
                         http_reply_header(request, fail_headers[i].name, fail_headers[i].value);
         http_reply_json(request, status, body);
+}
+
+void http_fail(HttpRequest *request, const GError *error)
+{
+        if (request->face)
+                request->face->face.fail(request, error, request->face->face.arg);
+        else
+                fail_plainly(request, error);
 }
 
 typedef enum { RANGE_NONE, RANGE_PART, RANGE_OUTSIDE } RangeKind;

@@ -54,11 +54,18 @@ typedef enum {
         STAGE_SENT,    /* the reply is in the connection's hands */
 } RequestStage;
 
+/* A face of the server and its dispatcher. */
+typedef struct {
+        HttpFace face;
+        RouteTable *routes;
+} Face;
+
 struct HttpRequest {
         gint refs, users;
         const RequestOps *ops;
         HttpServer *server; /* valid while the request is not answered */
         pthread_mutex_t mutex;
+        const Face *face; /* NULL: the server's own manners */
         void *connection; /* NULL once the connection is done with the request */
         bool answered, suspended;
         Reply reply;

@@ -19,6 +19,7 @@ struct Node {
 struct RouteTable {
         Node *root;
         char *hint; /* where the routes are described, or NULL */
+        bool exact; /* HEAD is a method like any other */
 };
 
 static void node_free(void *data)
@@ -96,9 +97,10 @@ static Node *descend(Node *node, RouteEntry *entry, guint index, const char *tex
         return get_slot(&node->param);
 }
 
-static bool add_entry(Node *node, RouteEntry *entry, GError **error)
+static bool add_entry(const RouteTable *table, Node *node, RouteEntry *entry, GError **error)
 {
         const HttpRoute *route = entry->route;
+        bool head = !table->exact && strcmp(route->method, "GET") == 0;
         g_autofree char *allow = node->allow;
 
         if (!node->entries)
@@ -112,8 +114,8 @@ static bool add_entry(Node *node, RouteEntry *entry, GError **error)
                                        route->method, route->path, other->route->method, other->route->path);
                 }
         }
-        node->allow = g_strconcat(allow ? allow : "", allow ? ", " : "", route->method,
-                                  strcmp(route->method, "GET") == 0 ? ", HEAD" : "", NULL);
+        node->allow =
+                g_strconcat(allow ? allow : "", allow ? ", " : "", route->method, head ? ", HEAD" : "", NULL);
         g_ptr_array_add(node->entries, g_memdup2(entry, sizeof *entry));
         return true;
 }
@@ -139,7 +141,7 @@ static bool add_route(RouteTable *table, const HttpRoute *route, GError **error)
         }
         if (g_str_has_suffix(route->path, "/openapi.json") && !table->hint)
                 table->hint = g_strdup_printf("\nGET %s lists what there is.", route->path);
-        return add_entry(node, &entry, error);
+        return add_entry(table, node, &entry, error);
 }
 
 RouteTable *route_table_new(const HttpRoute *const *routes, GError **error)
@@ -151,6 +153,18 @@ RouteTable *route_table_new(const HttpRoute *const *routes, GError **error)
                 for (const HttpRoute *route = *routes; route->method; route++)
                         if (!add_route(table, route, error))
                                 return NULL;
+        return g_steal_pointer(&table);
+}
+
+RouteTable *route_table_new_exact(const HttpRoute *routes, GError **error)
+{
+        g_autoptr(RouteTable) table = g_new0(RouteTable, 1);
+
+        table->root = node_new(NULL, 0);
+        table->exact = true;
+        for (; routes->method; routes++)
+                if (!add_route(table, routes, error))
+                        return NULL;
         return g_steal_pointer(&table);
 }
 
@@ -182,7 +196,7 @@ const RouteEntry *route_find(const RouteTable *table, const char *method, const 
                              const char **ret_allow, GError **error)
 {
         const Node *node = match(table->root, path, 0);
-        const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+        const char *wanted = !table->exact && strcmp(method, "HEAD") == 0 ? "GET" : method;
 
         if (!node) {
                 err_set(error, ERR_NOT_FOUND, "no such route: '%s %s'%s", method, path->text->str,

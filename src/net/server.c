@@ -82,6 +82,7 @@ struct HttpServer {
         char *temp_dir, *socket_path;
         void *arg; /* of the handlers */
         RouteTable *routes;
+        GArray *faces; /* Face */
         struct MHD_Daemon *tcp, *local;
         int port;
         ino_t socket_inode;
@@ -388,14 +389,19 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
 {
         HttpServer *server = conn->server;
         Linger linger = { .until_ms = clock_monotonic_ms() + LINGER_MS, .left = LINGER_MAX };
+        const GPtrArray *headers = request->reply.headers;
         g_autoptr(GString) text = g_string_new(NULL);
 
         reply_write(&request->reply);
         g_string_printf(text,
                         "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nX-Request-Id: "
                         "%s\r\nConnection: close\r\n"
-                        "Content-Length: %" G_GSIZE_FORMAT "\r\n\r\n",
+                        "Content-Length: %" G_GSIZE_FORMAT "\r\n",
                         request->reply.status, request->id, request->reply.len);
+        for (guint i = 0; headers && i + 1 < headers->len; i += 2)
+                g_string_append_printf(text, "%s: %s\r\n", (const char *)headers->pdata[i],
+                                       (const char *)headers->pdata[i + 1]);
+        g_string_append(text, "\r\n");
         g_string_append_len(text, request->reply.body, (gssize)request->reply.len);
         (void)send(conn->fd, text->str, text->len,
                    MSG_DONTWAIT | MSG_NOSIGNAL); /* at worst the client sees only the end */
@@ -412,6 +418,19 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
 
 /* ---- Receiving ---- */
 
+/* Of a face: it asks for itself, and its handlers decide. */
+static bool ask_face(HttpRequest *request, GError **error)
+{
+        const HttpFace *face = &request->face->face;
+        bool admin = false;
+
+        if (!face->authenticate(request, &request->user, &admin, face->arg, error))
+                return false;
+        request->caller.user = request->user;
+        request->caller.admin = admin;
+        return true;
+}
+
 static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
 {
         const HttpServerConfig *config = &conn->server->config;
@@ -419,8 +438,6 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
         HttpAccess access = config->access ? config->access(route, conn->address, config->arg) : HTTP_PUBLIC;
         bool admin = false;
 
-        g_strlcpy(request->address, conn->address, sizeof request->address);
-        request->caller.address = request->address;
         if (access == HTTP_PUBLIC)
                 return true;
         if (access == HTTP_NOBODY)
@@ -457,12 +474,14 @@ static void take_params(HttpRequest *request)
 
 static bool resolve(HttpRequest *request, const char *method, GError **error)
 {
+        const Face *face = request->face;
         gsize len = strcspn(request->target, "?");
         const char *allow = NULL;
 
-        if (!url_path_parse(request->target, len, &request->path, error))
+        if (!(face ? url_path_parse_exact : url_path_parse)(request->target, len, &request->path, error))
                 return false;
-        request->entry = route_find(request->server->routes, method, &request->path, &allow, error);
+        request->entry = route_find(face ? face->routes : request->server->routes, method, &request->path,
+                                    &allow, error);
         if (allow)
                 http_reply_header(request, "Allow", allow);
         if (!request->entry)
@@ -470,7 +489,8 @@ static bool resolve(HttpRequest *request, const char *method, GError **error)
         take_params(request);
         if (!request->target[len])
                 return true;
-        request->query = url_query_parse(request->target + len + 1, error);
+        request->query = face ? url_query_parse_exact(request->target + len + 1)
+                              : url_query_parse(request->target + len + 1, error);
         return request->query != NULL;
 }
 
@@ -529,12 +549,26 @@ static bool open_body(HttpRequest *request, gint64 announced, GError **error)
         return true;
 }
 
+static const Face *find_face(const HttpServer *server, const char *target)
+{
+        for (guint i = 0; i < server->faces->len; i++) {
+                const Face *face = &g_array_index(server->faces, Face, i);
+
+                if (g_str_has_prefix(target, face->face.prefix))
+                        return face;
+        }
+        return NULL;
+}
+
 /* All that can be said before the body has come. */
 static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gint64 *ret_announced,
                         GError **error)
 {
         HttpServer *server = conn->server;
 
+        g_strlcpy(request->address, conn->address, sizeof request->address);
+        request->caller.address = request->address;
+        request->face = find_face(server, request->target);
         if (!announced_length(request, ret_announced, error))
                 return false;
         if (conn->over) {
@@ -545,7 +579,8 @@ static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gi
         }
         if (server->stopping)
                 return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
-        return resolve(request, method, error) && check_access(request, conn, error) &&
+        return resolve(request, method, error) &&
+               (request->face ? ask_face(request, error) : check_access(request, conn, error)) &&
                open_body(request, *ret_announced, error);
 }
 
@@ -667,7 +702,7 @@ static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
                 request->body_fd = -1;
         }
         http_request_ref(request);
-        request->entry->route->handler(request, conn->server->arg);
+        request->entry->route->handler(request, request->face ? request->face->face.arg : conn->server->arg);
         http_request_unref(request);
         return send_or_wait(request, conn);
 }
@@ -1171,6 +1206,23 @@ static void set_defaults(HttpServerConfig *config)
         config->websocket_out_max = config->websocket_out_max ? config->websocket_out_max : 4 << 20;
 }
 
+static void face_clear(void *data)
+{
+        route_table_free(((Face *)data)->routes);
+}
+
+static bool open_faces(HttpServer *server, GError **error)
+{
+        for (const HttpFace *face = server->config.faces; face && face->prefix; face++) {
+                Face row = { *face, route_table_new_exact(face->routes, error) };
+
+                if (!row.routes)
+                        return false;
+                g_array_append_val(server->faces, row);
+        }
+        return true;
+}
+
 HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg,
                             GError **error)
 {
@@ -1183,13 +1235,15 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->arg = arg;
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();
+        server->faces = g_array_new(FALSE, FALSE, sizeof(Face));
+        g_array_set_clear_func(server->faces, face_clear);
         server->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_queue_init(&server->connections);
         pthread_mutex_init(&server->mutex, NULL);
         pthread_mutex_init(&server->streams_mutex, NULL);
         init_cond(&server->changed);
         server->routes = route_table_new(routes, error);
-        if (!server->routes || !start(server, config->listen, error))
+        if (!server->routes || !open_faces(server, error) || !start(server, config->listen, error))
                 return NULL;
         server->watcher = g_thread_new("http-watch", watch, server);
         return g_steal_pointer(&server);
@@ -1300,6 +1354,7 @@ static void free_parts(HttpServer *server)
         g_ptr_array_unref(server->streams);
         g_hash_table_unref(server->users);
         route_table_free(server->routes);
+        g_array_unref(server->faces);
         pthread_mutex_destroy(&server->mutex);
         websocket_loop_free(server->loop);
         pthread_mutex_destroy(&server->streams_mutex);

@@ -57,23 +57,38 @@ typedef struct {
         const char *address; /* of the peer, "unix" on the Unix socket */
 } HttpCaller;
 
+/* Routes with manners of their own below a prefix: of an older interface. Slashes all count, HEAD is not GET,
+ * bad pairs of a query are left out (url.h), and errors are written by it, those of the server itself
+ * included. */
 typedef struct {
-        const char *listen;      /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
-        const char *socket_path; /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
-        const char *temp_dir;    /* for HTTP_BODY_FILE */
-        const char *const *raw_prefixes; /* reserved, NULL */
-        int workers;                     /* 0: 2; never 1 */
-        int max_connections;             /* 0: 4096; above it 503 */
-        int max_streams;                 /* streams and WebSockets in all; 0: 1000 */
-        int max_streams_per_user;        /* 0: 100 */
-        gint64 body_bytes_max;           /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
-        gint64 header_deadline_ms;       /* 0: 10 s */
-        gint64 body_min_rate;            /* bytes/s averaged after body_grace_ms; 0: 1024 */
-        gint64 body_grace_ms;            /* 0: 10 s */
-        gint64 heartbeat_ms;             /* of streams; 0: 15 s */
-        gint64 stream_max_age_ms;        /* a follower is ended after this and resumes; 0: 10 min */
-        gsize websocket_message_max;     /* bytes of a client's message; 0: 64 KiB */
-        gsize websocket_out_max;         /* bytes a client may leave unread; 0: 4 MiB; of all 64 times that */
+        const char *prefix;      /* "/api/x/v1/": of the path as it was sent; NULL ends a list */
+        const HttpRoute *routes; /* ends with a NULL method */
+        void *arg;               /* of its handlers and of what follows */
+        /* Who calls? Before the body is taken; as HttpServerConfig.authenticate, but for all routes, and the
+         * error may be of any domain. A user of NULL is good, too. */
+        bool (*authenticate)(HttpRequest *request, char **ret_user, bool *ret_admin, void *arg,
+                             GError **error);
+        /* Writes the reply that http_fail stands for; any thread. */
+        void (*fail)(HttpRequest *request, const GError *error, void *arg);
+} HttpFace;
+
+typedef struct {
+        const HttpFace *faces;       /* or NULL */
+        const char *listen;          /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
+        const char *socket_path;     /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
+        const char *temp_dir;        /* for HTTP_BODY_FILE */
+        int workers;                 /* 0: 2; never 1 */
+        int max_connections;         /* 0: 4096; above it 503 */
+        int max_streams;             /* streams and WebSockets in all; 0: 1000 */
+        int max_streams_per_user;    /* 0: 100 */
+        gint64 body_bytes_max;       /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
+        gint64 header_deadline_ms;   /* 0: 10 s */
+        gint64 body_min_rate;        /* bytes/s averaged after body_grace_ms; 0: 1024 */
+        gint64 body_grace_ms;        /* 0: 10 s */
+        gint64 heartbeat_ms;         /* of streams; 0: 15 s */
+        gint64 stream_max_age_ms;    /* a follower is ended after this and resumes; 0: 10 min */
+        gsize websocket_message_max; /* bytes of a client's message; 0: 64 KiB */
+        gsize websocket_out_max;     /* bytes a client may leave unread; 0: 4 MiB; of all 64 times that */
         /* Who may reach this route from that address; NULL: anybody. */
         HttpAccess (*access)(const HttpRoute *route, const char *address, void *arg);
         /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.

@@ -88,6 +88,39 @@ bool url_path_parse(const char *raw, gsize len, UrlPath *ret, GError **error)
         return true;
 }
 
+/* Appends what was sent, or its decoded form when that would be escaped the same way. */
+static bool decode_canonical(const char *raw, gsize len, GString *out, GError **error)
+{
+        g_autoptr(GString) text = g_string_sized_new(len + 1);
+        g_autofree char *sent = g_strndup(raw, len), *again = NULL;
+
+        if (!decode(raw, len, false, text, error) || !g_utf8_validate(raw, (gssize)len, NULL))
+                return err_set(error, ERR_INVALID,
+                               "the URL has a broken escape, a NUL, or bytes that are not UTF-8");
+        again = g_uri_escape_string(text->str, "$&+,/:;=@", FALSE);
+        g_string_append(out, strcmp(again, sent) == 0 ? text->str : sent);
+        return true;
+}
+
+bool url_path_parse_exact(const char *raw, gsize len, UrlPath *ret, GError **error)
+{
+        g_auto(UrlPath) path = { .text = g_string_sized_new(len + 1) };
+
+        if (!decode_canonical(raw, len, path.text, error))
+                return false;
+        for (const char *slash = path.text->str; slash; slash = strchr(slash + 1, '/')) {
+                gsize part = strcspn(slash + 1, "/");
+
+                if (part == 0 || path.count == PATH_SEGMENTS_MAX)
+                        return err_set(error, ERR_NOT_FOUND, "no such route: '%s'", path.text->str);
+                path.segments[path.count].at = (gsize)(slash + 1 - path.text->str);
+                path.segments[path.count++].len = part;
+        }
+        *ret = path;
+        path.text = NULL;
+        return true;
+}
+
 static void pair_clear(void *data)
 {
         UrlPair *pair = data;
@@ -127,6 +160,56 @@ GArray *url_query_parse(const char *raw, GError **error)
                         return NULL;
                 if (!raw[len])
                         return g_steal_pointer(&query);
+                raw += len + 1;
+        }
+}
+
+static void add_valid(GString *out, const char *raw, gsize len)
+{
+        for (gsize i = 0; i < len; i++) {
+                bool escape = raw[i] == '%'; /* followed by two digits: looked at before */
+
+                g_string_append_c(out, escape ? (char)(g_ascii_xdigit_value(raw[i + 1]) * 16 +
+                                                       g_ascii_xdigit_value(raw[i + 2]))
+                                              : (raw[i] == '+' ? ' ' : raw[i]));
+                i += escape ? 2 : 0;
+        }
+}
+
+static bool pair_is_sound(const char *raw, gsize len)
+{
+        for (gsize i = 0; i < len; i++)
+                if (raw[i] == ';' || (raw[i] == '%' && (len - i < 3 || !g_ascii_isxdigit(raw[i + 1]) ||
+                                                        !g_ascii_isxdigit(raw[i + 2]))))
+                        return false;
+        return true;
+}
+
+static char *valid_text(const char *raw, gsize len)
+{
+        g_autoptr(GString) text = g_string_sized_new(len + 1);
+
+        add_valid(text, raw, len);
+        return g_utf8_make_valid(text->str, (gssize)text->len);
+}
+
+GArray *url_query_parse_exact(const char *raw)
+{
+        GArray *query = g_array_new(FALSE, FALSE, sizeof(UrlPair));
+
+        g_array_set_clear_func(query, pair_clear);
+        for (;;) {
+                gsize len = strcspn(raw, "&"), name_len = MIN(len, strcspn(raw, "="));
+
+                if (len && pair_is_sound(raw, len) && query->len < QUERY_PAIRS_MAX) {
+                        const char *value = raw + MIN(len, name_len + 1);
+                        UrlPair pair = { valid_text(raw, name_len),
+                                         valid_text(value, (gsize)(raw + len - value)) };
+
+                        g_array_append_val(query, pair);
+                }
+                if (!raw[len])
+                        return query;
                 raw += len + 1;
         }
 }

@@ -27,9 +27,18 @@ typedef struct {
         char *name, *value;
 } UrlPair;
 
+/* The path of a face (server.h), whose slashes all count: an empty segment is ERR_NOT_FOUND. As Go has it, it
+ * is decoded when it is escaped as it has to be, and otherwise taken as it was sent; '.' and '..' are names.
+ */
+bool url_path_parse_exact(const char *raw, gsize len, UrlPath *ret, GError **error);
+
 /* Decodes "a=1&b=x%20y&c" ('+' is a blank); an array of UrlPair that frees its strings. NULL on failure, with
  * ERR_INVALID. */
 GArray *url_query_parse(const char *raw, GError **error);
+
+/* The same for a face: a pair with ';' or a broken escape is as if it were not there, as is what is too many;
+ * bytes that are not UTF-8 become U+FFFD. */
+GArray *url_query_parse_exact(const char *raw);
 
 /* The value of the first pair of that name, or NULL. */
 const char *url_query_get(const GArray *query, const char *name);
