@@ -35,7 +35,7 @@ static bool depth_fits(const char *text, gsize len)
         return true;
 }
 
-json_t *json_parse(const char *text, gsize len, GError **error)
+static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
 {
         json_error_t at;
         json_t *value;
@@ -44,11 +44,21 @@ json_t *json_parse(const char *text, gsize len, GError **error)
                 err_set(error, ERR_INVALID, "JSON is nested deeper than %d", JSON_DEPTH_MAX);
                 return NULL;
         }
-        value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &at);
+        value = json_loadb(text, len, flags | JSON_DECODE_ANY, &at);
         if (!value)
                 err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column,
                         at.text);
         return value;
+}
+
+json_t *json_parse(const char *text, gsize len, GError **error)
+{
+        return parse(text, len, JSON_REJECT_DUPLICATES, error);
+}
+
+json_t *json_parse_loose(const char *text, gsize len, GError **error)
+{
+        return parse(text, len, 0, error);
 }
 
 char *json_format(const json_t *value)

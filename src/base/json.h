@@ -23,6 +23,9 @@ void json_init(void);
  * ERR_INVALID with line and column. NULL on failure. */
 json_t *json_parse(const char *text, gsize len, GError **error);
 
+/* The same, but of equal members of an object the last counts: for older interfaces. */
+json_t *json_parse_loose(const char *text, gsize len, GError **error);
+
 /* Compact text; the caller's, to be g_free()d. */
 char *json_format(const json_t *value);
 
