@@ -65,6 +65,7 @@ typedef struct {
         int n_specs;
         const char *idempotency_key; /* or NULL */
         const char *id;              /* of the only job, chosen by an older client; or NULL */
+        const char *refusal;         /* why no cluster can run it: it is taken and fails at once; or NULL */
 } EngineSubmission;
 void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg);
 

@@ -23,6 +23,7 @@ void input_free(Input *input)
         g_free(input->user);
         g_free(input->text);
         g_free(input->id);
+        g_free(input->refusal);
         g_free(input->queue);
         g_strfreev(input->labels);
         g_strfreev(input->annotations);

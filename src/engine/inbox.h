@@ -28,6 +28,7 @@ typedef struct {
         /* SUBMIT */
         GPtrArray *specs; /* Spec */
         char *id;         /* wished; or NULL */
+        char *refusal;    /* it fails at once, and why; or NULL */
         /* ACT, CHANGE */
         JobAction action;
         char *queue; /* NULL: unchanged */

@@ -776,6 +776,11 @@ void life_given_up(Life *life, char *reason)
         stop(life, JOB_CANCELLED, reason);
 }
 
+void life_refused(Life *life, char *reason)
+{
+        stop(life, JOB_FAILED, reason);
+}
+
 void life_after(Life *life, const char *entry)
 {
         g_autoptr(GStrvBuilder) rest = g_strv_builder_new();

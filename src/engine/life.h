@@ -89,6 +89,8 @@ bool life_saved(Life *life, GError **error);
 
 /* It waits in vain, for the reason given (taken). */
 void life_given_up(Life *life, char *reason);
+/* No cluster can run it, for the reason given (taken). */
+void life_refused(Life *life, char *reason);
 /* One of the jobs that it waits for has ended as it should: `after` loses that entry. */
 void life_after(Life *life, const char *entry);
 /* Priority, queue, labels or annotations were changed in the draft. */

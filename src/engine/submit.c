@@ -711,6 +711,8 @@ static void make_jobs(Submission *submission, Entry *entry)
                         entry->first = live;
                 life = batch_life(engine, live);
                 life_submitted(&life, env);
+                if (submission->input->refusal)
+                        life_refused(&life, g_strdup(submission->input->refusal));
                 batch_end_life(engine, live, &life);
                 depend_note(engine, job);
         }
