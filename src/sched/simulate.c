@@ -309,6 +309,7 @@ static bool arrive(Sim *sim, GError **error)
 static bool end_job(Sim *sim, Job *job, GError **error)
 {
         job->phase = OVER;
+        job->version++;
         leave_nodes(sim, job);
         scheduler_drop_job(sim->scheduler, job_key(sim, job));
         sim->result->end = sim->now;

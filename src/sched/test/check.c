@@ -212,8 +212,9 @@ static bool check_reserved(Room *room, const RoomJob *job)
                 for (int i = 0; i < job->n; i++)
                         asked += role_of(job, i)->each.amount[kind];
                 for (int i = 0; i < ROOM_NODES; i++) {
-                        if (room->nodes[i].there && room->nodes[i].node.usable)
-                                total += room->nodes[i].node.total.amount[kind];
+                        if (room->nodes[i].there &&
+                            room->nodes[i].node.usable) /* it may have shrunk below its use */
+                                total += MAX(room->nodes[i].node.total.amount[kind], account.node[i][kind]);
                         else if (account.node[i][kind] > 0)
                                 return true; /* what stands there has no room of its own */
                 }
@@ -326,13 +327,19 @@ static bool check_grow(Room *room, RoomJob *job, const Decision *decision, const
 
 /* ---- who has to go ---- */
 
+/* What the job needs to start; of an elastic one without any minimum, one task. */
 static gint64 asked_at_least(const RoomJob *job, int kind)
 {
-        gint64 sum = 0;
+        gint64 sum = 0, one = 0;
+        int tasks = 0;
 
-        for (int role = 0; role < job->job.n_roles; role++)
+        for (int role = job->job.n_roles - 1; role >= 0; role--) {
                 sum += job->roles[role].each.amount[kind] * job->roles[role].min;
-        return sum;
+                tasks += job->roles[role].min;
+                if (job->roles[role].replicas > 0)
+                        one = job->roles[role].each.amount[kind];
+        }
+        return tasks > 0 ? sum : one;
 }
 
 static bool is_above(const Room *room, int ancestor, int queue)
@@ -395,7 +402,8 @@ static bool check_preempt(Room *room, const RoomJob *victim, const RoomJob *job,
         if (victim->job.queue != job->job.queue)
                 return wrong_job(room, victim, "is preempted for a job of another queue");
         if (!whole)
-                return true;
+                return victim->job.priority <= job->job.priority ||
+                       wrong_job(room, victim, "is shrunk for a job below it");
         if (room->queues[job->job.queue].queue.preemption != PREEMPT_LOWER_PRIORITY)
                 return wrong_job(room, victim, "is preempted in a queue that does not do that");
         return victim->job.priority < job->job.priority ||
@@ -468,14 +476,31 @@ static bool would_fit(const Room *room, const RoomJob *job, const RoomJob *other
         return true;
 }
 
+/* An elastic job without any minimum keeps one task, of its first role. */
+static int needed(const RoomJob *job, const SchedRole *role)
+{
+        int sum = 0, first = 0;
+
+        for (int i = job->job.n_roles - 1; i >= 0; i--) {
+                sum += job->roles[i].min;
+                first = job->roles[i].replicas > 0 ? i : first;
+        }
+        return sum == 0 && role == &job->roles[first] ? 1 : role->min;
+}
+
+/* Of a role's tasks the last one goes first. */
 static bool is_surplus(const RoomJob *job, int i)
 {
         const SchedRole *role = role_of(job, i);
-        int placed = 0;
+        int placed = 0, after = 0;
 
-        for (int task = 0; task < job->n; task++)
-                placed += role_of(job, task) == role && job->tasks[task].node >= 0;
-        return job->tasks[i].node >= 0 && placed > role->min;
+        for (int task = 0; task < job->n; task++) {
+                bool counts = role_of(job, task) == role && job->tasks[task].node >= 0;
+
+                placed += counts;
+                after += counts && task > i;
+        }
+        return job->tasks[i].node >= 0 && after == 0 && placed > needed(job, role);
 }
 
 /* Whether the rule may take this task, and it alone would do. The message that finding out leaves is void. */
@@ -484,6 +509,8 @@ static bool would_do(Room *room, const RoomJob *job, RoomJob *other, int i, cons
         Decision instead = *decision;
 
         instead.key = other->job.key;
+        if (other->trimmed_at > 0 && room->now < other->trimmed_at + room->config.cooldown_ms)
+                return false;
         return is_surplus(other, i) && would_fit(room, job, other, i) &&
                check_victim(room, other, &instead, role_of(other, i)->each.amount, false);
 }
@@ -613,6 +640,21 @@ static bool check_passed(Room *room, const RoomJob *job, const Decision *decisio
         return true;
 }
 
+/* What a node has free of a kind when all have gone who were told to. */
+static gint64 free_later(const Room *room, int node, int kind)
+{
+        gint64 left = room->nodes[node].node.total.amount[kind];
+
+        for (int i = 0; i < room->kind->jobs; i++) {
+                const RoomJob *job = &room->jobs[i];
+
+                for (int task = 0; task < job->n && job->there && job->job.state == SCHED_RUNNING; task++)
+                        if (job->tasks[task].node == node)
+                                left -= role_of(job, task)->each.amount[kind];
+        }
+        return MAX(left, 0);
+}
+
 /* For whom somebody has to go: what is free, and what gets free, is enough in all; so is its queue's max. */
 static bool check_worth(Room *room, const RoomJob *job, const Account *account)
 {
@@ -623,15 +665,7 @@ static bool check_worth(Room *room, const RoomJob *job, const Account *account)
                         continue;
                 for (int i = 0; i < ROOM_NODES; i++)
                         if (may_stand_on(room, job, i))
-                                room_for += room->nodes[i].node.total.amount[kind];
-                for (int i = 0; i < room->kind->jobs; i++) {
-                        const RoomJob *other = &room->jobs[i];
-
-                        for (int task = 0; task < other->n && other->there; task++)
-                                if (other->job.state == SCHED_RUNNING && other->tasks[task].node >= 0 &&
-                                    may_stand_on(room, job, other->tasks[task].node))
-                                        room_for -= role_of(other, task)->each.amount[kind];
-                }
+                                room_for += free_later(room, i, kind);
                 if (asked > room_for)
                         return wrong_job(room, job, "others have to go for it, and still it does not fit");
                 for (int queue = job->job.queue; queue >= 0; queue = room->queues[queue].queue.parent)
@@ -736,6 +770,18 @@ static bool compare_figures(Room *room, const Account *account)
         return ok;
 }
 
+/* The first that waits and is not too large for ever, among those that the figures name. */
+static gint64 first_waiting(const Room *room, const QueueFigures *queue)
+{
+        for (int i = 0; i < SCHED_FIGURE_HEADS && queue->heads[i]; i++) {
+                Cause cause = scheduler_cause(room->scheduler, queue->heads[i]);
+
+                if (cause != CAUSE_TOO_LARGE && cause != CAUSE_NO_NODE_FITS)
+                        return queue->heads[i];
+        }
+        return 0;
+}
+
 /* 10, the backfill bound: what is promised to the head of a queue is kept, when nothing changes but that jobs
  * end by their limits or earlier. */
 static bool check_promises(Room *room)
@@ -749,7 +795,7 @@ static bool check_promises(Room *room)
 
                 if (!is_ready(room, job))
                         continue;
-                if (queue->heads[0] == job->job.key && queue->head_start > 0)
+                if (first_waiting(room, queue) == job->job.key && queue->head_start > 0)
                         job->promise =
                                 job->promise ? MIN(job->promise, queue->head_start) : queue->head_start;
                 if (job->promise > 0 && room->now >= job->promise)

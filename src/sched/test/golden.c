@@ -50,7 +50,8 @@ static const Case cases[] = {
         { "22.4-2: ... and does not when it is not enough", "node 0 cpu=100 gpu=10\n"
                                                             "queue 0 min.gpu=10 preemption=1\n"
                                                             "job 1 queue=0 gpu=1 x=10 min=5\n"
-                                                            "pass 1 = start 1 (10)\n"
+                                                            "pass 1\n"
+                                                            "tasks 1 = 10\n"
                                                             "job 2 queue=0 gpu=1 x=6\n"
                                                             "pass 2 =\n" },
         { "22.4-3: both minimums are placed before any surplus", "node 0 cpu=100 gpu=10\n"
@@ -251,11 +252,17 @@ static const Case cases[] = {
                                               "queue 1 min.cpu=2\n"
                                               "job 1 queue=0 cpu=2\njob 2 queue=1 cpu=2\n"
                                               "pass 1 = start 2 (1)\n" },
-        { "order of queues: priority before everything", "node 0 cpu=2\n"
-                                                         "queue 0 priority=1\n"
-                                                         "queue 1 min.cpu=2\n"
-                                                         "job 1 queue=0 cpu=2\njob 2 queue=1 cpu=2\n"
-                                                         "pass 1 = start 1 (1)\n" },
+        { "order of queues: priority before share", "node 0 cpu=2\n"
+                                                    "queue 0\n"
+                                                    "queue 1 priority=1\n"
+                                                    "job 1 queue=0 cpu=2\njob 2 queue=1 cpu=2\n"
+                                                    "pass 1 = start 2 (1)\n" },
+        { "what a queue below its min asks for is not lent, whatever the priority of the other",
+          "node 0 cpu=2\n"
+          "queue 0 priority=1\n"
+          "queue 1 min.cpu=2\n"
+          "job 1 queue=0 cpu=2\njob 2 queue=1 cpu=2\n"
+          "pass 1 = start 2 (1)\n" },
         { "order of queues: above min by weight",
           "node 0 cpu=6\n"
           "queue 0 weight=1\n"
@@ -274,6 +281,7 @@ static const Case cases[] = {
           "job 3 queue=0 cpu=1 limit=50\n"
           "job 4 queue=0 cpu=1 limit=20\n"
           "pass 10 = start 3 (1)\n"
+          "why 3 = none\n"
           "why 2 = resources\n" },
         { "backfill: a job that would end after it does not", "node 0 cpu=4\n"
                                                               "queue 0 order=1\n"

@@ -21,8 +21,7 @@ static gint64 steps_until_caught(Mutant mutant, gint64 most)
         RoomCounts counts = { 0 };
 
         for (guint64 seed = 1; counts.steps < most; seed++) {
-                g_autoptr(Room) room =
-                        room_new(&room_kinds[seed % (guint64)n_room_kinds], seed, mutant, NULL, &counts);
+                g_autoptr(Room) room = room_new(room_kind(seed), seed, mutant, NULL, &counts);
 
                 for (int step = 0; step < ROOM_STEPS; step++) {
                         const char *wrong = room_step(room);

@@ -7,7 +7,11 @@
 
 #include "sched/dump.h"
 
-enum { SECOND = 1000, CORE = 1000 };
+enum {
+        SECOND = 1000,
+        CORE = 1000,
+        EVENTS_MAX = 5, /* between two passes */
+};
 static const gint64 GIB = 1024 * 1024 * 1024;
 
 /* Each is there for what it reaches: see the counts that random.c asks for. */
@@ -31,11 +35,12 @@ const RoomKind room_kinds[] = {
           .limits = true,
           .changes = true,
           .priorities = 3,
-          .preemption = 7 },
+          .preemption = 7,
+          .cooldown_s = 10 },
         { .name = "elastic",
           .nodes = 4,
-          .queues = 4,
-          .jobs = 16,
+          .queues = 3,
+          .jobs = 12,
           .cores = 8,
           .gpus = 8,
           .gang = 8,
@@ -43,28 +48,57 @@ const RoomKind room_kinds[] = {
           .minima = true,
           .changes = true,
           .priorities = 2,
-          .preemption = 5 },
+          .preemption = 5,
+          .cooldown_s = 2 },
+        { .name = "lending",
+          .more_turns = 2,
+          .nodes = 3,
+          .queues = 3,
+          .jobs = 5,
+          .cores = 6,
+          .gang = 10,
+          .elastic = true,
+          .plain = true,
+          .minima = true,
+          .even = true,
+          .priorities = 1,
+          .cooldown_s = 1 },
         { .name = "reclaim",
-          .nodes = 4,
+          .more_turns = 1,
+          .nodes = 5,
           .queues = 4,
           .jobs = 24,
           .cores = 8,
+          .gang = 2,
+          .plain = true,
+          .minima = true,
+          .even = true,
+          .priorities = 1,
+          .cooldown_s = 1 },
+        { .name = "tree",
+          .nodes = 5,
+          .queues = 8,
+          .jobs = 24,
+          .cores = 8,
           .gpus = 4,
-          .gang = 3,
+          .gang = 2,
+          .elastic = true,
           .minima = true,
           .maxima = true,
           .tree = true,
           .priorities = 1,
-          .preemption = 0 },
+          .preemption = 3,
+          .cooldown_s = 2 },
         { .name = "preempt",
           .nodes = 4,
           .queues = 2,
-          .jobs = 24,
+          .jobs = 16,
           .cores = 8,
           .gpus = 4,
-          .gang = 4,
+          .gang = 3,
           .priorities = 5,
-          .preemption = 10 },
+          .preemption = 10,
+          .cooldown_s = 2 },
         { .name = "gangs",
           .nodes = 6,
           .queues = 3,
@@ -75,7 +109,8 @@ const RoomKind room_kinds[] = {
           .topology = true,
           .limits = true,
           .priorities = 2,
-          .preemption = 0 },
+          .preemption = 0,
+          .cooldown_s = 10 },
         { .name = "backfill",
           .nodes = 4,
           .queues = 1,
@@ -86,7 +121,8 @@ const RoomKind room_kinds[] = {
           .limits = true,
           .fixed = true,
           .priorities = 1,
-          .preemption = 0 },
+          .preemption = 0,
+          .cooldown_s = 10 },
         { .name = "unit",
           .nodes = 4,
           .queues = 6,
@@ -97,9 +133,24 @@ const RoomKind room_kinds[] = {
           .minima = true,
           .unit = true,
           .priorities = 2,
-          .preemption = 5 },
+          .preemption = 5,
+          .cooldown_s = 5 },
 };
 const int n_room_kinds = G_N_ELEMENTS(room_kinds);
+
+const RoomKind *room_kind(guint64 seed)
+{
+        int turns = 0, turn;
+
+        for (int i = 0; i < n_room_kinds; i++)
+                turns += 1 + room_kinds[i].more_turns;
+        turn = (int)(seed % (guint64)turns);
+        for (int i = 0;; i++) {
+                turn -= 1 + room_kinds[i].more_turns;
+                if (turn < 0)
+                        return &room_kinds[i];
+        }
+}
 
 static const char *const node_labels[][4] = {
         { "zone=a", "rack=1", "disk=ssd", NULL }, { "zone=b", "rack=3", NULL }, { "zone=a", "rack=2", NULL },
@@ -211,7 +262,9 @@ static void draw_quota(Room *room, SchedQueue *queue, int kind)
                 }
         }
         queue->min.amount[kind] = least;
-        if (room->kind->minima && most > least)
+        if (room->kind->even)
+                queue->min.amount[kind] = all.amount[kind] / room->n_queues / unit * unit;
+        else if (room->kind->minima && most > least)
                 queue->min.amount[kind] +=
                         (gint64)room_random(room, (guint)((most - least) / unit) + 1) * unit;
         queue->reserved.amount[kind] =
@@ -304,13 +357,15 @@ static void draw_role(Room *room, SchedRole *role, int most)
         role->each.cpu_milli = CORE;
         if (kind->unit)
                 return;
-        role->each.cpu_milli *= 1 + room_random(room, 4);
-        role->each.memory = chance(room, 50) ? (1 + room_random(room, 4)) * GIB : 0;
+        if (!kind->plain)
+                role->each.cpu_milli *= 1 + room_random(room, 4);
+        role->each.memory = chance(room, 50) && !kind->plain ? (1 + room_random(room, 4)) * GIB : 0;
         role->each.gpus = kind->gpus && chance(room, 60) ? 1 + room_random(room, 2) : 0;
         role->replicas = 1 + (int)room_random(room, (guint)most);
         role->min = role->replicas;
-        if (kind->elastic && chance(room, 60))
-                role->min = (int)room_random(room, (guint)role->replicas) + (chance(room, 90) ? 1 : 0);
+        if (kind->elastic && chance(room, 75))
+                role->min =
+                        (int)room_random(room, (guint)role->replicas / 2 + 1) + (chance(room, 90) ? 1 : 0);
         role->min = MIN(role->min, role->replicas);
 }
 
@@ -337,10 +392,30 @@ static void draw_placing(Room *room, SchedJob *job)
         }
 }
 
+/* Any job that is in one of `states` (bits); NULL when there is none near the place where it begins to look.
+ */
+static RoomJob *any_job(Room *room, guint states)
+{
+        int start = (int)room_random(room, (guint)room->kind->jobs);
+
+        for (int i = 0; i < room->kind->jobs; i++) {
+                RoomJob *job = &room->jobs[(start + i) % room->kind->jobs];
+
+                if (job->there && states & 1u << job->job.state)
+                        return job;
+        }
+        return NULL;
+}
+
+/* Where arrivals go: for a while mostly to one queue, which borrows, then to another, which wants it back. */
 static int draw_leaf(Room *room)
 {
-        int id;
+        int id = room->busy;
 
+        if (room->kind->even && chance(room, 50))
+                return id;
+        if (chance(room, 30))
+                room->busy = (int)room_random(room, (guint)room->n_queues);
         do
                 id = (int)room_random(room, ROOM_QUEUES);
         while (!room->queues[id].there || !is_leaf(room, id));
@@ -354,6 +429,9 @@ static bool submit(Room *room)
 
         for (int i = 0; i < kind->jobs && !job; i++)
                 job = room->jobs[i].there ? NULL : &room->jobs[i];
+        if (!job && !room->kind->even &&
+            (job = any_job(room, 1u << SCHED_PENDING))) /* make place: some wait for ever */
+                drop_job(room, job);
         if (!job)
                 return true;
         *job = (RoomJob){ .there = true };
@@ -371,21 +449,6 @@ static bool submit(Room *room)
                 job->n += job->roles[i].replicas;
         }
         return put_job(room, job);
-}
-
-/* Any job that is in one of `states` (bits); NULL when there is none near the place where it begins to look.
- */
-static RoomJob *any_job(Room *room, guint states)
-{
-        int start = (int)room_random(room, (guint)room->kind->jobs);
-
-        for (int i = 0; i < room->kind->jobs; i++) {
-                RoomJob *job = &room->jobs[(start + i) % room->kind->jobs];
-
-                if (job->there && states & 1u << job->job.state)
-                        return job;
-        }
-        return NULL;
 }
 
 static bool end_job(Room *room)
@@ -428,6 +491,7 @@ static bool finish_trim(Room *room)
                         continue;
                 memcpy(job->holding, job->tasks, sizeof(job->tasks));
                 job->trimmed = false;
+                job->trimmed_at = room->now;
                 if (!put_job(room, job))
                         return false;
         }
@@ -621,7 +685,7 @@ static bool pass_beside_twin(Room *room, bool dumped)
         journal_pass(room->journal, room->now, &room->decisions);
         if (!same_decisions(&room->other, &room->decisions))
                 return room_wrong(room, "the %s decides something else", dumped ? "dump" : "clone");
-        if (!room->recorded && chance(room, 20)) {
+        if (chance(room, 20) && !room->recorded) {
                 Scheduler *former = room->scheduler;
 
                 journal_free(room->journal);
@@ -659,7 +723,11 @@ static void count(Room *room)
 
 const char *room_step(Room *room)
 {
-        bool ok = happen(room) && end_overdue(room) && pass(room);
+        bool ok = true;
+
+        for (int more = 1 + (int)room_random(room, EVENTS_MAX); more > 0 && ok; more--)
+                ok = happen(room);
+        ok = ok && end_overdue(room) && pass(room);
 
         if (ok)
                 count(room);
@@ -672,7 +740,7 @@ const char *room_step(Room *room)
 Room *room_new(const RoomKind *kind, guint64 seed, Mutant mutant, const JournalSink *sink, RoomCounts *counts)
 {
         Room *room = g_new0(Room, 1);
-        int nodes, queues;
+        int nodes;
 
         room->kind = kind;
         room->random = seed * 1000003;
@@ -682,7 +750,7 @@ Room *room_new(const RoomKind *kind, guint64 seed, Mutant mutant, const JournalS
         room->counts = counts;
         room->recorded = sink;
         room->config = (SchedulerConfig){ .nominated_ms = 20 * SECOND,
-                                          .cooldown_ms = 10 * SECOND,
+                                          .cooldown_ms = kind->cooldown_s * SECOND,
                                           .half_life_ms = 100 * SECOND,
                                           .topology = "zone,rack" };
         room->scheduler = scheduler_new(&room->config);
@@ -693,8 +761,8 @@ Room *room_new(const RoomKind *kind, guint64 seed, Mutant mutant, const JournalS
         nodes = 3 + (int)room_random(room, (guint)MAX(kind->nodes - 2, 1));
         for (int i = 0; i < nodes; i++)
                 (void)add_node(room, i);
-        queues = kind->queues > 1 ? 2 + (int)room_random(room, (guint)kind->queues - 1) : 1;
-        for (int i = 0; i < queues; i++)
+        room->n_queues = kind->queues > 1 ? 2 + (int)room_random(room, (guint)kind->queues - 1) : 1;
+        for (int i = 0; i < room->n_queues; i++)
                 (void)add_queue(room, i);
         return room;
 }

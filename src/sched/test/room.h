@@ -40,33 +40,40 @@ typedef struct {
         SchedTask tasks[ROOM_TASKS];
         SchedTask holding[ROOM_TASKS]; /* `tasks`, and the surplus of a shrink that still holds */
         int n;
-        bool trimmed;     /* such surplus there is */
-        bool victim;      /* was evicted, and has not started again */
-        gint64 safe_from; /* its cooldown counts from here; 0: none */
-        gint64 promise;   /* as head: its reservation; 0: none */
+        bool trimmed;      /* such surplus there is */
+        bool victim;       /* was evicted, and has not started again */
+        gint64 safe_from;  /* its cooldown counts from here; 0: none */
+        gint64 trimmed_at; /* when the surplus of its last shrink was gone: the cooldown may count from there
+                            */
+        gint64 promise;    /* as head: its reservation; 0: none */
 } RoomJob;
 
 /* What a room is like. */
 typedef struct {
         const char *name;
+        int more_turns; /* how often it comes more than once in room_kind() */
         int nodes, queues, jobs;
         int cores, gpus; /* of a node: at most */
         int gang;        /* tasks of a job: at most */
         bool elastic;    /* roles with a minimum below their size */
         bool minima;     /* queues have one */
+        bool even;       /* ... all the same, and arrivals come in turns */
         bool tree;       /* queues have parents */
         bool maxima;     /* queues have one */
         bool labels, topology, arrays, user_limits, held;
         bool limits;    /* jobs have time limits, and end by them */
         bool changes;   /* of nodes and queues */
+        bool plain;     /* every task is of 1 CPU */
         bool unit;      /* every job is one task of 1 CPU */
         bool fixed;     /* one priority, first come first served: what is promised to a head is kept */
         int priorities; /* how many there are */
+        int cooldown_s;
         int preemption; /* of 10 queues, how many preempt */
 } RoomKind;
 
 extern const RoomKind room_kinds[];
 extern const int n_room_kinds;
+const RoomKind *room_kind(guint64 seed); /* all of them in turn */
 
 typedef struct {
         gint64 steps, passes, decisions;
@@ -77,6 +84,7 @@ typedef struct {
         const RoomKind *kind;
         guint64 random;
         gint64 now, next_key, step;
+        int n_queues, busy; /* busy: where most arrivals go */
         SchedulerConfig config;
         Scheduler *scheduler;
         Journal *journal; /* everything goes through it */
