@@ -115,8 +115,8 @@ static void tell_all(Engine *engine, const Outcome *outcome)
 
 /* ---- arrays ---- */
 
-/* A job of it that did not succeed: among those of this batch, or stored. */
-static JobState array_failure(Engine *engine, gint64 array)
+/* Looks for a job of it that did not succeed among those of this batch, and in the store. */
+JobState depend_array_state(Engine *engine, gint64 array)
 {
         const JobQuery query = { .array_seq = array,
                                  .states = 1u << JOB_FAILED | 1u << JOB_CANCELLED | 1u << JOB_PREEMPTED,
@@ -142,7 +142,7 @@ static void array_ended(Engine *engine, const Job *last)
         if (!id || !g_hash_table_contains(engine->waiters, id) ||
             live_array_open(engine, last->array_seq) > 0)
                 return;
-        outcome.state = array_failure(engine, last->array_seq);
+        outcome.state = depend_array_state(engine, last->array_seq);
         outcome.ok = outcome.state == JOB_SUCCEEDED;
         tell_all(engine, &outcome);
 }

@@ -168,6 +168,8 @@ void depend_clear(Engine *engine);
 void depend_note(Engine *engine, const Job *job);
 /* Makes what the ends of this batch mean for those that wait. */
 void depend_run(Engine *engine);
+/* Of an array that has ended: succeeded, or how one of its jobs ended that did not. */
+JobState depend_array_state(Engine *engine, gint64 array);
 
 /* ---- batch.c ---- */
 

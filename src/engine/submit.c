@@ -439,6 +439,7 @@ static bool resolve_job(Submission *submission, AfterKind kind, const char *word
         Input *input = submission->input;
         g_autoptr(Job) job = find_job(submission->engine, input, word);
         g_autofree char *entry = NULL;
+        JobState state;
         bool ok;
 
         if (!job)
@@ -450,13 +451,14 @@ static bool resolve_job(Submission *submission, AfterKind kind, const char *word
                 g_strv_builder_add(after, entry);
                 return true;
         }
-        ok = job->state == JOB_SUCCEEDED;
+        state = job->array_seq == job->seq ? depend_array_state(submission->engine, job->seq) : job->state;
+        ok = state == JOB_SUCCEEDED;
         if (kind == AFTER_ANY || (kind == AFTER_OK) == ok)
                 return true;
         return err_set(&input->error, ERR_CONFLICT,
                        "after: '%s:%s' can never hold, as job '%s' (%s) is %s\nLeave it out, or wait for "
                        "another job.",
-                       after_words[kind], word, job->name, job->id, job_state_name(job->state));
+                       after_words[kind], word, job->name, job->id, job_state_name(state));
 }
 
 static bool resolve_entry(Submission *submission, Entry *entry)
