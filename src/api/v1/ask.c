@@ -76,7 +76,13 @@ static void question_free(Question *question)
         g_free(question);
 }
 
-/* What the scheduler says of the job; what it only holds for somebody else, the engine explains. */
+/* The scheduler only holds it for somebody else, or until a time: the engine knows why. */
+static bool is_the_engines(const Reason *reason)
+{
+        return reason->cause == CAUSE_HELD || reason->cause == CAUSE_NOT_BEFORE;
+}
+
+/* What the scheduler says of the job; or the engine. */
 static json_t *reasons_of(Api *api, const Job *job, const Scheduler *clone, gint64 now, gint64 key,
                           int *ret_position)
 {
@@ -84,7 +90,7 @@ static json_t *reasons_of(Api *api, const Job *job, const Scheduler *clone, gint
         int n = scheduler_explain(clone, key, now, found);
         json_t *reasons;
 
-        if (job && (n == 0 || found[0].cause == CAUSE_HELD))
+        if (job && (n == 0 || is_the_engines(&found[0])))
                 return engine_reasons(api->engine, job);
         reasons = json_array();
         for (int i = 0; i < n; i++) {
