@@ -148,6 +148,7 @@ BAD_QUEUES = [
     ({"name": "q", "max": {"cpu": "1"}, "min": {"cpu": "2"}}, 400, ["min", "max"]),
     ({"name": "q", "min": {"cpu": "1"}, "reserved": {"cpu": "2"}}, 400, ["reserved", "min"]),
     ({"name": "q", "min": {"cpu": "5"}}, (400, 409), ["min", "5"]),
+    ({"name": "q", "min": {"memory": "64Pi"}}, 400, ["min", "64Pi"]),
     ({"name": "q", "weight": 0}, 400, ["weight", "65535"]),
     ({"name": "q", "weight": 65536}, 400, ["weight", "65535"]),
     ({"name": "q", "weight": "1"}, 400, ["weight"]),

@@ -197,8 +197,12 @@ static bool check_sum(const Change *change, const Queue *queue, const Queue *par
                 whose = g_strdup_printf("min of its parent '%s'", parent->object.name);
                 return check_order("min: with its neighbours'", &sum, whose, &parent->min.amount, error);
         }
-        if (!facts->room || !facts->room(queue->cluster, &room, facts->arg))
-                return true;
+        if (!facts->room || !facts->room(queue->cluster, &room, facts->arg)) {
+                for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                        room.amount[kind] = RESOURCE_MOST;
+                return check_order("min: with its neighbours'", &sum, "the most that can be promised", &room,
+                                   error);
+        }
         whose = g_strdup_printf("the room of cluster '%s'", queue->cluster);
         return check_order("min: with its neighbours'", &sum, whose, &room, error);
 }

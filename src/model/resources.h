@@ -32,6 +32,8 @@ typedef union {
 } Resources;
 
 #define RESOURCE_UNLIMITED G_MAXINT64 /* of a limit */
+/* The most of one kind that can be promised (a queue's min): shares are compared exactly, in 128 bits. */
+#define RESOURCE_MOST (((gint64)1 << 56) - 1)
 
 /* Amounts of which some are said and the others are not: a queue's max, min and reserved. */
 typedef struct {

@@ -148,23 +148,29 @@ static void pass(Scheduler *scheduler, gint64 at)
         decisions_clear(&ignored);
 }
 
+/* The queue as it would be, put into a copy. It may have been dropped since it was looked at. */
+static bool put_queue(WhatIf *what_if, Scheduler *scheduler, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(what_if->api->engine);
+        const char *name = what_if->queue->object.name;
+        SchedQueue queue;
+
+        if (!catalog_queue(catalog, name))
+                return err_set(error, ERR_NOT_FOUND, "there is no queue '%s' any more", name);
+        return (engine_fill_queue(what_if->api->engine, what_if->queue, &queue) &&
+                scheduler_put_queue(scheduler, &queue)) ||
+               err_set(error, ERR_CONFLICT, "the scheduler cannot take queue '%s' as it would be", name);
+}
+
 static json_t *compare(WhatIf *what_if, GError **error)
 {
         Comparison comparison = { .what_if = what_if, .deadline = clock_monotonic_ms() + FORECAST_MS };
         g_autoptr(Scheduler) now = api_clone(what_if->api, &comparison.at, error);
         g_autoptr(Scheduler) then = now ? scheduler_clone(now) : NULL;
         g_autoptr(json_t) changes = json_array();
-        SchedQueue queue;
 
-        if (!now)
+        if (!now || !put_queue(what_if, then, error))
                 return NULL;
-        if (!engine_fill_queue(what_if->api->engine, what_if->queue, &queue) ||
-            !scheduler_put_queue(then, &queue)) {
-                err_set(error, ERR_UNAVAILABLE,
-                        "queue '%s' is not known to the scheduler yet\nTry again in a moment.",
-                        what_if->queue->object.name);
-                return NULL;
-        }
         pass(now, comparison.at);
         pass(then, comparison.at);
         comparison.now = now;

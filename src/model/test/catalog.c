@@ -302,6 +302,8 @@ static const struct {
           "queue 'q': min: with its neighbours': 17 cpu is above the room of cluster 'default-cluster', "
           "which is 16" },
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":1000},\"cluster\":\"c3\"}", 0, NULL }, /* not known */
+        { KIND_QUEUE, "q", "{\"min\":{\"memory\":\"64Pi\"},\"cluster\":\"c3\"}", ERR_INVALID,
+          "64Pi memory is above the most that can be promised" },
         { KIND_QUEUE, "q", "{\"min\":{\"memory\":9223372036854775807}}", ERR_INVALID,
           "above the room of cluster" },
         /* what does not change */
