@@ -389,7 +389,7 @@ def test_how_a_job_shares_the_room(client):
     assert {job.id for job in client.jobs(labels={"team": "a"}, queue="default")} == {first.id, held.id}
     assert list(client.jobs(labels={"team": "a", "other": "b"})) == []
     why = client.explain(held.id)
-    assert (why.state, why.reasons[0].cause) == ("queued", "not_before")
+    assert (why.state, why.reasons[0].cause) == ("queued", "begin")
     changed = client.change(held.id, priority=-200, labels={"team": "b", "new": ""})
     assert (changed.priority, changed.labels) == (-200, {"team": "b", "new": ""})
     assert client.change(held.id, labels={"new": None}).labels == {"team": "b"}
