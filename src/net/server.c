@@ -1072,7 +1072,7 @@ static int open_socket(int family, const struct sockaddr *address, socklen_t len
 }
 
 /* "HOST:PORT", "[HOST]:PORT" with a numeric host, or "localhost". */
-static bool split_listen(const char *listen, char **ret_host, char **ret_port, GError **error)
+bool http_listen_split(const char *listen, char **ret_host, char **ret_port, GError **error)
 {
         const char *colon = strrchr(listen, ':');
         gint64 port;
@@ -1096,7 +1096,7 @@ static int listen_tcp(const char *listen, int *ret_port, GError **error)
         struct sockaddr_storage bound;
         socklen_t len = sizeof bound;
 
-        if (!split_listen(listen, &host, &port, error))
+        if (!http_listen_split(listen, &host, &port, error))
                 return -1;
         int failed = getaddrinfo(host, port, &hints, &info);
         if (failed) {

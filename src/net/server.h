@@ -107,6 +107,8 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
 /* Quiesces: no new connections, waiting requests are answered 503, streams end; then stops. */
 void http_server_free(HttpServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HttpServer, http_server_free)
+/* "127.0.0.1:8999" in parts, "[::1]:0" without its brackets; ERR_INVALID for anything else. */
+bool http_listen_split(const char *listen, char **ret_host, char **ret_port, GError **error);
 int http_server_port(HttpServer *server); /* the TCP port, 0 without one */
 
 typedef struct {

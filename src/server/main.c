@@ -198,24 +198,15 @@ static bool open_engine(Server *server, GError **error)
         return server->engine != NULL;
 }
 
-/* "0.0.0.0:8999" -> "0.0.0.0", "[::1]:8999" -> "::1". */
-static char *host_of(const char *listen)
-{
-        const char *colon = strrchr(listen, ':');
-        gsize len = colon ? (gsize)(colon - listen) : strlen(listen);
-
-        if (len >= 2 && listen[0] == '[' && listen[len - 1] == ']')
-                return g_strndup(listen + 1, len - 2);
-        return g_strndup(listen, len);
-}
-
 /* Whoever has read PaddleFlow's manual knows the seeded password: nobody but this machine may try it. */
 static bool check_passwords(const Server *server, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(server->engine);
         const GPtrArray *users = catalog_list(catalog, KIND_USER);
-        g_autofree char *host = host_of(server->options.listen);
+        g_autofree char *host = NULL, *port = NULL;
 
+        if (!http_listen_split(server->options.listen, &host, &port, error))
+                return false;
         for (guint i = 0; i < users->len && !address_is_local(host); i++) {
                 const User *user = users->pdata[i];
 
