@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/paddleflow/flow.h"
 #include "api/v1/api.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -32,6 +33,7 @@ typedef struct {
         Engine *engine;
         Auth *auth;
         Api *api;
+        Flow *flow;                 /* the older interface */
         HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
         char *journal;              /* directory of the scheduler's journal */
         char node_name[HOST_NAME_MAX + 1];
@@ -240,7 +242,9 @@ static bool open_http(Server *server, GError **error)
         g_autofree char *socket = state_path(server, "paddled.sock");
         g_autofree char *temp = state_path(server, "tmp");
         bool tcp = strcmp(server->options.listen, "none") != 0;
+        const HttpFace faces[] = { flow_face(server->flow), { NULL } };
         HttpServerConfig config = {
+                .faces = faces,
                 .listen = tcp ? server->options.listen : NULL,
                 .socket_path = socket,
                 .temp_dir = temp,
@@ -298,7 +302,15 @@ static bool server_open(Server *server, GError **error)
                                             .journal_dir = server->journal,
                                             .node_name = server->node_name,
                                             .node_labels = (const char *const *)server->node_labels });
-        return open_http(server, error) && write_pid(server, error);
+        server->flow = flow_new(&(FlowConfig){ .engine = server->engine,
+                                               .store = server->store,
+                                               .runtime = server->runtime,
+                                               .auth = server->auth,
+                                               .state_dir = server->options.state,
+                                               .node_name = server->node_name,
+                                               .node_labels = (const char *const *)server->node_labels },
+                                error);
+        return server->flow && open_http(server, error) && write_pid(server, error);
 }
 
 /* Newest first; takes what was only half opened, too. */
@@ -310,10 +322,13 @@ static void server_close(Server *server)
                 auth_stop(server->auth);
         if (server->api)
                 api_stop(server->api);
+        if (server->flow)
+                flow_stop(server->flow);
         if (server->http)
                 (void)unlink(pid); /* only a running server has written it */
         http_server_free(server->metrics);
         http_server_free(server->http);
+        flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
         engine_free(server->engine);

@@ -1,0 +1,216 @@
+/* Calls: who makes them, what they say, how they are answered (paddleflow-api.md 1.2-1.6). */
+#include <string.h>
+
+#include "api/paddleflow/internal.h"
+#include "base/number.h"
+
+enum { ID_MAX = 200 }; /* bytes of a request id that is echoed */
+
+/* ---- the request's id ---- */
+
+/* The client's own, or a UUID that is the same whenever it is asked for. */
+static char *request_id(const Flow *flow, const HttpRequest *request)
+{
+        const char *own = http_request_header(request, "x-pf-request-id"), *id = http_request_id(request);
+        guint8 bytes[16];
+        char *copy;
+
+        if (!own || !*own) {
+                flow_hash(flow, "request", id, strlen(id), bytes, sizeof bytes);
+                return uuid_format(bytes);
+        }
+        copy = g_strndup(own, ID_MAX);
+        for (char *at = copy; *at; at++)
+                if (!g_ascii_isprint(*at))
+                        *at = '?';
+        return copy;
+}
+
+static void add_request_id(const Flow *flow, HttpRequest *request)
+{
+        g_autofree char *id = request_id(flow, request);
+
+        http_reply_header(request, "x-pf-request-id", id);
+}
+
+/* ---- who calls ---- */
+
+static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, bool *ret_admin,
+                      GError **error)
+{
+        const char *token = http_request_header(request, "x-pf-authorization");
+
+        if (!token || !*token)
+                return flow_set(error, CODE_AuthWithoutToken,
+                                "a token is needed\nLog in with POST " FLOW_BASE
+                                "/login and send it as x-pf-authorization.");
+        return login_check(flow, token, ret_user, ret_admin, error);
+}
+
+static bool authenticate(HttpRequest *request, char **ret_user, bool *ret_admin, void *arg, GError **error)
+{
+        const HttpRoute *route = http_request_route(request);
+
+        add_request_id(arg, request);
+        if (access_row(route->kind, route->verb) & REL_ANYONE)
+                return true;
+        return who_calls(arg, request, ret_user, ret_admin, error);
+}
+
+/* ---- errors ---- */
+
+static void reply_error(Flow *flow, HttpRequest *request, const GError *error, const CodeMap *map)
+{
+        Code code = code_of(error, map);
+        g_autofree char *id = request_id(flow, request), *text = flow_message(error);
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        g_autoptr(json_t) body =
+                json_pack("{s:s, s:s, s:s}", "requestID", id, "code", code_word(code), "message", valid);
+
+        http_reply_json(request, code_status(code), body);
+}
+
+/* A path that does not exist is told to those who are known. */
+static bool hides_paths(Flow *flow, const HttpRequest *request, const GError *error, GError **ret)
+{
+        g_autofree char *user = NULL;
+        bool admin;
+
+        return (err_is(error, ERR_NOT_FOUND) || err_is(error, ERR_METHOD)) &&
+               strcmp(http_request_path(request), FLOW_BASE "/login") != 0 &&
+               !who_calls(flow, request, &user, &admin, ret);
+}
+
+/* What the server refuses by itself. */
+static void fail(HttpRequest *request, const GError *error, void *arg)
+{
+        static const CodeMap map[] = { { ERR_NOT_FOUND, CODE_PathNotFound },
+                                       { ERR_INVALID, CODE_InvalidURI },
+                                       CODE_MAP_END };
+        g_autoptr(GError) unknown = NULL;
+        bool unresolved = !http_request_route(request);
+
+        if (unresolved)
+                add_request_id(arg, request);
+        reply_error(arg, request, unresolved && hides_paths(arg, request, error, &unknown) ? unknown : error,
+                    map);
+}
+
+HttpFace flow_face(Flow *flow)
+{
+        return (HttpFace){ FLOW_BASE "/", flow_routes(), flow, authenticate, fail };
+}
+
+/* ---- calls ---- */
+
+static const json_t *speaks_for(const Call *call)
+{
+        return json_is_object(call->body) ? go_member(call->body, "userName") : NULL;
+}
+
+/* Acting for others is the administrator's (1.6). */
+static bool check_speaker(const Call *call, GError **error)
+{
+        bool writes = strcmp(http_request_route(call->request)->method, "POST") == 0 ||
+                      strcmp(http_request_route(call->request)->method, "PUT") == 0;
+        const char *name = writes ? json_string_value(speaks_for(call)) : call_query(call, "userName");
+
+        if (!call->user || !name || !*name || call->root || strcmp(name, call->user) == 0)
+                return true;
+        return flow_set(error, CODE_AuthIllegalUser, "'%s' may not act for '%.60s'", call->user, name);
+}
+
+bool call_begin(Call *call, HttpRequest *request, void *arg)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const char *method = http_request_route(request)->method;
+        GError *error = NULL;
+        gsize len;
+        const char *text = http_request_body(request, &len);
+
+        *call = (Call){ .flow = arg, .request = request, .user = caller->user, .root = caller->admin };
+        call->catalog = engine_catalog(call->flow->engine);
+        if (strcmp(method, "GET") != 0 && strcmp(method, "DELETE") != 0)
+                call->body = go_parse(text, len, &call->unread);
+        if (check_speaker(call, &error))
+                return true;
+        call_fail(call, error);
+        return false;
+}
+
+void call_end(Call *call)
+{
+        catalog_unref(call->catalog);
+        json_decref(call->body);
+        g_clear_error(&call->unread);
+}
+
+json_t *call_body(const Call *call, const GoField *fields, GError **error)
+{
+        GError *why = NULL;
+        json_t *decoded = call->body ? go_decode(call->body, fields, &why) : NULL;
+
+        if (decoded)
+                return decoded;
+        flow_set(error, CODE_MalformedJSON, "%s", why ? why->message : call->unread->message);
+        g_clear_error(&why);
+        return NULL;
+}
+
+bool call_root(const Call *call, Code code, GError **error)
+{
+        const HttpRoute *route = http_request_route(call->request);
+
+        return call->root || flow_set(error, code, "'%s %s' is for root, and '%s' is not", route->method,
+                                      route->path, call->user);
+}
+
+const char *call_query(const Call *call, const char *name)
+{
+        const char *value = http_request_query(call->request, name);
+
+        return value ? value : "";
+}
+
+const char *call_param(const Call *call, const char *name)
+{
+        return http_request_param(call->request, name);
+}
+
+bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, gint64 fallback, gint64 *ret,
+                    GError **error)
+{
+        const char *text = call_query(call, name);
+        g_autoptr(GError) why = NULL;
+
+        *ret = fallback;
+        return !*text || number_parse(name, text, min, max, ret, &why) ||
+               flow_set(error, CODE_InvalidURI, "%s", why->message);
+}
+
+char **call_query_list(const Call *call, const char *name)
+{
+        const char *text = call_query(call, name);
+
+        return *text ? g_strsplit(text, ",", FLOW_KEYS_MAX) : NULL;
+}
+
+/* ---- replies ---- */
+
+void flow_reply(HttpRequest *request, json_t *value)
+{
+        http_reply_json(request, 200, value);
+        json_decref(value);
+}
+
+void flow_reply_empty(HttpRequest *request)
+{
+        http_reply(request, 200, "application/json", NULL, 0);
+}
+
+void flow_fail(HttpRequest *request, GError *error, const CodeMap *map)
+{
+        error = flow_translate(error, map);
+        http_fail(request, error); /* comes back to fail() */
+        g_error_free(error);
+}

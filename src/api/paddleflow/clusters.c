@@ -1,0 +1,292 @@
+/* Clusters (paddleflow-api.md 2.6; scheduling.md 2). */
+#include <string.h>
+
+#include "api/paddleflow/internal.h"
+#include "base/yaml.h"
+
+enum { NAME_MAX_BYTES = 255 };
+
+static const CodeMap codes[] = { { ERR_EXISTS, CODE_DuplicatedName },
+                                 { ERR_NOT_FOUND, CODE_ClusterNameNotFound },
+                                 { ERR_INVALID, CODE_InvalidClusterProperties },
+                                 { ERR_CONFLICT, CODE_InvalidClusterProperties },
+                                 CODE_MAP_END };
+
+static json_t *show_cluster(Flow *flow, const Catalog *catalog, const Object *object)
+{
+        const Cluster *cluster = (const Cluster *)object;
+        g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
+        json_t *namespaces = json_null(), *shown;
+
+        if (cluster->namespaces)
+                namespaces = json_array();
+        for (char **at = cluster->namespaces; at && *at; at++)
+                json_array_append_new(namespaces, json_string(*at));
+        shown = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:s}", "id",
+                          object->id, "clusterName", object->name, "description",
+                          text_or_blank(cluster->description), "endpoint", text_or_blank(cluster->endpoint),
+                          "source", text_or_blank(cluster->source), "clusterType",
+                          cluster_type_name(cluster->type), "version", text_or_blank(cluster->version),
+                          "status", cluster->offline ? "offline" : "online", "credential",
+                          text_or_blank(cluster->credential), "setting", text_or_blank(cluster->setting),
+                          "namespaceList", namespaces, "createTime", created, "updateTime", updated);
+        return shown;
+}
+
+/* ---- what a body says ---- */
+
+static bool check_name(const char *name, GError **error)
+{
+        size_t len = strlen(name);
+        bool good = len >= 2 && len <= NAME_MAX_BYTES && name[0] != '-' && name[len - 1] != '-';
+
+        for (const char *at = name; good && *at; at++)
+                good = g_ascii_isalnum(*at) || *at == '_' || *at == '-';
+        return good ||
+               flow_set(error, CODE_InvalidNamePattern,
+                        "clusterName '%.80s' is not 2 to %d letters, digits, '_' and '-' that neither "
+                        "begins nor ends with '-'",
+                        name, NAME_MAX_BYTES);
+}
+
+/* Base64 of a kubeconfig: what a client could be made of. */
+static bool is_kubeconfig(const char *credential)
+{
+        gsize len = 0, n = strlen(credential);
+        g_autofree guchar *text = NULL;
+        g_autoptr(json_t) config = NULL;
+
+        if (n % 4 != 0 ||
+            strspn(credential, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != n)
+                return false;
+        text = g_base64_decode(credential, &len);
+        config = text && len && g_utf8_validate((const char *)text, (gssize)len, NULL)
+                         ? yaml_parse((const char *)text, len, "credential", NULL)
+                         : NULL;
+        return json_array_size(json_object_get(config, "clusters")) > 0;
+}
+
+static bool take_type(Cluster *cluster, const json_t *body, Code code, GError **error)
+{
+        const char *type = go_text(body, "clusterType");
+
+        if (!json_object_get(body, "clusterType"))
+                return true;
+        if (!cluster_type_parse(type, &cluster->type))
+                return flow_set(error, code, "clusterType '%.40s' is not one of Kubernetes, Local, K3S",
+                                type);
+        return cluster->type != CLUSTER_KUBERNETES || *go_text(body, "version") ||
+               flow_set(error, code, "version is missing: a Kubernetes cluster has one, such as v1.16");
+}
+
+static bool take_credential(Cluster *cluster, const json_t *body, Code code, GError **error)
+{
+        const char *credential = go_text(body, "credential");
+
+        if (*credential && cluster->type != CLUSTER_LOCAL && !is_kubeconfig(credential))
+                return flow_set(error, code, "credential is not the base64 text of a kubeconfig");
+        return true;
+}
+
+/* The members that have the same meaning in /v1, checked there. */
+static bool take_others(Cluster *cluster, const json_t *body, Code code, GError **error)
+{
+        static const char *const names[][2] = {
+                { "description", "description" }, { "endpoint", "endpoint" },        { "source", "source" },
+                { "version", "version" },         { "setting", "setting" },          { "status", "status" },
+                { "credential", "credential" },   { "namespaceList", "namespaces" },
+        };
+        g_autoptr(json_t) patch = json_object();
+        GError *why = NULL;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                json_t *value = json_object_get(body, names[i][0]);
+
+                if (value && !(json_is_string(value) && json_string_length(value) == 0))
+                        json_object_set(patch, names[i][1], value);
+        }
+        if (object_patch(&cluster->object, patch, &why))
+                return true;
+        flow_set(error, code, "%s", why->message);
+        g_error_free(why);
+        return false;
+}
+
+static bool fill(Cluster *cluster, const json_t *body, Code credential, Code others, GError **error)
+{
+        return take_type(cluster, body, others, error) && take_credential(cluster, body, credential, error) &&
+               take_others(cluster, body, others, error);
+}
+
+/* ---- create ---- */
+
+static bool is_blank(const char *text)
+{
+        return strspn(text, " \t\r\n") == strlen(text);
+}
+
+static bool check_new(const Call *call, const json_t *body, GError **error)
+{
+        const char *name = go_text(body, "clusterName");
+
+        return check_name(name, error) && call_root(call, CODE_OnlyRootAllowed, error) &&
+               (!is_blank(go_text(body, "endpoint")) ||
+                flow_set(error, CODE_InvalidClusterProperties, "endpoint is missing")) &&
+               (*go_text(body, "clusterType") ||
+                flow_set(error, CODE_InvalidClusterProperties,
+                         "clusterType is missing: one of Kubernetes, Local, K3S")) &&
+               (!catalog_cluster(call->catalog, name) ||
+                flow_set(error, CODE_DuplicatedName, "cluster '%s' is there already", name));
+}
+
+static const EditRow new_row = { KIND_CLUSTER, NULL, show_cluster, codes, CODE_ClusterNotFound };
+
+static void create_cluster(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        g_autoptr(Object) draft = NULL;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, cluster_body, &error);
+        if (body && check_new(&call, body, &error)) {
+                draft = object_new(KIND_CLUSTER, go_text(body, "clusterName"));
+                if (fill((Cluster *)draft, body, CODE_InvalidClusterCredential, CODE_InvalidClusterProperties,
+                         &error)) {
+                        edit_put(&call, &new_row, g_steal_pointer(&draft), NULL);
+                        return;
+                }
+        }
+        call_fail(&call, error);
+}
+
+/* ---- change, drop ---- */
+
+static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+{
+        return fill((Cluster *)draft, body, CODE_InvalidClusterProperties, CODE_InvalidClusterProperties,
+                    error);
+}
+
+static void change_cluster(HttpRequest *request, void *arg)
+{
+        static const EditRow row = { KIND_CLUSTER, apply, show_cluster, codes, CODE_ClusterNameNotFound };
+        g_auto(Call) call;
+        json_t *body;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, cluster_body, &error);
+        if (body && call_root(&call, CODE_OnlyRootAllowed, &error)) {
+                edit_change(&call, &row, call_param(&call, "clusterName"), body);
+        } else {
+                json_decref(body);
+                call_fail(&call, error);
+        }
+}
+
+static bool has_jobs(const Call *call, const char *cluster)
+{
+        const GPtrArray *queues = catalog_list(call->catalog, KIND_QUEUE);
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queues->pdata[i];
+
+                if (g_strcmp0(queue->cluster, cluster) == 0 &&
+                    engine_queue_open(call->flow->engine, queue->object.name) > 0)
+                        return true;
+        }
+        return false;
+}
+
+static void drop_cluster(HttpRequest *request, void *arg)
+{
+        static const CodeMap in_use[] = { { ERR_NOT_FOUND, CODE_ClusterNotFound },
+                                          { ERR_CONFLICT, CODE_QueueIsInUse },
+                                          CODE_MAP_END };
+        static const EditRow row = { KIND_CLUSTER, NULL, NULL, in_use, CODE_ClusterNotFound };
+        g_auto(Call) call;
+        const char *name;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_param(&call, "clusterName");
+        if (call_root(&call, CODE_OnlyRootAllowed, &error) &&
+            (strcmp(name, CLUSTER_DEFAULT) != 0 || has_jobs(&call, name) ||
+             flow_set(&error, CODE_ActionNotAllowed, "cluster '%s' is built in and stays", name)))
+                edit_drop(&call, &row, name);
+        else
+                call_fail(&call, error);
+}
+
+/* ---- show, list ---- */
+
+static void show_one(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        const Cluster *cluster;
+        const char *name;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_param(&call, "clusterName");
+        cluster = catalog_cluster(call.catalog, name);
+        if (!call_root(&call, CODE_AccessDenied, &error)) {
+                call_fail(&call, error);
+        } else if (!cluster) {
+                flow_set(&error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
+                call_fail(&call, error);
+        } else {
+                call_reply(&call, show_cluster(call.flow, call.catalog, &cluster->object));
+        }
+}
+
+static bool is_listed(const Call *call, const Object *object, void *names)
+{
+        const char *status = call_query(call, "clusterStatus");
+        bool offline = ((const Cluster *)object)->offline;
+
+        return (!names || g_strv_contains(names, object->name)) &&
+               (!*status || strcmp(status, offline ? "offline" : "online") == 0);
+}
+
+static void list_clusters(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_auto(GStrv) names = NULL;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        names = call_query_list(&call, "clusterNames");
+        if (call_root(&call, CODE_OnlyRootAllowed, &error))
+                page_reply(&call, KIND_CLUSTER, "clusterList", is_listed, names, show_cluster);
+        else
+                call_fail(&call, error);
+}
+
+#define AT(path) FLOW_BASE path
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+
+const HttpRoute cluster_rows[] = {
+        { "POST", AT("/cluster"), ACCESS_CLUSTER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          create_cluster, "Make a cluster.", NULL, "Cluster", "ClusterShown", 0, NULL },
+        { "GET", AT("/cluster"), ACCESS_CLUSTER, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_clusters,
+          "List clusters.",
+          "clusterNames:string:Only these, separated by commas.;clusterStatus:string:online or "
+          "offline.;" PAGE,
+          NULL, "ClusterList", 0, NULL },
+        { "GET", AT("/cluster/{clusterName}"), ACCESS_CLUSTER, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          show_one, "Show a cluster.", NULL, NULL, "ClusterShown", 0, NULL },
+        { "PUT", AT("/cluster/{clusterName}"), ACCESS_CLUSTER, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          change_cluster, "Change a cluster; what is not said stays.", NULL, "Cluster", "ClusterShown", 0,
+          NULL },
+        { "DELETE", AT("/cluster/{clusterName}"), ACCESS_CLUSTER, VERB_DELETE, HTTP_BODY_MEMORY,
+          FLOW_BODY_MAX, drop_cluster, "Drop a cluster with its queues.", NULL, NULL, NULL, 0, NULL },
+        { 0 },
+};

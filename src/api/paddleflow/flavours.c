@@ -1,0 +1,209 @@
+/* Flavours (paddleflow-api.md 2.5; scheduling.md 4). */
+#include <string.h>
+
+#include "api/paddleflow/internal.h"
+
+static const CodeMap codes[] = { { ERR_EXISTS, CODE_DuplicatedName },
+                                 { ERR_NOT_FOUND, CODE_FlavourNotFound },
+                                 { ERR_INVALID, CODE_FlavourInvalidField },
+                                 CODE_MAP_END };
+
+static json_t *show_flavour(Flow *flow, const Catalog *catalog, const Object *object)
+{
+        const Flavour *flavour = (const Flavour *)object;
+        g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
+
+        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:s}", "id", object->id, "name", object->name, "cpu",
+                         text_or_blank(flavour->cpu), "mem", text_or_blank(flavour->memory),
+                         "scalarResources", labels_format(flavour->scalars), "createTime", created,
+                         "updateTime", updated);
+}
+
+/* What a body says, on top of what the flavour has; the engine checks the same, so that this gives the code.
+ */
+static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+{
+        g_autoptr(json_t) patch = json_object();
+        GError *why = NULL;
+        static const char *const names[][2] = { { "cpu", "cpu" },
+                                                { "mem", "memory" },
+                                                { "scalarResources", "scalars" } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                json_t *value = json_object_get(body, names[i][0]);
+
+                if (value && !(json_is_string(value) && json_string_length(value) == 0))
+                        json_object_set(patch, names[i][1], value);
+        }
+        /* Whether the name is free comes later. */
+        if (object_patch(draft, patch, &why) && catalog_check_put(catalog, draft, draft, NULL, &why))
+                return true;
+        flow_set(error, CODE_FlavourInvalidField, "%s", why->message);
+        g_error_free(why);
+        return false;
+}
+
+static bool check_scalars(const json_t *body, GError **error)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach(json_object_get(body, "scalarResources"), name, value)
+        {
+                if (json_string_length(value) == 0)
+                        return flow_set(error, CODE_FlavourInvalidField, "scalarResources.%.80s is empty",
+                                        name);
+        }
+        return true;
+}
+
+static bool check_cluster(const Call *call, const char *name, GError **error)
+{
+        return !*name || catalog_cluster(call->catalog, name) ||
+               flow_set(error, CODE_ClusterNameNotFound, "there is no cluster '%.255s'", name);
+}
+
+static bool check_new(const Call *call, const json_t *body, GError **error)
+{
+        return (*go_text(body, "name") || flow_set(error, CODE_FlavourNotFound, "name is missing")) &&
+               check_cluster(call, go_text(body, "clusterName"), error) && check_scalars(body, error);
+}
+
+static Object *draft_of(const Call *call, const json_t *body)
+{
+        Flavour *flavour = (Flavour *)object_new(KIND_FLAVOUR, go_text(body, "name"));
+
+        set_text(&flavour->cluster, go_text(body, "clusterName"));
+        set_text(&flavour->creator, call->user);
+        return &flavour->object;
+}
+
+static const EditRow row = { KIND_FLAVOUR, apply, show_flavour, codes, CODE_FlavourNotFound };
+
+static void create_flavour(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        g_autoptr(Object) draft = NULL;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, flavour_body, &error);
+        if (body && check_new(&call, body, &error)) {
+                draft = draft_of(&call, body);
+                if (apply(call.catalog, draft, body, &error)) {
+                        edit_put(&call, &row, g_steal_pointer(&draft), "name");
+                        return;
+                }
+        }
+        call_fail(&call, error);
+}
+
+static const Flavour *find_flavour(const Call *call, GError **error)
+{
+        const char *name = call_param(call, "flavourName");
+        const Flavour *flavour = catalog_flavour(call->catalog, name);
+
+        if (!flavour)
+                flow_set(error, CODE_FlavourNotFound, "there is no flavour '%.60s'", name);
+        return flavour;
+}
+
+/* Who made it may change it, and root. */
+static bool may_change(const Call *call, const Flavour *flavour, GError **error)
+{
+        return call->root || g_strcmp0(flavour->creator, call->user) == 0 ||
+               flow_set(error, CODE_ActionNotAllowed, "flavour '%s' is not of '%s'", flavour->object.name,
+                        call->user);
+}
+
+static void change_flavour(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        const Flavour *flavour;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, flavour_body, &error);
+        flavour = body ? find_flavour(&call, &error) : NULL;
+        if (flavour && may_change(&call, flavour, &error) && check_scalars(body, &error))
+                edit_change(&call, &row, flavour->object.name, g_steal_pointer(&body));
+        else
+                call_fail(&call, error);
+}
+
+static void drop_flavour(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        const Flavour *flavour;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        flavour = find_flavour(&call, &error);
+        if (flavour && may_change(&call, flavour, &error))
+                edit_drop(&call, &row, flavour->object.name);
+        else
+                call_fail(&call, error);
+}
+
+static void show_one(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        const Flavour *flavour;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        flavour = find_flavour(&call, &error);
+        if (flavour)
+                call_reply(&call, show_flavour(call.flow, call.catalog, &flavour->object));
+        else
+                call_fail(&call, error);
+}
+
+/* By a part of its name; those of a cluster only when that is named. */
+static bool is_listed(const Call *call, const Object *object, void *arg)
+{
+        const Flavour *flavour = (const Flavour *)object;
+
+        return strstr(object->name, call_query(call, "name")) &&
+               (!flavour->cluster || strcmp(flavour->cluster, call_query(call, "clusterName")) == 0);
+}
+
+static void list_flavours(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        if (check_cluster(&call, call_query(&call, "clusterName"), &error))
+                page_reply(&call, KIND_FLAVOUR, "flavourList", is_listed, NULL, show_flavour);
+        else
+                call_fail(&call, error);
+}
+
+#define AT(path) FLOW_BASE path
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+
+const HttpRoute flavour_rows[] = {
+        { "POST", AT("/flavour"), ACCESS_FLAVOUR, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          create_flavour, "Make a flavour.", NULL, "Flavour", "Named", 0, NULL },
+        { "GET", AT("/flavour"), ACCESS_FLAVOUR, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_flavours,
+          "List flavours.",
+          "name:string:Only those with this in their name.;clusterName:string:Those of this cluster, "
+          "too.;" PAGE,
+          NULL, "FlavourList", 0, NULL },
+        { "GET", AT("/flavour/{flavourName}"), ACCESS_FLAVOUR, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          show_one, "Show a flavour.", NULL, NULL, "FlavourShown", 0, NULL },
+        { "PUT", AT("/flavour/{flavourName}"), ACCESS_FLAVOUR, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          change_flavour, "Change a flavour; what is not said stays.", NULL, "Flavour", "FlavourShown", 0,
+          NULL },
+        { "DELETE", AT("/flavour/{flavourName}"), ACCESS_FLAVOUR, VERB_DELETE, HTTP_BODY_MEMORY,
+          FLOW_BODY_MAX, drop_flavour, "Drop a flavour.", NULL, NULL, NULL, 0, NULL },
+        { 0 },
+};

@@ -1,0 +1,61 @@
+/* The object behind the routes, and all routes as one table (see flow.h). */
+#include "api/paddleflow/internal.h"
+
+#include <string.h>
+
+Flow *flow_new(const FlowConfig *config, GError **error)
+{
+        g_autoptr(Flow) flow = g_new0(Flow, 1);
+
+        flow->engine = config->engine;
+        flow->store = config->store;
+        flow->runtime = config->runtime;
+        flow->auth = config->auth;
+        flow->node_name = g_strdup(config->node_name ? config->node_name : "localhost");
+        flow->node_labels = g_strdupv((char **)config->node_labels);
+        if (!key_open(flow, config->state_dir, error))
+                return NULL;
+        flow->feed = feed_new(flow);
+        flow->sampler = sampler_new(flow);
+        return g_steal_pointer(&flow);
+}
+
+void flow_stop(Flow *flow)
+{
+        feed_stop(flow->feed);
+        sampler_stop(flow->sampler);
+}
+
+void flow_free(Flow *flow)
+{
+        if (!flow)
+                return;
+        feed_free(flow->feed);
+        sampler_free(flow->sampler);
+        g_free(flow->node_name);
+        g_strfreev(flow->node_labels);
+        g_free(flow);
+}
+
+/* One table, since a face has one. */
+static HttpRoute *join(void)
+{
+        static const HttpRoute *const parts[] = { user_rows,    grant_rows, queue_rows,      flavour_rows,
+                                                  cluster_rows, node_rows,  pool_rows,       job_rows,
+                                                  feed_rows,    log_rows,   statistics_rows, about_rows };
+        GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
+
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+                for (const HttpRoute *route = parts[i]; route->method; route++)
+                        g_array_append_val(all, *route);
+        return (HttpRoute *)(void *)g_array_free(all, FALSE);
+}
+
+const HttpRoute *flow_routes(void)
+{
+        static HttpRoute *routes;
+
+        if (g_once_init_enter(&routes))
+                g_once_init_leave(&routes, join());
+        return routes;
+}

@@ -1,0 +1,35 @@
+/* `/api/paddleflow/v1`, the interface that clients of PaddleFlow speak (doc/paddleflow.md): translation
+ * between their words and the catalog, the engine and the store. It decides nothing: it refuses in the order
+ * and with the codes that those clients know, and the engine checks again. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "api/auth/auth.h"
+#include "engine/engine.h"
+#include "net/server.h"
+#include "runtime/runtime.h"
+
+typedef struct Flow Flow;
+
+typedef struct {
+        Engine *engine;
+        Store *store;
+        Runtime *runtime;
+        Auth *auth;
+        const char *state_dir; /* keeps the key that markers and tokens are signed with */
+        const char *node_name; /* of this machine */
+        const char *const *node_labels;
+} FlowConfig;
+
+/* Borrows what it points to; copies the strings. NULL when the key cannot be read or made. */
+Flow *flow_new(const FlowConfig *config, GError **error);
+/* No more frames and samples; before the HTTP server is freed. */
+void flow_stop(Flow *flow);
+/* After the HTTP server is gone. */
+void flow_free(Flow *flow);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Flow, flow_free)
+
+/* For HttpServerConfig.faces. */
+HttpFace flow_face(Flow *flow);

@@ -1,0 +1,147 @@
+/* Grants (paddleflow-api.md 2.3). */
+#include <string.h>
+
+#include "api/paddleflow/internal.h"
+
+static const CodeMap codes[] = { { ERR_EXISTS, CODE_GrantAlreadyExist },
+                                 { ERR_NOT_FOUND, CODE_GrantNotFound },
+                                 { ERR_INVALID, CODE_GrantRootActionNotSupport },
+                                 CODE_MAP_END };
+static const EditRow row = { KIND_GRANT, NULL, NULL, codes, CODE_GrantNotFound };
+
+typedef struct {
+        const char *user, *type, *resource;
+        GrantType kind;
+} Wish;
+
+static bool find_resource(const Call *call, const Wish *wish, GError **error)
+{
+        switch (wish->kind) {
+        case GRANT_QUEUE:
+                return catalog_queue(call->catalog, wish->resource) ||
+                       flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", wish->resource);
+        case GRANT_USER:
+                return catalog_user(call->catalog, wish->resource) ||
+                       flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->resource);
+        default: /* the contract's word for it */
+                return flow_set(error, CODE_UserNotExist, "there is no file system '%.120s'", wish->resource);
+        }
+}
+
+static bool check(const Call *call, Wish *wish, GError **error)
+{
+        const User *user = catalog_user(call->catalog, wish->user);
+
+        if (!call_root(call, CODE_OnlyRootAllowed, error))
+                return false;
+        if (strcmp(wish->user, "root") == 0 || (user && user->admin))
+                return flow_set(error, CODE_GrantRootActionNotSupport,
+                                "'%s' may do everything without a grant", wish->user);
+        if (!grant_type_parse(wish->type, &wish->kind))
+                return flow_set(error, CODE_GrantResourceTypeNotFound,
+                                "resourceType: '%.40s' is not one of queue, user, fs", wish->type);
+        return find_resource(call, wish, error) &&
+               (user || flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->user));
+}
+
+static Object *draft_of(const Wish *wish)
+{
+        g_autofree char *name = grant_key(wish->user, wish->kind, wish->resource);
+        Grant *grant = (Grant *)object_new(KIND_GRANT, name);
+
+        grant->type = wish->kind;
+        set_text(&grant->user, wish->user);
+        set_text(&grant->resource, wish->resource);
+        return &grant->object;
+}
+
+static void create_grant(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        GError *error = NULL;
+        Wish wish;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, grant_body, &error);
+        wish = (Wish){ go_text(body, *go_text(body, "userName") ? "userName" : "username"),
+                       go_text(body, "resourceType"), go_text(body, "resourceID") };
+        if (!body || !check(&call, &wish, &error))
+                call_fail(&call, error);
+        else if (catalog_grant(call.catalog, wish.user, wish.kind, wish.resource)) {
+                flow_set(&error, CODE_GrantAlreadyExist, "'%s' has this grant on '%s' already", wish.user,
+                         wish.resource);
+                call_fail(&call, error);
+        } else {
+                edit_put(&call, &row, draft_of(&wish), "grantID");
+        }
+}
+
+static void drop_grant(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        GError *error = NULL;
+        const Grant *grant;
+        Wish wish;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        wish = (Wish){ call_query(&call, "username"), call_query(&call, "resourceType"),
+                       call_query(&call, "resourceID") };
+        if (!check(&call, &wish, &error)) {
+                call_fail(&call, error);
+                return;
+        }
+        grant = catalog_grant(call.catalog, wish.user, wish.kind, wish.resource);
+        if (grant) {
+                edit_drop(&call, &row, grant->object.name);
+        } else {
+                flow_set(&error, CODE_GrantNotFound, "'%s' has no grant on '%s'", wish.user, wish.resource);
+                call_fail(&call, error);
+        }
+}
+
+static json_t *show_grant(Flow *flow, const Catalog *catalog, const Object *object)
+{
+        const Grant *grant = (const Grant *)object;
+        g_autofree char *created = time_rfc3339(object->created), *updated = time_rfc3339(object->updated);
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "grantID", object->id, "userName", grant->user,
+                         "resourceType", grant_type_name(grant->type), "resourceID", grant->resource,
+                         "createTime", created, "updateTime", updated);
+}
+
+static bool is_of_user(const Call *call, const Object *object, void *arg)
+{
+        return !*(const char *)arg || strcmp(((const Grant *)object)->user, arg) == 0;
+}
+
+static void list_grants(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        if (call_root(&call, CODE_OnlyRootAllowed, &error))
+                page_reply(&call, KIND_GRANT, "grantList", is_of_user, (char *)call_query(&call, "username"),
+                           show_grant);
+        else
+                call_fail(&call, error);
+}
+
+#define AT(path) FLOW_BASE path
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+
+const HttpRoute grant_rows[] = {
+        { "POST", AT("/grant"), ACCESS_GRANT, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_grant,
+          "Grant a queue, a user or a file system to a user.", NULL, "NewGrant", "GrantMade", 0, NULL },
+        { "GET", AT("/grant"), ACCESS_GRANT, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_grants,
+          "List grants.", "username:string:Only of this user.;" PAGE, NULL, "GrantList", 0, NULL },
+        { "DELETE", AT("/grant"), ACCESS_GRANT, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, drop_grant,
+          "Take a grant back.",
+          "username:string:Whose.;resourceType:string:queue, user or fs.;resourceID:string:On what.", NULL,
+          NULL, 0, NULL },
+        { 0 },
+};

@@ -1,0 +1,216 @@
+/* What the files of this room share. */
+#pragma once
+
+#include "api/paddleflow/codes.h"
+#include "api/paddleflow/flow.h"
+#include "api/paddleflow/go.h"
+
+#define FLOW_BASE "/api/paddleflow/v1"
+
+enum {
+        FLOW_BODY_MAX = 1024 * 1024,
+        FLOW_KEY_LEN = 32,
+        FLOW_KEYS_MAX = 1000, /* of a page */
+        FLOW_KEYS = 50,
+};
+
+typedef struct Feed Feed;
+typedef struct Sampler Sampler;
+
+struct Flow {
+        Engine *engine;
+        Store *store;
+        Runtime *runtime;
+        Auth *auth;
+        char *node_name;
+        char **node_labels; /* or NULL */
+        guint8 key[FLOW_KEY_LEN];
+        Feed *feed;
+        Sampler *sampler;
+};
+
+extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
+        pool_rows[], job_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
+/* All of them as one table. */
+const HttpRoute *flow_routes(void);
+
+/* ---- a call ---- */
+
+/* One request while its handler runs. Strings and objects borrowed from it and from `catalog` last as long.
+ */
+typedef struct {
+        Flow *flow;
+        HttpRequest *request;
+        const char *user;
+        bool root; /* an administrator */
+        Catalog *catalog;
+        json_t *body; /* of POST and PUT, as it was sent; NULL: none that can be read, why is in: */
+        GError *unread;
+} Call;
+
+/* False when it was answered: who calls may not say that they are somebody else. */
+bool call_begin(Call *call, HttpRequest *request, void *arg);
+void call_end(Call *call);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_end)
+
+/* The body by its table, a new object; NULL with MalformedJSON. */
+json_t *call_body(const Call *call, const GoField *fields, GError **error);
+/* True for an administrator, else `code`. */
+bool call_root(const Call *call, Code code, GError **error);
+/* The value of a query parameter, "" when it is not there; a part of the path. */
+const char *call_query(const Call *call, const char *name);
+const char *call_param(const Call *call, const char *name);
+/* Integer query parameter, `fallback` when it is not there or empty. InvalidURI. */
+bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, gint64 fallback, gint64 *ret,
+                    GError **error);
+/* Comma lists; NULL: not said. The caller's. */
+char **call_query_list(const Call *call, const char *name);
+
+/* Replies. An error is taken; `map` may be NULL. */
+void flow_reply(HttpRequest *request, json_t *value /* taken */);
+void flow_reply_empty(HttpRequest *request);
+void flow_fail(HttpRequest *request, GError *error, const CodeMap *map);
+#define call_reply(call, value) flow_reply((call)->request, value)
+#define call_fail(call, error) flow_fail((call)->request, error, NULL)
+
+/* ---- pages ---- */
+
+typedef struct {
+        gint64 max;
+        gint64 after; /* of what is listed; 0: from the beginning */
+} Page;
+/* maxKeys and marker of a list that is called `list`. */
+bool page_take(const Call *call, const char *list, Page *ret, GError **error);
+/* {"maxKeys", "isTruncated", "nextMarker"?, name: items}; `next` 0: it was the last. Takes items. */
+json_t *page_format(const Call *call, const char *list, const Page *page, gint64 next, const char *name,
+                    json_t *items);
+/* A page of objects of the catalog for which `keep` is true (NULL: all). */
+typedef bool (*PageKeep)(const Call *call, const Object *object, void *arg);
+typedef json_t *(*PageShow)(Flow *flow, const Catalog *catalog, const Object *object);
+void page_reply(const Call *call, ObjectKind kind, const char *name, PageKeep keep, void *arg, PageShow show);
+
+/* ---- changes of the catalog ---- */
+
+typedef struct Edit Edit;
+/* Makes the draft what it is to be, from what was decoded. Called again when the object was changed
+ * meanwhile. Pure; on the engine's thread, too. */
+typedef bool (*EditApply)(const Catalog *catalog, Object *draft, const json_t *body, GError **error);
+typedef struct {
+        ObjectKind kind;
+        EditApply apply; /* NULL: nothing to change */
+        PageShow show;   /* of the reply; NULL: an empty one */
+        const CodeMap *map;
+        Code gone; /* it is not there any more */
+} EditRow;
+/* Changes the object `name`, or drops it, and answers. Takes body. */
+void edit_change(const Call *call, const EditRow *row, const char *name, json_t *body);
+void edit_drop(const Call *call, const EditRow *row, const char *name);
+/* Puts a new object and answers {member: name}, or with its id. Takes draft. */
+void edit_put(const Call *call, const EditRow *row, Object *draft, const char *member);
+
+/* ---- words ---- */
+
+char *time_text(gint64 ms);                       /* "2024-01-02 03:04:05", local; "" for 0 */
+char *time_rfc3339(gint64 ms);                    /* with a fraction and the zone */
+bool time_take(const char *text, gint64 *ret_ms); /* the first form */
+
+json_t *text_or_null(const char *text);
+json_t *text_or_blank(const char *text);
+void set_text(char **field, const char *text); /* "" and NULL become NULL */
+/* The members of an object as "K=V" sorted by key; NULL: none. The caller's. */
+char **map_to_labels(const json_t *map);
+
+/* {"cpu", "mem", "scalarResources"} on top of `ret`; with `merge` "" leaves cpu and memory as they are and
+ * takes a scalar away, else it is 0. Names become known when an administrator says them. */
+bool amounts_take(const char *what, const json_t *object, bool merge, ResourceLimits *limits, GError **error);
+/* {"cpu", "memory", "storage"?, "scalarResources"?}: of the kinds in the bit set, and cpu and memory always.
+ */
+json_t *amounts_format(const Resources *amounts, guint32 kinds);
+guint32 amounts_kinds(const Resources *amounts); /* those above 0 */
+
+/* What uses a queue now; zeros when that is not known. */
+Resources queue_used(Flow *flow, const char *queue);
+/* Can the caller see it, and submit to it? */
+bool queue_is_granted(const Call *call, const Queue *queue);
+/* Why its cluster runs nothing, or NULL. */
+const char *cluster_trouble(Flow *flow, const Cluster *cluster);
+
+/* ---- secrets ---- */
+
+bool key_open(Flow *flow, const char *state_dir, GError **error);
+/* A marker for position `at` of a list, and back; false: it is none of this list. */
+char *marker_format(const Flow *flow, const char *list, gint64 at);
+bool marker_parse(const Flow *flow, const char *list, const char *marker, gint64 *ret);
+/* What a log-in gives: a token of auth.h with its user and expiry, signed. */
+char *login_format(const Flow *flow, const AuthLogin *login);
+bool login_check(Flow *flow, const char *token, char **ret_user, bool *ret_admin, GError **error);
+/* A UUIDv4 made of 16 bytes that are random enough. */
+char *uuid_format(const guint8 bytes[16]);
+void flow_hash(const Flow *flow, const char *purpose, const void *data, gsize len, guint8 *ret,
+               gsize ret_len);
+
+/* ---- jobs ---- */
+
+/* The words of jobs (job-words.c). */
+const char *job_word(const Job *job);
+/* The states that a word can stand for; 0: none. Among their jobs job_word tells. */
+guint32 job_word_states(const char *word);
+bool job_word_is_final(const char *word);
+
+/* The id that a job has here; the caller's. And the engine's for it: a name of ID_LEN. */
+char *job_flow_id(const Job *job);
+void job_engine_id(const char *id, char ret[ID_LEN + 1]);
+char *job_new_id(void);
+/* Live or stored; NULL: there is none of this id. The caller's reference. */
+Job *flow_find_job(Flow *flow, const char *id);
+/* The one that is named, if the caller may see it: JobNotFound, ActionNotAllowed. */
+Job *call_job(const Call *call, const char *id, Code denied, GError **error);
+
+/* What was asked for, kept with the specification; NULL: it came by another face. A new reference. */
+json_t *job_asked(const Job *job);
+/* The object of 2.11; `detail`: with what runs. */
+json_t *job_show(Flow *flow, const Catalog *catalog, const Job *job, bool detail);
+/* Role and index of a member as this face counts them. */
+void job_member_name(const json_t *asked, const Job *job, int member, const char **ret_role, int *ret_index);
+/* The name that a member's process has in lists and logs; the caller's. */
+char *job_task_name(const Job *job, int member);
+
+typedef enum { ROUTE_SINGLE, ROUTE_DISTRIBUTED, ROUTE_WORKFLOW } JobRoute;
+typedef struct {
+        Spec *spec;
+        char *id;      /* here */
+        char *refusal; /* no cluster can run it, and why; else NULL */
+} Asked;
+void asked_clear(Asked *asked);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
+/* From the decoded body, all checked (scheduling.md 6.3); errors carry the inner code. */
+bool job_ask(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error);
+
+/* ---- what works on threads of its own ---- */
+
+Feed *feed_new(Flow *flow);
+void feed_stop(Feed *feed);
+void feed_free(Feed *feed);
+
+/* Samples of what members used. */
+typedef struct {
+        gint64 at; /* s */
+        gint64 cpu_us, memory;
+} Sample;
+Sampler *sampler_new(Flow *flow);
+void sampler_stop(Sampler *sampler);
+void sampler_free(Sampler *sampler);
+/* Samples of a member's process in order of time; NULL: none. The caller's GArray of Sample. */
+GArray *sampler_find(Sampler *sampler, const char *task);
+
+/* ---- the description ---- */
+
+typedef struct {
+        const char *name; /* as routes say it; NULL ends the list */
+        const GoField *fields;
+} Shape;
+extern const Shape shapes[];
+extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],
+        cluster_body[], cluster_filter_body[], object_body[], pool_body[], single_body[], distributed_body[],
+        workflow_body[], modify_body[], card_time_body[];
+const char *flow_description(gsize *ret_len);

@@ -1,0 +1,294 @@
+/* Log-in, users, version (paddleflow-api.md 1.5, 2.1, 2.2). */
+#include <string.h>
+
+#include "api/paddleflow/internal.h"
+
+enum { NAME_MIN = 4, NAME_MAX_BYTES = 16, PASSWORD_MIN_BYTES = 6, PASSWORD_MAX_BYTES = 72 };
+
+static const CodeMap codes[] = { { ERR_EXISTS, CODE_UserNameDuplicated },
+                                 { ERR_INVALID, CODE_InvalidNamePattern },
+                                 { ERR_NOT_FOUND, CODE_UserNotExist },
+                                 CODE_MAP_END };
+
+/* ---- log-in ---- */
+
+typedef struct {
+        Flow *flow;
+        HttpRequest *request;
+        char *user;
+} LogIn;
+
+static bool is_known(Flow *flow, const char *user)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(flow->engine);
+
+        return catalog_user(catalog, user) != NULL;
+}
+
+static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms)
+{
+        g_autofree char *after = g_strdup_printf("%d", (int)((wait_ms + 999) / 1000));
+        GError *refusal = NULL;
+
+        if (wait_ms)
+                http_reply_header(login->request, "Retry-After", after);
+        if (err_is(error, ERR_UNAUTHENTICATED) && !is_known(login->flow, login->user))
+                flow_set(&refusal, CODE_UserNotExist, "there is no user '%.60s'", login->user);
+        else if (err_is(error, ERR_UNAUTHENTICATED) || err_is(error, ERR_QUOTA))
+                flow_set(&refusal, CODE_AuthFailed, "%s", error->message);
+        flow_fail(login->request, refusal ? refusal : g_error_copy(error), NULL);
+}
+
+static void login_done(const AuthLogin *given, const GError *error, gint64 wait_ms, void *arg)
+{
+        LogIn *login = arg;
+
+        if (error) {
+                refuse_login(login, error, wait_ms);
+        } else {
+                g_autofree char *token = login_format(login->flow, given);
+
+                flow_reply(login->request, json_pack("{s:s}", "authorization", token));
+        }
+        http_request_unref(login->request);
+        g_free(login->user);
+        g_free(login);
+}
+
+static void log_in(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        GError *error = NULL;
+        LogIn *login;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, login_body, &error);
+        if (!body) {
+                call_fail(&call, error);
+                return;
+        }
+        login = g_new0(LogIn, 1);
+        *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")) };
+        auth_login(call.flow->auth, login->user, go_text(body, "password"),
+                   http_request_caller(request)->address, login_done, login);
+}
+
+/* ---- rules ---- */
+
+static bool check_name(const char *name, GError **error)
+{
+        gsize len = strlen(name);
+        bool good = len >= NAME_MIN && len <= NAME_MAX_BYTES;
+
+        for (const char *at = name; good && *at; at++)
+                good = g_ascii_isalnum(*at);
+        return good || flow_set(error, CODE_InvalidNamePattern,
+                                "username: '%.60s' is not %d to %d letters and digits", name, NAME_MIN,
+                                NAME_MAX_BYTES);
+}
+
+static bool check_password(const char *password, GError **error)
+{
+        gsize len = strlen(password);
+        bool digit = strpbrk(password, "0123456789"), lower = strpbrk(password, "abcdefghijklmnopqrstuvwxyz");
+
+        return (len >= PASSWORD_MIN_BYTES && len <= PASSWORD_MAX_BYTES && digit && lower) ||
+               flow_set(error, CODE_UserPasswordWeak,
+                        "password: %d to %d bytes with a digit and a lower-case letter are needed",
+                        PASSWORD_MIN_BYTES, PASSWORD_MAX_BYTES);
+}
+
+static const User *find_user(const Call *call, const char *name, GError **error)
+{
+        const User *user = catalog_user(call->catalog, name);
+
+        if (!user)
+                flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", name);
+        return user;
+}
+
+/* ---- users ---- */
+
+typedef struct {
+        HttpRequest *request;
+        char *name; /* of a new one; NULL: an empty reply */
+} Change;
+
+static void change_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Change *change = arg;
+
+        if (error)
+                flow_fail(change->request, g_error_copy(error), codes);
+        else if (change->name)
+                flow_reply(change->request, json_pack("{s:s}", "username", change->name));
+        else
+                flow_reply_empty(change->request);
+        http_request_unref(change->request);
+        g_free(change->name);
+        g_free(change);
+}
+
+static Change *change_new(HttpRequest *request, const char *name)
+{
+        Change *change = g_new0(Change, 1);
+
+        *change = (Change){ http_request_ref(request), g_strdup(name) };
+        return change;
+}
+
+static bool check_new(const Call *call, const json_t *body, GError **error)
+{
+        const char *name = go_text(body, "username");
+
+        return check_name(name, error) && check_password(go_text(body, "password"), error) &&
+               call_root(call, CODE_OnlyRootAllowed, error) &&
+               (!catalog_user(call->catalog, name) ||
+                flow_set(error, CODE_UserNameDuplicated, "user '%s' is there already", name));
+}
+
+static void create_user(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        g_autoptr(Object) draft = NULL;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, user_body, &error);
+        if (!body || !check_new(&call, body, &error)) {
+                call_fail(&call, error);
+                return;
+        }
+        draft = object_new(KIND_USER, go_text(body, "username"));
+        auth_put_user(call.flow->auth, (User *)draft, go_text(body, "password"), call.user, change_done,
+                      change_new(request, draft->name));
+}
+
+static json_t *show_user(Flow *flow, const Catalog *catalog, const Object *object)
+{
+        g_autofree char *created = time_rfc3339(object->created);
+
+        return json_pack("{s:s, s:s}", "createTime", created, "name", object->name);
+}
+
+static bool is_listed(const Call *call, const Object *object, void *arg)
+{
+        return strcmp(object->name, "root") != 0;
+}
+
+static void list_users(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        const User *user = NULL;
+        const char *name;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_query(&call, "user");
+        if (!call_root(&call, CODE_AccessDenied, &error) ||
+            (*name && !(user = find_user(&call, name, &error))))
+                call_fail(&call, error);
+        else if (user)
+                call_reply(&call, show_user(call.flow, call.catalog, &user->object));
+        else
+                page_reply(&call, KIND_USER, "userList", is_listed, NULL, show_user);
+}
+
+static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
+{
+        return check_password(go_text(body, "password"), error) && find_user(call, name, error) &&
+               (call->root || strcmp(name, call->user) == 0 ||
+                flow_set(error, CODE_AccessDenied, "'%s' may change only their own password", call->user));
+}
+
+static void set_password(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        GError *error = NULL;
+        const char *name;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_param(&call, "username");
+        body = call_body(&call, password_body, &error);
+        if (!body || !check_change(&call, name, body, &error)) {
+                call_fail(&call, error);
+                return;
+        }
+        auth_change_password(call.flow->auth,
+                             &(PasswordChange){ .user = name,
+                                                .password = go_text(body, "password"),
+                                                .address = http_request_caller(request)->address,
+                                                .by = call.user },
+                             change_done, change_new(request, NULL));
+}
+
+static void drop_user(HttpRequest *request, void *arg)
+{
+        static const EditRow row = { KIND_USER, NULL, NULL, codes, CODE_UserNotExist };
+        g_auto(Call) call;
+        GError *error = NULL;
+        const char *name;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_param(&call, "username");
+        if (call_root(&call, CODE_AccessDenied, &error) &&
+            (strcmp(name, "root") != 0 || flow_set(&error, CODE_AccessDenied, "root stays")) &&
+            find_user(&call, name, &error))
+                edit_drop(&call, &row, name);
+        else
+                call_fail(&call, error);
+}
+
+/* ---- version ---- */
+
+static void show_version(HttpRequest *request, void *arg)
+{
+        g_auto(Call) call;
+
+        if (call_begin(&call, request, arg))
+                call_reply(&call, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "gitVersion",
+                                            "v" PADDLE_VERSION, "gitCommit", "unknown", "gitBranch",
+                                            "unknown", "buildDate", "unknown", "goVersion", "none",
+                                            "compiler", "gcc " __VERSION__, "platform", "linux"));
+}
+
+static void show_description(HttpRequest *request, void *arg)
+{
+        gsize len;
+        const char *text = flow_description(&len);
+
+        http_reply(request, 200, "application/json", text, len);
+}
+
+#define AT(path) FLOW_BASE path
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+
+const HttpRoute user_rows[] = {
+        { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, log_in,
+          "Log in; the token goes into x-pf-authorization.", NULL, "LogIn", "LoggedIn", 0, NULL },
+        { "POST", AT("/user"), ACCESS_USER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_user,
+          "Make a user.", NULL, "NewUser", "UserMade", 0, NULL },
+        { "GET", AT("/user"), ACCESS_USER, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_users,
+          "List users, or show one.", "user:string:Only this one.;" PAGE, NULL, "UserList", 0, NULL },
+        { "PUT", AT("/user/{username}"), ACCESS_PASSWORD, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          set_password, "Set a password.", NULL, "Password", NULL, 0, NULL },
+        { "DELETE", AT("/user/{username}"), ACCESS_USER, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          drop_user, "Drop a user with what is granted to it.", NULL, NULL, NULL, 0, NULL },
+        { 0 },
+};
+
+const HttpRoute about_rows[] = {
+        { "GET", AT("/version"), ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_version,
+          "The server's version.", NULL, NULL, "Version", 0, NULL },
+        { "GET", AT("/openapi.json"), ACCESS_SYSTEM, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
+          show_description, "This document.", NULL, NULL, NULL, 0, NULL },
+        { 0 },
+};
