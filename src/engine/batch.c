@@ -397,6 +397,8 @@ static GArray *settle_drafts(Engine *engine)
 
                 g_array_append_val(changes, change);
                 batch_count(&engine->metrics, change.was, change.now);
+                if (live->leased && life_is_at_rest(live->job)) /* started and stopped in one batch */
+                        engine->runtime->ops->release_ports(engine->runtime, live->job->id);
                 live->dirty = live->leased = false;
                 live->was = NULL;
                 if (job_state_is_final(live->job->state))

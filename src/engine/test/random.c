@@ -1,6 +1,7 @@
-/* A random life: people submit and cancel, members start, become ready, end and get lost, the disk fills up,
- * the runtime goes and comes back, the server restarts, in any order. After each step some things must hold,
- * and in the end everything must have come to its end exactly once. --seed repeats a run.
+/* A random life: people submit, cancel, hold and requeue, jobs wait for each other, evict and shrink each
+ * other, members start, become ready, end and get lost, the disk fills up, the runtime goes and comes back,
+ * the server restarts, in any order. After each step some things must hold, and in the end everything must
+ * have come to its end exactly once. --seed repeats a run.
  *
  * The test keeps the runtime's world: which tasks it knows, and which calls it has not carried out yet (they
  * get lost when the connection or the server does). */
@@ -157,13 +158,20 @@ static void check_job(World *world, const char *id, Resources *ret_used)
         g_assert_cmpint(view->attempt, ==, stored->attempt);
         for (int i = 0; i < view->n_members; i++) {
                 g_assert_cmpint(view->members[i].state, ==, stored->members[i].state);
-                if (view->members[i].started || member_is_ended(&view->members[i]))
+                if (view->members[i].state == MEMBER_SURPLUS) {
+                        g_autofree char *task = task_format(view, &view->members[i]);
+
+                        g_hash_table_remove(world->confirmed, task); /* it may come back under its name */
+                } else if (view->members[i].started || member_is_ended(&view->members[i]))
                         g_hash_table_add(world->confirmed, task_format(view, &view->members[i]));
         }
-        if (!life_is_at_rest(view)) {
-                Resources want = { 0 };
+        for (int i = 0; !life_is_at_rest(view) && i < view->n_members; i++) {
+                Resources want;
 
-                g_assert_true(spec_wants(view->spec, &(Resources){ { 4000, 4ll << 30, 4 } }, &want));
+                if (view->members[i].state == MEMBER_SURPLUS)
+                        continue;
+                spec_member_wants(view->spec, view->members[i].role, &(Resources){ { 4000, 4ll << 30, 4 } },
+                                  &want);
                 g_assert_true(resources_add(ret_used, &want, 1));
         }
 }
@@ -193,16 +201,42 @@ static char *random_spec(World *world)
                 "{'name':'worker','replicas':1,'cpu':'1'}",
                 "{'name':'worker','replicas':3,'cpu':'1','gpus':1}",
                 "{'name':'worker','replicas':2,'cpu':'2'}",
+                "{'name':'worker','replicas':4,'min':1,'cpu':'1'}",
+                "{'name':'worker','replicas':3,'min':2,'cpu':'1','gpus':1}",
                 "{'name':'pserver','replicas':2,'cpu':'500m'},{'name':'trainer','replicas':2,'cpu':'500m'}",
                 "{'name':'pserver','replicas':1,'cpu':'1'},{'name':'trainer','replicas':1,'cpu':'1','gpus':"
                 "2}",
         };
 
-        return g_strdup_printf(
-                "{'name':'j%d','command':['t'],'retries':%d,'backoff':'%ds','on_lost':'%s'%s,'roles':[%s]}",
-                g_test_rand_int_range(0, 10), g_test_rand_int_range(0, 3), g_test_rand_int_range(0, 3),
-                chance(70) ? "retry" : "fail", chance(20) ? ",'time_limit':'20s'" : "",
-                roles[g_test_rand_int_range(0, G_N_ELEMENTS(roles))]);
+        static const char *const kinds[] = { "ok", "any", "fail" };
+        g_autofree char *after =
+                chance(15) ? g_strdup_printf(",'after':['%s:j%d']", kinds[g_test_rand_int_range(0, 3)],
+                                             g_test_rand_int_range(0, 10))
+                           : g_strdup("");
+
+        return g_strdup_printf("{'name':'j%d','command':['t'],'retries':%d,'backoff':'%ds','on_lost':'%s',"
+                               "'priority':%d%s%s%s%s%s,'roles':[%s]}",
+                               g_test_rand_int_range(0, 10), g_test_rand_int_range(0, 3),
+                               g_test_rand_int_range(0, 3), chance(70) ? "retry" : "fail",
+                               g_test_rand_int_range(0, 3) * 100, chance(20) ? ",'time_limit':'20s'" : "",
+                               chance(30) ? ",'signal':'USR1@2s','grace':'3s'" : "",
+                               chance(20) ? ",'on_preempt':'end'" : "", chance(10) ? ",'array':'0-2%2'" : "",
+                               after, roles[g_test_rand_int_range(0, G_N_ELEMENTS(roles))]);
+}
+
+/* Those of an array besides its first. */
+static void note_array(World *world, const char *id)
+{
+        g_autoptr(Job) first = engine_find(world->house->engine, NULL, id, NULL);
+
+        for (int i = 1; first && first->array_seq && i < 3; i++) {
+                g_autofree char *name =
+                        g_strdup_printf("%.*s-%d", (int)strlen(first->name) - 2, first->name, i);
+                g_autoptr(Job) job = engine_find(world->house->engine, "ann", name, NULL);
+
+                if (job)
+                        g_ptr_array_add(world->ids, g_strdup(job->id));
+        }
 }
 
 static void do_submit(World *world)
@@ -218,11 +252,13 @@ static void do_submit(World *world)
         script_prepared(world->house->script, chance(80));
         id = house_submit(world->house, "ann", spec, key, &error);
         if (id && !house_repeated()) {
+                note_array(world, id);
                 g_ptr_array_add(world->ids, g_steal_pointer(&id));
                 world->submitted++;
         } else if (error) {
                 g_assert_true(err_is(error, ERR_EXISTS) || err_is(error, ERR_CONFLICT) ||
-                              err_is(error, ERR_NO_SPACE));
+                              err_is(error, ERR_NO_SPACE) || err_is(error, ERR_NOT_FOUND) ||
+                              err_is(error, ERR_INVALID)); /* the last: it would wait for itself */
                 g_assert_true(world->full || !err_is(error, ERR_NO_SPACE));
         }
 }
@@ -236,6 +272,17 @@ static void do_cancel(World *world)
                                    g_ptr_array_index(world->ids,
                                                      g_test_rand_int_range(0, (int)world->ids->len)),
                                    &error);
+}
+
+static void do_act(World *world)
+{
+        static const JobAction actions[] = { ACT_HOLD, ACT_RELEASE, ACT_RELEASE, ACT_REQUEUE, ACT_SAVED };
+        g_autoptr(GError) error = NULL;
+
+        if (world->ids->len > 0)
+                (void)house_act(world->house,
+                                g_ptr_array_index(world->ids, g_test_rand_int_range(0, (int)world->ids->len)),
+                                actions[g_test_rand_int_range(0, G_N_ELEMENTS(actions))], &error);
 }
 
 static void do_calls(World *world)
@@ -335,7 +382,7 @@ static const struct {
         int weight;
         void (*run)(World *world);
 } steps[] = {
-        { 25, do_submit }, { 3, do_cancel }, { 25, do_calls },     { 35, do_task },
+        { 25, do_submit }, { 3, do_cancel }, { 25, do_calls },     { 35, do_task },   { 8, do_act },
         { 8, do_pass },    { 4, do_disk },   { 3, do_connection }, { 2, do_restart },
 };
 
@@ -369,6 +416,11 @@ static void end_all(World *world)
                 if (!((Task *)task)->ended && chance(50))
                         end_task(world, name, task, 0, 0, false);
         }
+        for (guint i = 0; i < world->ids->len; i++) {
+                g_autoptr(GError) error = NULL;
+
+                (void)house_act(world->house, g_ptr_array_index(world->ids, i), ACT_RELEASE, &error);
+        }
         house_pass(world->house, 60000);
         check(world);
 }
@@ -389,7 +441,7 @@ static void assert_ended_once(World *world, const char *id)
 
         for (char **kind = each; *kind; kind++)
                 ends += strcmp(*kind, "job.succeeded") == 0 || strcmp(*kind, "job.failed") == 0 ||
-                        strcmp(*kind, "job.cancelled") == 0;
+                        strcmp(*kind, "job.cancelled") == 0 || strcmp(*kind, "job.preempted") == 0;
         if (ends != 1)
                 g_error("job %s: %s", id, kinds);
 }
@@ -405,6 +457,7 @@ static void test_random(void)
         world.tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         world.confirmed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         script_ports(world.house->script, 9);
+        house_queue(world.house, "default", "{'preemption':'lower-priority'}");
         for (int i = 0; i < STEPS; i++) {
                 random_step(&world);
                 check(&world);
@@ -421,6 +474,8 @@ static void test_random(void)
         g_assert_cmpint((int)g_hash_table_size(world.tasks), ==, 0);
         for (guint i = 0; i < world.ids->len; i++)
                 assert_ended_once(&world, g_ptr_array_index(world.ids, i));
+        g_test_message("%d evictions, %d shrinks since the last start", (int)metrics.evictions,
+                       (int)metrics.shrinks);
         g_test_message("%d jobs, %d starts, %d restarts, %d full disks, %d losses, %d disconnections",
                        world.submitted, world.n_start, world.n_restart, world.n_full, world.n_lost,
                        world.n_unconnected);
