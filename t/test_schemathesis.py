@@ -46,7 +46,7 @@ def test_v1_is_as_described(served, tmp_path):
         ]
         line += ["--header", f"Authorization: Bearer {token}", "--checks", CHECKS, "--max-examples", str(EXAMPLES)]
         line += ["--phases", "examples,coverage,fuzzing", "--generation-deterministic"]
-        line += ["--workers", "2", "--request-timeout", "60", "--no-color", "--warnings", "off"]
+        line += ["--workers", "1", "--request-timeout", "60", "--no-color", "--warnings", "off"]
         line += [word for path in EXCLUDED for word in ("--exclude-path", path)]
         done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
         assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
