@@ -624,7 +624,7 @@ static const Reservation *guard_of(Pass *pass, Shape *shape)
         return r->time == G_MAXINT64 ? NULL : r;
 }
 
-static bool is_known_to_delay(const Scheduler *s, const Shape *shape)
+bool is_known_to_delay(const Scheduler *s, const Shape *shape)
 {
         const Group *group = shape->group;
 
@@ -660,7 +660,7 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 
 static bool next_behind(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 {
-        const Shape *shape = queue->head_shape ? waiting_best(queue) : NULL;
+        const Shape *shape = queue->head_shape && queue->backfill ? lane_behind(s, queue) : NULL;
 
         if (shape)
                 *ret_kinds = shape_ask(shape)->mask;
@@ -672,17 +672,12 @@ void phase_backfill(Pass *pass, Cluster *cluster)
         Scheduler *s = pass->s;
         Lane *queue;
 
-        for (guint i = 0; i < s->queues->len; i++) {
-                queue = s->queues->pdata[i];
-                if (queue && queue->cluster == cluster->id && queue->head_shape && queue->backfill)
-                        waiting_fill(s, queue);
-        }
         active_fill(s, cluster, next_behind);
         while ((queue = active_best(cluster))) {
-                if (start_first(pass, waiting_best(queue), RULE_BACKFILL))
-                        waiting_started(s, queue);
-                else
-                        waiting_drop(s, queue);
+                Shape *shape = lane_behind(s, queue);
+
+                if (shape)
+                        (void)start_first(pass, shape, RULE_BACKFILL);
                 active_moved(s, queue, next_behind);
         }
 }

@@ -18,6 +18,8 @@ struct Reservation {
         GArray *holds; /* Hold; none when the time is not known */
 };
 
+/* In this pass a job of the group that does not take longer would have delayed a head. */
+bool is_known_to_delay(const Scheduler *s, const Shape *shape);
 /* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
  * planned anew. False: nothing is planned any more. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);

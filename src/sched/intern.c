@@ -267,6 +267,7 @@ static void ask_unref(Scheduler *s, Ask *ask)
         if (--ask->refs > 0)
                 return;
         ask_open(ask);
+        sim_forget(s, ask);
         g_hash_table_remove(s->asks, ask);
         for (int i = 0; i < ask->n_roles; i++) {
                 (void)g_ptr_array_remove(ask->classes[i]->asks, ask);
@@ -467,6 +468,7 @@ void shape_unref(Scheduler *s, Shape *shape)
         if (shape->group->top == shape) {
                 shape->group->top = NULL;
                 shape->group->top_stale = true;
+                shape->group->queue->top_stale = true;
         }
         g_sequence_free(shape->jobs);
         shape->account->refs--;

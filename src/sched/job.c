@@ -42,6 +42,13 @@ static void queue_count_pending(Lane *queue, const Resources *r, int sign)
                         amounts_subtract(&queue->pending, r);
 }
 
+static void set_first(Shape *shape, Job *job)
+{
+        shape->first = job;
+        shape->group->top_stale = true;
+        shape->group->queue->top_stale = true;
+}
+
 static void list_in_shape(Job *job)
 {
         Shape *shape = job->shape;
@@ -57,8 +64,8 @@ static void list_in_shape(Job *job)
         }
         group->queue->heads_stale = true;
         job->iter = insert(shape->jobs, job, job_compare_age);
-        if (g_sequence_iter_is_begin(job->iter))
-                group->top_stale = true;
+        if (!shape->first || job_compare_age(job, shape->first, NULL) < 0)
+                set_first(shape, job);
 }
 
 static void unlist_in_shape(Job *job)
@@ -67,9 +74,12 @@ static void unlist_in_shape(Job *job)
         Group *group = shape->group, *last_group;
 
         group->queue->heads_stale = true;
-        if (g_sequence_iter_is_begin(job->iter))
-                group->top_stale = true;
         g_sequence_remove(job->iter);
+        if (shape->first == job) {
+                bool empty = g_sequence_is_empty(shape->jobs);
+
+                set_first(shape, empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs)));
+        }
         if (!g_sequence_is_empty(shape->jobs))
                 return;
         last = group->shapes->pdata[group->shapes->len - 1];
@@ -157,16 +167,14 @@ static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *e
                         queue->releasing.amount[i] += amount;
         }
         forget_first_end(node);
-        s->versions++;
+        node_changed_later(s, node);
 }
 
 void job_task_releasing(Scheduler *s, Job *job, int task, int sign)
 {
         Node *node = node_find(s, job->run->tasks[task].node);
 
-        sim_node_leaves(s, node);
         add_releasing(s, job, node, each_of(job, task), sign);
-        sim_node_enters(s, node);
 }
 
 void job_releasing(Scheduler *s, Job *job, int sign)
@@ -207,6 +215,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
         amounts_subtract(&job->shape->account->alloc, each);
         node_give(s, node, each, at->devices);
         node_opened(s, node);
+        node_roomier(node);
 }
 
 static bool is_below_full(const Job *job)
@@ -257,6 +266,8 @@ static void count_running(Scheduler *s, Job *job, int sign)
         for (Lane *queue = shape_queue(shape); queue; queue = queue->parent)
                 queue->n_running += sign;
         shape_queue(shape)->n_flexible += sign * is_flexible(shape_ask(shape));
+        shape_queue(shape)->lowest_stale = true;
+        shape_queue(shape)->vain_key = 0;
         /* others of the user or of the array may or may not start now */
         if (shape->array || shape_queue(shape)->max_running_per_user > 0)
                 shape_queue(shape)->tops_stale = true;

@@ -10,9 +10,8 @@ enum { INDICES_MAX = 128, SCORE_BITS = 20 };
 
 /* ---- free ---- */
 
-void node_changed(Scheduler *s, Node *node)
+void node_changed_later(Scheduler *s, Node *node)
 {
-        node->version++;
         s->versions++;
         g_array_append_val(s->changes, node->id);
         if (s->changes->len > 2 * s->nodes->len + 1024) {
@@ -21,18 +20,22 @@ void node_changed(Scheduler *s, Node *node)
         }
 }
 
+void node_changed(Scheduler *s, Node *node)
+{
+        node->version++;
+        node_changed_later(s, node);
+}
+
 static void add_free(Scheduler *s, Node *node, const Resources *each, int sign)
 {
         Cluster *cluster = node->usable ? cluster_find(s, node->cluster) : NULL;
 
-        sim_node_leaves(s, node);
         for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
                 node->free.amount[i] += sign * each->amount[i];
                 if (cluster)
                         cluster->free.amount[i] += sign * each->amount[i];
         }
         node_changed(s, node);
-        sim_node_enters(s, node);
 }
 
 void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices)
@@ -51,15 +54,13 @@ void node_plan(Scheduler *s, Node *node, const Resources *each, int sign)
 {
         Cluster *cluster = node->usable ? cluster_find(s, node->cluster) : NULL;
 
-        sim_node_leaves(s, node);
         for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
                 node->planned.amount[i] += sign * each->amount[i];
                 if (cluster)
                         cluster->planned.amount[i] += sign * each->amount[i];
         }
         node->n_planned += sign;
-        s->versions++;
-        sim_node_enters(s, node);
+        node_changed_later(s, node);
 }
 
 /* The lowest free ones, next to one another if there are such. */
@@ -168,6 +169,12 @@ void ask_open(Ask *ask)
         ask->closed = false;
         for (int i = 0; i < ask->n_roles; i++)
                 ask->classes[i]->n_closed--;
+}
+
+void node_roomier(Node *node)
+{
+        for (guint i = 0; i < node->tasks->len; i++)
+                job_queue(g_array_index(node->tasks, NodeTask, i).job)->vain_key = 0;
 }
 
 /* A task of a closed ask has to fit there for the ask to fit anywhere: elsewhere nothing has changed. */

@@ -54,6 +54,10 @@ void nomination_end(Scheduler *s, Nomination *nomination)
 {
         Job *job = job_find(s, nomination->key);
 
+        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                if (node_find(s, nomination->tasks[i].node))
+                        node_roomier(node_find(s, nomination->tasks[i].node));
+
         g_ptr_array_remove(s->nominations, nomination);
         if (job->place == PLACE_NOMINATED) {
                 job_unlist(s, job);

@@ -113,7 +113,6 @@ static void forget_heads(Scheduler *s, const Cluster *cluster)
                         continue;
                 queue->head = queue->head_start = 0;
                 queue->head_shape = NULL;
-                g_ptr_array_set_size(queue->waiting, 0);
         }
 }
 
@@ -130,7 +129,9 @@ static Shape *next_shape(Scheduler *s, Lane *queue)
 {
         if (queue->groups->len == 0 || !lane_is_startable(queue))
                 return NULL;
-        return queue->head_shape ? waiting_best(queue) : lane_top(s, queue);
+        if (!queue->head_shape)
+                return lane_top(s, queue);
+        return queue->backfill ? NULL : lane_behind(s, queue);
 }
 
 static bool next_of_all(Scheduler *s, Lane *queue, guint32 *ret_kinds)
@@ -159,29 +160,18 @@ static void set_head(Pass *pass, Lane *queue, Shape *shape, NextKinds next)
         queue->head_shape = shape;
         if (queue->backfill && !pass->guard && waits_for_room(shape))
                 pass->guard = queue;
-        if (!queue->backfill)
-                waiting_fill(pass->s, queue);
         active_moved(pass->s, queue, next);
 }
 
 static void serve(Pass *pass, Lane *queue, NextKinds next)
 {
-        Scheduler *s = pass->s;
-        bool behind = queue->head_shape != NULL;
-        Shape *shape = next_shape(s, queue);
+        Shape *shape = next_shape(pass->s, queue);
 
-        if (!shape) { /* its array, which has jobs in other queues, too, reached its limit */
-                active_moved(s, queue, next);
-        } else if (start_first(pass, shape, RULE_ALLOCATE)) {
-                if (behind)
-                        waiting_started(s, queue);
-                active_moved(s, queue, next);
-        } else if (behind) {
-                waiting_drop(s, queue);
-                active_moved(s, queue, next);
-        } else {
+        if (!shape || start_first(pass, shape, RULE_ALLOCATE) || queue->head_shape)
+                active_moved(pass->s, queue,
+                             next); /* no shape: an array reached its limit in another queue */
+        else
                 set_head(pass, queue, shape, next);
-        }
 }
 
 static void allocate(Pass *pass, Cluster *cluster, NextKinds next)
@@ -242,7 +232,6 @@ void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
                 phase_reclaim(&pass, cluster);
                 cluster->guard = pass.guard ? pass.guard->id : -1;
         }
-        sim_end(s);
         find_heads(s);
         ret->gang_discards = pass.plan.discards;
         plan_clear(&pass.plan);

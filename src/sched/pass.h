@@ -24,12 +24,9 @@ int shape_compare(Scheduler *s, const Shape *a, const Shape *b); /* of one queue
 Cause shape_limited(const Shape *shape);                         /* by its array or user; CAUSE_NONE: not */
 /* The shape whose first job comes first of those that wait in `queue` and might start; NULL: none. */
 Shape *lane_top(Scheduler *s, Lane *queue);
-/* The shapes of the queue, but for its head's, that might start; best first. */
-void waiting_fill(Scheduler *s, Lane *queue);
-Shape *waiting_best(const Lane *queue);
-void waiting_drop(Scheduler *s, Lane *queue);    /* the best */
-void waiting_started(Scheduler *s, Lane *queue); /* the first job of the best has started */
-bool lane_lets(Scheduler *s, Shape *shape);      /* no queue's limit is in the way; notes the cause */
+/* The same behind its blocked head, of those that were not tried in this pass. */
+Shape *lane_behind(Scheduler *s, Lane *queue);
+bool lane_lets(Scheduler *s, Shape *shape); /* no queue's limit is in the way; notes the cause */
 /* Starts the first job of `shape`, or notes the cause. */
 bool start_first(Pass *pass, Shape *shape, DecisionRule rule);
 

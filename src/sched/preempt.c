@@ -46,7 +46,81 @@ static bool take_jobs(Scheduler *s, Marks *marks, const GArray *victims, Shape *
         return false;
 }
 
-static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
+/* ---- what is known to be in vain ---- */
+
+/* The lowest priority that runs in the queue and may be preempted. */
+static int lowest_running(Lane *queue)
+{
+        if (!queue->lowest_stale)
+                return queue->lowest;
+        queue->lowest = G_MAXINT;
+        queue->lowest_stale = false;
+        for (guint i = 0; i < queue->running->len; i++) {
+                const Job *job = queue->running->pdata[i];
+
+                if (job->shape->preemptable)
+                        queue->lowest = MIN(queue->lowest, job->shape->priority);
+        }
+        return queue->lowest;
+}
+
+static bool has_lower(const Scheduler *s, Lane *queue, const Shape *nominee)
+{
+        int lowest = lowest_running(queue);
+
+        if (queue->n_flexible > 0 && lowest <= nominee->priority)
+                return true;
+        if (queue->preemption != PREEMPT_LOWER_PRIORITY)
+                return false;
+        return lowest < nominee->priority ||
+               (mutant_is(s, MUTANT_PREEMPT_EQUAL) && lowest == nominee->priority);
+}
+
+/* The first job found no room before, and since then nobody of the queue came, went or became fair game, on
+ * no node on which the queue has tasks there will be more room, and elsewhere there are no more places. */
+static bool is_in_vain(Scheduler *s, const Lane *queue, const Shape *nominee)
+{
+        return queue->vain_key == shape_first(nominee)->key && s->now < queue->vain_until &&
+               queue->vain_config == s->config_version && queue->vain_lacking == lacking_later(s, nominee) &&
+               sim_slots(s, shape_ask(nominee)) <= queue->vain_slots;
+}
+
+/* Whether it was a matter of nodes alone; of more than one sum it is not known what would change it. */
+static bool is_simple(const Scheduler *s, const Shape *nominee)
+{
+        const Ask *ask = shape_ask(nominee);
+        int kind, roles = 0;
+
+        for (int role = 0; role < ask->n_roles; role++)
+                roles += ask->need[role] > 0;
+        return roles == 1 && !ask->topology_required &&
+               !lane_over_max(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) &&
+               !lane_kept_from(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind);
+}
+
+static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee)
+{
+        const Past *past = shape_first(nominee)->past;
+
+        queue->vain_key = 0;
+        if (!is_simple(s, nominee) || (past && past->evictor > 0))
+                return;
+        queue->vain_key = shape_first(nominee)->key;
+        queue->vain_config = s->config_version;
+        queue->vain_lacking = lacking_later(s, nominee);
+        queue->vain_slots = sim_slots(s, shape_ask(nominee));
+        queue->vain_until = G_MAXINT64;
+        for (guint i = 0; i < queue->running->len; i++) {
+                const Job *job = queue->running->pdata[i];
+
+                if (job_is_safe(s, job))
+                        queue->vain_until = MIN(queue->vain_until, job->past->safe_until);
+        }
+}
+
+/* ---- the phase ---- */
+
+static bool look_for_room(Pass *pass, Lane *queue, Shape *nominee)
 {
         Scheduler *s = pass->s;
         guint32 lacking = lacking_later(s, nominee);
@@ -54,11 +128,6 @@ static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
         Marks marks;
         bool found = false;
 
-        if (victims->len == 0)
-                return false;
-        sim_begin(s, shape_ask(nominee));
-        if (nominee_fits(s, nominee))
-                return false; /* when those have gone that are going already */
         marks_init(&marks);
         if (!mutant_is(s, MUTANT_EVICT_BEFORE_SHRINK))
                 found = take_surplus(s, &marks, victims, nominee, lacking);
@@ -70,6 +139,20 @@ static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
                 marks_undo(s, &marks);
         marks_clear(&marks);
         return found;
+}
+
+static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
+{
+        Scheduler *s = pass->s;
+
+        if (!has_lower(s, queue, nominee) || is_in_vain(s, queue, nominee))
+                return false;
+        if (nominee_fits(s, nominee))
+                return false; /* when those have gone that are going already */
+        if (look_for_room(pass, queue, nominee))
+                return true;
+        note_vain(s, queue, nominee);
+        return false;
 }
 
 /* Only where somebody is blocked, and somebody might make room. */

@@ -193,7 +193,6 @@ static bool reclaim(Pass *pass, Claim *claim)
 
         if (!is_lent(claim))
                 return false;
-        sim_begin(claim->s, shape_ask(claim->nominee));
         if (nominee_fits(claim->s, claim->nominee))
                 return false;
         marks_init(&claim->marks);

@@ -57,6 +57,7 @@ Scheduler *scheduler_new(const SchedulerConfig *config)
         s->jobs = g_hash_table_new(g_int64_hash, g_int64_equal);
         s->timers = g_sequence_new(NULL);
         s->nominations = g_ptr_array_new();
+        s->sims = g_ptr_array_new();
         s->elastic = g_ptr_array_new();
         s->changes = g_array_new(FALSE, FALSE, sizeof(int));
         intern_init(s);
@@ -78,7 +79,6 @@ static void queue_free(Scheduler *s, Lane *queue)
         g_ptr_array_unref(queue->groups);
         g_ptr_array_unref(queue->running);
         g_ptr_array_unref(queue->active);
-        g_ptr_array_unref(queue->waiting);
         g_ptr_array_unref(queue->growers);
         g_array_unref(queue->victims);
         reservation_free(queue->reservation);
@@ -121,6 +121,8 @@ void scheduler_free(Scheduler *s)
         for (guint i = 0; i < s->nodes->len; i++)
                 if (s->nodes->pdata[i])
                         node_free(s, s->nodes->pdata[i]);
+        for (guint i = 0; i < s->sims->len; i++)
+                sim_free(s->sims->pdata[i]);
         intern_clear(s);
         g_hash_table_unref(s->jobs);
         g_hash_table_unref(s->domain_index);
@@ -129,6 +131,7 @@ void scheduler_free(Scheduler *s)
         g_ptr_array_unref(s->nodes);
         g_ptr_array_unref(s->queues);
         g_ptr_array_unref(s->nominations);
+        g_ptr_array_unref(s->sims);
         g_ptr_array_unref(s->elastic);
         g_sequence_free(s->timers);
         g_array_unref(s->changes);
@@ -288,11 +291,17 @@ static void open_asks(Scheduler *s, int cluster)
                         ask_open(p);
 }
 
-static void stale_shares(Scheduler *s)
+/* The room has changed: shares of it, and what was in vain. */
+static void stale_queues(Scheduler *s)
 {
-        for (guint i = 0; i < s->queues->len; i++)
-                if (s->queues->pdata[i])
-                        ((Lane *)s->queues->pdata[i])->share_stale = true;
+        for (guint i = 0; i < s->queues->len; i++) {
+                Lane *queue = s->queues->pdata[i];
+
+                if (queue) {
+                        queue->share_stale = true;
+                        queue->vain_key = 0;
+                }
+        }
 }
 
 bool scheduler_put_node(Scheduler *s, const SchedNode *put)
@@ -323,7 +332,7 @@ bool scheduler_put_node(Scheduler *s, const SchedNode *put)
         enter_domains(s, node);
         node_changed(s, node);
         open_asks(s, node->cluster);
-        stale_shares(s);
+        stale_queues(s);
         return true;
 }
 
@@ -339,7 +348,7 @@ bool scheduler_drop_node(Scheduler *s, int id)
         node_changed(s, node);
         s->nodes->pdata[id] = NULL;
         node_free(s, node);
-        stale_shares(s);
+        stale_queues(s);
         return true;
 }
 
@@ -400,7 +409,6 @@ static Lane *queue_make(Scheduler *s, int id)
         queue->groups = g_ptr_array_new();
         queue->running = g_ptr_array_new();
         queue->active = g_ptr_array_new();
-        queue->waiting = g_ptr_array_new();
         queue->growers = g_ptr_array_new();
         queue->victims = g_array_new(FALSE, FALSE, sizeof(Victim));
         queue->usage.at = s->now;

@@ -7,7 +7,7 @@
 
 Job *shape_first(const Shape *shape)
 {
-        return g_sequence_get(g_sequence_get_begin_iter(shape->jobs));
+        return shape->first;
 }
 
 /* The figures of the account as of this pass; what it holds counts as it is. */
@@ -80,16 +80,18 @@ static void freshen_tops(Scheduler *s, Lane *queue)
                 queue->fair_pass = s->pass;
                 queue->tops_stale = true;
         }
-        for (guint i = 0; queue->tops_stale && i < queue->groups->len; i++)
+        if (!queue->tops_stale)
+                return;
+        for (guint i = 0; i < queue->groups->len; i++)
                 ((Group *)queue->groups->pdata[i])->top_stale = true;
         queue->tops_stale = false;
+        queue->top_stale = true;
 }
 
-Shape *lane_top(Scheduler *s, Lane *queue)
+static Shape *find_top(Scheduler *s, Lane *queue)
 {
         Shape *top = NULL;
 
-        freshen_tops(s, queue);
         for (guint i = 0; i < queue->groups->len; i++) {
                 Group *group = queue->groups->pdata[i];
                 Shape *shape;
@@ -103,77 +105,70 @@ Shape *lane_top(Scheduler *s, Lane *queue)
         return top;
 }
 
-/* ---- the shapes behind the top, as a heap ---- */
-
-static void sift(Scheduler *s, GPtrArray *heap, guint at)
+Shape *lane_top(Scheduler *s, Lane *queue)
 {
-        for (;;) {
-                guint best = at;
+        guint32 room = cluster_find(s, queue->cluster)->version;
 
-                for (guint child = 2 * at + 1; child <= 2 * at + 2 && child < heap->len; child++)
-                        if (shape_compare(s, heap->pdata[child], heap->pdata[best]) < 0)
-                                best = child;
-                if (best == at)
-                        return;
-                gpointer moved = heap->pdata[at];
-
-                heap->pdata[at] = heap->pdata[best];
-                heap->pdata[best] = moved;
-                at = best;
+        freshen_tops(s, queue);
+        if (queue->top_stale || queue->top_config != s->config_version || queue->top_room != room) {
+                queue->top = find_top(s, queue);
+                queue->top_stale = false;
+                queue->top_config = s->config_version;
+                queue->top_room = room;
         }
+        return queue->top;
 }
 
-static int compare_in_array(gconstpointer a, gconstpointer b, gpointer s)
-{
-        return shape_compare(s, *(const Shape *const *)a, *(const Shape *const *)b);
-}
+/* ---- behind a blocked head ---- */
 
 /* Whether anything of the group might start, as far as is known without trying. */
 static bool may_start(Scheduler *s, Group *group)
 {
         int kind;
 
-        if (group_hopeless(s, group) != CAUSE_NONE)
-                return false;
-        if (!group->ask->closed)
-                return !lane_over_max(s, group->queue, &group->ask->need_total, group->ask->mask, NOW, &kind);
-        return false;
+        return !group->ask->closed && group_hopeless(s, group) == CAUSE_NONE &&
+               !lane_over_max(s, group->queue, &group->ask->need_total, group->ask->mask, NOW, &kind);
 }
 
-void waiting_fill(Scheduler *s, Lane *queue)
+static bool may_follow(Scheduler *s, const Shape *shape)
 {
-        g_ptr_array_set_size(queue->waiting, 0);
+        return shape->failed_pass != s->pass && shape != shape_queue(shape)->head_shape &&
+               !is_known_to_delay(s, shape) && shape_limited(shape) == CAUSE_NONE;
+}
+
+static Shape *group_behind(Scheduler *s, Group *group)
+{
+        Shape *top;
+
+        if (group->behind_pass == s->pass && !group->top_stale)
+                return group->behind;
+        top = group_top(s, group);
+        group->behind_pass = s->pass;
+        group->behind = NULL;
+        if (!top || may_follow(s, top))
+                return group->behind = top;
+        for (guint i = 0; i < group->shapes->len; i++) {
+                Shape *shape = group->shapes->pdata[i];
+
+                if (may_follow(s, shape) && (!group->behind || shape_compare(s, shape, group->behind) < 0))
+                        group->behind = shape;
+        }
+        return group->behind;
+}
+
+Shape *lane_behind(Scheduler *s, Lane *queue)
+{
+        Shape *best = NULL;
+
+        freshen_tops(s, queue);
         for (guint i = 0; i < queue->groups->len; i++) {
                 Group *group = queue->groups->pdata[i];
+                Shape *shape = may_start(s, group) ? group_behind(s, group) : NULL;
 
-                for (guint j = 0; may_start(s, group) && j < group->shapes->len; j++)
-                        if (group->shapes->pdata[j] != queue->head_shape)
-                                g_ptr_array_add(queue->waiting, group->shapes->pdata[j]);
+                if (shape && (!best || shape_compare(s, shape, best) < 0))
+                        best = shape;
         }
-        g_ptr_array_sort_with_data(queue->waiting, compare_in_array,
-                                   s); /* sorted is a heap, and always the same */
-}
-
-Shape *waiting_best(const Lane *queue)
-{
-        return queue->waiting->len > 0 ? queue->waiting->pdata[0] : NULL;
-}
-
-void waiting_drop(Scheduler *s, Lane *queue)
-{
-        (void)g_ptr_array_remove_index_fast(queue->waiting, 0);
-        if (queue->waiting->len > 0)
-                sift(s, queue->waiting, 0);
-}
-
-void waiting_started(Scheduler *s, Lane *queue)
-{
-        Shape *shape = queue->waiting->pdata[0];
-
-        if (shape->index < 0)
-                waiting_drop(s, queue);
-        else
-                sift(s, queue->waiting, 0);
+        return best;
 }
 
 /* ---- starting ---- */
@@ -213,7 +208,7 @@ bool lane_lets(Scheduler *s, Shape *shape)
         return !over || blocked(shape, CAUSE_RESERVED, over);
 }
 
-bool start_first(Pass *pass, Shape *shape, DecisionRule rule)
+static bool try_first(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
         Ask *ask = shape_ask(shape);
@@ -234,4 +229,15 @@ bool start_first(Pass *pass, Shape *shape, DecisionRule rule)
                 return blocked(shape, CAUSE_RESERVED, NULL);
         commit(pass, shape, rule);
         return true;
+}
+
+bool start_first(Pass *pass, Shape *shape, DecisionRule rule)
+{
+        Group *group = shape->group;
+
+        group->behind_pass = 0;
+        if (try_first(pass, shape, rule))
+                return true;
+        shape->failed_pass = pass->s->pass;
+        return false;
 }

@@ -42,6 +42,7 @@ typedef struct Ask Ask;
 typedef struct Group Group;
 typedef struct Shape Shape;
 typedef struct Job Job;
+typedef struct Sim Sim;
 
 /* ---- names that are alike ---- */
 
@@ -149,7 +150,11 @@ struct Lane {
 
         /* within a pass */
         GPtrArray *active; /* heap of children that take part in a phase */
-        bool is_active, serves, tops_stale;
+        bool is_active, serves;
+        bool tops_stale; /* of all groups */
+        Shape *top;      /* see start.c; known for top_config and top_room unless top_stale */
+        bool top_stale;
+        guint32 top_config, top_room;
         gint64 head; /* the key of the first that is blocked; 0: none */
         Shape *head_shape;
         Reservation *reservation;
@@ -157,10 +162,14 @@ struct Lane {
         gint64 head_start; /* of the reservation, for the figures */
         bool heads_stale;
         gint64 heads[SCHED_FIGURE_HEADS]; /* keys of the first that wait */
-        GPtrArray *waiting;               /* heap of shapes; see start.c */
         GArray *victims;                  /* as of victims_pass; see victim.c */
         guint32 victims_pass, fair_pass;
-        guint next_victim;  /* of those, while a claim looks for some */
+        guint next_victim; /* of those, while a claim looks for some */
+        /* see preempt.c */
+        int lowest;
+        bool lowest_stale;
+        gint64 vain_key, vain_until, vain_slots;
+        guint32 vain_config, vain_lacking;
         bool spent;         /* has none to give to a claim */
         GPtrArray *growers; /* Job, while elastic jobs grow */
         guint32 wanted;     /* kinds of its max that somebody waits for */
@@ -225,6 +234,8 @@ struct Group {
         int index;         /* in queue->groups, -1: not there */
         Shape *top;        /* the one whose first job comes first, of those that may start */
         bool top_stale;
+        Shape *behind; /* the same of those behind a blocked head, as of behind_pass */
+        guint32 behind_pass;
         Cause hopeless; /* as of judged: a queue's max is in the way for ever */
         guint32 judged;
         guint32 guarded_pass; /* in that pass jobs of so long a limit (0: none) would delay a head */
@@ -242,8 +253,10 @@ struct Shape {
         int user, priority, array_max;
         gint64 time_limit, grace;
         bool preemptable;
-        GSequence *jobs; /* those that wait, by age */
-        int index;       /* in group->shapes, -1: not there */
+        GSequence *jobs;     /* those that wait, by age */
+        Job *first;          /* of them */
+        guint32 failed_pass; /* it was tried in that pass */
+        int index;           /* in group->shapes, -1: not there */
         Cause cause;
 };
 
@@ -314,7 +327,7 @@ struct Scheduler {
 
         GArray *changes; /* int: nodes whose free changed, for the indices */
         guint64 changes_base;
-        struct Sim *sim; /* a simulation that wants to know of changes; see victim.c */
+        GPtrArray *sims; /* Sim */
 #ifdef SCHED_MUTANTS
         Mutant mutant;
 #endif
@@ -455,10 +468,12 @@ void usage_set_rate(const Scheduler *s, Usage *usage, gint64 rate, gint64 now);
 void account_changed(Scheduler *s, Account *account); /* its alloc: brings the rates up to date */
 
 /* ---- nodes.c: what is free on nodes, and the index of it by class ---- */
-void node_changed(Scheduler *s, Node *node); /* free */
+void node_changed(Scheduler *s, Node *node);       /* free */
+void node_changed_later(Scheduler *s, Node *node); /* only what is promised or released */
 void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices);
 void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices);
 void node_plan(Scheduler *s, Node *node, const Resources *each, int sign); /* promised to a nominated job */
+void node_roomier(Node *node);              /* later: those who stand there may make room once more */
 void node_opened(Scheduler *s, Node *node); /* room may have become free: opens asks */
 void ask_close(Ask *ask, Cause cause);
 void ask_open(Ask *ask);
@@ -524,9 +539,9 @@ void nomination_drop(Scheduler *s, Nomination *nomination); /* the same, and not
 void nominations_leave_node(Scheduler *s, int node);
 void nominations_job_changes(Scheduler *s, Job *job, const SchedJob *put); /* put NULL: it is dropped */
 
-/* ---- victim.c ---- */
-void sim_node_leaves(Scheduler *s, Node *node); /* before and after what it may give later changes */
-void sim_node_enters(Scheduler *s, Node *node);
+/* ---- sim.c ---- */
+void sim_free(Sim *sim);
+void sim_forget(Scheduler *s, const Ask *ask); /* it goes */
 
 /* ---- backfill.c ---- */
 void reservation_free(Reservation *reservation);

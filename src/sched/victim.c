@@ -1,239 +1,9 @@
 /* Making room: who has to go so that a gang fits when they have gone.
  *
- * A simulation counts, for one ask, how many tasks of each role would fit on each node when everything that
- * was told to go has gone and everything promised has come ("later"); the counts follow each change of a
- * node, so that after a further victim was marked it costs one node to know whether the gang fits. To mark a
- * victim is to charge what it holds as releasing: exactly what its eviction will do, and undone as exactly.
- * When the gang fits, those that turn out not to be needed are spared, the last one first. Only then anything
- * is decided. */
+ * To mark a victim is to charge what it holds as releasing: exactly what its eviction will do, and undone as
+ * exactly; sim.c says after each whether the gang would fit. When it does, those that turn out not to be
+ * needed are spared, the last one first. Only then anything is decided. */
 #include "sched/victim.h"
-
-#include "sched/pack.h"
-
-/* ---- the simulation ---- */
-
-struct Sim {
-        Ask *ask;
-        int places;    /* values of the label within which the gang has to stand; else 1 */
-        gint64 *slots; /* by place and role */
-};
-
-static int place_of(const Sim *sim, const Node *node)
-{
-        return sim->ask->topology_required ? node->domains[sim->ask->topology] : 0;
-}
-
-static void count(Scheduler *s, const Node *node, int sign)
-{
-        Sim *sim = s->sim;
-        const Ask *ask = sim->ask;
-        int place = place_of(sim, node);
-        Resources room;
-
-        if (place < 0)
-                return;
-        room = node_later(node);
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0 && ask->classes[role]->eligible[node->id])
-                        sim->slots[place * ask->n_roles + role] +=
-                                sign * room_slots(&room, ask->classes[role], ask->need[role]);
-}
-
-void sim_node_leaves(Scheduler *s, Node *node)
-{
-        if (s->sim)
-                count(s, node, -1);
-}
-
-void sim_node_enters(Scheduler *s, Node *node)
-{
-        if (s->sim)
-                count(s, node, 1);
-}
-
-void sim_end(Scheduler *s)
-{
-        if (s->sim)
-                g_free(s->sim->slots);
-        g_clear_pointer(&s->sim, g_free);
-}
-
-void sim_begin(Scheduler *s, Ask *ask)
-{
-        if (s->sim && s->sim->ask == ask)
-                return;
-        sim_end(s);
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0)
-                        class_sync(s, ask->classes[role]);
-        s->sim = g_new0(Sim, 1);
-        s->sim->ask = ask;
-        s->sim->places = ask->topology_required ? (int)s->domains->len : 1;
-        s->sim->slots = g_new0(gint64, (gsize)s->sim->places * (gsize)MAX(1, ask->n_roles));
-        for (guint i = 0; i < s->nodes->len; i++)
-                if (s->nodes->pdata[i])
-                        count(s, s->nodes->pdata[i], 1);
-}
-
-/* ---- where the gang would stand ---- */
-
-typedef struct {
-        gint32 score;
-        Node *node;
-} Spot;
-
-static int compare_spots(gconstpointer a, gconstpointer b)
-{
-        const Spot *x = a, *y = b;
-
-        if (x->score != y->score)
-                return x->score > y->score ? -1 : 1;
-        return (x->node->id > y->node->id) - (x->node->id < y->node->id);
-}
-
-static GArray *spots_for(Scheduler *s, const Class *class, int place)
-{
-        GArray *spots = g_array_new(FALSE, FALSE, sizeof(Spot));
-
-        for (guint i = 0; i < s->nodes->len; i++) {
-                Node *node = s->nodes->pdata[i];
-                Resources room;
-
-                if (!node || !class->eligible[i] || place_of(s->sim, node) != place)
-                        continue;
-                room = node_later(node);
-                if (room_slots(&room, class, 1) > 0) {
-                        Spot spot = { node_score(node, class, &room), node };
-
-                        g_array_append_val(spots, spot);
-                }
-        }
-        g_array_sort(spots, compare_spots);
-        return spots;
-}
-
-/* Plans the role's tasks; returns how many there was no place for. */
-static int plan_role(Scheduler *s, const Ask *ask, int role, int place, SchedTask *tasks)
-{
-        g_autoptr(GArray) spots = spots_for(s, ask->classes[role], place);
-        int left = ask->need[role], task = ask->first[role];
-
-        for (guint i = 0; i < spots->len && left > 0; i++) {
-                Node *node = g_array_index(spots, Spot, i).node;
-                Resources room = node_later(node);
-                gint64 n = room_slots(&room, ask->classes[role], left);
-
-                for (; n > 0; n--, left--) {
-                        tasks[task++].node = node->id;
-                        node_plan(s, node, &ask->roles[role].each, 1);
-                }
-        }
-        return left;
-}
-
-typedef struct {
-        Scheduler *s;
-        const Ask *ask;
-        SchedTask *tasks;
-} Planning;
-
-static bool plan_some(Node *node, int role, int n, void *arg)
-{
-        Planning *planning = arg;
-        int task = planning->ask->first[role];
-
-        for (; n > 0; task++)
-                if (planning->tasks[task].node < 0) {
-                        planning->tasks[task].node = node->id;
-                        n--;
-                }
-        return true;
-}
-
-static void plan_nothing(const Ask *ask, SchedTask *tasks)
-{
-        for (int i = 0; i < ask->n_tasks; i++)
-                tasks[i] = (SchedTask){ .node = -1 };
-}
-
-/* Two roles that are in each other's way. */
-static bool pack_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
-{
-        g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
-        Planning planning = { s, ask, tasks };
-        int a, b;
-
-        plan_nothing(ask, tasks);
-        if (!pack_roles(ask, &a, &b))
-                return false;
-        for (guint i = 0; i < s->nodes->len; i++) {
-                Node *node = s->nodes->pdata[i];
-                Resources room;
-
-                if (!ask->classes[a]->eligible[i] || place_of(s->sim, node) != place)
-                        continue;
-                room = node_later(node);
-                pack_add(spots, ask, node, &room);
-        }
-        return pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
-}
-
-static bool plan_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
-{
-        int left = 0;
-
-        plan_nothing(ask, tasks);
-        for (int i = 0; i < ask->n_roles && left == 0; i++)
-                if (ask->need[ask->order[i]] > 0)
-                        left = plan_role(s, ask, ask->order[i], place, tasks);
-        for (int i = 0; i < ask->n_tasks; i++)
-                if (tasks[i].node >= 0)
-                        node_plan(s, node_find(s, tasks[i].node), &ask->roles[ask_role_of(ask, i)].each, -1);
-        return left == 0 || pack_in(s, ask, place, tasks);
-}
-
-static bool has_slots(const Sim *sim, int place)
-{
-        for (int role = 0; role < sim->ask->n_roles; role++)
-                if (sim->slots[place * sim->ask->n_roles + role] < sim->ask->need[role])
-                        return false;
-        return true;
-}
-
-static bool is_of_one_role(const Ask *ask)
-{
-        int n = 0;
-
-        for (int role = 0; role < ask->n_roles; role++)
-                n += ask->need[role] > 0;
-        return n <= 1;
-}
-
-bool sim_fits(Scheduler *s)
-{
-        Ask *ask = s->sim->ask;
-
-        for (int place = 0; place < s->sim->places; place++) {
-                g_autofree SchedTask *tasks = NULL;
-
-                if (!has_slots(s->sim, place))
-                        continue;
-                if (is_of_one_role(ask))
-                        return true;
-                tasks = g_new(SchedTask, ask->n_tasks);
-                if (plan_in(s, ask, place, tasks))
-                        return true;
-        }
-        return false;
-}
-
-bool sim_place(Scheduler *s, SchedTask *tasks)
-{
-        for (int place = 0; place < s->sim->places; place++)
-                if (has_slots(s->sim, place) && plan_in(s, s->sim->ask, place, tasks))
-                        return true;
-        return false;
-}
 
 /* ---- victims ---- */
 
@@ -422,7 +192,7 @@ bool nominee_fits(Scheduler *s, const Shape *nominee)
 
         return !lane_over_max(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) &&
                !lane_kept_from(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) &&
-               sim_fits(s);
+               sim_fits(s, shape_ask(nominee));
 }
 
 static void marks_spare(Scheduler *s, Marks *marks, const Shape *nominee)
@@ -496,9 +266,22 @@ static gint64 longest_grace(const Marks *marks)
         return grace;
 }
 
+static void make_roomier(Scheduler *s, const Mark *mark)
+{
+        for (int i = 0; i < job_ask(mark->job)->n_tasks; i++)
+                if (mark->task < 0 || mark->task == i) {
+                        Node *node = node_find(s, mark->job->run->tasks[i].node);
+
+                        if (node)
+                                node_roomier(node);
+                }
+}
+
 static void carry_out(Scheduler *s, Pass *pass, const Marks *marks, const Job *nominee, DecisionRule rule,
                       GArray *ret_victims)
 {
+        for (guint i = 0; i < marks->marks->len; i++)
+                make_roomier(s, &g_array_index(marks->marks, Mark, i));
         for (guint i = 0; i < marks->marks->len; i++) {
                 const Mark *mark = &g_array_index(marks->marks, Mark, i);
 
@@ -519,7 +302,7 @@ bool marks_carry_out(Scheduler *s, Pass *pass, Marks *marks, Shape *nominee, Dec
         Nomination *nomination;
 
         marks_spare(s, marks, nominee);
-        if (!sim_place(s, tasks)) {
+        if (!sim_place(s, shape_ask(nominee), tasks)) {
                 marks_undo(s, marks);
                 return false;
         }

@@ -3,12 +3,13 @@
 
 #include "sched/pass.h"
 
-typedef struct Sim Sim;
+/* ---- sim.c ---- */
+Sim *sim_get(Scheduler *s, Ask *ask);                     /* up to date; borrowed */
+bool sim_fits(Scheduler *s, Ask *ask);                    /* the gang, later */
+bool sim_place(Scheduler *s, Ask *ask, SchedTask *tasks); /* where, by replica */
+gint64 sim_slots(Scheduler *s, Ask *ask);                 /* places for its tasks, in all */
 
-void sim_begin(Scheduler *s, Ask *ask); /* goes on with the one that stands, if it is of the same ask */
-void sim_end(Scheduler *s);
-bool sim_fits(Scheduler *s);                    /* the gang, later */
-bool sim_place(Scheduler *s, SchedTask *tasks); /* where, by replica */
+/* ---- victim.c ---- */
 
 /* A running job that may be made to go, as far as it is up to itself. */
 typedef struct {

@@ -1,0 +1,309 @@
+/* What would fit later, when everything that was told to go has gone and everything promised has come: for an
+ * ask, how many tasks of each role fit on each node then, and their sums. The counts are kept from pass to
+ * pass and follow the log of changes of nodes, so that after a further victim was marked it costs one node to
+ * know whether the gang fits. */
+#include "sched/pack.h"
+#include "sched/victim.h"
+
+enum { SIMS_MAX = 64 };
+
+struct Sim {
+        Ask *ask;
+        int places; /* values of the label within which the gang has to stand; else 1 */
+        int n_nodes;
+        gint64 *slots;   /* by place and role */
+        int *node_slots; /* by node and role */
+        guint64 cursor;  /* in the log of changes */
+        guint32 built;   /* the cluster's version that it is of */
+        gint64 last_used;
+};
+
+/* ---- counting ---- */
+
+static int place_of(const Ask *ask, const Node *node)
+{
+        return ask->topology_required ? node->domains[ask->topology] : 0;
+}
+
+static void count(Scheduler *s, Sim *sim, const Node *node)
+{
+        const Ask *ask = sim->ask;
+        int place = place_of(ask, node);
+        int *of_node = sim->node_slots + (gsize)node->id * (gsize)ask->n_roles;
+        Resources room;
+
+        if (place < 0)
+                return;
+        room = node_later(node);
+        for (int role = 0; role < ask->n_roles; role++) {
+                int n = 0;
+
+                if (ask->need[role] > 0 && ask->classes[role]->eligible[node->id])
+                        n = (int)room_slots(&room, ask->classes[role], ask->need[role]);
+                sim->slots[place * ask->n_roles + role] += n - of_node[role];
+                of_node[role] = n;
+        }
+}
+
+static void build(Scheduler *s, Sim *sim)
+{
+        gsize roles = (gsize)sim->ask->n_roles;
+
+        for (int role = 0; role < sim->ask->n_roles; role++)
+                if (sim->ask->need[role] > 0)
+                        class_sync(s, sim->ask->classes[role]);
+        sim->built = cluster_get(s, sim->ask->cluster)->version;
+        sim->n_nodes = (int)s->nodes->len;
+        sim->places = sim->ask->topology_required ? (int)s->domains->len : 1;
+        g_free(sim->slots);
+        g_free(sim->node_slots);
+        sim->slots = g_new0(gint64, (gsize)sim->places * roles + 1);
+        sim->node_slots = g_new0(int, s->nodes->len *roles + 1);
+        for (guint i = 0; i < s->nodes->len; i++)
+                if (s->nodes->pdata[i])
+                        count(s, sim, s->nodes->pdata[i]);
+}
+
+static void follow(Scheduler *s, Sim *sim)
+{
+        if (sim->built != cluster_get(s, sim->ask->cluster)->version || sim->cursor < s->changes_base) {
+                build(s, sim);
+        } else {
+                for (guint64 at = sim->cursor - s->changes_base; at < s->changes->len; at++) {
+                        int id = g_array_index(s->changes, int, at);
+
+                        if (id < sim->n_nodes && s->nodes->pdata[id])
+                                count(s, sim, s->nodes->pdata[id]);
+                }
+        }
+        sim->cursor = s->changes_base + s->changes->len;
+}
+
+/* ---- which ---- */
+
+void sim_free(Sim *sim)
+{
+        g_free(sim->slots);
+        g_free(sim->node_slots);
+        g_free(sim);
+}
+
+static Sim *find(const Scheduler *s, const Ask *ask)
+{
+        for (guint i = 0; i < s->sims->len; i++)
+                if (((Sim *)s->sims->pdata[i])->ask == ask)
+                        return s->sims->pdata[i];
+        return NULL;
+}
+
+void sim_forget(Scheduler *s, const Ask *ask)
+{
+        Sim *sim = find(s, ask);
+
+        if (sim) {
+                (void)g_ptr_array_remove_fast(s->sims, sim);
+                sim_free(sim);
+        }
+}
+
+static Sim *make(Scheduler *s, Ask *ask)
+{
+        Sim *sim = g_new0(Sim, 1), *oldest = NULL;
+
+        for (guint i = 0; s->sims->len >= SIMS_MAX && i < s->sims->len; i++) {
+                Sim *other = s->sims->pdata[i];
+
+                if (!oldest || other->last_used < oldest->last_used)
+                        oldest = other;
+        }
+        if (oldest)
+                sim_forget(s, oldest->ask);
+        sim->ask = ask;
+        build(s, sim);
+        sim->cursor = s->changes_base + s->changes->len;
+        g_ptr_array_add(s->sims, sim);
+        return sim;
+}
+
+Sim *sim_get(Scheduler *s, Ask *ask)
+{
+        Sim *sim = find(s, ask);
+
+        if (!sim)
+                sim = make(s, ask);
+        sim->last_used = ++s->uses;
+        follow(s, sim);
+        return sim;
+}
+
+gint64 sim_slots(Scheduler *s, Ask *ask)
+{
+        const Sim *sim = sim_get(s, ask);
+        gint64 sum = 0;
+
+        for (int i = 0; i < sim->places * ask->n_roles; i++)
+                sum += sim->slots[i];
+        return sum;
+}
+
+/* ---- where the gang would stand ---- */
+
+typedef struct {
+        gint32 score;
+        Node *node;
+} Spot;
+
+static int compare_spots(gconstpointer a, gconstpointer b)
+{
+        const Spot *x = a, *y = b;
+
+        if (x->score != y->score)
+                return x->score > y->score ? -1 : 1;
+        return (x->node->id > y->node->id) - (x->node->id < y->node->id);
+}
+
+static GArray *spots_for(Scheduler *s, const Ask *ask, const Class *class, int place)
+{
+        GArray *spots = g_array_new(FALSE, FALSE, sizeof(Spot));
+
+        for (guint i = 0; i < s->nodes->len; i++) {
+                Node *node = s->nodes->pdata[i];
+                Resources room;
+
+                if (!node || !class->eligible[i] || place_of(ask, node) != place)
+                        continue;
+                room = node_later(node);
+                if (room_slots(&room, class, 1) > 0) {
+                        Spot spot = { node_score(node, class, &room), node };
+
+                        g_array_append_val(spots, spot);
+                }
+        }
+        g_array_sort(spots, compare_spots);
+        return spots;
+}
+
+/* Plans the role's tasks; returns how many there was no place for. */
+static int plan_role(Scheduler *s, const Ask *ask, int role, int place, SchedTask *tasks)
+{
+        g_autoptr(GArray) spots = spots_for(s, ask, ask->classes[role], place);
+        int left = ask->need[role], task = ask->first[role];
+
+        for (guint i = 0; i < spots->len && left > 0; i++) {
+                Node *node = g_array_index(spots, Spot, i).node;
+                Resources room = node_later(node);
+                gint64 n = room_slots(&room, ask->classes[role], left);
+
+                for (; n > 0; n--, left--) {
+                        tasks[task++].node = node->id;
+                        node_plan(s, node, &ask->roles[role].each, 1);
+                }
+        }
+        return left;
+}
+
+typedef struct {
+        Scheduler *s;
+        const Ask *ask;
+        SchedTask *tasks;
+} Planning;
+
+static bool plan_some(Node *node, int role, int n, void *arg)
+{
+        Planning *planning = arg;
+        int task = planning->ask->first[role];
+
+        for (; n > 0; task++)
+                if (planning->tasks[task].node < 0) {
+                        planning->tasks[task].node = node->id;
+                        n--;
+                }
+        return true;
+}
+
+static void plan_nothing(const Ask *ask, SchedTask *tasks)
+{
+        for (int i = 0; i < ask->n_tasks; i++)
+                tasks[i] = (SchedTask){ .node = -1 };
+}
+
+/* Two roles that are in each other's way. */
+static bool pack_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
+{
+        g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
+        Planning planning = { s, ask, tasks };
+        int a, b;
+
+        plan_nothing(ask, tasks);
+        if (!pack_roles(ask, &a, &b))
+                return false;
+        for (guint i = 0; i < s->nodes->len; i++) {
+                Node *node = s->nodes->pdata[i];
+                Resources room;
+
+                if (!ask->classes[a]->eligible[i] || place_of(ask, node) != place)
+                        continue;
+                room = node_later(node);
+                pack_add(spots, ask, node, &room);
+        }
+        return pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
+}
+
+static bool plan_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
+{
+        int left = 0;
+
+        plan_nothing(ask, tasks);
+        for (int i = 0; i < ask->n_roles && left == 0; i++)
+                if (ask->need[ask->order[i]] > 0)
+                        left = plan_role(s, ask, ask->order[i], place, tasks);
+        for (int i = 0; i < ask->n_tasks; i++)
+                if (tasks[i].node >= 0)
+                        node_plan(s, node_find(s, tasks[i].node), &ask->roles[ask_role_of(ask, i)].each, -1);
+        return left == 0 || pack_in(s, ask, place, tasks);
+}
+
+static bool has_slots(const Sim *sim, int place)
+{
+        for (int role = 0; role < sim->ask->n_roles; role++)
+                if (sim->slots[place * sim->ask->n_roles + role] < sim->ask->need[role])
+                        return false;
+        return true;
+}
+
+static bool is_of_one_role(const Ask *ask)
+{
+        int n = 0;
+
+        for (int role = 0; role < ask->n_roles; role++)
+                n += ask->need[role] > 0;
+        return n <= 1;
+}
+
+bool sim_fits(Scheduler *s, Ask *ask)
+{
+        const Sim *sim = sim_get(s, ask);
+
+        for (int place = 0; place < sim->places; place++) {
+                g_autofree SchedTask *tasks = NULL;
+
+                if (!has_slots(sim, place))
+                        continue;
+                if (is_of_one_role(ask))
+                        return true;
+                tasks = g_new(SchedTask, ask->n_tasks);
+                if (plan_in(s, ask, place, tasks))
+                        return true;
+        }
+        return false;
+}
+
+bool sim_place(Scheduler *s, Ask *ask, SchedTask *tasks)
+{
+        const Sim *sim = sim_get(s, ask);
+
+        for (int place = 0; place < sim->places; place++)
+                if (has_slots(sim, place) && plan_in(s, ask, place, tasks))
+                        return true;
+        return false;
+}
