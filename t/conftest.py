@@ -142,7 +142,8 @@ class Server:
         """Cancels what runs, stops the server and its agent, and looks at what they said."""
         if self.process is None or self.process.poll() is not None:
             self.start()
-        for job in self.get("/v1/jobs?all=true&limit=1000&state=queued,starting,running,stopping").json["items"]:
+        states = "queued,suspended,starting,running,preempting,stopping"
+        for job in self.get(f"/v1/jobs?all=true&limit=1000&state={states}").json["items"]:
             self.request("DELETE", f"/v1/jobs/{job['id']}")
         wait_for(lambda: self.get("/v1/info").json["jobs"]["open"] == 0, 60, "the end of all jobs")
         self.stop()
