@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import crowd
+import scheduler
 from slurm import Slurm
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -406,6 +408,26 @@ def run_submit(directory, environment):
     return (time.monotonic() - start) * 1000
 
 
+def scheduler_alone():
+    """The scheduler without a server: passes, single events, Kueue's published baseline by a simulated clock."""
+    return scheduler.figures(ROUNDS, spread)
+
+
+def crowd_queued():
+    """100,000 queued jobs in queues with limits: submits, memory, a list page."""
+    return crowd.queued(sys.modules[__name__])
+
+
+def crowd_history():
+    """A million finished jobs in the store, beside 10,000."""
+    return crowd.history(sys.modules[__name__])
+
+
+def crowd_rate():
+    """Jobs of `true` with queues, quotas and accounting on, beside an earlier build (BENCH_BASELINE=DIR) and Slurm."""
+    return crowd.before(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -414,6 +436,10 @@ BENCHES = {
     "memory": memory,
     "start": start_time,
     "package": package,
+    "scheduler": scheduler_alone,
+    "queues-rate": crowd_rate,
+    "queued": crowd_queued,
+    "history": crowd_history,
 }
 
 
