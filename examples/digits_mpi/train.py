@@ -11,6 +11,11 @@ PASSES = int(os.environ.get("NUM_PASS", "200"))
 RATE = 0.5
 
 
+def say(line):
+    """One write a line: mpirun puts the output of all ranks together as it comes."""
+    print(line + "\n", end="", flush=True)
+
+
 def gradient(weights, images, labels):
     """Of the cross entropy of softmax regression, summed over the images."""
     scores = images @ weights
@@ -28,7 +33,7 @@ def main():
     mine = slice(world.rank, None, world.size)
     share_x, share_y = train_x[mine], train_y[mine]
     host = os.environ.get("PADDLE_MPI_HOST", "this machine")
-    print(f"rank {world.rank} of {world.size} on {host}: {len(share_x)} digits", flush=True)
+    say(f"rank {world.rank} of {world.size} on {host}: {len(share_x)} digits")
 
     weights, total = np.zeros((65, 10)), np.empty((65, 10))
     for _ in range(PASSES):
@@ -38,8 +43,8 @@ def main():
     same = world.allreduce(weights.sum(), MPI.MIN) == world.allreduce(weights.sum(), MPI.MAX)
     if world.rank == 0:
         accuracy = np.mean(np.argmax(test_x @ weights, axis=1) == test_y)
-        print(f"{seen} of {len(train_x)} digits seen; all ranks have the same weights: {same}", flush=True)
-        print(f"final test accuracy {accuracy:.4f}", flush=True)
+        say(f"{seen} of {len(train_x)} digits seen; all ranks have the same weights: {same}")
+        say(f"final test accuracy {accuracy:.4f}")
 
 
 if __name__ == "__main__":

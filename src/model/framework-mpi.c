@@ -13,21 +13,24 @@
  * A worker counts for one rank, and may use all its cores in it (OMP_NUM_THREADS). */
 #include "model/framework-rows.h"
 
-/* The pipe is held open for writing, too: a call that comes while another is read is not lost. */
+/* The pipe is held open for writing, too: a call that comes while another is read is not lost. Each call has
+ * a directory of its own for what Open MPI keeps: the daemon of the call before may still be removing its. */
 static const char worker_script[] =
         "dir=$PF_WORK_DIR/.mpi me=$PADDLE_MPI_HOST\n"
-        "umask 077\n"
-        "mkdir -p \"$dir/$me.tmp\" && mkfifo \"$dir/$me.new\" && exec 3<>\"$dir/$me.new\" &&\n"
+        "(umask 077 && mkdir -p \"$dir\" && mkfifo \"$dir/$me.new\") && exec 3<>\"$dir/$me.new\" &&\n"
         "        mv \"$dir/$me.new\" \"$dir/$me\" || exit 1\n"
-        "export OMPI_MCA_orte_tmpdir_base=\"$dir/$me.tmp\"\n"
-        "umask 022\n"
-        "while read -r call <&3; do\n"
-        "        { sh \"$dir/$call\" 3>&-; echo $? >\"$dir/$call.end\"; } &\n"
-        "done\n";
+        "run() {\n"
+        "        tmp=$dir/$me.$1\n"
+        "        (umask 077 && mkdir \"$tmp\") &&\n"
+        "                OMPI_MCA_orte_tmpdir_base=$tmp PMIX_SYSTEM_TMPDIR=$tmp sh \"$dir/$1\" 3>&-\n"
+        "        echo $? 1<>\"$dir/$1.end\"\n"
+        "        rm -rf \"$tmp\" \"$dir/$1\" \"$dir/$1.end\"\n"
+        "}\n"
+        "while read -r call <&3; do run \"$call\" & done\n";
 
 static const char master_script[] =
         "dir=$PF_WORK_DIR/.mpi\n"
-        "(umask 077 && mkdir -p \"$dir/launcher.tmp\") || exit 1\n"
+        "(umask 077 && mkdir -p \"$dir\") || exit 1\n"
         "i=0\n"
         "while [ $i -lt \"$PADDLE_MPI_WORKERS\" ]; do echo \"worker-$i slots=1\"; i=$((i + 1)); done "
         ">\"$dir/hostfile\"\n"
@@ -37,14 +40,13 @@ static const char master_script[] =
         "host=$1 dir=$PF_WORK_DIR/.mpi call=call.$$\n"
         "shift\n"
         "until [ -p \"$dir/$host\" ]; do sleep 0.05; done\n"
-        "echo \"$*\" >\"$dir/$call\" && mkfifo \"$dir/$call.end\" && echo $call >\"$dir/$host\" || exit 1\n"
-        "read -r status <\"$dir/$call.end\"\n"
-        "rm -f \"$dir/$call\" \"$dir/$call.end\"\n"
+        "printf '%s\\n' \"$*\" >\"$dir/$call\" && mkfifo \"$dir/$call.end\" && exec 3<>\"$dir/$call.end\" "
+        "&&\n"
+        "        echo $call >\"$dir/$host\" && read -r status <&3 || exit 1\n"
         "exit $status\n"
         "END\n"
         "chmod +x \"$dir/agent\"\n"
         "export OMPI_MCA_orte_default_hostfile=\"$dir/hostfile\" OMPI_MCA_plm_rsh_agent=\"$dir/agent\"\n"
-        "export OMPI_MCA_orte_tmpdir_base=\"$dir/launcher.tmp\"\n"
         "exec \"$@\"\n";
 
 static const char *const worker_program[] = { "sh", "-c", worker_script, "paddle-mpi-worker", NULL };
@@ -62,6 +64,8 @@ static const char *const settings[][2] = {
         { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
         { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
         { "OMPI_MCA_plm_rsh_no_tree_spawn", "1" },
+        { "OMPI_MCA_orte_leave_session_attached",
+          "1" }, /* else nobody would hear of a daemon that dies early */
         { "OMPI_MCA_oob_tcp_if_include", "lo" },
         { "OMPI_MCA_pml", "ob1" },
         { "OMPI_MCA_btl", "self,tcp" },
@@ -77,6 +81,7 @@ static void member_env(const Placement *placement, int role, int index, GPtrArra
         if (role == spec_role_index(spec, "worker"))
                 env_put(env, "PADDLE_MPI_HOST", "worker-%d", index);
         env_put(env, "PADDLE_MPI_WORKERS", "%d", spec_replicas(spec, "worker"));
+        env_put(env, "OMPI_MCA_plm_rsh_num_concurrent", "%d", spec_replicas(spec, "worker"));
         for (gsize i = 0; i < G_N_ELEMENTS(settings); i++)
                 env_put(env, settings[i][0], "%s", settings[i][1]);
 }

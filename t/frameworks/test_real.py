@@ -3,6 +3,7 @@
 `make test-frameworks` installs what they need and runs this; the first run downloads a gigabyte."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -54,6 +55,25 @@ def test_tensorflow_workers_mirror_one_model(server):
     print(f"\ntensorflow: MultiWorkerMirroredStrategy, 2 workers, test accuracy {reached[0]:.4f} (bar {BAR})")
 
 
+def test_tensorflow_chief_coordinates(server, tmp_path):
+    """ParameterServerStrategy: neither servers nor workers ever exit by themselves, the job ends with its chief."""
+    job = {
+        "framework": "tensorflow",
+        "command": "python coordinate.py",
+        "roles": [{"name": "ps", "replicas": 2}, {"name": "chief"}, {"name": "worker", "replicas": 2}],
+    }
+    (tmp_path / "job.yaml").write_text(json.dumps(job))
+    submit(server, "digits_tensorflow", "coordinated", "-f", tmp_path / "job.yaml")
+    found = members(server, "coordinated")
+    assert set(found) == {"master-0", "pserver-0", "pserver-1", "worker-0", "worker-1"}
+    for name in set(found) - {"master-0"}:
+        assert "serves" in server.member_log("coordinated", name) and found[name]["signal"] == signal.SIGTERM
+    reached = accuracy(server.member_log("coordinated", "master-0"))
+    print(
+        f"\ntensorflow: ParameterServerStrategy, 2 servers, 2 workers, a chief, test accuracy {reached:.4f} (bar {BAR})"
+    )
+
+
 @pytest.mark.parametrize(
     "how, options",
     [
@@ -86,6 +106,19 @@ def test_mpi_ranks_add_their_gradients(server):
     assert len({host for _, host, _ in ranks}) == 4 and sum(int(count) for _, _, count in ranks) == TRAIN
     assert f"{TRAIN} of {TRAIN} digits seen; all ranks have the same weights: True" in log
     print(f"\nmpi: {len(ranks)} ranks in {len(ranks)} workers, test accuracy {accuracy(log):.4f} (bar {BAR})")
+
+
+def test_mpi_runs_follow_each_other_closely(server):
+    """The daemons of one run are still cleaning up when those of the next start: they must not meet."""
+    server.paddle(
+        *("submit", "--name", "closely", "--framework", "mpi", "-n", 4, "--follow", "--", "sh", "-c"),
+        'for run in $(seq 60); do timeout 30 mpirun sh -c "echo $run" || exit 1; done',
+        cwd=EXAMPLES / "digits_mpi",
+        check=0,
+        timeout=200,
+    )
+    said = server.member_log("closely", "master-0").split()
+    assert [said.count(str(run)) for run in range(1, 61)] == [4] * 60
 
 
 def ranks_of(job):
