@@ -45,7 +45,7 @@ SchedulerFigures *views_figures(Views *views);   /* the same */
 /* How many queued jobs stand before it in its queue: of higher priority, or as high and older. */
 int views_ahead(Views *views, const Job *job);
 /* Open jobs of a queue. */
-gint64 views_open_in(Views *views, const char *queue);
+gint64 views_open_in(Views *views, const char *name);
 /* Jobs of a user that hold something in a queue, and jobs of an array that do. */
 int views_user_runs(Views *views, const char *queue, const char *user);
 int views_array_runs(Views *views, gint64 array_seq);
