@@ -4,6 +4,8 @@
  * the reclaimer, falls below what it is owed. */
 #include "sched/victim.h"
 
+enum { EXCHANGES_MAX = 256 }; /* jobs that are given back in exchange for others, of one claim */
+
 typedef struct {
         Scheduler *s;
         Cluster *cluster;
@@ -11,6 +13,7 @@ typedef struct {
         Job *job;
         guint32 lacking;
         Marks marks;
+        int exchanges; /* so far */
 } Claim;
 
 /* ---- who owes ---- */
@@ -127,6 +130,77 @@ static bool take_job(Claim *claim, Lane *queue)
         return false;
 }
 
+/* What `job` holds is more of what is lacking than `given`. */
+static bool gains(const Claim *claim, const Resources *held, const Resources *given)
+{
+        bool more = false;
+
+        FOR_KINDS(kind, claim->lacking)
+        {
+                if (held->amount[kind] < given->amount[kind])
+                        return false;
+                more = more || held->amount[kind] > given->amount[kind];
+        }
+        return more;
+}
+
+static void set_marked(Claim *claim, Job *job, bool marked)
+{
+        job_releasing(claim->s, job, marked ? 1 : -1);
+        job->run->marked = marked;
+}
+
+/* Gives the queue marked jobs back, the last first, until it may give `job` instead. False, with all as it
+ * was: that is no gain. */
+static bool exchange(Claim *claim, Lane *queue, Job *job)
+{
+        GArray *marks = claim->marks.marks;
+        Resources held = still_held(job), given = { 0 };
+        guint first = marks->len;
+
+        while (first > 0 && !may_give(claim, queue, &held) && claim->exchanges < EXCHANGES_MAX) {
+                const Mark *mark = &g_array_index(marks, Mark, --first);
+
+                if (mark->task < 0 && shape_queue(mark->job->shape) == queue) {
+                        Resources back = still_held(mark->job);
+
+                        set_marked(claim, mark->job, false);
+                        amounts_add(&given, &back);
+                        claim->exchanges++;
+                }
+        }
+        if (may_give(claim, queue, &held) && gains(claim, &held, &given)) {
+                for (guint i = marks->len; i > first; i--)
+                        if (g_array_index(marks, Mark, i - 1).task < 0 &&
+                            !g_array_index(marks, Mark, i - 1).job->run->marked)
+                                (void)g_array_remove_index(marks, i - 1);
+                marks_add_job(claim->s, &claim->marks, job);
+                return true;
+        }
+        for (guint i = first; i < marks->len; i++)
+                if (g_array_index(marks, Mark, i).task < 0 && !g_array_index(marks, Mark, i).job->run->marked)
+                        set_marked(claim, g_array_index(marks, Mark, i).job, true);
+        return false;
+}
+
+/* When those that lose least stand in the way of one that suffices: takes that one instead of them, or
+ * nothing. What is marked grows with each. */
+static bool take_instead(Claim *claim, Lane *queue)
+{
+        const GArray *victims = victims_of(claim->s, queue);
+
+        for (guint i = queue->reclaimable ? 0 : victims->len; i < victims->len; i++) {
+                Job *job = g_array_index(victims, Victim, i).job;
+
+                if (claim->exchanges >= EXCHANGES_MAX)
+                        return false;
+                if (!job->run->marked && victim_may_go(claim->s, job, claim->job) &&
+                    victim_helps(job, claim->lacking) && exchange(claim, queue, job))
+                        return true;
+        }
+        return false;
+}
+
 /* The queue that borrowed most of those that may still give; NULL: none. */
 static Lane *most_borrowed(Claim *claim)
 {
@@ -198,7 +272,7 @@ static bool reclaim(Pass *pass, Claim *claim)
         marks_init(&claim->marks);
         if (!mutant_is(claim->s, MUTANT_EVICT_BEFORE_SHRINK))
                 found = take(claim, take_surplus);
-        found = found || take(claim, take_job);
+        found = found || take(claim, take_job) || take(claim, take_instead);
         if (found)
                 found = marks_carry_out(claim->s, pass, &claim->marks, claim->nominee, RULE_RECLAIM);
         else

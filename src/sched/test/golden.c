@@ -137,6 +137,33 @@ static const Case cases[] = {
           "job 2 queue=1 cpu=3\n"
           "pass 200 =\n"
           "why 2 = lent\n" },
+        { "3.5: a small job that loses least does not stand in the way of one that suffices",
+          "node 0 cpu=4\n"
+          "queue 0 min.cpu=1\n"
+          "queue 1 min.cpu=3\n"
+          "job 1 queue=0 cpu=1\n"
+          "job 2 queue=0 cpu=3\n"
+          "pass 1\n"
+          "job 3 queue=1 cpu=3\n"
+          "pass 100 = evict 2 for 3\n"
+          "why 3 = nominated\n" },
+        { "3.5: ... nor two of them, of which one may stay", "node 0 cpu=7\n"
+                                                             "queue 0 min.cpu=2\n"
+                                                             "queue 1 min.cpu=5\n"
+                                                             "job 1 queue=0 cpu=1\n"
+                                                             "job 2 queue=0 cpu=2\n"
+                                                             "job 3 queue=0 cpu=4\n"
+                                                             "pass 1\n"
+                                                             "job 4 queue=1 cpu=5\n"
+                                                             "pass 100 = evict 1 for 4; evict 3 for 4\n" },
+        { "3.5: ... and who has no way to give keeps all", "node 0 cpu=4\n"
+                                                           "queue 0 min.cpu=1\n"
+                                                           "queue 1 min.cpu=3\n"
+                                                           "job 1 queue=0 cpu=4\n"
+                                                           "pass 1\n"
+                                                           "job 2 queue=1 cpu=3\n"
+                                                           "pass 100 =\n"
+                                                           "why 2 = lent\n" },
         { "3.5: a queue that is not reclaimable keeps whole jobs",
           "node 0 cpu=4\n"
           "queue 0 reclaimable=0\n"
