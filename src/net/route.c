@@ -177,38 +177,55 @@ void route_table_free(RouteTable *table)
         g_free(table);
 }
 
-static const Node *match(const Node *node, const UrlPath *path, guint index)
+static const RouteEntry *find_entry(const Node *node, const char *method)
+{
+        for (guint i = 0; i < node->entries->len; i++) {
+                const RouteEntry *entry = node->entries->pdata[i];
+
+                if (strcmp(entry->route->method, method) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+/* `method` NULL: whatever it serves. */
+static bool is_end(const Node *node, const char *method)
+{
+        return node && node->entries && (!method || find_entry(node, method));
+}
+
+static const Node *match(const Node *node, const UrlPath *path, guint index, const char *method)
 {
         const Node *found = NULL;
 
         if (index == path->count)
-                return node->entries ? node : node->rest;
+                return is_end(node, method) ? node : is_end(node->rest, method) ? node->rest : NULL;
         Node *child =
                 find_literal(node, path->text->str + path->segments[index].at, path->segments[index].len);
         if (child)
-                found = match(child, path, index + 1);
+                found = match(child, path, index + 1, method);
         if (!found && node->param)
-                found = match(node->param, path, index + 1);
-        return found ? found : node->rest;
+                found = match(node->param, path, index + 1, method);
+        return found ? found : is_end(node->rest, method) ? node->rest : NULL;
 }
 
 const RouteEntry *route_find(const RouteTable *table, const char *method, const UrlPath *path,
                              const char **ret_allow, GError **error)
 {
-        const Node *node = match(table->root, path, 0);
         const char *wanted = !table->exact && strcmp(method, "HEAD") == 0 ? "GET" : method;
+        const Node *node = table->exact ? match(table->root, path, 0, wanted) : NULL;
+        const RouteEntry *entry;
 
+        if (!node)
+                node = match(table->root, path, 0, NULL);
         if (!node) {
                 err_set(error, ERR_NOT_FOUND, "no such route: '%s %s'%s", method, path->text->str,
                         table->hint ? table->hint : "\nCheck the spelling of the path.");
                 return NULL;
         }
-        for (guint i = 0; i < node->entries->len; i++) {
-                const RouteEntry *entry = node->entries->pdata[i];
-
-                if (strcmp(entry->route->method, wanted) == 0)
-                        return entry;
-        }
+        entry = find_entry(node, wanted);
+        if (entry)
+                return entry;
         *ret_allow = node->allow;
         err_set(error, ERR_METHOD, "'%s' is not a method of '%s'\nIt takes %s.", method, path->text->str,
                 node->allow);

@@ -28,7 +28,8 @@ typedef struct {
 /* `routes`: arrays ending with a NULL method, in a NULL-terminated list. ERR_INVALID for a pattern that is
  * none, or one twice. */
 RouteTable *route_table_new(const HttpRoute *const *routes, GError **error);
-/* The same, where HEAD is a method like any other. */
+/* Of a face (server.h): HEAD is a method like any other, and a path whose text does not serve a method may be
+ * one with {x} that does. */
 RouteTable *route_table_new_exact(const HttpRoute *routes, GError **error);
 void route_table_free(RouteTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RouteTable, route_table_free)

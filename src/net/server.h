@@ -58,8 +58,8 @@ typedef struct {
 } HttpCaller;
 
 /* Routes with manners of their own below a prefix: of an older interface. Slashes all count, HEAD is not GET,
- * bad pairs of a query are left out (url.h), and errors are written by it, those of the server itself
- * included. */
+ * text goes before {x} for the methods that it serves, bad pairs of a query are left out (url.h), and errors
+ * are written by it, those of the server itself included. */
 typedef struct {
         const char *prefix;      /* "/api/x/v1/": of the path as it was sent; NULL ends a list */
         const HttpRoute *routes; /* ends with a NULL method */

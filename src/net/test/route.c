@@ -94,10 +94,38 @@ static void test_bad_tables(void)
         g_assert_cmpstr(error->message, ==, "route 'GET /{b}' is the same as 'GET /{a}'");
 }
 
+/* Of a face: text goes first for the methods it serves, and HEAD is a method like any other. */
+static void test_exact(void)
+{
+        static const HttpRoute routes[] = {
+                { "GET", "/c/all" }, { "POST", "/c/all" }, { "GET", "/c/{x}" }, { "DELETE", "/c/{x}" }, { 0 },
+        };
+        static const struct {
+                const char *method, *path, *route, *allow;
+        } cases[] = {
+                { "GET", "/c/all", "/c/all", NULL },       { "POST", "/c/all", "/c/all", NULL },
+                { "DELETE", "/c/all", "/c/{x}", NULL },    { "GET", "/c/one", "/c/{x}", NULL },
+                { "PUT", "/c/all", NULL, "GET, POST" },    { "PUT", "/c/one", NULL, "GET, DELETE" },
+                { "HEAD", "/c/one", NULL, "GET, DELETE" }, { "GET", "/c", NULL, NULL },
+        };
+        g_autoptr(RouteTable) table = route_table_new_exact(routes, NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(UrlPath) path = { 0 };
+                const char *allow = NULL;
+
+                g_assert_true(url_path_parse_exact(cases[i].path, strlen(cases[i].path), &path, NULL));
+                const RouteEntry *entry = route_find(table, cases[i].method, &path, &allow, NULL);
+                g_assert_cmpstr(entry ? entry->route->path : NULL, ==, cases[i].route);
+                g_assert_cmpstr(allow, ==, cases[i].allow);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/net/route/find", test_find);
+        g_test_add_func("/net/route/exact", test_exact);
         g_test_add_func("/net/route/hint", test_hint);
         g_test_add_func("/net/route/bad-tables", test_bad_tables);
         return g_test_run();
