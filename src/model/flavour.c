@@ -19,12 +19,12 @@ static bool flavour_name_check(const char *what, const char *name, GError **erro
         bool good = len >= 1 && len <= NAME_MAX_BYTES && g_utf8_validate(name, -1, NULL);
 
         for (const char *at = name; good && *at; at++)
-                good = !g_ascii_iscntrl(*at) && *at != '/' && *at != ' ';
+                good = !g_ascii_iscntrl(*at) && *at != '/';
         if (good)
                 return true;
         shown = g_strescape(name, NULL);
         return err_set(error, ERR_INVALID,
-                       "%s: '%.80s' is not a flavour's name of 1 to %d bytes without blanks, '/' and control "
+                       "%s: '%.80s' is not a flavour's name of 1 to %d bytes without '/' and control "
                        "characters",
                        what, shown, NAME_MAX_BYTES);
 }

@@ -12,7 +12,10 @@
 #include "model/resources.h"
 #include "model/spec.h"
 
-enum { LIST_MAX = 1000 }; /* items of a list; labels and pairs have SPEC_LABELS_MAX */
+enum {
+        LIST_MAX = 1000, /* items of a list; labels and pairs have SPEC_LABELS_MAX */
+        KEY_MAX = 317    /* bytes, as a label's */
+};
 
 static const ObjectRow *const rows[KINDS] = {
         [KIND_USER] = &user_row,       [KIND_CLUSTER] = &cluster_row, [KIND_QUEUE] = &queue_row,
@@ -325,6 +328,24 @@ static void pairs_set(GPtrArray *list, const char *key, const char *value)
         list->pdata[i] = g_strdup_printf("%s=%s", key, value);
 }
 
+/* Of pairs: names of resources that older interfaces take as they are. */
+static bool pair_key_check(const char *where, const char *key, GError **error)
+{
+        size_t len = strlen(key);
+        g_autofree char *shown = NULL;
+
+        for (const char *at = key; *at; at++)
+                if (g_ascii_iscntrl(*at) || *at == '=')
+                        len = 0;
+        if (len >= 1 && len <= KEY_MAX)
+                return true;
+        shown = g_strescape(key, NULL);
+        return err_set(error, ERR_INVALID,
+                       "%s: '%.80s' is not a name of 1 to %d bytes without '=' and control "
+                       "characters",
+                       where, shown, KEY_MAX);
+}
+
 static bool pairs_merge(const ObjectField *field, void *at, const json_t *value, const char *what,
                         GError **error)
 {
@@ -338,7 +359,7 @@ static bool pairs_merge(const ObjectField *field, void *at, const json_t *value,
         {
                 g_autofree char *where = g_strdup_printf("%s.%.80s", what, key);
 
-                if (!label_key_check(what, key, error) ||
+                if (!(field->type == FIELD_PAIRS ? pair_key_check : label_key_check)(what, key, error) ||
                     (!json_is_null(item) && !text_check(field, item, where, error)))
                         return false;
                 pairs_set(list, key, json_string_value(item));

@@ -196,7 +196,7 @@ char *quantity_format(int kind, gint64 amount)
         if (kind == RESOURCE_CPU)
                 return scaled_format(amount / 1000, 1000, decimal);
         if (kind != RESOURCE_MEMORY && kind != RESOURCE_STORAGE)
-                return integer_format(amount, "");
+                return scaled_format(amount, 1000, decimal);
         return amount % 1000 ? scaled_format(amount, 1024, binary) : scaled_format(amount, 1000, decimal);
 }
 

@@ -56,7 +56,7 @@ bool quantity_parse(const char *what, int kind, const char *text, gint64 *ret, G
 char *cpu_format(gint64 milli);    /* "2", "500m" */
 char *memory_format(gint64 bytes); /* "1Gi", "64Mi", "1000" */
 /* As PaddleFlow prints (paddleflow-api.md 1.11): cpu as milli quantity, memory and storage with a decimal
- * suffix when divisible by 1000, else a binary one; the others plain. */
+ * suffix when divisible by 1000, else a binary one; the others with a decimal one. */
 char *quantity_format(int kind, gint64 amount);
 /* For people: "2", "1.5", "4Gi", "3"; and with the noun: "2 cores", "1 GPU", "4Gi of memory", "2 rdma/hca".
  */

@@ -263,7 +263,7 @@ static void test_printing(void)
                 { RESOURCE_MEMORY, G_MAXINT64 - 1, "9223372036854775806", "7.9Ei", "7.9Ei of memory" },
                 { RESOURCE_STORAGE, 10ll << 30, "10Gi", "10Gi", "10Gi of storage" },
                 { RESOURCE_GPU, 1, "1", "1", "1 GPU" },
-                { RESOURCE_GPU, 1000, "1000", "1000", "1000 GPUs" },
+                { RESOURCE_GPU, 1000, "1k", "1000", "1000 GPUs" },
                 { RESOURCE_GPU, RESOURCE_UNLIMITED, "9223372036854775807", "unlimited", "unlimited GPUs" },
         };
 
