@@ -579,6 +579,7 @@ static void add_common(const Asking *asking, const char *id, const json_t *kept,
 static json_t *running_spec(const Asking *asking, GError **error)
 {
         const Framework *row;
+        const char *image;
         json_t *roles, *spec;
 
         if (asking->route == ROUTE_WORKFLOW || asking->wishes->len == 0) {
@@ -591,6 +592,9 @@ static json_t *running_spec(const Asking *asking, GError **error)
         if (!roles)
                 return NULL;
         spec = json_pack("{s:s, s:o}", "framework", row->name, "roles", roles);
+        image = go_text(g_array_index(asking->wishes, Wish, 0).body, "image");
+        if (*image)
+                json_object_set_new(spec, "image", json_string(image));
         if (asking->route == ROUTE_SINGLE && restarts(json_object_get(asking->body, "env")))
                 json_object_set_new(spec, "retries", json_integer(ALWAYS_RETRY));
         return spec;
@@ -646,24 +650,34 @@ static json_t *kept_of(const Asking *asking, const char *id)
 
 /* ---- all ---- */
 
+static void refuse(Asked *ret, const GError *why)
+{
+        g_autofree char *text = flow_message(why);
+
+        ret->refusal = g_strdup_printf("submit job to cluster failed: %s", text);
+}
+
+/* What its row or its commands break is the cluster's affair. */
 static bool make(const Asking *asking, Asked *ret, GError **error)
 {
         const char *id = go_text(asking->body, "id");
         g_autoptr(GError) why = NULL;
-        g_autoptr(json_t) spec = NULL, kept = NULL;
+        g_autoptr(json_t) spec = NULL, refused = NULL, kept = NULL;
 
         ret->id = *id ? g_strdup(id) : job_new_id();
         kept = kept_of(asking, ret->id);
         spec = running_spec(asking, &why);
-        if (!spec) {
-                g_autofree char *text = flow_message(why);
-
-                ret->refusal = g_strdup_printf("submit job to cluster failed: %s", text);
-                spec = refused_spec();
-                g_clear_error(&why);
+        if (spec) {
+                add_common(asking, ret->id, kept, spec);
+                ret->spec = spec_parse(spec, &why);
         }
-        add_common(asking, ret->id, kept, spec);
-        ret->spec = spec_parse(spec, &why);
+        if (ret->spec)
+                return true;
+        refuse(ret, why);
+        refused = refused_spec();
+        add_common(asking, ret->id, kept, refused);
+        g_clear_error(&why);
+        ret->spec = spec_parse(refused, &why);
         return ret->spec || flow_set(error, CODE_JobInvalidField, "%s", why->message);
 }
 
