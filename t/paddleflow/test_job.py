@@ -490,7 +490,9 @@ def test_collective(flow):
 
 
 def test_parameter_servers(flow):
-    server = member("pserver", command='test "$TRAINING_ROLE" = PSERVER && exec sleep 600')
+    """Workers start when the servers listen on the port they were given."""
+    listen = "import os, socket, time; s = socket.create_server(('127.0.0.1', int(os.environ['PADDLE_PORT']))); time.sleep(600)"
+    server = member("pserver", command=f'test "$TRAINING_ROLE" = PSERVER && exec python3 -c "{listen}"')
     worker = member("worker", command='test "$TRAINING_ROLE" = TRAINER && test -n "$PADDLE_PSERVERS_IP_PORT_LIST"')
     job = flow.wait(run_distributed(flow, "paddle", server, worker), "succeeded")
     assert [(item["role"], item["replicas"]) for item in job["members"]] == [("pserver", 1), ("worker", 1)]

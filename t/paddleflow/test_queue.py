@@ -291,7 +291,7 @@ def test_list(flow, names, alice):
         has_keys(queue, KEYS, "schedulingPolicy")  # used and idle are of one queue alone
         assert isinstance(queue["location"], dict)
     shown = [queue["name"] for queue in page["queueList"]]
-    assert shown.index("default-queue") < shown.index(names["queue"]) < shown.index(names["elastic"])  # insertion
+    assert shown.index("default-queue") < shown.index(names["elastic"]) < shown.index(names["queue"])  # insertion
 
 
 def test_list_by_name(flow, names):
