@@ -180,12 +180,14 @@ static void decide(Engine *engine)
                 const Decision *decision = &g_array_index(decisions->decisions, Decision, i);
                 Live *live = live_by_seq(engine, decision->key);
 
-                if (live)
+                if (!live)
+                        log_error("the scheduler decided about a job that is not there", NULL);
+                else if (decision->kind != DECIDE_START && life_is_at_rest(live->job))
+                        feed_again(engine, live); /* it was to start in this pass, and could not */
+                else
                         carry_out[decision->kind](engine, live, decision,
                                                   &g_array_index(decisions->tasks, SchedTask,
                                                                  decision->first_task));
-                else
-                        log_error("the scheduler decided about a job that is not there", NULL);
         }
 }
 

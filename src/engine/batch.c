@@ -394,15 +394,19 @@ static GArray *settle_drafts(Engine *engine)
         for (guint i = 0; i < engine->batch.dirty->len; i++) {
                 Live *live = g_ptr_array_index(engine->batch.dirty, i);
                 ViewChange change = { live->was, live->job };
+                bool later;
 
                 g_array_append_val(changes, change);
                 batch_count(&engine->metrics, change.was, change.now);
                 if (live->leased && life_is_at_rest(live->job)) /* started and stopped in one batch */
                         engine->runtime->ops->release_ports(engine->runtime, live->job->id);
+                later = feed_later(live);
                 live->dirty = live->leased = false;
                 live->was = NULL;
                 if (job_state_is_final(live->job->state))
                         live_remove(engine, live);
+                else if (later)
+                        live_settle(engine, live);
         }
         return changes;
 }

@@ -174,11 +174,18 @@ bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources 
 
 /* ---- jobs ---- */
 
+/* Its attempt ends with this batch: what belongs to it (ports, directory, names of tasks) is given back after
+ * the commit, and the next one must not begin before. */
+static bool ends_now(const Live *live)
+{
+        return live->was && !life_is_at_rest(live->was) && life_is_at_rest(live->job);
+}
+
 static bool is_held(const Live *live)
 {
         const Job *job = live->job;
 
-        return job->state == JOB_SUSPENDED || job->env_state == ENV_BUILDING ||
+        return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_BUILDING ||
                job->env_state == ENV_FAILED || job->after || live->portless;
 }
 
@@ -273,6 +280,17 @@ static bool has_leaving(const Job *job)
         return false;
 }
 
+/* The same holds for the last that left: its name may be used again after the commit. */
+static bool left_now(const Live *live)
+{
+        return live->was && has_leaving(live->was) && state_of(live->job) == SCHED_RUNNING;
+}
+
+bool feed_later(const Live *live)
+{
+        return ends_now(live) || left_now(live);
+}
+
 static void put(Engine *engine, Live *live, bool tell)
 {
         SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(live->job);
@@ -307,7 +325,7 @@ static void feed(Engine *engine, Live *live)
 {
         if (job_state_is_final(live->job->state))
                 feed_drop(engine, live);
-        else if (!live->fed || !has_leaving(live->job))
+        else if (!live->fed || (!has_leaving(live->job) && !left_now(live)))
                 put(engine, live, true);
 }
 

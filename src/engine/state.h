@@ -154,6 +154,8 @@ void feed_known(Engine *engine, Live *live);
 /* At once, even if nothing seems to have changed. */
 void feed_again(Engine *engine, Live *live);
 void feed_drop(Engine *engine, Live *live);
+/* What became of it in this batch counts for the scheduler after the commit only: settle it again then. */
+bool feed_later(const Live *live);
 /* Which queues the server's own machine serves. */
 bool queue_is_connected(const Catalog *catalog, const Queue *queue);
 void feed_usage(Engine *engine, const GPtrArray *usage /* Usage */);

@@ -28,6 +28,7 @@ typedef struct {
         GHashTable *confirmed; /* names of tasks whose start is durable */
         GQueue calls;          /* not carried out yet */
         bool connected, full;
+        bool leaving; /* members leave a job that runs on: what the first ones held is free with the last */
         int submitted, n_start, n_restart, n_full, n_lost, n_unconnected;
 } World;
 
@@ -132,7 +133,8 @@ static void assert_forgettable(World *world, const char *name)
         g_assert_true(task_parse(name, &parts));
         job = store_job_by_id(world->house->store, parts.job_id, NULL);
         index = job ? task_member(job, &parts) : -1;
-        if (index >= 0 && !member_is_ended(&job->members[index]))
+        if (index >= 0 && !member_is_ended(&job->members[index]) &&
+            !job->members[index].finished) /* it left, and is to come back */
                 g_error("%s is forgotten, but its end is not stored", name);
 }
 
@@ -168,6 +170,7 @@ static void check_job(World *world, const char *id, Resources *ret_used)
         for (int i = 0; !life_is_at_rest(view) && i < view->n_members; i++) {
                 Resources want;
 
+                world->leaving |= member_is_leaving(view, &view->members[i]);
                 if (view->members[i].state == MEMBER_SURPLUS)
                         continue;
                 spec_member_wants(view->spec, view->members[i].role, &(Resources){ { 4000, 4ll << 30, 4 } },
@@ -182,13 +185,18 @@ static void check(World *world)
         EngineMetrics metrics;
 
         house_barrier(world->house);
+        world->leaving = false;
         for (guint i = 0; i < world->ids->len; i++)
                 check_job(world, g_ptr_array_index(world->ids, i), &used);
         engine_metrics(world->house->engine, &metrics);
         g_assert_cmpint(metrics.free.cpu_milli, >=, 0);
         g_assert_cmpint(metrics.free.gpus, >=, 0);
-        g_assert_cmpint(metrics.total.cpu_milli - metrics.free.cpu_milli, ==, used.cpu_milli);
-        g_assert_cmpint(metrics.total.gpus - metrics.free.gpus, ==, used.gpus);
+        g_assert_cmpint(metrics.total.cpu_milli - metrics.free.cpu_milli, >=, used.cpu_milli);
+        g_assert_cmpint(metrics.total.gpus - metrics.free.gpus, >=, used.gpus);
+        if (!world->leaving) {
+                g_assert_cmpint(metrics.total.cpu_milli - metrics.free.cpu_milli, ==, used.cpu_milli);
+                g_assert_cmpint(metrics.total.gpus - metrics.free.gpus, ==, used.gpus);
+        }
         take_calls(world);
         check_calls(world);
 }
