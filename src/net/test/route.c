@@ -97,7 +97,7 @@ static void test_bad_tables(void)
 /* Of a face: text goes first for the methods it serves, and HEAD is a method like any other. */
 static void test_exact(void)
 {
-        static const HttpRoute routes[] = {
+        static const HttpRoute of_face[] = {
                 { "GET", "/c/all" }, { "POST", "/c/all" }, { "GET", "/c/{x}" }, { "DELETE", "/c/{x}" }, { 0 },
         };
         static const struct {
@@ -108,7 +108,7 @@ static void test_exact(void)
                 { "PUT", "/c/all", NULL, "GET, POST" },    { "PUT", "/c/one", NULL, "GET, DELETE" },
                 { "HEAD", "/c/one", NULL, "GET, DELETE" }, { "GET", "/c", NULL, NULL },
         };
-        g_autoptr(RouteTable) table = route_table_new_exact(routes, NULL);
+        g_autoptr(RouteTable) table = route_table_new_exact(of_face, NULL);
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_auto(UrlPath) path = { 0 };
