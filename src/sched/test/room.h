@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
         bool there;
         SchedQueue queue;
-        char name[8];
+        char name[16];
 } RoomQueue;
 
 typedef struct {
