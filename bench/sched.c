@@ -90,7 +90,7 @@ static void put_queues(World *world, Scheduler *scheduler, bool limited)
                         queue.max.amount[kind] = RESOURCE_UNLIMITED;
                 }
                 if (limited)
-                        queue.max.cpu_milli = world->held[i].cpu_milli + 320000;
+                        queue.max.cpu_milli = world->held[i].cpu_milli + 195000;
                 g_assert_true(scheduler_put_queue(scheduler, &queue));
         }
 }
