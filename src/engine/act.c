@@ -21,8 +21,14 @@ static void refuse_stored(Engine *engine, Input *input)
 static void delete_stored(Engine *engine, Input *input)
 {
         g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
+        int open = job && job->array_seq == job->seq ? live_array_open(engine, job->seq) : 0;
 
-        if (job)
+        if (open > 0) /* others wait for the array by this one's id */
+                err_set(&input->error, ERR_CONFLICT,
+                        "job '%s' (%s) stands for its array, of which %d %s open\nDelete it when they have "
+                        "ended.",
+                        job->name, job->id, open, open == 1 ? "job is" : "jobs are");
+        else if (job)
                 g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&job->seq, sizeof job->seq));
 }
 

@@ -65,7 +65,9 @@ void retain_jobs(Engine *engine)
         for (guint i = 0; page && i < page->len; i++) {
                 const Job *job = g_ptr_array_index(page, i);
 
-                if (job->finished + keep <= now)
+                /* the first of an array stands for it */
+                if (job->finished + keep <= now &&
+                    !(job->array_seq == job->seq && live_array_open(engine, job->seq) > 0))
                         drop(engine, job);
         }
 }

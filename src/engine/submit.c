@@ -37,6 +37,8 @@ typedef struct {
         Input *input;
         GPtrArray *entries; /* Entry */
         gint64 n_jobs;
+        GHashTable *by_name; /* name -> Entry: the first of it */
+        GHashTable *awaited; /* what a word of `after` means besides -> Job */
 } Submission;
 
 /* ---- names ---- */
@@ -114,16 +116,50 @@ static bool same_spec(const Spec *a, const Spec *b)
         return json_equal(x, y);
 }
 
-static bool check_repeat(const Job *job, Input *input)
+static gint64 jobs_of(const Spec *spec)
 {
-        if (same_spec(job->spec, g_ptr_array_index(input->specs, 0))) {
-                input->repeated = true;
-                return true;
+        g_autoptr(GArray) indices = NULL;
+        int max;
+
+        return spec->array && spec_array(spec->array, &indices, &max, NULL) ? indices->len : 1;
+}
+
+static Job *job_at(Engine *engine, gint64 seq)
+{
+        Live *live = live_by_seq(engine, seq);
+
+        return live ? job_ref(live->job) : store_job_by_seq(engine->store, seq, NULL);
+}
+
+/* True when `seq` was made from `spec` for this user; what was forgotten cannot be told apart. */
+static bool made_from(Engine *engine, const Input *input, gint64 seq, const Spec *spec)
+{
+        g_autoptr(Job) job = job_at(engine, seq);
+
+        if (!job)
+                return seq <= engine->seq;
+        return strcmp(job->user, input->user) == 0 && same_spec(job->spec, spec);
+}
+
+/* Jobs of one submission have seqs in a row. */
+static bool check_repeat(Engine *engine, const Job *first, Input *input)
+{
+        gint64 seq = first->seq;
+        guint same = 0;
+
+        for (; same < input->specs->len; same++) {
+                const Spec *spec = g_ptr_array_index(input->specs, same);
+
+                if (!made_from(engine, input, seq, spec))
+                        break;
+                seq += jobs_of(spec);
         }
-        return err_set(&input->error, ERR_CONFLICT,
+        input->repeated = same == input->specs->len;
+        return input->repeated ||
+               err_set(&input->error, ERR_CONFLICT,
                        "idempotency key '%s' was used for job '%s' (%s) with another specification\n"
                        "Use a new key for a new job.",
-                       input->text, job->name, job->id);
+                       input->text, first->name, first->id);
 }
 
 /* True when the key is known: the outcome is in the input. */
@@ -136,13 +172,13 @@ static bool find_repeat(Engine *engine, Input *input)
                 return false;
         live = live_by_key(engine, input->user, input->text);
         if (live) {
-                if (check_repeat(live->job, input))
+                if (check_repeat(engine, live->job, input))
                         input->live = live;
                 return true;
         }
         input->job = store_job_by_key(engine->store, input->user, input->text, &error);
         if (input->job)
-                (void)check_repeat(input->job, input); /* its outcome is in input->error */
+                (void)check_repeat(engine, input->job, input); /* its outcome is in input->error */
         else if (!err_is(error, ERR_NOT_FOUND))
                 input->error = g_steal_pointer(&error);
         return input->job || input->error;
@@ -319,20 +355,22 @@ static bool check_count(Submission *submission)
 /* The limits of each queue, over all entries that go to it. */
 static bool check_queue_counts(Submission *submission)
 {
+        g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* Queue * -> jobs */
+        GHashTableIter at;
+        gpointer queue, n;
+
         for (guint i = 0; i < submission->entries->len; i++) {
                 const Entry *entry = g_ptr_array_index(submission->entries, i);
-                gint64 n = 0;
 
-                if (entry->queue->max_open_per_user <= 0)
-                        continue;
-                for (guint k = 0; k < submission->entries->len; k++) {
-                        const Entry *other = g_ptr_array_index(submission->entries, k);
-
-                        n += other->queue == entry->queue ? entry_jobs(other) : 0;
-                }
-                return check_queue_count(submission->engine, entry->queue, submission->input->user, n,
-                                         &submission->input->error);
+                n = g_hash_table_lookup(counts, entry->queue);
+                g_hash_table_insert(counts, (gpointer)entry->queue,
+                                    GINT_TO_POINTER(GPOINTER_TO_INT(n) + entry_jobs(entry)));
         }
+        g_hash_table_iter_init(&at, counts);
+        while (g_hash_table_iter_next(&at, &queue, &n))
+                if (!check_queue_count(submission->engine, queue, submission->input->user, GPOINTER_TO_INT(n),
+                                       &submission->input->error))
+                        return false;
         return true;
 }
 
@@ -397,17 +435,6 @@ static bool names_end_now(Submission *submission)
 
 /* ---- dependencies ---- */
 
-static Entry *entry_named(Submission *submission, const char *name, const Entry *but)
-{
-        for (guint i = 0; i < submission->entries->len; i++) {
-                Entry *entry = g_ptr_array_index(submission->entries, i);
-
-                if (entry != but && strcmp(entry->name, name) == 0)
-                        return entry;
-        }
-        return NULL;
-}
-
 static bool may_see(const Input *input, const Job *job)
 {
         return input->admin || strcmp(job->user, input->user) == 0;
@@ -431,13 +458,26 @@ static Job *find_job(Engine *engine, const Input *input, const char *word)
         return job;
 }
 
+/* The same, asked once: thousands of jobs may wait for one. Borrowed. */
+static Job *find_awaited(Submission *submission, const char *word)
+{
+        Job *job = g_hash_table_lookup(submission->awaited, word);
+
+        if (job)
+                return job;
+        job = find_job(submission->engine, submission->input, word);
+        if (job)
+                g_hash_table_insert(submission->awaited, g_strdup(word), job);
+        return job;
+}
+
 static const char *const after_words[] = { [AFTER_OK] = "ok", [AFTER_ANY] = "any", [AFTER_FAIL] = "fail" };
 
 /* False with the error when the dependency can never hold. What holds already is left out. */
 static bool resolve_job(Submission *submission, AfterKind kind, const char *word, GStrvBuilder *after)
 {
         Input *input = submission->input;
-        g_autoptr(Job) job = find_job(submission->engine, input, word);
+        const Job *job = find_awaited(submission, word);
         g_autofree char *entry = NULL;
         JobState state;
         bool ok;
@@ -474,7 +514,7 @@ static bool resolve_entry(Submission *submission, Entry *entry)
 
                 if (!after_parse(*at, &kind, &word, &submission->input->error))
                         return false;
-                other = entry_named(submission, word, NULL);
+                other = g_hash_table_lookup(submission->by_name, word);
                 if (!other) {
                         if (!resolve_job(submission, kind, word, after))
                                 return false;
@@ -650,6 +690,11 @@ static bool check_names(Submission *submission)
 
 static bool resolve_all(Submission *submission)
 {
+        for (guint i = submission->entries->len; i > 0; i--) {
+                Entry *entry = g_ptr_array_index(submission->entries, i - 1);
+
+                g_hash_table_insert(submission->by_name, entry->name, entry);
+        }
         for (guint i = 0; i < submission->entries->len; i++) {
                 if (resolve_entry(submission, g_ptr_array_index(submission->entries, i)))
                         continue;
@@ -746,12 +791,15 @@ static bool check_all(Submission *submission)
 
 bool apply_submit(Engine *engine, Input *input)
 {
-        Submission submission = { engine, input, NULL, 0 };
+        Submission submission = { engine, input, NULL, 0, NULL, NULL };
         bool wait = false;
 
         if (find_repeat(engine, input))
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
+        submission.by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        submission.awaited =
+                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)job_unref);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission)) {
@@ -760,6 +808,8 @@ bool apply_submit(Engine *engine, Input *input)
                         input->live = ((Entry *)g_ptr_array_index(submission.entries, 0))->first;
                 }
         }
+        g_hash_table_unref(submission.by_name);
+        g_hash_table_unref(submission.awaited);
         g_ptr_array_unref(submission.entries);
         return !wait;
 }

@@ -125,7 +125,7 @@ static void batch_free(void *arg)
 /* Jobs of one transaction have seqs in a row. */
 static json_t *batch_jobs(const Batch *batch)
 {
-        JobQuery query = { .before_seq = batch->first->seq + batch->n_jobs };
+        JobQuery query = { .user = batch->first->user, .before_seq = batch->first->seq + batch->n_jobs };
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
         json_t *jobs = json_array();
         gint64 left = batch->n_jobs, next = 0;

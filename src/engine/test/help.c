@@ -199,7 +199,8 @@ char *house_submit(House *house, const char *user, const char *text, const char 
         return id;
 }
 
-char *house_submit_all(House *house, const char *user, const char *const *texts, GError **error)
+char *house_submit_keyed(House *house, const char *user, const char *const *texts, const char *key,
+                         GError **error)
 {
         g_autoptr(GPtrArray) specs = g_ptr_array_new_with_free_func((GDestroyNotify)spec_unref);
         Answer got = ANSWER_INIT;
@@ -210,10 +211,16 @@ char *house_submit_all(House *house, const char *user, const char *const *texts,
         engine_submit(house->engine,
                       &(EngineSubmission){ .user = user,
                                            .specs = (Spec *const *)specs->pdata,
-                                           .n_specs = (int)specs->len },
+                                           .n_specs = (int)specs->len,
+                                           .idempotency_key = key },
                       answer, &got);
         (void)answer_wait(&got, &id, error); /* the error says it */
         return id;
+}
+
+char *house_submit_all(House *house, const char *user, const char *const *texts, GError **error)
+{
+        return house_submit_keyed(house, user, texts, NULL, error);
 }
 
 bool house_change(House *house, const char *id, const JobChange *change, GError **error)

@@ -51,6 +51,8 @@ bool house_act(House *house, const char *id, JobAction action, GError **error);
 bool house_change(House *house, const char *id, const JobChange *change, GError **error);
 /* Several specifications in one submission, the list ending in NULL; the id of the first job. */
 char *house_submit_all(House *house, const char *user, const char *const *specs, GError **error);
+char *house_submit_keyed(House *house, const char *user, const char *const *specs, const char *key,
+                         GError **error);
 /* A new object, or the changed one, from a patch in JSON with single quotes. */
 bool house_patch(House *house, ObjectKind kind, const char *name, const char *patch, GError **error);
 void house_queue(House *house, const char *name, const char *patch); /* has to succeed */

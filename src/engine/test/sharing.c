@@ -799,6 +799,57 @@ static void test_batch(void)
         house_free(house);
 }
 
+/* A repeat is one only as a whole, and never speaks of jobs that others sent in between. */
+static void test_batch_repeated(void)
+{
+        static const char *const one[] = { ONE("a"), NULL }, *const more[] = { ONE("a"), ONE("b"), NULL };
+        static const char *const all[] = { ONE("x"), JOB("y", "1", ",'array':'0-1'"), ONE("z"), NULL };
+        static const char *const other[] = { ONE("x"), JOB("y", "1", ",'array':'0-1'"), ONE("zz"), NULL };
+        static const char *const longer[] = { ONE("x"), JOB("y", "1", ",'array':'0-1'"), ONE("z"), ONE("b"),
+                                              NULL };
+        const struct {
+                const char *const *specs;
+                const char *key;
+        } refused[] = { { more, "one" }, { other, "all" }, { longer, "all" } };
+        House *house = house_new();
+        g_autoptr(GError) error = NULL;
+        g_autofree char *single = house_submit_keyed(house, "ann", one, "one", &error),
+                        *foreign = submit(house, "bob", ONE("b")),
+                        *id = house_submit_keyed(house, "ann", all, "all", &error),
+                        *foreign_too = submit(house, "bob", ONE("c")), *again = NULL;
+
+        g_assert_no_error(error);
+        for (int round = 0; round < 2; round++) {
+                for (gsize i = 0; i < G_N_ELEMENTS(refused); i++) {
+                        g_assert_null(
+                                house_submit_keyed(house, "ann", refused[i].specs, refused[i].key, &error));
+                        g_assert_error(error, ERR_DOMAIN, ERR_CONFLICT);
+                        g_clear_error(&error);
+                }
+                g_free(again);
+                again = house_submit_keyed(house, "ann", all, "all", &error);
+                g_assert_no_error(error);
+                g_assert_cmpstr(again, ==, id);
+                ended(house, single, 1, 0, 0); /* the second time it is found in the store */
+        }
+        house_free(house);
+}
+
+static void test_batch_queue_limits(void)
+{
+        static const char *const specs[] = { JOB("a", "1", ",'queue':'wide'"),
+                                             JOB("b", "1", ",'queue':'narrow','array':'0-1'"), NULL };
+        House *house = house_new();
+        g_autoptr(GError) error = NULL;
+
+        house_queue(house, "wide", "{'everyone':true,'max_open_per_user':9}");
+        house_queue(house, "narrow", "{'everyone':true,'max_open_per_user':1}");
+        g_assert_null(house_submit_all(house, "ann", specs, &error));
+        g_assert_error(error, ERR_DOMAIN, ERR_QUOTA);
+        g_assert_nonnull(strstr(error->message, "queue 'narrow' takes 1 open jobs of one user"));
+        house_free(house);
+}
+
 /* ---- arrays ---- */
 
 static Job *element(House *house, const char *name)
@@ -849,6 +900,22 @@ static void test_array(void)
         }
         assert_state(house, all, JOB_STARTING);
         assert_state(house, after, JOB_STARTING);
+        house_free(house);
+}
+
+/* Others wait for the array by its first job's id. */
+static void test_array_head_stays(void)
+{
+        House *house = house_new();
+        g_autofree char *first = submit(house, "ann", JOB("a", "1", ",'array':'0-1'"));
+        g_autofree char *after = submit(house, "ann", JOB("after", "1", ",'after':['any:a-0']"));
+        g_autoptr(Job) second = element(house, "a-1");
+
+        ended(house, first, 1, 0, 0);
+        act_fails(house, first, ACT_DELETE, ERR_CONFLICT);
+        ended(house, second->id, 1, 0, 0);
+        assert_state(house, after, JOB_STARTING);
+        act(house, first, ACT_DELETE);
         house_free(house);
 }
 
@@ -1043,8 +1110,11 @@ int main(int argc, char **argv)
         g_test_add_func("/sharing/after over restart", test_after_over_restart);
         g_test_add_func("/sharing/after refused", test_after_refused);
         g_test_add_func("/sharing/batch", test_batch);
+        g_test_add_func("/sharing/batch repeated", test_batch_repeated);
+        g_test_add_func("/sharing/batch, limits of queues", test_batch_queue_limits);
         g_test_add_func("/sharing/array", test_array);
         g_test_add_func("/sharing/array fails", test_array_fails);
+        g_test_add_func("/sharing/array head stays", test_array_head_stays);
         g_test_add_func("/sharing/many", test_many);
         g_test_add_func("/sharing/changes", test_changes);
         g_test_add_func("/sharing/clone", test_clone);
