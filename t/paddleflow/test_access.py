@@ -1,0 +1,217 @@
+"""1.6 who may do what: every route of the description, with everybody who may call; and the description itself."""
+
+import os
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+from paddleflow.client import BASE, PASSWORD, fresh, good, refused
+
+DENIED = ("OnlyRootAllowed", "AccessDenied", "ActionNotAllowed", "AuthIllegalUser")
+EXAMPLES = 200 if os.environ.get("PADDLE_SOAK") else 20
+AMOUNTS = {"cpu": "1", "mem": "1Gi"}
+OBJECT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}
+TIMES = "startTime=2024-01-01%2000:00:00&endTime=2024-01-02%2000:00:00"
+
+# Who is not refused, by whether a thing is theirs: "all", "user", "owner" (or granted), "root". The path's names are
+# those of things of alice; {new}: a name that is free.
+WHO = {
+    "POST /login": ("all", "", {"username": "root", "password": "paddleflow"}),
+    "GET /openapi.json": ("all", "", None),
+    "GET /version": ("user", "", None),
+    "POST /user": ("root", "", {"username": "{new}", "password": PASSWORD}),
+    "GET /user": ("root", "", None),
+    "PUT /user/{username}": ("owner", "", {"password": PASSWORD}),
+    "DELETE /user/{username}": ("root", "", None),
+    "POST /grant": ("root", "", {"resourceType": "queue", "resourceID": "{queueName}"}),
+    "GET /grant": ("root", "", None),
+    "DELETE /grant": ("root", "?resourceType=queue&resourceID={queueName}", None),
+    "POST /queue": ("root", "", {"name": "{new}", "namespace": "default", "maxResources": AMOUNTS}),
+    "GET /queue": ("user", "", None),
+    "GET /queue/{queueName}": ("owner", "", None),
+    "PUT /queue/{queueName}": ("root", "", {}),
+    "DELETE /queue/{queueName}": ("root", "", None),
+    "POST /flavour": ("user", "", {"name": "{new}", **AMOUNTS}),
+    "GET /flavour": ("user", "", None),
+    "GET /flavour/{flavourName}": ("user", "", None),
+    "PUT /flavour/{flavourName}": ("owner", "", {}),
+    "DELETE /flavour/{flavourName}": ("owner", "", None),
+    "POST /cluster": ("root", "", {"clusterName": "{new}", "endpoint": "127.0.0.1", "clusterType": "Local"}),
+    "GET /cluster": ("root", "", None),
+    "GET /cluster/{clusterName}": ("root", "", None),
+    "PUT /cluster/{clusterName}": ("root", "", {}),
+    "DELETE /cluster/{clusterName}": ("root", "", None),
+    "GET /cluster/resource": ("root", "", None),
+    "POST /cluster/resource": ("root", "", {}),
+    "GET /cluster/{clusterName}/nodeInfos": ("root", "", None),
+    "POST /cluster/{clusterName}/k8s/object": ("root", "", OBJECT),
+    "GET /cluster/{clusterName}/k8s/object": ("root", "", None),
+    "PUT /cluster/{clusterName}/k8s/object": ("root", "", OBJECT),
+    "POST /resourcepool": ("root", "", {"name": "{new}", "namespace": "default", "totalResources": AMOUNTS}),
+    "GET /resourcepool": ("user", "", None),
+    "GET /resourcepool/{name}": ("root", "", None),
+    "PUT /resourcepool/{name}": ("root", "", {}),
+    "DELETE /resourcepool/{name}": ("root", "", None),
+    "POST /job/single": ("owner", "", {"image": "any", "command": "true"}),
+    "POST /job/distributed": (
+        "owner",
+        "",
+        {"framework": "paddle", "members": [{"role": "worker", "replicas": 2, "image": "any", "command": "true"}]},
+    ),
+    "POST /job/workflow": ("owner", "", {"extensionTemplate": {"kind": "Workflow"}}),
+    "GET /job": ("user", "", None),
+    "GET /job/{jobID}": ("owner", "", None),
+    "PUT /job/{jobID}": ("owner", "?action=stop", None),
+    "DELETE /job/{jobID}": ("owner", "", None),
+    "GET /wsjob": ("user", "", None),
+    "GET /log/job": ("owner", "?jobID={jobID}&framework=standalone", None),
+    "GET /statistics/job/{jobID}": ("owner", "", None),
+    "GET /statistics/jobDetail/{jobID}": ("owner", "", None),
+    "GET /statistics/cardTime/{queueName}": ("owner", "?" + TIMES, None),
+    "POST /statistics/cardTime": (
+        "owner",
+        "",
+        {"queueNames": ["{queueName}"], "startTime": "2024-01-01 00:00:00", "endTime": "2024-01-02 00:00:00"},
+    ),
+}
+MAY = {
+    "all": {"nobody", "stranger", "owner", "root"},
+    "user": {"stranger", "owner", "root"},
+    "owner": {"owner", "root"},
+    "root": {"root"},
+}
+
+
+@pytest.fixture(scope="module")
+def document(flow):
+    return good(flow.get("/openapi.json", who=None), message=True).json
+
+
+def operations(document):
+    for path, item in document["paths"].items():
+        for method, about in item.items():
+            yield f"{method.upper()} {path.removeprefix(BASE)}", about
+
+
+def test_every_route_has_a_row(document):
+    assert {name for name, _ in operations(document)} == set(WHO)
+
+
+def test_every_route_says_what_it_is_about(document):
+    for name, about in operations(document):
+        assert about["summary"] and set(about["x-access"]) == {"kind", "verb"}, name
+        assert "400" in about["responses"], name
+        assert (about.get("security") == []) == (WHO[name][0] == "all"), name
+
+
+def fill(value, names):
+    if isinstance(value, str):
+        for name, text in names.items():
+            value = value.replace("{" + name + "}", text)
+        return value
+    if isinstance(value, list):
+        return [fill(item, names) for item in value]
+    return {key: fill(item, names) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+@pytest.fixture(scope="module")
+def stranger(flow):
+    return flow.make_user("sam")
+
+
+@pytest.fixture
+def things(flow):
+    """A user with one of each kind."""
+    user, queue = flow.make_user("olga"), flow.make_queue()
+    flow.grant(user, queue)
+    flavour, pool = fresh("flavour-of-olga"), fresh("pool-")
+    good(flow.post("/flavour", {"name": flavour, **AMOUNTS}, who=user))
+    good(flow.post("/resourcepool", {"name": pool, "namespace": "default", "totalResources": AMOUNTS}))
+    job = flow.submit("true", who=user, schedulingPolicy={"queue": queue})
+    flow.wait(job)
+    return {
+        "username": user,
+        "queueName": queue,
+        "flavourName": flavour,
+        "clusterName": flow.make_cluster()["clusterName"],
+        "name": pool,
+        "jobID": job,
+        "new": fresh("anew"),
+    }
+
+
+def is_denied(reply):
+    code = reply.json["code"] if reply.status >= 400 and reply.body.startswith(b"{") else ""
+    return code in DENIED or (code == "JobCreateFailed" and "AccessDenied" in reply.json["message"])
+
+
+@pytest.mark.parametrize("name", WHO)
+def test_who(flow, stranger, things, name):
+    least, query, body = WHO[name]
+    method, path = name.split(" ")
+    callers = {"nobody": None, "stranger": stranger, "owner": things["username"], "root": "root"}
+    if path.startswith("/job/") and method == "POST":
+        body = {**body, "schedulingPolicy": {"queue": "{queueName}"}}
+    for role, who in callers.items():
+        names = {**things, "new": fresh("anew")}
+        reply = flow.call(method, fill(path + query, names), fill(body, names), who=who)
+        may = role in MAY[least]
+        if role == "nobody":
+            assert may == (reply.status < 400), reply
+            if not may:
+                refused(reply, "AuthWithoutToken")
+        elif name == "PUT /job/{jobID}" and may:
+            refused(reply, "ActionNotAllowed")  # it has ended
+            assert "already" in reply.json["message"]
+        elif "k8s/object" in path and may:
+            refused(reply, "ActionNotAllowed")  # of a cluster of another type
+            assert "type Local" in reply.json["message"]
+        else:
+            assert is_denied(reply) != may, (role, reply)
+        if role == "owner" and may and method == "DELETE" and reply.status == 200:
+            return  # it is gone
+        if name == "PUT /user/{username}" and may:
+            flow.tokens.pop(things["username"], None)
+
+
+CHECKS = (
+    "status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method,"
+    "allow_header_conformance"
+)
+NEGATIVE, NO_FAULT = ",negative_data_rejection", ",not_a_server_error"
+# Their codes have 500 by the contract: amounts that are none, and clusters that are not connected.
+MAY_FAIL = ["/queue", "/queue/{queueName}", "/resourcepool", "/resourcepool/{name}"]
+SETTINGS = """
+[checks.negative_data_rejection]
+expected-statuses = [400, 403, 404, 405, 500]
+"""
+
+
+@pytest.mark.timeout(3000 if os.environ.get("PADDLE_SOAK") else 600)
+def test_as_described(make_flow, tmp_path):
+    """Schemathesis, as a user and as root."""
+    flow = make_flow()
+    (tmp_path / "settings.toml").write_text(SETTINGS)
+    for who in (flow.make_user(), "root"):
+        line = [ROOT / ".venv/bin/schemathesis", "--config-file", "settings.toml", "run"]
+        line += [f"http://{flow.host}:{flow.port}{BASE}/openapi.json"]
+        line += ["--header", f"x-pf-authorization: {flow.token(who)}", "--max-examples", str(EXAMPLES)]
+        line += ["--phases", "examples,coverage,fuzzing", "--generation-deterministic", "--workers", "1"]
+        line += ["--request-timeout", "60", "--no-color", "--warnings", "off", "--exclude-path", BASE + "/wsjob"]
+        line += ["--exclude-path", BASE + "/login", "--exclude-path", BASE + "/user/{username}"]
+        rooms = [word for path in MAY_FAIL for word in ("--exclude-path", BASE + path)]
+        only = [word for path in MAY_FAIL for word in ("--include-path", BASE + path)]
+        # A pair of a query that cannot be read is left out (12), so what a GET says amiss may be as if it were not said.
+        runs = (
+            (CHECKS + NO_FAULT, ["--include-method", "GET"]),
+            (CHECKS + NO_FAULT + NEGATIVE, ["--exclude-method", "GET", *rooms]),
+            (CHECKS + NEGATIVE, ["--exclude-method", "GET", *only]),
+        )
+        for checks, paths in runs:
+            done = subprocess.run(
+                [*line, "--checks", checks, *paths], capture_output=True, text=True, cwd=tmp_path, check=False
+            )
+            assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
+            assert "No issues found" in done.stdout, done.stdout[-2000:]
+            assert flow.server.process.poll() is None
