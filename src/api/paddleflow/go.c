@@ -167,7 +167,7 @@ json_t *go_decode(const json_t *object, const GoField *fields, GError **error)
 {
         json_t *decoded = NULL;
 
-        if (!json_is_object(object) && !json_is_null(object)) {
+        if (!json_is_object(object)) {
                 err_set(error, ERR_INVALID, "the body is not a JSON object");
                 return NULL;
         }

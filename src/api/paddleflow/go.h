@@ -32,8 +32,8 @@ struct GoField {
 
 /* One JSON value; of equal members the last counts. ERR_INVALID. */
 json_t *go_parse(const char *text, gsize len, GError **error);
-/* A new object with the members of `fields` that `object` has (null reads as {}), under their own names; what
- * is null is left out. ERR_INVALID names the member and its type. */
+/* A new object with the members of `fields` that `object` has, under their own names; what is null is left
+ * out. ERR_INVALID names the member and its type. */
 json_t *go_decode(const json_t *object, const GoField *fields, GError **error);
 /* The member that Go would take for `name`: the one spelled so, else the last that differs in case only; NULL
  * when there is none, or null. Borrowed. */

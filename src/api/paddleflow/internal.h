@@ -208,6 +208,7 @@ GArray *sampler_find(Sampler *sampler, const char *task);
 typedef struct {
         const char *name; /* as routes say it; NULL ends the list */
         const GoField *fields;
+        bool partial; /* of a change: nothing of it is needed */
 } Shape;
 extern const Shape shapes[];
 extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],

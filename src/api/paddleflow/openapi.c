@@ -71,6 +71,8 @@ static json_t *schemas(void)
                         json_decref(schema);
                         schema = schema_of(shape->fields, true);
                         json_object_set_new(schema, "type", json_string("object"));
+                        if (shape->partial)
+                                json_object_del(schema, "required");
                 }
                 json_object_set_new(all, shape->name, schema);
         }

@@ -253,7 +253,7 @@ const HttpRoute pool_rows[] = {
         { "GET", AT("/resourcepool/{name}"), ACCESS_POOL, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
           show_one, "Show a resource pool.", NULL, NULL, "PoolShown", 0, NULL },
         { "PUT", AT("/resourcepool/{name}"), ACCESS_POOL, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          change_pool, "Change a resource pool; what is not said stays.", NULL, "Pool", "PoolShown", 0,
+          change_pool, "Change a resource pool; what is not said stays.", NULL, "PoolChange", "PoolShown", 0,
           NULL },
         { "DELETE", AT("/resourcepool/{name}"), ACCESS_POOL, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
           drop_pool, "Drop a resource pool.", NULL, NULL, NULL, 0, NULL },
