@@ -97,8 +97,8 @@ static int compare_ends(gconstpointer a, gconstpointer b)
         return (x > y) - (x < y);
 }
 
-/* When the node holds how many more, up to `bound`. */
-static void add_openings(GArray *openings, Node *node, const Class *class, int most, gint64 bound, gint64 now)
+/* When the node holds how many more, before `bound`; what is free now is at time 0. */
+static void add_openings(GArray *openings, Node *node, const Class *class, int most, gint64 bound)
 {
         g_autoptr(GArray) tasks = NULL;
         Resources room = node->free;
@@ -107,17 +107,17 @@ static void add_openings(GArray *openings, Node *node, const Class *class, int m
         amounts_subtract(&room, &node->planned);
         had = room_slots(&room, class, most);
         if (had > 0) {
-                Opening opening = { now, node, (int)had };
+                Opening opening = { 0, node, (int)had };
 
                 g_array_append_val(openings, opening);
         }
-        if (had == most || MAX(now, first_end(node)) >= bound)
+        if (had == most || first_end(node) >= bound || room_slots(&node->total, class, 1) == 0)
                 return;
         tasks = g_array_copy(node->tasks);
         g_array_sort(tasks, compare_ends);
         for (guint i = 0; i < tasks->len && had < most; i++, had = has) {
                 const NodeTask *at = &g_array_index(tasks, NodeTask, i);
-                Opening opening = { MAX(now, task_end(at)), node, 0 };
+                Opening opening = { task_end(at), node, 0 };
                 Resources each = task_each(at);
 
                 if (opening.time >= bound)
@@ -165,29 +165,91 @@ static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
         g_array_append_val(r->holds, hold);
 }
 
-static gint64 time_of_one_kind(Scheduler *s, Reservation *r, const Ask *ask, int role)
+static void find_openings(Scheduler *s, Ask *ask, int role)
 {
-        g_autoptr(GArray) openings = g_array_new(FALSE, FALSE, sizeof(Opening));
+        GArray *openings = ask->openings;
         Class *class = ask->classes[role];
         guint limit = 4 * (guint)ask->need[role] + 64;
         gint64 bound = G_MAXINT64;
 
+        g_array_set_size(openings, 0);
         class_sync(s, class);
         for (guint i = 0; i < s->nodes->len; i++) {
                 if (class->eligible[i])
-                        add_openings(openings, s->nodes->pdata[i], class, ask->need[role], bound, s->now);
+                        add_openings(openings, s->nodes->pdata[i], class, ask->need[role], bound);
                 if (openings->len > limit) {
                         bound = cut(openings, ask->need[role]);
                         limit = openings->len + limit;
                 }
         }
-        bound = cut(openings, ask->need[role]);
-        for (guint i = 0; bound != G_MAXINT64 && i < openings->len; i++) {
-                const Opening *opening = &g_array_index(openings, Opening, i);
+        ask->openings_time = cut(openings, ask->need[role]);
+}
+
+/* The openings that the node has now are not those that were found: they have to be found anew. */
+static bool matters(const Ask *ask, int role, Node *node, GArray *now)
+{
+        const Opening *last = ask->openings->len > 0
+                                      ? &g_array_index(ask->openings, Opening, ask->openings->len - 1)
+                                      : NULL;
+        guint next = 0;
+
+        g_array_set_size(now, 0);
+        if (ask->classes[role]->eligible[node->id])
+                add_openings(now, node, ask->classes[role], ask->need[role], G_MAXINT64);
+        for (guint i = 0; i < ask->openings->len; i++) {
+                const Opening *was = &g_array_index(ask->openings, Opening, i), *is;
+
+                if (was->node != node)
+                        continue;
+                if (next == now->len)
+                        return true;
+                is = &g_array_index(now, Opening, next++);
+                if (is->time != was->time || is->n < was->n || (is->n > was->n && was != last))
+                        return true;
+        }
+        return next < now->len && (ask->openings_time == G_MAXINT64 ||
+                                   compare_openings(&g_array_index(now, Opening, next), last) < 0);
+}
+
+static bool openings_hold(Scheduler *s, const Ask *ask, int role)
+{
+        g_autoptr(GArray) room = NULL;
+        int before = -1;
+
+        if (ask->openings_room != cluster_find(s, ask->cluster)->version ||
+            ask->openings_cursor < s->changes_base ||
+            s->changes->len - (ask->openings_cursor - s->changes_base) > s->nodes->len / 4 + 16)
+                return false;
+        room = g_array_new(FALSE, FALSE, sizeof(Opening));
+        for (guint64 at = ask->openings_cursor - s->changes_base; at < s->changes->len; at++) {
+                int id = g_array_index(s->changes, int, at);
+
+                if (id != before && s->nodes->pdata[id] && matters(ask, role, s->nodes->pdata[id], room))
+                        return false;
+                before = id;
+        }
+        return true;
+}
+
+/* Kept from pass to pass as long as no node changes that has to do with it. */
+static gint64 time_of_one_kind(Scheduler *s, Reservation *r, Ask *ask, int role)
+{
+        if (!ask->openings)
+                ask->openings = g_array_new(FALSE, FALSE, sizeof(Opening));
+        class_sync(s, ask->classes[role]);
+        if (!openings_hold(s, ask, role)) {
+                find_openings(s, ask, role);
+                ask->openings_room = cluster_find(s, ask->cluster)->version;
+        }
+        ask->openings_cursor = s->changes_base + s->changes->len;
+        if (ask->openings_time == G_MAXINT64)
+                return G_MAXINT64;
+        for (guint i = 0; i < ask->openings->len; i++) {
+                const Opening *opening = &g_array_index(ask->openings, Opening, i);
 
                 add_hold(r, opening->node, &ask->roles[role].each, opening->n);
         }
-        return bound;
+        return MAX(s->now, ask->openings_time);
 }
 
 /* ---- other gangs ---- */

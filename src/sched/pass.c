@@ -219,6 +219,7 @@ void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
         s->now = CLAMP(now, s->now, SCHED_TIME_MAX);
         s->pass++;
         s->searches = 0;
+        s->again = false;
         plan_init(&pass.plan);
         list_due(s);
         phase_nominated(&pass);
@@ -246,7 +247,7 @@ static void earlier(gint64 *due, gint64 now, gint64 time)
 
 gint64 scheduler_due(const Scheduler *s)
 {
-        gint64 due = 0;
+        gint64 due = s->again ? s->now + 1 : 0;
 
         if (!g_sequence_is_empty(s->timers))
                 earlier(&due, s->now,

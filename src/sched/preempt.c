@@ -113,6 +113,8 @@ static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee)
         for (guint i = 0; i < queue->running->len; i++) {
                 const Job *job = queue->running->pdata[i];
 
+                if (job->run->start_pass == s->pass)
+                        queue->vain_key = 0; /* fair game from the next pass on */
                 if (job_is_safe(s, job))
                         queue->vain_until = MIN(queue->vain_until, job->past->safe_until);
         }

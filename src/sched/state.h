@@ -223,6 +223,11 @@ struct Ask {
         /* which kinds are lacking; as of lacking_version */
         guint32 lacking;
         guint64 lacking_version;
+        /* where and when it will fit, when it is of one role; see backfill.c */
+        GArray *openings;
+        gint64 openings_time;
+        guint64 openings_cursor;
+        guint32 openings_room;
 };
 
 /* The jobs of one queue that ask for the same. */
@@ -310,6 +315,7 @@ struct Scheduler {
         gint64 now;
         guint32 pass;
         gint64 uses;
+        bool again; /* the next pass may do what this one did not, without anything else happening */
         int searches;     /* for reservations, in this pass */
         guint64 versions; /* grows with every change of what is free anywhere */
 

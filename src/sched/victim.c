@@ -56,6 +56,10 @@ const GArray *victims_of(Scheduler *s, Lane *queue)
                 if (!job->shape->preemptable || job->state != SCHED_RUNNING || job->run->going ||
                     job_is_safe(s, job))
                         continue;
+                if (job->run->start_pass == s->pass) {
+                        s->again = true; /* nobody is started and evicted in one pass */
+                        continue;
+                }
                 victim.lost = lost_work(s, job);
                 g_array_append_val(queue->victims, victim);
         }
