@@ -613,7 +613,8 @@ static bool is_alike(const RoomJob *a, const RoomJob *b)
 }
 
 /* 10: a job that started has not passed one of its queue that comes first and asks for the same; unless that
- * one has limits of its own, gets room that is made for it, or would run longer than what is backfilled. */
+ * one has limits of its own, gets room that is made for it, or would run longer and delay the head of a
+ * queue. */
 static bool check_passed(Room *room, const RoomJob *job, const Decision *decision)
 {
         const SchedQueue *queue = &room->queues[job->job.queue].queue;
@@ -627,7 +628,7 @@ static bool check_passed(Room *room, const RoomJob *job, const Decision *decisio
                     !comes_before(room, other, job) || other->victim || other->job.array > 0 ||
                     (queue->max_running_per_user > 0 && other->job.user != job->job.user))
                         continue;
-                if (decision->rule == RULE_BACKFILL &&
+                if (job->job.time_limit_ms > 0 &&
                     (other->job.time_limit_ms == 0 || other->job.time_limit_ms > job->job.time_limit_ms))
                         continue;
                 if (scheduler_cause(room->scheduler, other->job.key) == CAUSE_NOMINATED)
