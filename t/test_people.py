@@ -394,6 +394,14 @@ def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
     server.port = port_of(server)
     token = logged_in(server, "root", "paddleflow")
     assert call(server, "/v1/whoami", token).json["admin"] is True
+    # a page of elsewhere, whose name was made to mean the loopback
+    for path, member in (("/v1/login", "user"), ("/api/paddleflow/v1/login", "username")):
+        body = json.dumps({member: "root", "password": "paddleflow"})
+        for host, good in (("example.org", False), ("127.0.0.1.example.org:80", False), ("localhost:1", True)):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+            connection.request("POST", path, body, {"Host": host})
+            assert (connection.getresponse().status == 200) is good, (path, host)
+            connection.close()
     assert server.get("/v1/users/root").json["has_password"] is True
     assert put_password(server, "root", {"password": GOOD}).status == 204
     server.stop()

@@ -206,10 +206,12 @@ static bool check_passwords(const Server *server, GError **error)
         g_autoptr(Catalog) catalog = engine_catalog(server->engine);
         const GPtrArray *users = catalog_list(catalog, KIND_USER);
         g_autofree char *host = NULL, *port = NULL;
+        bool home;
 
         if (!http_listen_split(server->options.listen, &host, &port, error))
                 return false;
-        for (guint i = 0; i < users->len && !address_is_local(host); i++) {
+        home = strcmp(host, "unix") != 0 && address_is_local(host);
+        for (guint i = 0; i < users->len && !home; i++) {
                 const User *user = users->pdata[i];
 
                 if (g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { THREADS = 2, LINE = 64 };
+#define DIGITS "0123456789."
 
 Auth *auth_new(const AuthConfig *config)
 {
@@ -41,10 +42,24 @@ bool address_is_local(const char *address)
         for (gsize i = 0; i < G_N_ELEMENTS(local); i++)
                 if (strcmp(address, local[i]) == 0)
                         return true;
-        for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++)
-                if (g_str_has_prefix(address, prefixes[i]))
+        for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++) {
+                gsize len = strlen(prefixes[i]);
+
+                if (strncmp(address, prefixes[i], len) == 0 && !address[len + strspn(address + len, DIGITS)])
                         return true;
+        }
         return false;
+}
+
+bool host_is_local(const char *host)
+{
+        g_autofree char *name = NULL;
+
+        if (!host)
+                return true;
+        name = *host == '[' ? g_strndup(host + 1, strcspn(host + 1, "]"))
+                            : g_strndup(host, strcspn(host, ":"));
+        return strcmp(name, "unix") != 0 && address_is_local(name);
 }
 
 HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg)

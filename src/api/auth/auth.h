@@ -49,6 +49,9 @@ bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user,
 bool auth_queues_are_open(const Auth *auth); /* grants are not asked for at all */
 /* "unix", or an address of the loopback. */
 bool address_is_local(const char *address);
+/* What a client calls the server by (the Host header, or NULL) means this machine. A page that made a browser
+ * call the loopback by a name of its own does not. */
+bool host_is_local(const char *host);
 
 /* ---- log-in ---- */
 
@@ -60,8 +63,9 @@ typedef struct {
 /* Called once: with `login`, or with an error: ERR_UNAUTHENTICATED (unknown user or wrong password, not told
  * apart), ERR_QUOTA with the time to wait, ERR_UNAVAILABLE. Any thread; must not block. */
 typedef void (*AuthLoginDone)(const AuthLogin *login, const GError *error, gint64 wait_ms, void *arg);
-void auth_login(Auth *auth, const char *user, const char *password, const char *address, AuthLoginDone done,
-                void *arg);
+/* The published password opens its account only from this machine, and by a name that means it: `host`. */
+void auth_login(Auth *auth, const char *user, const char *password, const char *address, const char *host,
+                AuthLoginDone done, void *arg);
 
 /* Puts a user, new or changed, with `password` (NULL: as it stands in the draft) hashed first. */
 void auth_put_user(Auth *auth, const User *draft, const char *password, const char *by, EngineDone done,

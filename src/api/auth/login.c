@@ -16,6 +16,8 @@
 
 /* Of one user; the oldest go. One less for each thread that may be adding one. */
 enum { LOGINS_MAX = 1000, LOGINS_BEFORE = LOGINS_MAX - 2 };
+/* Nobody's name is longer, and what is tried is remembered. */
+enum { NAME_BYTES_MAX = 128 };
 
 /* One way through the crew and the engine. */
 typedef struct {
@@ -25,6 +27,7 @@ typedef struct {
         char *verified; /* what User.password was when it was compared */
         char secret[SECRET_LEN + 1], token_id[ID_LEN + 1];
         gint64 expires;
+        bool near; /* the published password may be used */
         AuthLoginDone login_done;
         EngineDone done;
         void *arg;
@@ -91,7 +94,8 @@ static bool compare(Attempting *at, const char *given)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
-        bool same = password_verify(user ? user->password : NULL, given);
+        bool seeded = user && g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0;
+        bool same = password_verify(user ? user->password : NULL, given) && (at->near || !seeded);
 
         at->verified = same ? g_strdup(user->password) : NULL;
         end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
@@ -203,13 +207,15 @@ static void log_in(bool stopped, void *arg)
         engine_put_token(config->engine, token, token_done, at);
 }
 
-void auth_login(Auth *auth, const char *user, const char *password, const char *address, AuthLoginDone done,
-                void *arg)
+void auth_login(Auth *auth, const char *user, const char *password, const char *address, const char *host,
+                AuthLoginDone done, void *arg)
 {
         Attempting *at = g_new0(Attempting, 1);
 
         *at = (Attempting){ .auth = auth,
-                            .user = g_strdup(user),
+                            .user = g_strdup(strlen(user) > NAME_BYTES_MAX ? "(too long)" : user),
+                            .near = strcmp(address, "unix") == 0 ||
+                                    (address_is_local(address) && host_is_local(host)),
                             .password = g_strdup(password),
                             .address = g_strdup(address),
                             .login_done = done,
@@ -303,6 +309,7 @@ void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone d
         Attempting *at = g_new0(Attempting, 1);
 
         *at = (Attempting){ .auth = auth,
+                            .near = true,
                             .user = g_strdup(change->user),
                             .password = g_strdup(change->password),
                             .old = g_strdup(change->old),

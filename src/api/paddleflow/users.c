@@ -72,7 +72,8 @@ static void log_in(HttpRequest *request, void *arg)
         login = g_new0(LogIn, 1);
         *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")) };
         auth_login(call.flow->auth, login->user, go_text(body, "password"),
-                   http_request_caller(request)->address, login_done, login);
+                   http_request_caller(request)->address, http_request_header(request, "Host"), login_done,
+                   login);
 }
 
 /* ---- rules ---- */

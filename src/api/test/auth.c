@@ -204,7 +204,7 @@ static Answers log_in(Fixture *f, const char *user, const char *password)
 {
         Answers answers = { 0 };
 
-        auth_login(f->auth, user, password, "10.0.0.1", on_login, &answers);
+        auth_login(f->auth, user, password, "10.0.0.1", NULL, on_login, &answers);
         wait_answers(&answers, 1);
         return answers;
 }
@@ -307,7 +307,7 @@ static void test_line_is_bounded(void)
 
         set_up(&f);
         for (int i = 0; i < MANY; i++)
-                auth_login(f.auth, "ann", "correct horse", "10.0.0.1", on_login, &answers);
+                auth_login(f.auth, "ann", "correct horse", "10.0.0.1", NULL, on_login, &answers);
         auth_stop(f.auth);
         wait_answers(&answers, MANY);
         g_assert_cmpint(answers.codes[ERR_UNAVAILABLE], >=, MANY - 64 - 20);
@@ -427,10 +427,31 @@ static void test_local_addresses(void)
                 { "128.0.0.1", false },
                 { "::11", false },
                 { "localhost.example.org", false },
+                { "127.0.0.1.example.org", false },
+                { "127.example.org", false },
+        };
+        static const struct {
+                const char *host;
+                bool local;
+        } hosts[] = {
+                { NULL, true },
+                { "localhost", true },
+                { "localhost:8999", true },
+                { "127.0.0.1:8999", true },
+                { "[::1]:8999", true },
+                { "[::1]", true },
+                { "", false },
+                { "unix", false },
+                { "example.org:8999", false },
+                { "127.0.0.1.example.org:8999", false },
+                { "10.0.0.1:8999", false },
+                { "[2001:db8::1]:8999", false },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
                 g_assert_cmpint(address_is_local(cases[i].address), ==, cases[i].local);
+        for (gsize i = 0; i < G_N_ELEMENTS(hosts); i++)
+                g_assert_cmpint(host_is_local(hosts[i].host), ==, hosts[i].local);
 }
 
 static void test_access(void)

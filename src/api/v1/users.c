@@ -51,8 +51,8 @@ static void log_in(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        auth_login(api->auth, user, password, http_request_caller(request)->address, login_done,
-                   http_request_ref(request));
+        auth_login(api->auth, user, password, http_request_caller(request)->address,
+                   http_request_header(request, "Host"), login_done, http_request_ref(request));
 }
 
 /* ---- passwords ---- */
