@@ -5,6 +5,7 @@ import time
 import urllib.parse
 
 import pytest
+from conftest import wait_for
 
 from paddleflow.client import LOCAL_TIME, case, check, good, has_keys, matches, table
 
@@ -115,6 +116,25 @@ def test_detail_while_it_runs(flow):
     flow.wait(job, "running")
     detail(flow, job)
     flow.stop(job)
+
+
+def test_series_of_a_running_job(flow):
+    """What a member uses is sampled while it runs, and is there when it has ended."""
+    job = flow.submit("while :; do :; done")
+    flow.wait(job, "running")
+
+    def values(metric):
+        found = detail(flow, job, "?step=1")["result"]
+        return [value for info in found[0]["taskInfo"] if info["metric"] == metric for _, value in info["values"]]
+
+    wait_for(lambda: len(set(values("cpu_usage_rate"))) > 1, 60, "two samples")
+    assert max(values("memory_usage")) > 0
+    assert 20 < max(values("cpu_usage_rate")) < 150  # one busy loop on one core
+    summary = good(flow.get("/statistics/job/" + job)).json["metricsInfo"]
+    assert float(summary["cpu_usage_rate"].rstrip("%")) > 20
+    assert float(summary["memory_usage"].partition("(")[0]) > 0
+    flow.stop(job)
+    assert len(values("cpu_usage_rate")) > 1
 
 
 def test_card_time_of_an_unknown_queue(flow):

@@ -214,3 +214,43 @@ void flow_fail(HttpRequest *request, GError *error, const CodeMap *map)
         http_fail(request, error); /* comes back to fail() */
         g_error_free(error);
 }
+
+/* ---- later ---- */
+
+typedef struct {
+        HttpRequest *request;
+        Flow *flow;
+        HttpHandler handler;
+} Deferred;
+
+static void deferred_free(Deferred *deferred)
+{
+        http_request_unref(deferred->request);
+        g_free(deferred);
+}
+
+static void run_deferred(bool stopped, void *arg)
+{
+        Deferred *deferred = arg;
+        GError *error = NULL;
+
+        if (stopped) {
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                flow_fail(deferred->request, error, NULL);
+        } else {
+                deferred->handler(deferred->request, deferred->flow);
+        }
+        deferred_free(deferred);
+}
+
+void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler)
+{
+        Deferred *deferred = g_new0(Deferred, 1);
+        GError *error = NULL;
+
+        *deferred = (Deferred){ http_request_ref(request), flow, handler };
+        if (crew_push(flow->crew, run_deferred, deferred, &error))
+                return;
+        flow_fail(request, error, NULL);
+        deferred_free(deferred);
+}

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { THREADS = 2, LINE = 64 };
+
 Flow *flow_new(const FlowConfig *config, GError **error)
 {
         g_autoptr(Flow) flow = g_new0(Flow, 1);
@@ -15,6 +17,7 @@ Flow *flow_new(const FlowConfig *config, GError **error)
         flow->node_labels = g_strdupv((char **)config->node_labels);
         if (!key_open(flow, config->state_dir, error))
                 return NULL;
+        flow->crew = crew_new("answers", THREADS, LINE);
         flow->feed = feed_new(flow);
         flow->sampler = sampler_new(flow);
         return g_steal_pointer(&flow);
@@ -22,6 +25,7 @@ Flow *flow_new(const FlowConfig *config, GError **error)
 
 void flow_stop(Flow *flow)
 {
+        crew_stop(flow->crew);
         feed_stop(flow->feed);
         sampler_stop(flow->sampler);
 }
@@ -30,6 +34,7 @@ void flow_free(Flow *flow)
 {
         if (!flow)
                 return;
+        crew_free(flow->crew);
         feed_free(flow->feed);
         sampler_free(flow->sampler);
         g_free(flow->node_name);

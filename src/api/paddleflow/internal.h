@@ -1,6 +1,7 @@
 /* What the files of this room share. */
 #pragma once
 
+#include "api/crew.h"
 #include "api/paddleflow/codes.h"
 #include "api/paddleflow/flow.h"
 #include "api/paddleflow/go.h"
@@ -25,6 +26,7 @@ struct Flow {
         char *node_name;
         char **node_labels; /* or NULL */
         guint8 key[FLOW_KEY_LEN];
+        Crew *crew; /* for answers that read much */
         Feed *feed;
         Sampler *sampler;
 };
@@ -72,6 +74,9 @@ void flow_reply_empty(HttpRequest *request);
 void flow_fail(HttpRequest *request, GError *error, const CodeMap *map);
 #define call_reply(call, value) flow_reply((call)->request, value)
 #define call_fail(call, error) flow_fail((call)->request, error, NULL)
+
+/* Runs the handler on a thread of the crew: for what reads much. */
+void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler);
 
 /* ---- pages ---- */
 

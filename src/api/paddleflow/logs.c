@@ -247,7 +247,7 @@ static bool check_object(const Call *call, GError **error)
                         cluster_type_name(cluster->type));
 }
 
-static void show_log(HttpRequest *request, void *arg)
+static void show_log_now(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
         g_autoptr(Job) job = NULL;
@@ -264,6 +264,11 @@ static void show_log(HttpRequest *request, void *arg)
                 reply_job(&call, job, id, &window);
         else
                 call_fail(&call, error);
+}
+
+static void show_log(HttpRequest *request, void *arg)
+{
+        flow_defer(request, arg, show_log_now);
 }
 
 const HttpRoute log_rows[] = {

@@ -269,7 +269,7 @@ static json_t *node_info(Flow *flow)
                          pods);
 }
 
-static void show_nodes(HttpRequest *request, void *arg)
+static void show_nodes_now(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
         gint64 page, size;
@@ -290,6 +290,11 @@ static void show_nodes(HttpRequest *request, void *arg)
         if (has && page == 1)
                 json_array_append_new(nodes, node_info(call.flow));
         call_reply(&call, json_pack("{s:i, s:o}", "totalCount", has ? 1 : 0, "nodeList", nodes));
+}
+
+static void show_nodes(HttpRequest *request, void *arg)
+{
+        flow_defer(request, arg, show_nodes_now);
 }
 
 /* ---- objects of Kubernetes ---- */

@@ -151,6 +151,7 @@ static bool take_span(const Call *call, const Job *job, Span *ret, GError **erro
                 ret->end = MAX(job->finished / 1000, ret->start);
         if (!ret->end)
                 ret->end = ret->start + AHEAD_S;
+        ret->end = MIN(ret->end, clock_now_ms() / 1000); /* of what is to come nothing is known */
         ret->truncated = (ret->end - ret->start) / ret->step >= POINTS_MAX;
         return true;
 }
@@ -390,7 +391,7 @@ static void reply_cards(const Call *call, const json_t *names, const char *start
                 call_fail(call, error);
 }
 
-static void show_cards(HttpRequest *request, void *arg)
+static void show_cards_now(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
         g_autoptr(json_t) names = NULL;
@@ -401,7 +402,12 @@ static void show_cards(HttpRequest *request, void *arg)
         reply_cards(&call, names, call_query(&call, "startTime"), call_query(&call, "endTime"));
 }
 
-static void show_many_cards(HttpRequest *request, void *arg)
+static void show_cards(HttpRequest *request, void *arg)
+{
+        flow_defer(request, arg, show_cards_now);
+}
+
+static void show_many_cards_now(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
         g_autoptr(json_t) body = NULL;
@@ -415,6 +421,11 @@ static void show_many_cards(HttpRequest *request, void *arg)
                             go_text(body, "endTime"));
         else
                 call_fail(&call, error);
+}
+
+static void show_many_cards(HttpRequest *request, void *arg)
+{
+        flow_defer(request, arg, show_many_cards_now);
 }
 
 #define AT(path) FLOW_BASE path
