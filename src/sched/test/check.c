@@ -527,6 +527,9 @@ static bool check_surplus_first(Room *room, const Decision *decision)
                 if (room->jobs[i].there && room->jobs[i].job.key != job->job.key &&
                     scheduler_cause(room->scheduler, room->jobs[i].job.key) == CAUSE_NOMINATED)
                         return true; /* the room may be for that one */
+        for (int i = 0; i < ROOM_QUEUES; i++)
+                if (room->queues[i].there && !resources_is_zero(&room->queues[i].queue.reserved))
+                        return true; /* room alone may not be enough */
         make_account(room, &account);
         for (int queue = job->job.queue; queue >= 0; queue = room->queues[queue].queue.parent)
                 for (int kind = 0; kind < ROOM_KINDS; kind++)
