@@ -46,6 +46,23 @@ static void check_path(const char *target, gsize len)
         check_escape(path.text->str);
 }
 
+/* As faces read it, where nothing of a query is an error. */
+static void check_exact(const char *target, gsize len)
+{
+        g_auto(UrlPath) path = { 0 };
+        g_autoptr(GArray) query = url_query_parse_exact(target[len] ? target + len + 1 : "");
+
+        g_assert_cmpuint(query->len, <=, QUERY_PAIRS_MAX);
+        for (guint i = 0; i < query->len; i++)
+                check_escape(g_array_index(query, UrlPair, i).value);
+        if (!url_path_parse_exact(target, len, &path, NULL))
+                return;
+        g_assert_true(g_utf8_validate(path.text->str, (gssize)path.text->len, NULL));
+        for (guint i = 0; i < path.count; i++)
+                g_assert_true(path.segments[i].len > 0 &&
+                              path.segments[i].at + path.segments[i].len <= path.text->len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         if (size > 1 << 15)
@@ -54,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         gsize len = strcspn(target, "?");
 
         check_path(target, len);
+        check_exact(target, len);
         g_autoptr(GArray) query = url_query_parse(target[len] ? target + len + 1 : "", NULL);
         for (guint i = 0; query && i < query->len; i++) {
                 const UrlPair *pair = &g_array_index(query, UrlPair, i);

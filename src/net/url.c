@@ -106,6 +106,8 @@ bool url_path_parse_exact(const char *raw, gsize len, UrlPath *ret, GError **err
 {
         g_auto(UrlPath) path = { .text = g_string_sized_new(len + 1) };
 
+        if (len == 0 || raw[0] != '/')
+                return err_set(error, ERR_INVALID, "the path does not begin with '/'");
         if (!decode_canonical(raw, len, path.text, error))
                 return false;
         for (const char *slash = path.text->str; slash; slash = strchr(slash + 1, '/')) {
