@@ -75,7 +75,9 @@ static void test_exact_path(void)
                 { "/%C3%A4", "/\xc3\xa4", 1, 0 },   { "/\xc3\xa4", "/\xc3\xa4", 1, 0 },
                 { "/a/../b", "/a/../b", 3, 0 },     { "/a/", NULL, 0, ERR_NOT_FOUND },
                 { "//a", NULL, 0, ERR_NOT_FOUND },  { "/a//b", NULL, 0, ERR_NOT_FOUND },
-                { "/", NULL, 0, ERR_NOT_FOUND },    { "/%", NULL, 0, ERR_INVALID },
+                { "/", NULL, 0, ERR_NOT_FOUND },    { "", NULL, 0, ERR_INVALID },
+                { "a/b", NULL, 0, ERR_INVALID },
+                { "/%", NULL, 0, ERR_INVALID },
                 { "/%00", NULL, 0, ERR_INVALID },   { "/%ff", NULL, 0, ERR_INVALID },
                 { "/\xff", NULL, 0, ERR_INVALID },
         };
