@@ -508,6 +508,42 @@ def test_workers_may_be_spread_over_members(flow):
     flow.wait(run_distributed(flow, "paddle", member(), member()), "succeeded")
 
 
+@pytest.mark.parametrize("framework", ["paddle", "tensorflow", "pytorch"])
+def test_members_of_a_role_run_their_own(flow, framework):
+    """Each its command, args and variables, whatever the framework calls its place."""
+    one = member(command="test \"$WHO\" = 'the one'", env={"WHO": "the one"})
+    two = member(replicas=2, command='test "$WHO" = two && test "$1" = "x y"', env={"WHO": "two"}, args=["sh", "x y"])
+    three = member(command='test "$WHO" = two', env={"WHO": "three"})
+    flow.wait(run_distributed(flow, framework, one, two), "succeeded")
+    flow.wait(run_distributed(flow, framework, one, three), "failed")
+
+
+def test_members_of_a_role_have_one_flavour(flow):
+    """A local cluster cannot do otherwise, and says so."""
+    job = flow.wait(run_distributed(flow, "paddle", member(), member(flavour={"cpu": "1", "mem": "1Gi"})), "failed")
+    assert "flavour" in job["message"]
+
+
+def test_nothing_to_run(flow):
+    job = flow.wait(flow.submit(command=""), "failed")
+    assert "command" in job["message"]
+
+
+def test_jobs_of_the_other_interface(flow):
+    """They are shown as if they had been asked for here."""
+    made = flow.server.submit(["sh", "-c", "echo hello"], name="plain-one", env={"A": "b"})
+    job = "job-" + made["id"]
+    shown = flow.wait(job, "succeeded")
+    has_keys(shown, KEYS, "framework members runtime")
+    assert (shown["name"], shown["command"], shown["env"]["A"]) == ("plain-one", "echo hello", "b")
+    assert (shown["framework"], shown["UserName"], shown["schedulingPolicy"]["queue"]) == (
+        "standalone",
+        "root",
+        "default",
+    )
+    assert job in listed(flow)
+
+
 def test_members_inherit_priority(flow):
     job = run_distributed(flow, "paddle", member(replicas=2), schedulingPolicy={**QUEUE, "priority": "LOW"})
     assert [item["priority"].upper() for item in flow.wait(job, "succeeded")["members"]] == ["LOW"]
