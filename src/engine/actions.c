@@ -215,10 +215,12 @@ static void start_members(Engine *engine, const Job *was, const Job *now)
         stand_clear(&stand);
 }
 
-/* A warning has used up the grace already. */
+/* Of a job that is evicted a warning has used up the grace already. */
 static gint64 grace_of(const Job *job)
 {
-        return job->state == JOB_PREEMPTING && job->spec->warn_signal ? 0 : job->spec->grace_ms;
+        if (job->state == JOB_STOPPING)
+                return job->spec->grace_ms;
+        return job->state == JOB_PREEMPTING && job->spec->warn_signal ? 0 : life_room_grace_ms(job->spec);
 }
 
 static void stop_members(Engine *engine, const Job *was, const Job *now)

@@ -150,7 +150,7 @@ void feed_spec(const Spec *spec, const Resources *total, char *const *topology, 
                 spec_member_wants(spec, r, total, &fill->roles[r].each);
         }
         ret->time_limit_ms = spec->time_limit_ms;
-        ret->grace_ms = spec->grace_ms;
+        ret->grace_ms = life_room_grace_ms(spec);
         ret->preemptable = !spec->rigid;
         ret->topology = topology_of(spec, topology);
         ret->topology_required = spec->topology_required && ret->topology >= 0;

@@ -151,6 +151,11 @@ gint64 life_due(const Job *job)
         return warn_due(job) ? warn_due(job) : job->running + job->spec->time_limit_ms;
 }
 
+gint64 life_room_grace_ms(const Spec *spec)
+{
+        return MIN(spec->grace_ms, LIFE_ROOM_MAX_MS);
+}
+
 /* ---- moves ---- */
 
 static void set_reason(Job *job, char *reason)
@@ -593,7 +598,7 @@ void life_evicted(Life *life, const char *for_text, const char *for_id)
         note_room(life, "job.preempting", for_id, job->n_members);
         warn_members(job);
         if (job->spec->warn_signal)
-                job->kill_at = life->now + MAX(job->spec->grace_ms, 1);
+                job->kill_at = life->now + MAX(life_room_grace_ms(job->spec), 1);
         if (all_ended(job))
                 conclude(life);
 }

@@ -40,6 +40,7 @@ enum {
 enum {
         LIFE_LOST_MAX = 10,               /* attempts that may be lost before a job fails */
         LIFE_BACKOFF_MAX_MS = 300 * 1000, /* before a further attempt */
+        LIFE_ROOM_MAX_MS = 600 * 1000, /* of grace, for one that goes for another: what is lent comes back */
 };
 
 /* How a member ended. */
@@ -113,3 +114,5 @@ bool life_is_done(const Job *job);
 bool life_is_at_rest(const Job *job);
 /* When the present waiting, or the attempt that it led to, began. */
 gint64 life_queued_since(const Job *job);
+/* The grace of members that make room for another job: the specification's, but at most LIFE_ROOM_MAX_MS. */
+gint64 life_room_grace_ms(const Spec *spec);

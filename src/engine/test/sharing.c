@@ -400,6 +400,20 @@ static void test_evicted(void)
         house_free(house);
 }
 
+/* Who goes for another cannot hold on to what is lent for as long as it likes. */
+static void test_grace_for_room(void)
+{
+        House *house = house_with_preemption();
+        g_autofree char *low = submit(house, "ann", JOB("low", "4", ",'priority':'low','grace':'24h'"));
+        g_autofree char *high = NULL;
+
+        started(house, low, 1, 0);
+        high = submit(house, "bob", JOB("high", "4", ",'priority':'high'"));
+        house_barrier(house);
+        g_assert_cmpint(asked(house, "stop", low, 1, 0, " 600000"), ==, 1);
+        house_free(house);
+}
+
 static void test_evicted_with_warning(void)
 {
         House *house = house_with_preemption();
@@ -1095,6 +1109,7 @@ int main(int argc, char **argv)
         g_test_add_func("/sharing/user limits", test_user_limits);
         g_test_add_func("/sharing/rate", test_rate);
         g_test_add_func("/sharing/evicted", test_evicted);
+        g_test_add_func("/sharing/grace for room", test_grace_for_room);
         g_test_add_func("/sharing/evicted with warning", test_evicted_with_warning);
         g_test_add_func("/sharing/evicted over restart", test_evicted_over_restart);
         g_test_add_func("/sharing/cancelled while evicted", test_cancelled_while_evicted);
