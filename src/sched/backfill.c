@@ -188,11 +188,12 @@ static void find_openings(Scheduler *s, Ask *ask, int role)
 /* The openings that the node has now are not those that were found: they have to be found anew. */
 static bool matters(const Ask *ask, int role, Node *node, GArray *now)
 {
-        const Opening *last = ask->openings->len > 0
-                                      ? &g_array_index(ask->openings, Opening, ask->openings->len - 1)
-                                      : NULL;
+        /* the last one counts as far as it was needed, unless there were not enough */
+        const Opening *last = NULL;
         guint next = 0;
 
+        if (ask->openings_time != G_MAXINT64)
+                last = &g_array_index(ask->openings, Opening, ask->openings->len - 1);
         g_array_set_size(now, 0);
         if (ask->classes[role]->eligible[node->id])
                 add_openings(now, node, ask->classes[role], ask->need[role], G_MAXINT64);
@@ -207,8 +208,7 @@ static bool matters(const Ask *ask, int role, Node *node, GArray *now)
                 if (is->time != was->time || is->n < was->n || (is->n > was->n && was != last))
                         return true;
         }
-        return next < now->len && (ask->openings_time == G_MAXINT64 ||
-                                   compare_openings(&g_array_index(now, Opening, next), last) < 0);
+        return next < now->len && (!last || compare_openings(&g_array_index(now, Opening, next), last) < 0);
 }
 
 static bool openings_hold(Scheduler *s, const Ask *ask, int role)
@@ -576,6 +576,13 @@ static const Reservation *reservation_get(Scheduler *s, Lane *queue)
                 work_out(s, queue, queue->reservation);
         }
         return queue->reservation;
+}
+
+guint32 reservation_denies(Scheduler *s, Lane *queue)
+{
+        const Reservation *r = reservation_get(s, queue);
+
+        return r->time == G_MAXINT64 ? r->lacking : 0;
 }
 
 /* ---- respecting it ---- */

@@ -18,6 +18,8 @@ struct Reservation {
         GArray *holds; /* Hold; none when the time is not known */
 };
 
+/* The kinds that nobody behind the queue's head may take, because it is not known when the head will fit. */
+guint32 reservation_denies(Scheduler *s, Lane *queue);
 /* In this pass a job of the group that does not take longer would have delayed a head. */
 bool is_known_to_delay(const Scheduler *s, const Shape *shape);
 /* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was

@@ -181,6 +181,7 @@ static void copy_queue_memory(const Scheduler *s, Scheduler *clone)
                 copy->usage = old->usage;
                 copy->head = old->head;
                 copy->head_start = old->head_start;
+                copy->denied = old->denied;
                 copy->heads_stale = old->heads_stale;
                 memcpy(copy->heads, old->heads, sizeof copy->heads);
         }

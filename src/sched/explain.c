@@ -55,6 +55,9 @@ static Cause shape_cause(const Scheduler *s, const Shape *shape)
                 return CAUSE_QUEUE_MAX;
         if (ask->closed && shape->cause != CAUSE_LENT)
                 return ask->cause;
+        if (shape_queue(shape)->head != 0 && shape->first && shape->first->key != shape_queue(shape)->head &&
+            (shape_queue(shape)->denied & ask->mask))
+                return CAUSE_RESERVED;
         return is_about_room(shape->cause) ? shape->cause : CAUSE_NONE;
 }
 
@@ -231,7 +234,7 @@ static void explain_reserved(Answer *answer)
                 reason->free = free_of(answer, kind);
                 return;
         }
-        if (answer->ask->closed || answer->job->shape->cause != CAUSE_RESERVED)
+        if (answer->ask->closed || shape_cause(s, answer->job->shape) != CAUSE_RESERVED)
                 return;
         if (by->head == answer->job->key && lane_find(s, answer->cluster->guard))
                 by = lane_find(s, answer->cluster->guard);

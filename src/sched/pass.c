@@ -113,6 +113,7 @@ static void forget_heads(Scheduler *s, const Cluster *cluster)
                         continue;
                 queue->head = queue->head_start = 0;
                 queue->head_shape = NULL;
+                queue->denied = 0;
         }
 }
 

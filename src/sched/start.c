@@ -121,15 +121,6 @@ Shape *lane_top(Scheduler *s, Lane *queue)
 
 /* ---- behind a blocked head ---- */
 
-/* Whether anything of the group might start, as far as is known without trying. */
-static bool may_start(Scheduler *s, Group *group)
-{
-        int kind;
-
-        return !group->ask->closed && group_hopeless(s, group) == CAUSE_NONE &&
-               !lane_over_max(s, group->queue, &group->ask->need_total, group->ask->mask, NOW, &kind);
-}
-
 static bool may_follow(Scheduler *s, const Shape *shape)
 {
         return shape->failed_pass != s->pass && shape != shape_queue(shape)->head_shape &&
@@ -156,19 +147,47 @@ static Shape *group_behind(Scheduler *s, Group *group)
         return group->behind;
 }
 
-Shape *lane_behind(Scheduler *s, Lane *queue)
+/* Something of the group that might start, as far as is known without trying. */
+static Shape *candidate_of(Scheduler *s, Group *group)
+{
+        Lane *queue = group->queue;
+        const Ask *ask = group->ask;
+        Shape *shape;
+        int kind;
+
+        if (ask->closed || (queue->denied_pass == s->pass && (ask->mask & queue->denied)))
+                return NULL;
+        shape = group_behind(s, group);
+        if (!shape || group_hopeless(s, group) != CAUSE_NONE ||
+            lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind))
+                return NULL;
+        return shape;
+}
+
+static Shape *find_behind(Scheduler *s, Lane *queue)
 {
         Shape *best = NULL;
 
-        freshen_tops(s, queue);
         for (guint i = 0; i < queue->groups->len; i++) {
-                Group *group = queue->groups->pdata[i];
-                Shape *shape = may_start(s, group) ? group_behind(s, group) : NULL;
+                Shape *shape = candidate_of(s, queue->groups->pdata[i]);
 
                 if (shape && (!best || shape_compare(s, shape, best) < 0))
                         best = shape;
         }
         return best;
+}
+
+Shape *lane_behind(Scheduler *s, Lane *queue)
+{
+        Shape *best;
+
+        freshen_tops(s, queue);
+        best = find_behind(s, queue);
+        if (!best || !queue->backfill || queue->denied_pass == s->pass)
+                return best;
+        queue->denied_pass = s->pass;
+        queue->denied = reservation_denies(s, queue);
+        return queue->denied ? find_behind(s, queue) : best;
 }
 
 /* ---- starting ---- */

@@ -159,7 +159,8 @@ struct Lane {
         Shape *head_shape;
         Reservation *reservation;
         guint32 reservation_pass;
-        gint64 head_start; /* of the reservation, for the figures */
+        guint32 denied, denied_pass; /* kinds that nobody behind the head may take, as of that pass */
+        gint64 head_start;           /* of the reservation, for the figures */
         bool heads_stale;
         gint64 heads[SCHED_FIGURE_HEADS]; /* keys of the first that wait */
         GArray *victims;                  /* as of victims_pass; see victim.c */
@@ -315,7 +316,7 @@ struct Scheduler {
         gint64 now;
         guint32 pass;
         gint64 uses;
-        bool again; /* the next pass may do what this one did not, without anything else happening */
+        bool again;       /* the next pass may do what this one did not, without anything else happening */
         int searches;     /* for reservations, in this pass */
         guint64 versions; /* grows with every change of what is free anywhere */
 
