@@ -385,10 +385,16 @@ def test_a_dry_run_says_whom_it_would_evict(room):
         ({"queue": "shut"}, "conflict", "shut"),
         ({"roles": role(cpu="5")}, "invalid", "5"),
         ({"queue": "small", "roles": role(cpu="2")}, "invalid", "small"),
+        ({"name": "taken"}, "exists", "taken"),
+        ({"after": ["ok:nobody"]}, "not_found", "nobody"),
+        ({"queue": "one"}, "quota", "one"),
+        ({"roles": role(cpu="9223372036854775.807")}, "invalid", "cores"),
     ],
 )
 def test_a_dry_run_that_is_refused(room, spec, code, says):
     queue(room, "shut", closed=True)
+    queue(room, "one", max_open_per_user=1)
+    room.submit(["sleep", "60"], name="taken", queue="one", grace="1s")
     queue(room, "small", max={"cpu": "1"})
     reply = room.post("/v1/jobs?dry_run=true", {"command": ["true"], **spec})
     assert reply.status == 200 and (reply.json["admitted"], reply.json["state"]) == (False, "refused"), reply.body

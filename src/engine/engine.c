@@ -414,6 +414,7 @@ void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDon
         input->text = g_strdup(submission->idempotency_key);
         input->id = g_strdup(submission->id);
         input->refusal = g_strdup(submission->refusal);
+        input->only_check = submission->only_check;
         input->specs = g_ptr_array_new_full((guint)submission->n_specs, spec_unref_p);
         for (int i = 0; i < submission->n_specs; i++)
                 g_ptr_array_add(input->specs, spec_ref(submission->specs[i]));

@@ -66,6 +66,8 @@ typedef struct {
         const char *idempotency_key; /* or NULL */
         const char *id;              /* of the only job, chosen by an older client; or NULL */
         const char *refusal;         /* why no cluster can run it: it is taken and fails at once; or NULL */
+        bool only_check; /* a dry run: answered as the submission would be, but nothing is made, and the rate
+                            is not used up; `done` gets no job */
 } EngineSubmission;
 void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg);
 

@@ -29,6 +29,7 @@ typedef struct {
         GPtrArray *specs; /* Spec */
         char *id;         /* wished; or NULL */
         char *refusal;    /* it fails at once, and why; or NULL */
+        bool only_check;  /* nothing is made */
         /* ACT, CHANGE */
         JobAction action;
         char *queue; /* NULL: unchanged */

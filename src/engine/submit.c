@@ -326,7 +326,7 @@ static bool check_rate(Submission *submission)
                 return true;
         rate = rate_of(engine, input->user);
         if (rate->tokens >= cost) {
-                rate->tokens -= cost;
+                rate->tokens -= input->only_check ? 0 : cost;
                 return true;
         }
         return err_set(&input->error, ERR_QUOTA,
@@ -789,6 +789,13 @@ static bool check_all(Submission *submission)
                check_queue_counts(submission) && resolve_all(submission) && check_rate(submission);
 }
 
+static void make_all(Submission *submission)
+{
+        for (guint i = 0; i < submission->entries->len; i++)
+                make_jobs(submission, g_ptr_array_index(submission->entries, i));
+        submission->input->live = ((Entry *)g_ptr_array_index(submission->entries, 0))->first;
+}
+
 bool apply_submit(Engine *engine, Input *input)
 {
         Submission submission = { engine, input, NULL, 0, NULL, NULL };
@@ -802,11 +809,8 @@ bool apply_submit(Engine *engine, Input *input)
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)job_unref);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
-                if (!wait && check_all(&submission)) {
-                        for (guint i = 0; i < submission.entries->len; i++)
-                                make_jobs(&submission, g_ptr_array_index(submission.entries, i));
-                        input->live = ((Entry *)g_ptr_array_index(submission.entries, 0))->first;
-                }
+                if (!wait && check_all(&submission) && !input->only_check)
+                        make_all(&submission);
         }
         g_hash_table_unref(submission.by_name);
         g_hash_table_unref(submission.awaited);

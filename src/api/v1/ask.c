@@ -10,45 +10,87 @@
 enum { FORECAST_STEPS = 20000 };
 #define DRY_RUN_KEY (G_MAXINT64 / 2) /* after all jobs there are */
 
-/* ---- the copy ---- */
+/* ---- what the engine says ---- */
 
+/* An answer of the engine's thread, waited for by one of the crew. */
 typedef struct {
         GMutex lock;
         GCond arrived;
         bool done;
         Scheduler *clone;
         gint64 now;
+        GError *error;
 } Handover;
 
-static void cloned(Scheduler *clone, gint64 now, void *arg)
+static void handover_init(Handover *handover)
 {
-        Handover *handover = arg;
+        *handover = (Handover){ .clone = NULL };
+        g_mutex_init(&handover->lock);
+        g_cond_init(&handover->arrived);
+}
 
+static void hand_over(Handover *handover, Scheduler *clone, gint64 now, const GError *error)
+{
         g_mutex_lock(&handover->lock);
         handover->clone = clone;
         handover->now = now;
+        handover->error = error ? g_error_copy(error) : NULL;
         handover->done = true;
         g_cond_signal(&handover->arrived);
         g_mutex_unlock(&handover->lock);
 }
 
+static void handover_wait(Handover *handover)
+{
+        g_mutex_lock(&handover->lock);
+        while (!handover->done)
+                g_cond_wait(&handover->arrived, &handover->lock);
+        g_mutex_unlock(&handover->lock);
+        g_cond_clear(&handover->arrived);
+        g_mutex_clear(&handover->lock);
+}
+
+static void cloned(Scheduler *clone, gint64 now, void *arg)
+{
+        hand_over(arg, clone, now, NULL);
+}
+
 Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error)
 {
-        Handover handover = { 0 };
+        Handover handover;
 
-        g_mutex_init(&handover.lock);
-        g_cond_init(&handover.arrived);
+        handover_init(&handover);
         engine_clone_scheduler(api->engine, cloned, &handover);
-        g_mutex_lock(&handover.lock);
-        while (!handover.done)
-                g_cond_wait(&handover.arrived, &handover.lock);
-        g_mutex_unlock(&handover.lock);
-        g_cond_clear(&handover.arrived);
-        g_mutex_clear(&handover.lock);
+        handover_wait(&handover);
         if (!handover.clone)
                 err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
         *ret_now = handover.now;
         return handover.clone;
+}
+
+static void checked(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
+{
+        hand_over(arg, NULL, 0, error);
+}
+
+/* Would the engine take it? By the very checks of a submission. */
+static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, GError **error)
+{
+        Handover handover;
+
+        handover_init(&handover);
+        engine_submit(api->engine,
+                      &(EngineSubmission){ .user = caller->user,
+                                           .admin = caller->admin,
+                                           .specs = &spec,
+                                           .n_specs = 1,
+                                           .only_check = true },
+                      checked, &handover);
+        handover_wait(&handover);
+        if (!handover.error)
+                return true;
+        g_propagate_error(error, handover.error);
+        return false;
 }
 
 static json_t *time_or_null(gint64 ms)
@@ -280,23 +322,9 @@ static json_t *play(Api *api, const Spec *spec, const SchedJob *job, Scheduler *
         return reply;
 }
 
-/* The caller as the rules of submission see them: one who came by the socket just now may not be in the
- * catalog yet. */
-static User *submitter(Api *api, const Catalog *catalog, const HttpCaller *caller)
+static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **error)
 {
-        const User *known = catalog_user(catalog, caller->user);
-        User *user = (User *)(known ? object_copy(&known->object) : object_new(KIND_USER, caller->user));
-
-        user->admin = caller->admin || auth_queues_are_open(api->auth);
-        return user;
-}
-
-static json_t *dry_run(Api *api, const HttpCaller *caller, const Spec *spec, GError **error)
-{
-        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
-        g_autoptr(Object) user = (Object *)submitter(api, catalog, caller);
         g_autoptr(GError) why = NULL;
-        const Queue *queue = catalog_submit_queue(catalog, spec->queue, (const User *)user, &why);
         g_autoptr(Scheduler) clone = NULL;
         SchedJob job = { 0 };
         SchedJobFill *fill = NULL;
@@ -306,12 +334,12 @@ static json_t *dry_run(Api *api, const HttpCaller *caller, const Spec *spec, GEr
         clone = api_clone(api, &now, error);
         if (!clone)
                 return NULL;
-        if (queue)
+        if (would_take(api, caller, spec, &why))
                 fill = engine_fill_job(api->engine, caller->user, spec, DRY_RUN_KEY, now, &job, &why);
         if (fill && !scheduler_put_job(clone, &job))
                 err_set(&why, ERR_UNAVAILABLE,
-                        "queue '%s' is not known to the scheduler yet\nTry again in a moment.",
-                        queue->object.name);
+                        "the job's queue is not known to the scheduler yet\n"
+                        "Try again in a moment.");
         reply = why ? refused(why) : play(api, spec, &job, clone, now);
         engine_fill_free(fill);
         json_object_set_new(reply, "queue", json_string(spec->queue ? spec->queue : QUEUE_DEFAULT));
