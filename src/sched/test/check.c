@@ -523,6 +523,10 @@ static bool check_surplus_first(Room *room, const Decision *decision)
 
         if (!job || job->n != 1 || job->job.topology >= 0)
                 return true;
+        for (const Decision *other = (const Decision *)(void *)room->decisions.decisions->data;
+             other < decision; other++)
+                if (other->for_key == decision->for_key)
+                        return true; /* others go as well: now a task may do where it did not before */
         for (int i = 0; i < room->kind->jobs; i++)
                 if (room->jobs[i].there && room->jobs[i].job.key != job->job.key &&
                     scheduler_cause(room->scheduler, room->jobs[i].job.key) == CAUSE_NOMINATED)
