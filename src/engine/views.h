@@ -46,8 +46,8 @@ SchedulerFigures *views_figures(Views *views);   /* the same */
 int views_ahead(Views *views, const Job *job);
 /* Open jobs of a queue. */
 gint64 views_open_in(Views *views, const char *name);
-/* Jobs of a user that hold something in a queue, and jobs of an array that do. */
-int views_user_runs(Views *views, const char *queue, const char *user);
+/* Jobs of a user that hold something in a queue (`name`), and jobs of an array that do. */
+int views_user_runs(Views *views, const char *name, const char *user);
 int views_array_runs(Views *views, gint64 array_seq);
 
 /* Watchers are called under their own lock, so that none is called after views_unwatch has returned; a

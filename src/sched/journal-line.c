@@ -569,11 +569,11 @@ bool line_read_decision(Line *line, LineRoom *room, DecisionKind kind, Decision 
         room_empty(room);
         if (!line_word(line, &rule, &len))
                 return false;
-        for (guint8 i = 0; i < RULES; i++) {
+        for (int i = 0; i < RULES; i++) {
                 const char *name = decision_rule_name((DecisionRule)i);
 
                 if (strlen(name) == len && memcmp(name, rule, len) == 0)
-                        ret->rule = i;
+                        ret->rule = (guint8)i;
         }
         if (ret->rule == RULES || !line_int(line, 1, G_MAXINT64, &ret->key) ||
             !line_int(line, 0, G_MAXINT64, &ret->for_key) || !read_tasks(line, room))

@@ -128,7 +128,7 @@ bool scheduler_put_job(Scheduler *scheduler, const SchedJob *job);
 void scheduler_drop_job(Scheduler *scheduler, gint64 key); /* unknown: a no-op */
 /* What a user has used of late in a queue: decayed micro-units of dominant share × ms, as of `at`. For
  * restarts: get after a pass, put before the jobs. */
-void scheduler_put_usage(Scheduler *scheduler, int queue, int user, gint64 usage, gint64 at);
+void scheduler_put_usage(Scheduler *scheduler, int queue_id, int user, gint64 value, gint64 at);
 void scheduler_foreach_usage(const Scheduler *scheduler,
                              void (*func)(int queue, int user, gint64 usage, gint64 at, void *arg),
                              void *arg);
@@ -229,7 +229,7 @@ int scheduler_explain(const Scheduler *scheduler, gint64 key, gint64 now, Reason
 /* When the job is expected to start, ms, by playing the clone forward: running jobs end at their time limits,
  * pending ones take theirs. 0: cannot be told (somebody before it has no limit), or not within `steps` ends.
  * Changes the scheduler: give it a clone. */
-gint64 scheduler_forecast(Scheduler *clone, gint64 key, gint64 now, int steps);
+gint64 scheduler_forecast(Scheduler *s, gint64 key, gint64 now, int steps);
 
 /* ---- figures for readers ---- */
 

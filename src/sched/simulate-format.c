@@ -62,7 +62,7 @@ json_t *simulation_format(const Simulation *simulation)
         for (int i = 0; i < simulation->n_queues; i++)
                 json_array_append_new(queues, format_queue(&simulation->queues[i]));
         return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:f, s:o}",
-                         "jobs", (json_int_t)(simulation->wait.started + simulation->unstarted), "started",
+                         "jobs", (json_int_t)simulation->wait.started + simulation->unstarted, "started",
                          (json_int_t)simulation->wait.started, "ended", (json_int_t)simulation->wait.ended,
                          "start_ms", (json_int_t)simulation->start, "end_ms", (json_int_t)simulation->end,
                          "wait_ms", format_wait(&simulation->wait), "utilisation",

@@ -47,7 +47,7 @@ bool input_duration(const json_t *object, const char *where, const char *name, g
                 if (!duration_parse(what, json_string_value(value), ret_ms, error))
                         return false;
         } else if (json_is_number(value) && json_number_value(value) >= 0 &&
-                   json_number_value(value) <= (double)(DURATION_MAX_MS / 1000)) {
+                   json_number_value(value) * 1000 <= (double)DURATION_MAX_MS) {
                 *ret_ms = (gint64)floor(json_number_value(value) * 1000 + 0.5);
         } else {
                 return err_set(error, ERR_INVALID, "%s must be a duration such as \"90s\", or seconds", what);
