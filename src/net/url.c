@@ -94,7 +94,7 @@ static bool decode_canonical(const char *raw, gsize len, GString *out, GError **
         g_autoptr(GString) text = g_string_sized_new(len + 1);
         g_autofree char *sent = g_strndup(raw, len), *again = NULL;
 
-        if (!decode(raw, len, false, text, error) || !g_utf8_validate(raw, (gssize)len, NULL))
+        if (!decode(raw, len, false, text, NULL) || !g_utf8_validate(raw, (gssize)len, NULL))
                 return err_set(error, ERR_INVALID,
                                "the URL has a broken escape, a NUL, or bytes that are not UTF-8");
         again = g_uri_escape_string(text->str, "$&+,/:;=@", FALSE);
