@@ -4,6 +4,8 @@
  * runtime converge. */
 #include "engine/state.h"
 
+#include <string.h>
+
 #include "engine/task.h"
 #include "model/framework.h"
 
@@ -30,8 +32,10 @@ static int count_surplus(const Job *job, int role)
 static Spec *spec_of_present(const Job *job)
 {
         gsize size = sizeof(Spec) + (gsize)job->spec->n_roles * sizeof(Role);
-        Spec *spec = g_memdup2(job->spec, size);
+        gsize shared = G_STRUCT_OFFSET(Spec, name); /* the count before it belongs to other threads, too */
+        Spec *spec = g_malloc0(size);
 
+        memcpy((char *)spec + shared, (const char *)job->spec + shared, size - shared);
         for (int r = 0; r < spec->n_roles; r++)
                 spec->roles[r].replicas -= count_surplus(job, r);
         return spec;
