@@ -75,12 +75,6 @@ static Resources room_at(const Node *node, gint64 time)
 
 /* ---- gangs of one kind of task ---- */
 
-typedef struct {
-        gint64 time;
-        Node *node;
-        int n; /* tasks more than before */
-} Opening;
-
 static int compare_openings(gconstpointer a, gconstpointer b)
 {
         const Opening *x = a, *y = b;
@@ -130,23 +124,20 @@ static void add_openings(GArray *openings, Node *node, const Class *class, int m
         }
 }
 
-/* Sorts, and cuts what is beyond `need`. The time of the last one that is needed, or G_MAXINT64. */
-static gint64 cut(GArray *openings, int need)
+/* Sorts, and drops what comes after the first `most` tasks. True: something did. */
+static bool cut(GArray *openings, int most)
 {
         int n = 0;
 
         g_array_sort(openings, compare_openings);
         for (guint i = 0; i < openings->len; i++) {
-                Opening *opening = &g_array_index(openings, Opening, i);
-
-                if (n + opening->n >= need) {
-                        opening->n = need - n;
+                n += g_array_index(openings, Opening, i).n;
+                if (n >= most && i + 1 < openings->len) {
                         g_array_set_size(openings, i + 1);
-                        return opening->time;
+                        return true;
                 }
-                n += opening->n;
         }
-        return G_MAXINT64;
+        return false;
 }
 
 static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
@@ -165,91 +156,159 @@ static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
         g_array_append_val(r->holds, hold);
 }
 
+/* The first openings of all nodes, some more than are needed: complete up to the last of them, or altogether.
+ */
 static void find_openings(Scheduler *s, Ask *ask, int role)
 {
         GArray *openings = ask->openings;
         Class *class = ask->classes[role];
-        guint limit = 4 * (guint)ask->need[role] + 64;
+        int most = 4 * ask->need[role] + 64;
         gint64 bound = G_MAXINT64;
 
+        ask->openings_cut = false;
         g_array_set_size(openings, 0);
-        class_sync(s, class);
         for (guint i = 0; i < s->nodes->len; i++) {
                 if (class->eligible[i])
                         add_openings(openings, s->nodes->pdata[i], class, ask->need[role], bound);
-                if (openings->len > limit) {
-                        bound = cut(openings, ask->need[role]);
-                        limit = openings->len + limit;
-                }
-        }
-        ask->openings_time = cut(openings, ask->need[role]);
-}
-
-/* The openings that the node has now are not those that were found: they have to be found anew. */
-static bool matters(const Ask *ask, int role, Node *node, GArray *now)
-{
-        /* the last one counts as far as it was needed, unless there were not enough */
-        const Opening *last = NULL;
-        guint next = 0;
-
-        if (ask->openings_time != G_MAXINT64)
-                last = &g_array_index(ask->openings, Opening, ask->openings->len - 1);
-        g_array_set_size(now, 0);
-        if (ask->classes[role]->eligible[node->id])
-                add_openings(now, node, ask->classes[role], ask->need[role], G_MAXINT64);
-        for (guint i = 0; i < ask->openings->len; i++) {
-                const Opening *was = &g_array_index(ask->openings, Opening, i), *is;
-
-                if (was->node != node)
+                if ((int)openings->len < 2 * most || !cut(openings, most))
                         continue;
-                if (next == now->len)
-                        return true;
-                is = &g_array_index(now, Opening, next++);
-                if (is->time != was->time || is->n < was->n || (is->n > was->n && was != last))
-                        return true;
+                ask->openings_cut = true;
+                bound = g_array_index(openings, Opening, openings->len - 1).time; /* later nodes come later */
         }
-        return next < now->len && (!last || compare_openings(&g_array_index(now, Opening, next), last) < 0);
+        ask->openings_cut = cut(openings, most) || ask->openings_cut;
+        if (openings->len > 0)
+                ask->openings_last = g_array_index(openings, Opening, openings->len - 1);
 }
 
-static bool openings_hold(Scheduler *s, const Ask *ask, int role)
+static bool same_openings(const GArray *a, const GArray *b)
 {
-        g_autoptr(GArray) room = NULL;
+        if (a->len != b->len)
+                return false;
+        for (guint i = 0; i < a->len; i++) {
+                const Opening *x = &g_array_index(a, Opening, i), *y = &g_array_index(b, Opening, i);
+
+                if (x->time != y->time || x->n != y->n || x->node != y->node)
+                        return false;
+        }
+        return true;
+}
+
+/* Brings the openings of one node up to date. `was`, `is`: room to work in. */
+static void refresh_openings(Ask *ask, int role, Node *node, GArray *was, GArray *is)
+{
+        GArray *openings = ask->openings;
+
+        g_array_set_size(was, 0);
+        g_array_set_size(is, 0);
+        for (guint i = 0; i < openings->len; i++)
+                if (g_array_index(openings, Opening, i).node == node)
+                        g_array_append_vals(was, &g_array_index(openings, Opening, i), 1);
+        if (ask->classes[role]->eligible[node->id])
+                add_openings(is, node, ask->classes[role], ask->need[role], G_MAXINT64);
+        while (ask->openings_cut && is->len > 0 &&
+               compare_openings(&g_array_index(is, Opening, is->len - 1), &ask->openings_last) > 0)
+                g_array_set_size(is, is->len - 1);
+        g_array_sort(was, compare_openings);
+        if (same_openings(was, is))
+                return;
+        for (guint i = openings->len; i > 0; i--)
+                if (g_array_index(openings, Opening, i - 1).node == node)
+                        (void)g_array_remove_index_fast(openings, i - 1);
+        g_array_append_vals(openings, is->data, is->len);
+        g_array_sort(openings, compare_openings);
+}
+
+/* False: too much has changed. */
+static bool follow_openings(Scheduler *s, Ask *ask, int role)
+{
+        g_autoptr(GArray) was = NULL, is = NULL;
         int before = -1;
 
         if (ask->openings_room != cluster_find(s, ask->cluster)->version ||
             ask->openings_cursor < s->changes_base ||
             s->changes->len - (ask->openings_cursor - s->changes_base) > s->nodes->len / 4 + 16)
                 return false;
-        room = g_array_new(FALSE, FALSE, sizeof(Opening));
+        if (ask->openings_cursor - s->changes_base == s->changes->len)
+                return true;
+        was = g_array_new(FALSE, FALSE, sizeof(Opening));
+        is = g_array_new(FALSE, FALSE, sizeof(Opening));
         for (guint64 at = ask->openings_cursor - s->changes_base; at < s->changes->len; at++) {
                 int id = g_array_index(s->changes, int, at);
 
-                if (id != before && s->nodes->pdata[id] && matters(ask, role, s->nodes->pdata[id], room))
-                        return false;
+                if (id != before && s->nodes->pdata[id])
+                        refresh_openings(ask, role, s->nodes->pdata[id], was, is);
                 before = id;
         }
         return true;
 }
 
-/* Kept from pass to pass as long as no node changes that has to do with it. */
-static gint64 time_of_one_kind(Scheduler *s, Reservation *r, Ask *ask, int role)
+static int count_openings(const Ask *ask)
 {
-        if (!ask->openings)
+        int n = 0;
+
+        for (guint i = 0; i < ask->openings->len; i++)
+                n += g_array_index(ask->openings, Opening, i).n;
+        return n;
+}
+
+/* Those that the gang would take, first come first; short of it, all there are. */
+static void choose(Ask *ask, int need)
+{
+        GArray *chosen = ask->chosen;
+
+        for (guint i = 0; need > 0 && i < ask->openings->len; i++) {
+                Opening opening = g_array_index(ask->openings, Opening, i);
+
+                opening.n = MIN(opening.n, need);
+                need -= opening.n;
+                g_array_append_val(chosen, opening);
+        }
+        ask->openings_time = need > 0 ? G_MAXINT64 : g_array_index(chosen, Opening, chosen->len - 1).time;
+}
+
+/* The openings are kept from pass to pass and follow the log of changes of nodes. */
+static void sync_openings(Scheduler *s, Ask *ask, int role)
+{
+        GArray *was;
+
+        if (!ask->openings) {
                 ask->openings = g_array_new(FALSE, FALSE, sizeof(Opening));
+                ask->chosen = g_array_new(FALSE, FALSE, sizeof(Opening));
+        }
         class_sync(s, ask->classes[role]);
-        if (!openings_hold(s, ask, role)) {
+        if (!follow_openings(s, ask, role) || (ask->openings_cut && count_openings(ask) < ask->need[role])) {
                 find_openings(s, ask, role);
                 ask->openings_room = cluster_find(s, ask->cluster)->version;
         }
         ask->openings_cursor = s->changes_base + s->changes->len;
-        if (ask->openings_time == G_MAXINT64)
-                return G_MAXINT64;
-        for (guint i = 0; i < ask->openings->len; i++) {
-                const Opening *opening = &g_array_index(ask->openings, Opening, i);
+        was = ask->chosen;
+        ask->chosen = g_array_new(FALSE, FALSE, sizeof(Opening));
+        choose(ask, ask->need[role]);
+        ask->openings_version += !same_openings(was, ask->chosen);
+        g_array_unref(was);
+}
+
+/* Nothing has changed since the last time. */
+static bool is_synced(const Scheduler *s, const Ask *ask)
+{
+        return ask->openings && ask->openings_room == cluster_find(s, ask->cluster)->version &&
+               ask->openings_cursor == s->changes_base + s->changes->len;
+}
+
+static gint64 time_of_one_kind(Scheduler *s, Ask *ask, int role)
+{
+        if (!is_synced(s, ask))
+                sync_openings(s, ask, role);
+        return ask->openings_time;
+}
+
+static void hold_chosen(Reservation *r, const Ask *ask, int role)
+{
+        for (guint i = 0; i < ask->chosen->len; i++) {
+                const Opening *opening = &g_array_index(ask->chosen, Opening, i);
 
                 add_hold(r, opening->node, &ask->roles[role].each, opening->n);
         }
-        return MAX(s->now, ask->openings_time);
 }
 
 /* ---- other gangs ---- */
@@ -541,28 +600,75 @@ static void deduct_released(Reservation *r)
         }
 }
 
-static void work_out(Scheduler *s, Lane *queue, Reservation *r)
+static bool has_max(const Lane *queue)
+{
+        for (; queue; queue = queue->parent)
+                if (queue->max_mask)
+                        return true;
+        return false;
+}
+
+/* A time that has come already is as good as now. */
+static void find_time(Scheduler *s, Lane *queue, Reservation *r)
 {
         Ask *ask = shape_ask(queue->head_shape);
         int role = only_role(ask);
 
-        r->key = queue->head;
-        r->queue = queue;
-        r->need = ask->need_total;
-        g_array_set_size(r->holds, 0);
-        r->time = role >= 0 && !ask->topology_required ? time_of_one_kind(s, r, ask, role)
-                                                       : time_by_search(s, r, ask);
+        if (role >= 0 && !ask->topology_required) {
+                r->time = time_of_one_kind(s, ask, role);
+                if (r->time != G_MAXINT64)
+                        hold_chosen(r, ask, role);
+        } else {
+                r->time = time_by_search(s, r, ask);
+        }
         for (const Lane *above = queue; above && r->time != G_MAXINT64; above = above->parent)
                 r->time = MAX(r->time, time_of_max(s, above, &ask->need_total, ask->mask));
-        if (r->time == G_MAXINT64) {
-                g_array_set_size(r->holds, 0);
-                r->lacking = over_max_kinds(queue, ask);
-                if (ask->closed)
-                        r->lacking |= ask_lacking(s, ask);
-        } else {
+        if (r->time != G_MAXINT64) {
                 deduct_released(r);
+                return;
         }
-        queue->head_start = r->time == G_MAXINT64 ? 0 : r->time;
+        g_array_set_size(r->holds, 0);
+        r->lacking = over_max_kinds(queue, ask);
+        if (ask->closed)
+                r->lacking |= ask_lacking(s, ask);
+}
+
+static bool same_holds(const GArray *a, const GArray *b)
+{
+        return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len * sizeof(Hold)) == 0);
+}
+
+/* It keeps others from what it kept them from before. */
+static bool is_the_same(const Reservation *a, const Reservation *b)
+{
+        return a->key == b->key && a->time == b->time && a->lacking == b->lacking &&
+               memcmp(&a->need, &b->need, sizeof a->need) == 0 && same_holds(a->holds, b->holds);
+}
+
+/* Nothing that it depends on has changed: the head's openings, and no maximum is in play. */
+static bool still_holds(Scheduler *s, Lane *queue, const Reservation *r)
+{
+        Ask *ask = shape_ask(queue->head_shape);
+        int role = only_role(ask);
+
+        return r->key == queue->head && r->ask == ask && r->time != G_MAXINT64 && role >= 0 &&
+               !ask->topology_required && !has_max(queue) && time_of_one_kind(s, ask, role) != G_MAXINT64 &&
+               r->openings_version == ask->openings_version;
+}
+
+static void work_out(Scheduler *s, Lane *queue, Reservation *r)
+{
+        Ask *ask = shape_ask(queue->head_shape);
+        Reservation new = { .key = queue->head, .ask = ask, .queue = queue, .need = ask->need_total };
+
+        if (still_holds(s, queue, r))
+                return;
+        new.holds = g_array_new(FALSE, FALSE, sizeof(Hold));
+        find_time(s, queue, &new);
+        new.openings_version = ask->openings_version;
+        new.version = is_the_same(r, &new) ? r->version : ++s->reservations;
+        g_array_unref(r->holds);
+        *r = new;
 }
 
 static const Reservation *reservation_get(Scheduler *s, Lane *queue)
@@ -574,6 +680,8 @@ static const Reservation *reservation_get(Scheduler *s, Lane *queue)
         if (queue->reservation_pass != s->pass) {
                 queue->reservation_pass = s->pass;
                 work_out(s, queue, queue->reservation);
+                queue->head_start =
+                        queue->reservation->time == G_MAXINT64 ? 0 : MAX(s->now, queue->reservation->time);
         }
         return queue->reservation;
 }
@@ -679,49 +787,88 @@ static const Reservation *reservation_beside(Pass *pass, Lane *queue, Shape *sha
         return queue->reservation;
 }
 
-/* The cluster's first head: against queues that go beyond their min. */
-static const Reservation *guard_of(Pass *pass, Shape *shape)
+/* The queue whose head guards its reservation against this shape, which would go beyond its queue's min. */
+static Lane *guard_of(const Scheduler *s, const Shape *shape)
 {
-        Lane *queue = shape_queue(shape);
+        Lane *queue = shape_queue(shape), *guard = cluster_find(s, queue->cluster)->guarding;
         const Ask *ask = shape_ask(shape);
-        const Reservation *r;
 
-        if (!pass->guard || pass->guard == queue ||
-            lane_is_within_min(queue, lane_common(queue, pass->guard), &ask->need_total, ask->mask))
+        if (!guard || guard == queue ||
+            lane_is_within_min(queue, lane_common(queue, guard), &ask->need_total, ask->mask))
                 return NULL;
-        r = reservation_beside(pass, pass->guard, shape);
-        return r->time == G_MAXINT64 ? NULL : r;
+        return guard;
 }
 
-bool is_known_to_delay(const Scheduler *s, const Shape *shape)
+static guint64 guard_version(Scheduler *s, const Shape *shape)
 {
-        const Group *group = shape->group;
+        Lane *guard = guard_of(s, shape);
 
-        return group->guarded_pass == s->pass &&
-               (shape->time_limit == 0 ||
-                (group->guarded_limit > 0 && shape->time_limit >= group->guarded_limit));
+        return guard ? reservation_get(s, guard)->version : 0;
+}
+
+/* What was noted in an earlier pass still holds: neither have the reservations changed, nor has room become
+ * free where it would fit. */
+static bool lasts(Scheduler *s, const Shape *shape, DecisionRule rule)
+{
+        const Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
+
+        return was->lasts && was->stir == ask_stir(shape_ask(shape)) &&
+               was->guard == guard_version(s, shape) &&
+               was->own == (rule == RULE_BACKFILL ? reservation_get(s, shape_queue(shape))->version : 0);
+}
+
+/* A job of the group that does not take longer delayed a head. */
+bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule)
+{
+        Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
+
+        if (was->pass == 0 || (shape->time_limit > 0 && (was->limit == 0 || shape->time_limit < was->limit)))
+                return false;
+        if (was->pass != s->pass)
+                was->pass = lasts(s, shape, rule) ? s->pass : 0;
+        return was->pass != 0;
+}
+
+bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rule)
+{
+        const Shape *any = group->shapes->pdata[0];
+        Guarded *was = &any->group->guarded[rule == RULE_BACKFILL];
+
+        if (was->pass != 0 && was->pass != s->pass)
+                was->pass = lasts(s, any, rule) ? s->pass : 0;
+        return was->pass != 0;
+}
+
+static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own, const Reservation *guard,
+                       DecisionRule rule)
+{
+        shape->group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
+                                                                  .limit = shape->time_limit,
+                                                                  .lasts = !has_max(shape_queue(shape)),
+                                                                  .stir = ask_stir(shape_ask(shape)),
+                                                                  .own = own ? own->version : 0,
+                                                                  .guard = guard ? guard->version : 0 };
 }
 
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
-        Lane *queue = shape_queue(shape);
+        Lane *queue = shape_queue(shape), *guard = guard_of(s, shape);
         const Reservation *both[2] = { rule == RULE_BACKFILL ? reservation_beside(pass, queue, shape) : NULL,
-                                       guard_of(pass, shape) };
-        bool lets = !is_known_to_delay(s, shape);
+                                       guard ? reservation_beside(pass, guard, shape) : NULL };
+        bool lets = true;
 
         if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD))
                 return true;
-        for (int i = 0; i < 2 && lets; i++)
-                lets = !both[i] || respects(pass, shape, both[i]);
+        for (int i = 0; i < 2 && lets; i++) /* a guard whose time is not known guards in its own queue only */
+                lets = !both[i] || (i == 1 && both[i]->time == G_MAXINT64) || respects(pass, shape, both[i]);
         /* planned anew for the second, it may be in the way of the first */
         if (lets && both[0] && both[1] && !ends_before(s, shape, both[0]) && touches(&pass->plan, both[0]))
                 lets = both[0]->time == G_MAXINT64 || plan_spares(both[0]);
         if (lets)
                 return true;
         plan_undo(s, &pass->plan, shape_ask(shape));
-        shape->group->guarded_pass = s->pass;
-        shape->group->guarded_limit = shape->time_limit;
+        note_delay(s, shape, both[0], both[1], rule);
         return false;
 }
 

@@ -275,8 +275,8 @@ static void ask_unref(Scheduler *s, Ask *ask)
         }
         labels_unref(s, ask->job_labels);
         labels_unref(s, ask->queue_labels);
-        if (ask->openings)
-                g_array_unref(ask->openings);
+        g_clear_pointer(&ask->openings, g_array_unref);
+        g_clear_pointer(&ask->chosen, g_array_unref);
         g_free(ask->roles);
         g_free(ask->need);
         g_free(ask->first);

@@ -168,6 +168,8 @@ static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *e
         }
         forget_first_end(node);
         node_changed_later(s, node);
+        if (sign > 0 && node->n_planned > 0)
+                node_opened(s, node); /* less of what is free has to be kept */
 }
 
 void job_task_releasing(Scheduler *s, Job *job, int task, int sign)

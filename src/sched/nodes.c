@@ -177,6 +177,15 @@ void node_roomier(Node *node)
                 job_queue(g_array_index(node->tasks, NodeTask, i).job)->vain_key = 0;
 }
 
+guint64 ask_stir(const Ask *ask)
+{
+        guint64 stir = 0;
+
+        for (int i = 0; i < ask->n_roles; i++)
+                stir += ask->classes[i]->stir;
+        return stir;
+}
+
 /* A task of a closed ask has to fit there for the ask to fit anywhere: elsewhere nothing has changed. */
 void node_opened(Scheduler *s, Node *node)
 {
@@ -187,9 +196,10 @@ void node_opened(Scheduler *s, Node *node)
         while (g_hash_table_iter_next(&iter, &p, NULL)) {
                 Class *class = p;
 
-                if (class->n_closed == 0 || class->cluster != node->cluster || !fits_free(node, class))
+                if (class->cluster != node->cluster || !fits_free(node, class))
                         continue;
-                for (guint i = 0; i < class->asks->len; i++)
+                class->stir++;
+                for (guint i = 0; class->n_closed > 0 && i < class->asks->len; i++)
                         ask_open(class->asks->pdata[i]);
         }
 }

@@ -157,10 +157,12 @@ static bool next_of_guaranteed(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 
 static void set_head(Pass *pass, Lane *queue, Shape *shape, NextKinds next)
 {
+        Cluster *cluster = cluster_find(pass->s, queue->cluster);
+
         queue->head = shape_first(shape)->key;
         queue->head_shape = shape;
-        if (queue->backfill && !pass->guard && waits_for_room(shape))
-                pass->guard = queue;
+        if (queue->backfill && !cluster->guarding && waits_for_room(shape))
+                cluster->guarding = queue;
         active_moved(pass->s, queue, next);
 }
 
@@ -188,7 +190,7 @@ static void allocate(Pass *pass, Cluster *cluster, NextKinds next)
 void phase_allocate(Pass *pass, Cluster *cluster)
 {
         forget_heads(pass->s, cluster);
-        pass->guard = NULL;
+        cluster->guarding = NULL;
         allocate(pass, cluster, next_of_guaranteed);
         allocate(pass, cluster, next_of_all);
 }
@@ -232,7 +234,8 @@ void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
                 phase_grow(&pass, cluster);
                 phase_preempt(&pass, cluster);
                 phase_reclaim(&pass, cluster);
-                cluster->guard = pass.guard ? pass.guard->id : -1;
+                cluster->guard = cluster->guarding ? cluster->guarding->id : -1;
+                cluster->guarding = NULL;
         }
         find_heads(s);
         ret->gang_discards = pass.plan.discards;

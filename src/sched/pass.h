@@ -7,7 +7,6 @@ typedef struct {
         Scheduler *s;
         Decisions *ret;
         Plan plan;
-        Lane *guard; /* whose head guards its reservation against all queues above their min; or NULL */
 } Pass;
 
 /* Notes a decision about `job` as it stands now. */

@@ -285,6 +285,9 @@ static void open_asks(Scheduler *s, int cluster)
         GHashTableIter iter;
         gpointer p;
 
+        g_hash_table_iter_init(&iter, s->classes);
+        while (g_hash_table_iter_next(&iter, &p, NULL))
+                ((Class *)p)->stir++;
         g_hash_table_iter_init(&iter, s->asks);
         while (g_hash_table_iter_next(&iter, &p, NULL))
                 if (((Ask *)p)->cluster == cluster)

@@ -121,29 +121,48 @@ Shape *lane_top(Scheduler *s, Lane *queue)
 
 /* ---- behind a blocked head ---- */
 
-static bool may_follow(Scheduler *s, const Shape *shape)
+static DecisionRule rule_behind(const Lane *queue)
 {
-        return shape->failed_pass != s->pass && shape != shape_queue(shape)->head_shape &&
-               !is_known_to_delay(s, shape) && shape_limited(shape) == CAUSE_NONE;
+        return queue->backfill ? RULE_BACKFILL : RULE_ALLOCATE;
+}
+
+static Shape *find_follower(Scheduler *s, Group *group)
+{
+        DecisionRule rule = rule_behind(group->queue);
+        Shape *best = NULL;
+        bool failed = false;
+
+        for (guint i = 0; i < group->shapes->len; i++) {
+                Shape *shape = group->shapes->pdata[i];
+
+                if (shape == group->queue->head_shape || shape_limited(shape) != CAUSE_NONE ||
+                    is_known_to_delay(s, shape, rule))
+                        continue;
+                if (shape->failed_pass == s->pass)
+                        failed = true;
+                else if (!best || shape_compare(s, shape, best) < 0)
+                        best = shape;
+        }
+        group->barren = best || failed ? 0 : group->queue->head;
+        return best;
+}
+
+static bool is_barren(Scheduler *s, Group *group)
+{
+        return group->barren != 0 && group->barren == group->queue->head &&
+               is_known_to_delay_at_all(s, group, rule_behind(group->queue));
 }
 
 static Shape *group_behind(Scheduler *s, Group *group)
 {
-        Shape *top;
-
         if (group->behind_pass == s->pass && !group->top_stale)
                 return group->behind;
-        top = group_top(s, group);
-        group->behind_pass = s->pass;
-        group->behind = NULL;
-        if (!top || may_follow(s, top))
-                return group->behind = top;
-        for (guint i = 0; i < group->shapes->len; i++) {
-                Shape *shape = group->shapes->pdata[i];
-
-                if (may_follow(s, shape) && (!group->behind || shape_compare(s, shape, group->behind) < 0))
-                        group->behind = shape;
+        if (group->top_stale) {
+                (void)group_top(s, group);
+                group->barren = 0;
         }
+        group->behind_pass = s->pass;
+        group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
         return group->behind;
 }
 
@@ -240,6 +259,8 @@ static bool try_first(Pass *pass, Shape *shape, DecisionRule rule)
         }
         if (!lane_lets(s, shape))
                 return false;
+        if (!ask->closed && is_known_to_delay(s, shape, rule))
+                return blocked(shape, CAUSE_RESERVED, NULL);
         if (!ask->closed && !plan_gang(s, &pass->plan, ask, &cause))
                 ask_close(ask, cause);
         if (ask->closed)

@@ -91,6 +91,7 @@ typedef struct {
         GPtrArray *active;  /* heap of queues without a parent that take part in a phase */
         GPtrArray *keepers; /* Lane: with something reserved */
         guint32 version;    /* grows when nodes come, go or change */
+        Lane *guarding;     /* whose head guards its reservation, in this pass */
         int guard;          /* the queue whose head guarded its reservation in the last pass; -1: none */
 } Cluster;
 
@@ -192,6 +193,7 @@ struct Class {
         guint32 mask;    /* kinds it asks for */
         GPtrArray *asks; /* Ask: not counted */
         int n_closed;    /* of them */
+        guint64 stir;    /* grows when room gets free where it fits */
         /* the index: see place.c */
         GArray *heap;     /* Candidate; NULL: not built */
         guint32 *seen;    /* by node: the version that the heap knows */
@@ -201,6 +203,13 @@ struct Class {
         guint32 built; /* the cluster's version that the index is of */
         gint64 last_used;
 };
+
+/* From `time` on (0: now) a node holds `n` tasks more. */
+typedef struct {
+        gint64 time;
+        Node *node;
+        int n;
+} Opening;
 
 struct Ask {
         guint refs; /* of groups */
@@ -225,11 +234,22 @@ struct Ask {
         guint32 lacking;
         guint64 lacking_version;
         /* where and when it will fit, when it is of one role; see backfill.c */
-        GArray *openings;
-        gint64 openings_time;
+        GArray *openings;      /* Opening */
+        Opening openings_last; /* those up to it are known, when openings_cut; else all */
+        bool openings_cut;
+        GArray *chosen;       /* Opening: the first of them, as many as it needs */
+        gint64 openings_time; /* of the last of those; G_MAXINT64: there are not enough */
         guint64 openings_cursor;
-        guint32 openings_room;
+        guint32 openings_room, openings_version; /* another one when `chosen` changes */
 };
+
+/* That jobs of so long a time limit (0: none) would delay a head; see backfill.c. */
+typedef struct {
+        guint32 pass;
+        bool lasts;
+        gint64 limit;
+        guint64 stir, own, guard;
+} Guarded;
 
 /* The jobs of one queue that ask for the same. */
 struct Group {
@@ -242,11 +262,11 @@ struct Group {
         bool top_stale;
         Shape *behind; /* the same of those behind a blocked head, as of behind_pass */
         guint32 behind_pass;
+        gint64 barren;  /* behind this head there is nothing in the group that would not delay a head */
         Cause hopeless; /* as of judged: a queue's max is in the way for ever */
         guint32 judged;
-        guint32 guarded_pass; /* in that pass jobs of so long a limit (0: none) would delay a head */
-        gint64 guarded_limit;
-        Cause cause; /* as of the last time that it was looked at, and the queue whose limit it was */
+        Guarded guarded[2]; /* by the global guard alone; behind a head */
+        Cause cause;        /* as of the last time that it was looked at, and the queue whose limit it was */
         int cause_queue;
 };
 
@@ -316,6 +336,7 @@ struct Scheduler {
         gint64 now;
         guint32 pass;
         gint64 uses;
+        guint64 reservations; /* so far */
         bool again;       /* the next pass may do what this one did not, without anything else happening */
         int searches;     /* for reservations, in this pass */
         guint64 versions; /* grows with every change of what is free anywhere */
@@ -482,6 +503,7 @@ void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices)
 void node_plan(Scheduler *s, Node *node, const Resources *each, int sign); /* promised to a nominated job */
 void node_roomier(Node *node);              /* later: those who stand there may make room once more */
 void node_opened(Scheduler *s, Node *node); /* room may have become free: opens asks */
+guint64 ask_stir(const Ask *ask);           /* another one when room got free where a task of it fits */
 void ask_close(Ask *ask, Cause cause);
 void ask_open(Ask *ask);
 guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n);
