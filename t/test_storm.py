@@ -409,26 +409,36 @@ def check_timeline(found, jobs, stories, history):
     assert most >= CPUS * 700, "the room was never nearly full"
 
 
+def placements(asking, jobs, stories, history):
+    """Revisions at which the last of them was let in. An elastic member that came later was placed by one of its job's
+    growths: the last of them may be later than it."""
+    revision = max(max(stories[stay.key].placed[stay.attempt]) for stay in asking)
+    if not any(jobs[stay.key].kind.elastic for stay in asking):
+        return [revision]
+    first = max(stories[stay.key].placed[stay.attempt][0] for stay in asking)
+    return [first, revision, *(version for version, _, _ in history if first <= version <= revision)]
+
+
+def check_kind(queue, kind, want, asking, jobs, stories, history):
+    revisions = placements(asking, jobs, stories, history)
+    limits = [limit_at(history, at, kind) for at in revisions]
+    if None in limits:
+        return
+    used = sum(jobs[stay.key].kind.about[want] * (1000 if kind != "cpu" else 1) for stay in asking)
+    near = [(version, certain, about["max"]) for version, certain, about in history if version > revisions[0] - 500]
+    about = f"{queue}: {used} of {limits} {kind} at revisions {revisions}, {near}\n" + "\n".join(
+        f"{vars(stay)}\n{stories[stay.key].text()}" for stay in asking
+    )
+    assert used <= max(limits), about
+
+
 def check_instant(queue, standing, jobs, stories, history):
     here = [stay for stay in standing if queue in (jobs[stay.key].queue, PARENT.get(jobs[stay.key].queue))]
-    # an elastic member that came later was placed by one of the job's growths: the last of them may be later than it
-    revision = max(max(stories[stay.key].placed[stay.attempt]) for stay in here)
-    if any(jobs[stay.key].kind.elastic for stay in here):
-        bounds = [version for version, _, _ in history]
-        first = max(stories[stay.key].placed[stay.attempt][0] for stay in here)
-        revisions = [first, revision, *(v for v in bounds if first <= v <= revision)]
-    else:
-        revisions = [revision]
     for kind, want in (("cpu", "cpu"), ("nvidia.com/gpu", "gpus")):
-        limits = [limit_at(history, at, kind) for at in revisions]
-        if None in limits:
-            continue
-        used = sum(jobs[stay.key].kind.about[want] * (1000 if kind != "cpu" else 1) for stay in here)
-        near = [(version, certain, about["max"]) for version, certain, about in history if version > revisions[0] - 500]
-        about = f"{queue}: {used} of {limits} {kind} at revisions {revisions}, {near}\n" + "\n".join(
-            f"{vars(stay)}\n{stories[stay.key].text()}" for stay in here
-        )
-        assert used <= max(limits), about
+        # a max that shrinks below what is used stops nobody, and who asks for none of a kind may start all the same
+        asking = [stay for stay in here if jobs[stay.key].kind.about[want]]
+        if asking:
+            check_kind(queue, kind, want, asking, jobs, stories, history)
     per_user = QUEUES[queue].get("max_running_per_user")
     assert not per_user or len({stay.key for stay in here}) <= per_user, [vars(stay) for stay in here]
 
