@@ -325,13 +325,14 @@ def start_time():
     times = []
     with Scratch("--cpus", "64") as server:
         batch = 0
+        server.wait(server.submit(["true"])["id"])
         job = server.submit(
             ["sleep", "600"], roles=[{"name": "worker", "replicas": 1, "cpu": "64"}], grace="1s", name="blocker"
         )
         server.wait(job["id"], "running")
         load(server, 8, 10000, "POST", "/v1/jobs", TRUE_JOB)
         server.stop()
-        batch = fill_finished(server.state / "paddle.db", 100000)
+        batch = crowd.fill_finished(server.state / "paddle.db", 100000)
         for _ in range(ROUNDS):
             start = time.monotonic()
             server.start(wait=False)
@@ -349,27 +350,6 @@ def ready(server):
         return server.get("/readyz").status == 200
     except OSError:
         return False
-
-
-def fill_finished(path, count):
-    """Copies a cancelled job's rows `count` times, with names, ids and keys of their own."""
-    import sqlite3
-
-    db = sqlite3.connect(path)
-    columns = [row[1] for row in db.execute("pragma table_info(job)")]
-    final = db.execute("select seq from job order by seq desc limit 1").fetchone()[0]
-    kept = [c for c in columns if c not in ("seq", "id", "name", "state", "open", "idempotency")]
-    state = 8  # succeeded
-    source = ", ".join(kept)
-    db.execute("create temp table numbers(n integer primary key)")
-    db.executemany("insert into numbers values (?)", ((n,) for n in range(1, count + 1)))
-    db.execute(
-        f"insert into job (seq, id, name, state, open, {source}) "
-        f"select {final} + n, printf('%016d', n), 'done-' || n, {state}, 0, {source} from job, numbers where job.seq = {final}"
-    )
-    db.execute(f"insert into job_spec select {final} + n, spec from job_spec, numbers where job_spec.seq = {final}")
-    db.commit()
-    return db.execute("select count(*) from job where state = ?", (state,)).fetchone()[0]
 
 
 def package():

@@ -47,7 +47,7 @@ def fill_finished(path, count):
         columns = [row[1] for row in db.execute("pragma table_info(job)")]
         final = db.execute("select max(seq) from job where phase = ?", (SUCCEEDED,)).fetchone()[0]
         top = db.execute("select max(seq) from job").fetchone()[0]
-        own = {"seq": f"{top} + n", "id": "printf('%016d', n)", "name": "'done-' || n", "idempotency": "null"}
+        own = {"seq": f"{top} + n", "id": f"printf('%016d', {top} + n)", "name": "'done-' || n", "idempotency": "null"}
         own["spec"] = f"{top} + n"
         values = ", ".join(own.get(column, column) for column in columns)
         numbers = "with recursive number(n) as (select 1 union all select n + 1 from number where n < ?)"
