@@ -193,10 +193,17 @@ static bool same_openings(const GArray *a, const GArray *b)
         return true;
 }
 
-/* Brings the openings of one node up to date. `was`, `is`: room to work in. */
+/* Brings the openings of one node up to date. `was`, `is`: room to work in. What is held on a node of those
+ * that were chosen depends on what else ends there, too. */
 static void refresh_openings(Ask *ask, int role, Node *node, GArray *was, GArray *is)
 {
         GArray *openings = ask->openings;
+
+        for (guint i = 0; i < ask->chosen->len; i++)
+                if (g_array_index(ask->chosen, Opening, i).node == node) {
+                        ask->openings_version++;
+                        break;
+                }
 
         g_array_set_size(was, 0);
         g_array_set_size(is, 0);

@@ -3,42 +3,47 @@
  * reader does not change what is decided. */
 #include "sched/state.h"
 
-enum { FIXED = 30, STEPS = 64 };
+enum { FIXED = 60, STEPS = 64 };
+#define ONE ((guint64)1 << FIXED)
+#define STEP_LN2 12486629536330718uLL /* ln 2 / 64 × 2^60 */
+#define PER_LN2 1549082005u           /* 1 / ln 2 × 2^30 */
 
-/* 2^(-i/64) × 2^30. */
-static const guint32 powers[STEPS + 1] = {
+/* 2^(-i/64) × 2^60. */
+static const guint64 powers[STEPS] = {
 #include "sched/usage-table.h"
 };
 
-/* 2^(-dt / half life) × 2^30. */
+static guint64 times(guint64 a, guint64 b)
+{
+        return (guint64)((Wide)a * b >> FIXED);
+}
+
+/* 2^(-dt / half life) × 2^60: a power of the table, and e^-x for what is left of a step. */
 static guint64 decay(const Scheduler *s, gint64 dt)
 {
         gint64 halvings = dt / s->half_life_ms, rest = dt % s->half_life_ms;
-        guint64 at, step, part, value;
+        Wide at = ((Wide)(guint64)(rest * STEPS) << 40) / (guint64)s->half_life_ms;
+        guint64 step = (guint64)(at >> 40), part = (guint64)at & (((guint64)1 << 40) - 1), x, e;
 
-        if (halvings >= 63)
+        if (halvings >= FIXED)
                 return 0;
-        /* position among the steps, with 20 bits of fraction */
-        at = (guint64)(((Wide)(guint64)rest * STEPS << 20) / (guint64)s->half_life_ms);
-        step = at >> 20;
-        part = at & ((1u << 20) - 1);
-        value = powers[step] - (((guint64)(powers[step] - powers[step + 1]) * part) >> 20);
-        return value >> halvings;
+        x = (guint64)((Wide)part * STEP_LN2 >> 40);
+        e = ONE - x + times(x, x) / 2 - times(times(x, x), x) / 6 + times(times(x, x), times(x, x)) / 24;
+        return times(powers[step], e) >> halvings;
 }
 
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now)
 {
         guint64 kept;
-        Wide grown, old;
+        Wide old, ms;
 
-        if (now <= usage->at)
+        if (now <= usage->at || (usage->value == 0 && usage->rate == 0))
                 return usage->value;
         kept = decay(s, now - usage->at);
-        old = ((Wide)(guint64)usage->value * kept) >> FIXED;
-        /* rate × (half life / ln 2) × (1 - kept); 1 / ln 2 = 1549082005 / 2^30 */
-        grown = ((Wide)(guint64)usage->rate * (guint64)s->half_life_ms * 1549082005u) >> FIXED;
-        grown = (grown * (((guint64)1 << FIXED) - kept)) >> FIXED;
-        return (gint64)MIN(old + grown, (Wide)G_MAXINT64 / 4);
+        old = times((guint64)usage->value, kept);
+        /* the time that counts, (half life / ln 2) × (1 - kept), in 2^-40 ms */
+        ms = ((Wide)(guint64)s->half_life_ms * (ONE - kept) >> 20) * PER_LN2 >> 30;
+        return (gint64)MIN(old + ((Wide)(guint64)usage->rate * ms >> 40), (Wide)G_MAXINT64 / 4);
 }
 
 void usage_set_rate(const Scheduler *s, Usage *usage, gint64 rate, gint64 now)
