@@ -286,6 +286,7 @@ static void sync_openings(Scheduler *s, Ask *ask, int role)
         if (!follow_openings(s, ask, role) || (ask->openings_cut && count_openings(ask) < ask->need[role])) {
                 find_openings(s, ask, role);
                 ask->openings_room = cluster_find(s, ask->cluster)->version;
+                ask->openings_version++;
         }
         ask->openings_cursor = s->changes_base + s->changes->len;
         was = ask->chosen;
