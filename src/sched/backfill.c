@@ -140,20 +140,27 @@ static bool cut(GArray *openings, int most)
         return false;
 }
 
-static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
+static void hold_more(GArray *holds, Node *node, const Resources *amount)
 {
-        Hold hold = { .node = node };
+        Hold hold = { .node = node, .amount = *amount };
 
-        amounts_add_times(&hold.amount, each, n);
-        for (guint i = 0; i < r->holds->len; i++) {
-                Hold *other = &g_array_index(r->holds, Hold, i);
+        for (guint i = 0; i < holds->len; i++) {
+                Hold *other = &g_array_index(holds, Hold, i);
 
                 if (other->node == node) {
-                        amounts_add(&other->amount, &hold.amount);
+                        amounts_add(&other->amount, amount);
                         return;
                 }
         }
-        g_array_append_val(r->holds, hold);
+        g_array_append_val(holds, hold);
+}
+
+static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
+{
+        Resources amount = { 0 };
+
+        amounts_add_times(&amount, each, n);
+        hold_more(r->holds, node, &amount);
 }
 
 /* The first openings of all nodes, some more than are needed: complete up to the last of them, or altogether.
@@ -722,20 +729,20 @@ static bool maxima_let(const Scheduler *s, const Reservation *r, const Shape *sh
         return true;
 }
 
-static void hold_back(const Reservation *r, bool hold)
+static void hold_back(const GArray *holds, bool hold)
 {
-        for (guint i = 0; i < r->holds->len; i++) {
-                const Hold *at = &g_array_index(r->holds, Hold, i);
+        for (guint i = 0; i < holds->len; i++) {
+                const Hold *at = &g_array_index(holds, Hold, i);
 
                 at->node->hold = hold ? &at->amount : NULL;
         }
 }
 
 /* What is planned leaves free what is held. */
-static bool plan_spares(const Reservation *r)
+static bool plan_spares(const GArray *holds)
 {
-        for (guint i = 0; i < r->holds->len; i++) {
-                const Hold *at = &g_array_index(r->holds, Hold, i);
+        for (guint i = 0; i < holds->len; i++) {
+                const Hold *at = &g_array_index(holds, Hold, i);
 
                 for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                         if (at->node->free.amount[kind] < at->amount.amount[kind])
@@ -744,12 +751,12 @@ static bool plan_spares(const Reservation *r)
         return true;
 }
 
-static bool touches(const Plan *plan, const Reservation *r)
+static bool touches(const Plan *plan, const GArray *holds)
 {
-        for (guint i = 0; i < r->holds->len; i++)
+        for (guint i = 0; i < holds->len; i++)
                 for (guint j = 0; j < plan->placed->len; j++)
                         if (g_array_index(plan->placed, Placement, j).node ==
-                            g_array_index(r->holds, Hold, i).node->id)
+                            g_array_index(holds, Hold, i).node->id)
                                 return true;
         return false;
 }
@@ -759,26 +766,36 @@ static bool ends_before(const Scheduler *s, const Shape *shape, const Reservatio
         return shape->time_limit > 0 && r->time != G_MAXINT64 && s->now + shape->time_limit <= r->time;
 }
 
-/* What is planned does not delay the head, perhaps after it was planned anew. */
-static bool respects(Pass *pass, Shape *shape, const Reservation *r)
+/* Whether the shape may pass the head, as far as it is not a matter of nodes. Where it is, what is held is
+ * added to `holds`. */
+static bool may_pass(const Scheduler *s, const Shape *shape, const Reservation *r, GArray *holds)
 {
-        Scheduler *s = pass->s;
-        Ask *ask = shape_ask(shape);
-        Cause cause;
-        bool fits;
-
         if (ends_before(s, shape, r))
                 return true;
         if (r->time == G_MAXINT64)
-                return (ask->mask & r->lacking) == 0;
+                return (shape_ask(shape)->mask & r->lacking) == 0;
         if (!maxima_let(s, r, shape))
                 return false;
-        if (!touches(&pass->plan, r) || plan_spares(r))
+        for (guint i = 0; i < r->holds->len; i++) {
+                const Hold *hold = &g_array_index(r->holds, Hold, i);
+
+                hold_more(holds, hold->node, &hold->amount);
+        }
+        return true;
+}
+
+/* What is planned leaves free what is held, perhaps after it was planned anew. */
+static bool plan_beside(Pass *pass, Ask *ask, const GArray *holds)
+{
+        Cause cause;
+        bool fits;
+
+        if (!touches(&pass->plan, holds) || plan_spares(holds))
                 return true;
-        plan_undo(s, &pass->plan, ask);
-        hold_back(r, true);
-        fits = plan_gang(s, &pass->plan, ask, &cause);
-        hold_back(r, false);
+        plan_undo(pass->s, &pass->plan, ask);
+        hold_back(holds, true);
+        fits = plan_gang(pass->s, &pass->plan, ask, &cause);
+        hold_back(holds, false);
         return fits;
 }
 
@@ -861,22 +878,21 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
-        Lane *queue = shape_queue(shape), *guard = guard_of(s, shape);
-        const Reservation *both[2] = { rule == RULE_BACKFILL ? reservation_beside(pass, queue, shape) : NULL,
-                                       guard ? reservation_beside(pass, guard, shape) : NULL };
-        bool lets = true;
+        Lane *queue = shape_queue(shape), *by = guard_of(s, shape);
+        const Reservation *own = rule == RULE_BACKFILL ? reservation_beside(pass, queue, shape) : NULL;
+        const Reservation *guard = by ? reservation_beside(pass, by, shape) : NULL;
+        g_autoptr(GArray) holds = NULL;
 
-        if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD))
+        if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD) || (!own && !guard))
                 return true;
-        for (int i = 0; i < 2 && lets; i++) /* a guard whose time is not known guards in its own queue only */
-                lets = !both[i] || (i == 1 && both[i]->time == G_MAXINT64) || respects(pass, shape, both[i]);
-        /* planned anew for the second, it may be in the way of the first */
-        if (lets && both[0] && both[1] && !ends_before(s, shape, both[0]) && touches(&pass->plan, both[0]))
-                lets = both[0]->time == G_MAXINT64 || plan_spares(both[0]);
-        if (lets)
+        holds = g_array_new(FALSE, FALSE, sizeof(Hold));
+        /* a guard whose time is not known guards in its own queue only */
+        if ((!own || may_pass(s, shape, own, holds)) &&
+            (!guard || guard->time == G_MAXINT64 || may_pass(s, shape, guard, holds)) &&
+            plan_beside(pass, shape_ask(shape), holds))
                 return true;
         plan_undo(s, &pass->plan, shape_ask(shape));
-        note_delay(s, shape, both[0], both[1], rule);
+        note_delay(s, shape, own, guard, rule);
         return false;
 }
 

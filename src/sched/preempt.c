@@ -77,12 +77,21 @@ static bool has_lower(const Scheduler *s, Lane *queue, const Shape *nominee)
 }
 
 /* The first job found no room before, and since then nobody of the queue came, went or became fair game, on
- * no node on which the queue has tasks there will be more room, and elsewhere there are no more places. */
-static bool is_in_vain(Scheduler *s, const Lane *queue, const Shape *nominee)
+ * no node on which the queue has tasks there will be more room, and on the others there are no more places.
+ */
+static bool is_in_vain(Scheduler *s, Lane *queue, const Shape *nominee)
 {
-        return queue->vain_key == shape_first(nominee)->key && s->now < queue->vain_until &&
-               queue->vain_config == s->config_version && queue->vain_lacking == lacking_later(s, nominee) &&
-               sim_slots(s, shape_ask(nominee)) <= queue->vain_slots;
+        Ask *ask = shape_ask(nominee);
+        guint64 changes;
+
+        if (queue->vain_key != shape_first(nominee)->key || s->now >= queue->vain_until ||
+            queue->vain_config != s->config_version || queue->vain_lacking != lacking_later(s, nominee))
+                return false;
+        changes = sim_changes(s, ask);
+        if (changes != queue->vain_changes && sim_slots_outside(s, ask, queue) > queue->vain_slots)
+                return false;
+        queue->vain_changes = changes;
+        return true;
 }
 
 /* Whether it was a matter of nodes alone; of more than one sum it is not known what would change it. */
@@ -108,7 +117,8 @@ static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee)
         queue->vain_key = shape_first(nominee)->key;
         queue->vain_config = s->config_version;
         queue->vain_lacking = lacking_later(s, nominee);
-        queue->vain_slots = sim_slots(s, shape_ask(nominee));
+        queue->vain_slots = sim_slots_outside(s, shape_ask(nominee), queue);
+        queue->vain_changes = sim_changes(s, shape_ask(nominee));
         queue->vain_until = G_MAXINT64;
         for (guint i = 0; i < queue->running->len; i++) {
                 const Job *job = queue->running->pdata[i];

@@ -14,6 +14,7 @@ struct Sim {
         gint64 *slots;   /* by place and role */
         int *node_slots; /* by node and role */
         guint64 cursor;  /* in the log of changes */
+        guint64 changes; /* of counts, so far */
         guint32 built;   /* the cluster's version that it is of */
         gint64 last_used;
 };
@@ -41,6 +42,7 @@ static void count(Scheduler *s, Sim *sim, const Node *node)
                 if (ask->need[role] > 0 && ask->classes[role]->eligible[node->id])
                         n = (int)room_slots(&room, ask->classes[role], ask->need[role]);
                 sim->slots[place * ask->n_roles + role] += n - of_node[role];
+                sim->changes += n != of_node[role];
                 of_node[role] = n;
         }
 }
@@ -53,6 +55,7 @@ static void build(Scheduler *s, Sim *sim)
                 if (sim->ask->need[role] > 0)
                         class_sync(s, sim->ask->classes[role]);
         sim->built = cluster_get(s, sim->ask->cluster)->version;
+        sim->changes++;
         sim->n_nodes = (int)s->nodes->len;
         sim->places = sim->ask->topology_required ? (int)s->domains->len : 1;
         g_free(sim->slots);
@@ -136,13 +139,31 @@ Sim *sim_get(Scheduler *s, Ask *ask)
         return sim;
 }
 
-gint64 sim_slots(Scheduler *s, Ask *ask)
+guint64 sim_changes(Scheduler *s, Ask *ask)
+{
+        return sim_get(s, ask)->changes;
+}
+
+gint64 sim_slots_outside(Scheduler *s, Ask *ask, const Lane *queue)
 {
         const Sim *sim = sim_get(s, ask);
-        gint64 sum = 0;
+        gint64 sum = 0, stamp = ++s->uses;
 
         for (int i = 0; i < sim->places * ask->n_roles; i++)
                 sum += sim->slots[i];
+        for (guint i = 0; i < queue->running->len; i++) {
+                const Job *job = queue->running->pdata[i];
+
+                for (int task = 0; task < job_ask(job)->n_tasks; task++) {
+                        Node *node = node_find(s, job->run->tasks[task].node);
+
+                        if (!node || node->stamp == stamp)
+                                continue;
+                        node->stamp = stamp;
+                        for (int role = 0; role < ask->n_roles; role++)
+                                sum -= sim->node_slots[(gsize)node->id * (gsize)ask->n_roles + (gsize)role];
+                }
+        }
         return sum;
 }
 

@@ -64,6 +64,8 @@ static Shape *group_top(Scheduler *s, Group *group)
                 return group->top;
         group->top = NULL;
         group->top_stale = false;
+        group->behind_pass = 0;
+        group->barren = 0;
         for (guint i = 0; i < group->shapes->len; i++) {
                 Shape *shape = group->shapes->pdata[i];
 
@@ -155,12 +157,9 @@ static bool is_barren(Scheduler *s, Group *group)
 
 static Shape *group_behind(Scheduler *s, Group *group)
 {
-        if (group->behind_pass == s->pass && !group->top_stale)
+        (void)group_top(s, group); /* what follows from an old one is forgotten */
+        if (group->behind_pass == s->pass)
                 return group->behind;
-        if (group->top_stale) {
-                (void)group_top(s, group);
-                group->barren = 0;
-        }
         group->behind_pass = s->pass;
         group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
         return group->behind;

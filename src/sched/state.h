@@ -68,6 +68,7 @@ struct Node {
         Resources planned, releasing;
         int n_planned; /* tasks that are */
         guint64 devices;
+        gint64 stamp;                  /* seen in a count */
         guint32 version;               /* of free: grows with each change */
         int domains[SCHED_LEVELS_MAX]; /* index in Scheduler.domains, or -1 */
         GArray *tasks;                 /* NodeTask */
@@ -171,6 +172,7 @@ struct Lane {
         int lowest;
         bool lowest_stale;
         gint64 vain_key, vain_until, vain_slots;
+        guint64 vain_changes;
         guint32 vain_config, vain_lacking;
         bool spent;         /* has none to give to a claim */
         GPtrArray *growers; /* Job, while elastic jobs grow */

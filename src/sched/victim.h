@@ -7,7 +7,9 @@
 Sim *sim_get(Scheduler *s, Ask *ask);                     /* up to date; borrowed */
 bool sim_fits(Scheduler *s, Ask *ask);                    /* the gang, later */
 bool sim_place(Scheduler *s, Ask *ask, SchedTask *tasks); /* where, by replica */
-gint64 sim_slots(Scheduler *s, Ask *ask);                 /* places for its tasks, in all */
+guint64 sim_changes(Scheduler *s, Ask *ask);              /* another number when places came or went */
+/* Places for its tasks on nodes where the queue has none of its own. */
+gint64 sim_slots_outside(Scheduler *s, Ask *ask, const Lane *queue);
 
 /* ---- victim.c ---- */
 
