@@ -482,7 +482,7 @@ static gint64 time_by_search(Scheduler *s, Reservation *r, const Ask *ask)
                         low = middle + 1;
         }
         (void)fits_at(s, r, ask, g_array_index(ends, gint64, high));
-        return g_array_index(ends, gint64, high);
+        return high == 0 ? 0 : g_array_index(ends, gint64, high);
 }
 
 /* ---- queues ---- */
@@ -628,6 +628,7 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
 {
         Ask *ask = shape_ask(queue->head_shape);
         int role = only_role(ask);
+        gint64 of_room; /* 0: it would fit now */
 
         if (role >= 0 && !ask->topology_required) {
                 r->time = time_of_one_kind(s, ask, role);
@@ -636,6 +637,7 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
         } else {
                 r->time = time_by_search(s, r, ask);
         }
+        of_room = r->time;
         for (const Lane *above = queue; above && r->time != G_MAXINT64; above = above->parent)
                 r->time = MAX(r->time, time_of_max(s, above, &ask->need_total, ask->mask));
         if (r->time != G_MAXINT64) {
@@ -644,7 +646,7 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
         }
         g_array_set_size(r->holds, 0);
         r->lacking = over_max_kinds(queue, ask);
-        if (ask->closed)
+        if (of_room > 0)
                 r->lacking |= ask_lacking(s, ask);
 }
 
