@@ -210,7 +210,7 @@ static bool check_reserved(Room *room, const RoomJob *job)
                 gint64 total = 0, promised = 0, asked = 0;
 
                 for (int i = 0; i < job->n; i++)
-                        asked += role_of(job, i)->each.amount[kind];
+                        asked += job->tasks[i].node >= 0 ? role_of(job, i)->each.amount[kind] : 0;
                 for (int i = 0; i < ROOM_NODES; i++) {
                         if (room->nodes[i].there &&
                             room->nodes[i].node.usable) /* it may have shrunk below its use */
