@@ -77,10 +77,12 @@ class Server:
         self.state, self.options, self.program, self.process = pathlib.Path(state), options, program, None
         self.socket = str(self.state / "paddled.sock")
         self.url = "unix:" + self.socket
+        self.log_start = 0  # of this start; what stands before was said by former ones
 
     def start(self, wait=True):
         self.state.mkdir(parents=True, exist_ok=True)
         log = open(self.state / "server.log", "ab")  # noqa: SIM115 - the child's
+        self.log_start = log.tell()
         self.process = subprocess.Popen(
             [self.program, "--state", self.state, "--listen", "none", *map(str, self.options)],
             stdin=subprocess.DEVNULL,
@@ -102,6 +104,25 @@ class Server:
 
     def log(self):
         return (self.state / "server.log").read_text(errors="replace")
+
+    def serving(self):
+        """The fields of the line by which the server that was started last says where it listens. The socket may
+        answer before the line is written."""
+
+        def line():
+            assert self.process.poll() is None, "paddled died:\n" + self.log()
+            said = (self.state / "server.log").read_bytes()[self.log_start :].decode(errors="replace")
+            return re.search(r"^\S+ info serving (.*)\n", said, re.M)
+
+        return dict(re.findall(r"(\w+)=(\S+)", wait_for(line, 30, "the word on where the server listens")[1]))
+
+    @property
+    def port(self):
+        return int(self.serving()["port"])
+
+    @property
+    def metrics_port(self):
+        return int(self.serving()["metrics_port"])
 
     def stop(self):
         """SIGTERM; jobs run on."""

@@ -78,8 +78,7 @@ class House:
 
     def __init__(self, state):
         self.server = Server(state, "--cpus", "4", "--listen", "127.0.0.1:0").start()
-        line = next(line for line in self.server.log().splitlines() if "serving" in line)
-        self.port = int(re.search(r"\bport=(\d+)", line)[1])
+        self.port = self.server.port
         self.numbers = itertools.count()
         self.names = {"stranger": "sam", "granted": "gail", "owner": "olga", "admin": "root"}
         self.tokens = {"nobody": None}

@@ -18,8 +18,7 @@ def room(tmp_path_factory):
         tmp_path_factory.mktemp("state"), "--cpus", "4", "--memory", "8Gi", "--gpus", "8", "--listen", "127.0.0.1:0"
     )
     server.start()
-    line = wait_for(lambda: next((line for line in server.log().splitlines() if "port=" in line), None), 30, "the port")
-    server.tcp = f"http://127.0.0.1:{line.split('port=')[1].split()[0]}"
+    server.tcp = f"http://127.0.0.1:{server.port}"
     yield server
     server.destroy()
 

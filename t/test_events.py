@@ -221,15 +221,9 @@ class Tcp:
         return connection.getresponse()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_a_user_sees_only_their_own(make_server):
-    port = free_port()
-    server = make_server("--listen", f"127.0.0.1:{port}", "--cpus", "8")
+    server = make_server("--listen", "127.0.0.1:0", "--cpus", "8")
+    port = server.port
     users = {}
     for name in ("ann", "bob"):
         reply = server.post("/v1/tokens", {"user": name})

@@ -13,16 +13,10 @@ from test_tokens import call, make_token, refused
 GOOD = "correct horse 1"
 
 
-def port_of(server, word="port"):
-    line = [line for line in server.log().splitlines() if "serving" in line][-1]
-    return int(re.search(rf"\b{word}=(\d+)", line)[1])
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A server on TCP, with its port."""
+    """A server on TCP."""
     server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
-    server.port = port_of(server)
     yield server
     server.destroy()
 
@@ -353,7 +347,6 @@ def test_grants_that_cannot_be_made(served, body, status, says):
 
 def test_open_queues_ask_for_no_grants(make_server):
     server = make_server("--cpus", "4", "--open-queues", "--listen", "127.0.0.1:0")
-    server.port = port_of(server)
     assert server.post("/v1/queues", {"name": "team", "max": {"cpu": "2"}}).status == 201
     token = make_token(server, user="ann")["token"]
     assert "team" in [q["name"] for q in call(server, "/v1/queues", token).json["items"]]
@@ -373,7 +366,6 @@ def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
     assert done.returncode != 0 and "root" in done.stderr and "paddle user set root --password" in done.stderr, done
     server.options = ("--listen", "127.0.0.1:0")
     server.start()
-    server.port = port_of(server)
     token = logged_in(server, "root", "paddleflow")
     assert call(server, "/v1/whoami", token).json["admin"] is True
     # a page of elsewhere, whose name was made to mean the loopback
@@ -389,7 +381,6 @@ def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
     server.stop()
     server.options = ("--listen", "0.0.0.0:0")
     server.start()
-    server.port = port_of(server)
     assert login(server, "root", "paddleflow").status == 401
     assert login(server, "root", GOOD).status == 200
 
@@ -397,7 +388,6 @@ def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
 def test_log_ins_expire_as_told(make_server):
     for hours, check in (("-1", lambda t: t is None), ("1", lambda t: t is not None)):
         server = make_server("--listen", "127.0.0.1:0", "--token-expire-hours", hours)
-        server.port = port_of(server)
         reply = login(server, "root", "paddleflow")
         assert check(reply.json["expires_at"]), reply.json
         server.stop()
@@ -412,12 +402,10 @@ def test_expiry_that_is_none(tmp_path, hours):
 
 def test_metrics_have_a_port_of_their_own(make_server):
     server = make_server("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
-    server.port = port_of(server, "metrics_port")
-    reply = call(server, "/metrics")
+    reply = call(server, "/metrics", port=server.metrics_port)
     assert reply.status == 200 and b"paddle_jobs_open 0" in reply.body
     for path in ("/v1/version", "/v1/jobs", "/healthz", "/v1/login"):
-        refused(call(server, path), 404, "not_found")
-    server.port = port_of(server)
+        refused(call(server, path, port=server.metrics_port), 404, "not_found")
     assert call(server, "/metrics").status == 200  # over the loopback
 
 
@@ -437,7 +425,6 @@ def test_a_thousand_log_ins_are_kept_and_the_oldest_goes(served):
             db.execute(f"INSERT INTO token ({', '.join(columns)}) VALUES ({marks})", [copy[c] for c in columns])
     db.close()
     served.start()
-    served.port = port_of(served)
     last = logged_in(served, "often", source="127.0.8.2")
     kept = call(served, "/v1/tokens", last).json["items"]
     assert len(kept) <= 1000 and call(served, "/v1/whoami", last).status == 200

@@ -471,8 +471,7 @@ def test_a_token_is_needed_over_tcp(make_server):
 def test_login_gives_this_client_a_token(make_server):
     server = make_server("--listen", "127.0.0.1:0")
     server.paddle("user", "create", "ann", "--password-stdin", input="secret word 1\n", check=0)
-    line = wait_for(lambda: next((line for line in server.log().splitlines() if "port=" in line), None), 30, "the port")
-    with paddlecloud.Client(f"http://127.0.0.1:{line.split('port=')[1].split()[0]}", token="") as client:
+    with paddlecloud.Client(f"http://127.0.0.1:{server.port}", token="") as client:
         with pytest.raises(paddlecloud.Denied):
             client.login("ann", "secret word 2")
         client.login("ann", "secret word 1")

@@ -10,7 +10,6 @@ import re
 
 import pytest
 from conftest import FINAL, Server, wait_for
-from test_people import port_of
 from test_tokens import call, make_token, refused
 
 CPUS, GPUS = 4, 4
@@ -158,7 +157,6 @@ class Room:
 def served(tmp_path_factory):
     options = ("--cpus", CPUS, "--memory", "8Gi", "--gpus", GPUS, "--listen", "127.0.0.1:0")
     server = Server(tmp_path_factory.mktemp("state"), *options).start()
-    server.port = port_of(server)
     yield server
     server.destroy()
 
@@ -653,7 +651,6 @@ def test_ten_thousand_or_none(room):
     ids = [job["id"] for job in reply.json["jobs"]]
     room.server.kill()
     room.server.start()
-    room.server.port = port_of(room.server)
     assert room.get("/v1/info").json["jobs"]["open"] == before + 10000
     assert all(room.job(id)["state"] == "queued" for id in ids[::1000])
     cancel_all(room, ids)
@@ -899,7 +896,6 @@ def test_the_journal_is_played_again(room):
     assert re.fullmatch(r"\d+ passes, \d+ decisions, identical\n", line), line
     room.server.kill()
     room.server.start()
-    room.server.port = port_of(room.server)
     after = replayed(room)
     assert after["generations"] >= said["generations"]
     assert room.job(wide["id"])["state"] not in FINAL

@@ -15,16 +15,14 @@ NOBODY = 65534
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A server on TCP, with its port."""
+    """A server on TCP."""
     server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
-    line = next(line for line in server.log().splitlines() if "serving" in line)
-    server.port = int(line.split("port=")[1].split()[0])
     yield server
     server.destroy()
 
 
-def call(server, path, token=None, method="GET", body=None, scheme="Bearer"):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+def call(server, path, token=None, method="GET", body=None, scheme="Bearer", port=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port or server.port, timeout=30)
     headers = {"Authorization": f"{scheme} {token}".strip()} if token is not None else {}
     connection.request(method, path, body, headers)
     reply = Reply(connection.getresponse())

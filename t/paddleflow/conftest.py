@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from conftest import Server, wait_for
+from conftest import Server
 
 from paddleflow.client import Flow
 
@@ -14,10 +14,7 @@ def start(state, *options):
     server = Server(state, *ROOM, "--listen", "127.0.0.1:0", *options)
     server.start()
     try:
-        line = wait_for(
-            lambda: next((line for line in server.log().splitlines() if "port=" in line), None), 30, "the port"
-        )
-        return Flow(server, "127.0.0.1", int(line.split("port=")[1].split()[0]))
+        return Flow(server, "127.0.0.1", server.port)
     except BaseException:
         server.destroy()
         raise

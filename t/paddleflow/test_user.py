@@ -236,8 +236,7 @@ def test_the_seeded_account(make_flow):
     good(flow.put("/user/root", {"password": "better1"}), empty=True)
     flow.server.stop()
     flow.server.start()
-    line = [line for line in flow.server.log().splitlines() if "port=" in line][-1]
-    flow.port = int(line.split("port=")[1].split()[0])
+    flow.port = flow.server.port
     flow.tokens.clear()
     flow.passwords["root"] = "better1"
     refused(flow.login("root", "paddleflow"), "AuthFailed")
