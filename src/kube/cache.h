@@ -1,0 +1,53 @@
+/* A list-watch cache of one kind: what the API server has, a moment behind. Lists in pages, watches with
+ * bookmarks from where the list ended, resumes after broken streams without a new list, lists anew after 410
+ * (and then reports only what differs). Between a lost connection and the next success it serves what it has
+ * and backs off (0.2 s doubling to 30 s, with jitter). Same thread as its client. Handlers are called after
+ * the cache has changed; `old` and `new` are borrowed for the call. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "kube/client.h"
+
+typedef struct KubeCache KubeCache;
+
+typedef struct {
+        /* ADDED: old NULL. DELETED: new NULL (its last known form is old). */
+        void (*changed)(KubeCache *cache, const json_t *old, const json_t *new, void *arg);
+        /* The first list is complete: from now on what is not here does not exist. Once. May be NULL. */
+        void (*synced)(KubeCache *cache, void *arg);
+        /* The list or watch failed and will be tried again at `retry_ms` from now; NULL error: it works
+         * again. May be NULL. */
+        void (*trouble)(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg);
+        void *arg;
+} KubeCacheEvents;
+
+/* The values under which `object` is found in an index: appends strings that are copied. */
+typedef void (*KubeIndexFunc)(const json_t *object, GPtrArray *ret_values);
+
+typedef struct {
+        KubeKind kind;         /* its strings outlive the cache */
+        const char *namespace; /* NULL: all */
+        const char *label_selector, *field_selector;
+        void (*trim)(json_t *object); /* drops what nobody reads; managedFields are dropped always. Or NULL */
+        const KubeIndexFunc *indexes; /* NULL-terminated, or NULL */
+        int page;                     /* objects a page, 0: 500 */
+        gint64 resync_ms;             /* `changed` for everything again so often, 0: never */
+} KubeCacheConfig;
+
+KubeCache *kube_cache_new(KubeClient *client, const KubeCacheConfig *config, const KubeCacheEvents *events);
+void kube_cache_free(KubeCache *cache);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeCache, kube_cache_free)
+
+bool kube_cache_is_synced(const KubeCache *cache);
+/* Milliseconds since the server was last heard (event, bookmark, list); G_MAXINT64 before. */
+gint64 kube_cache_age_ms(const KubeCache *cache);
+guint kube_cache_size(const KubeCache *cache);
+/* NULL when it is not there; borrowed until the loop runs again. `namespace` NULL or "" for cluster-scoped
+ * kinds. */
+const json_t *kube_cache_get(const KubeCache *cache, const char *namespace, const char *name);
+/* Those with this value in the index-th index, in no particular order; borrowed, NULL: none. */
+const GPtrArray *kube_cache_find(const KubeCache *cache, int index, const char *value);
+void kube_cache_each(const KubeCache *cache, void (*each)(const json_t *object, void *arg), void *arg);

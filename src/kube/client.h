@@ -1,0 +1,112 @@
+/* A client of one Kubernetes API server. It belongs to one GMainContext: its functions are called on the
+ * thread that runs it, and every callback arrives there. No function waits.
+ *
+ * A request ends in one call of its `done`, or in none when it was cancelled (kube_call_cancel,
+ * kube_client_free). What the server answers with a Status becomes a typed error: no reply ERR_UNREACHABLE /
+ * ERR_TIMEOUT · 400, 422 ERR_INVALID · 401 ERR_UNAUTHENTICATED · 403 ERR_DENIED, "exceeded quota" in it
+ *   ERR_QUOTA · 404 ERR_NOT_FOUND · 409 AlreadyExists ERR_EXISTS, else ERR_CONFLICT · 410 ERR_GONE · 413
+ * ERR_TOO_LARGE · 429, 5xx ERR_UNAVAILABLE (with retry_after_ms) · else ERR_FAILED Reads (GET) are repeated
+ * by the client after 429, 502, 503, 504 and broken connections, with back-off, at most `retries` times;
+ * writes only when they certainly did not arrive (429, or no connection). A 401 makes exec and file
+ * credentials be read anew, once. Rate: a token bucket over all requests (watches count when they open); what
+ * waits keeps its order. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "kube/config.h"
+#include "kube/kind.h"
+
+typedef struct KubeClient KubeClient;
+
+typedef struct {
+        GMainContext *context; /* NULL: the default one */
+        const char *agent;     /* User-Agent */
+        double rate;           /* requests a second on average, 0: 500 */
+        int burst;             /* 0: 1000 */
+        int max_in_flight;     /* besides watches, 0: 64 */
+        gint64 timeout_ms;     /* of a request, 0: 30 s */
+        int retries;           /* 0: 5 */
+        gsize body_max;        /* of one reply in memory, 0: 256 MiB */
+} KubeClientOptions;
+
+/* Does not connect yet. ERR_INVALID for a config that cannot work (keys that do not parse, no libcurl). */
+KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *options, GError **error);
+void kube_client_free(KubeClient *client); /* cancels everything */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeClient, kube_client_free)
+const KubeConfig *kube_client_config(const KubeClient *client);
+
+typedef enum {
+        KUBE_GET,
+        KUBE_LIST,
+        KUBE_CREATE,
+        KUBE_REPLACE,
+        KUBE_PATCH,
+        KUBE_DELETE,
+        KUBE_DELETE_ALL
+} KubeVerb;
+typedef enum { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC, PATCH_APPLY } KubePatch;
+
+/* All borrowed for the call; `body` is formatted at once. */
+typedef struct {
+        KubeVerb verb;
+        const KubeKind *kind;
+        const char *namespace, *name, *subresource;
+        const json_t *body; /* CREATE, REPLACE, PATCH; DELETE: DeleteOptions or NULL */
+        KubePatch patch;
+        const char *field_manager;                   /* PATCH_APPLY needs one */
+        bool force;                                  /* PATCH_APPLY: takes fields from other managers */
+        const char *label_selector, *field_selector; /* LIST, DELETE_ALL */
+        int limit;                                   /* LIST: page size; 0: all at once */
+        const char *resume;                          /* LIST: `continue` of the last page */
+        const char *resource_version; /* LIST, GET; NULL: the newest; "0": any the server has */
+        const char *delete_uid;       /* DELETE: only this very object */
+        const char *propagation;      /* DELETE: "Background" (default), "Foreground", "Orphan" */
+        gint64 grace_seconds; /* DELETE: -1: the object's own; a zeroed request means -1 unless has_grace */
+        bool has_grace;
+        const char *path;  /* instead of kind, namespace, name: a raw path (GET only), such as "/version" */
+        gint64 timeout_ms; /* 0: the client's */
+} KubeRequest;
+
+typedef struct {
+        int status;            /* HTTP; 0: no reply */
+        const char *reason;    /* of the Status ("AlreadyExists", "Expired"), or "" */
+        gint64 retry_after_ms; /* -1: not said */
+        json_t *object;   /* object, list or Status; borrowed: json_incref to keep; NULL when the reply is no
+                             JSON */
+        const char *text; /* the reply's text when it is no JSON (logs, /healthz), or NULL */
+        gsize text_len;
+        const GError *error; /* NULL: done */
+} KubeReply;
+
+typedef void (*KubeDone)(const KubeReply *reply, void *arg);
+typedef struct KubeCall KubeCall;
+
+/* The handle is valid until `done` returns or it is cancelled. Never NULL. `done` is never called from within
+ * kube_send. */
+KubeCall *kube_send(KubeClient *client, const KubeRequest *request, KubeDone done, void *arg);
+void kube_call_cancel(KubeCall *call);
+
+/* A reply that flows: watches and logs. `data` gets the body piece by piece (2xx only), `end` is called once,
+ * error NULL at its ordinary end. `idle_ms`: silence after which the stream counts as broken (half-closed
+ * connections), 0: none. */
+typedef bool (*KubeData)(const char *data, gsize len, void *arg); /* false ends the stream */
+typedef void (*KubeEnd)(int status, const GError *error, void *arg);
+KubeCall *kube_stream(KubeClient *client, const char *path_and_query, gint64 idle_ms, KubeData data,
+                      KubeEnd end, void *arg);
+
+/* What the server can do: served kinds by discovery, kept 3 minutes. `done` gets the kind (borrowed for the
+ * client's life), or NULL with ERR_NOT_FOUND ("the cluster serves no 'PaddleJob' of
+ * 'batch.paddlepaddle.org/v1'"). */
+typedef void (*KubeKindDone)(const KubeKind *kind, const GError *error, void *arg);
+void kube_kind_find(KubeClient *client, const char *api_version, const char *kind, KubeKindDone done,
+                    void *arg);
+
+/* Figures for /metrics (rest_client_requests_total by code and method) and for tests. */
+typedef struct {
+        guint64 requests[7][6]; /* by KubeVerb, and by hundred of the status (0: no reply) */
+        guint64 retries, waiting, in_flight, streams;
+} KubeClientFigures;
+void kube_client_figures(const KubeClient *client, KubeClientFigures *ret);

@@ -1,0 +1,16 @@
+/* Events about objects (core/v1 Event), aggregated: an equal one (object, type, reason, message) within 10
+ * minutes is a patch of count and lastTimestamp. At most 25 at once and one every 5 s after that per object
+ * (what is above is dropped and counted). Never an error: an event that cannot be written is logged at debug
+ * level. */
+#pragma once
+
+#include "kube/client.h"
+
+typedef struct KubeRecorder KubeRecorder;
+KubeRecorder *kube_recorder_new(KubeClient *client, const char *component);
+void kube_recorder_free(KubeRecorder *recorder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeRecorder, kube_recorder_free)
+
+typedef enum { EVENT_NORMAL, EVENT_WARNING } KubeEventType;
+void kube_event(KubeRecorder *recorder, const json_t *object, KubeEventType type, const char *reason,
+                const char *format, ...) G_GNUC_PRINTF(5, 6);

@@ -1,0 +1,47 @@
+/* The kinds of objects we speak of, and the paths of the REST API. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef struct {
+        const char *group;   /* "" for the core group */
+        const char *version; /* "v1" */
+        const char *kind;    /* "Pod" */
+        const char *plural;  /* "pods" */
+        bool cluster_scoped;
+} KubeKind;
+
+/* Those that the code names; others are built from what users write (kube_kind_find of client.h asks the
+ * server). */
+extern const KubeKind kube_pods, kube_services, kube_config_maps, kube_events, kube_leases, kube_nodes,
+        kube_namespaces, kube_secrets, kube_stateful_sets, kube_replica_sets, kube_jobs,
+        kube_persistent_volumes, kube_persistent_volume_claims, kube_priority_classes, kube_crds,
+        kube_pod_groups, kube_volcano_queues, kube_paddle_jobs, kube_training_jobs, kube_resource_quotas;
+
+/* "batch/v1" or "v1": the apiVersion of an object of this kind; the caller's. */
+char *kube_api_version(const KubeKind *kind);
+
+/* "/api/v1/namespaces/N/pods/NAME/status"; every part is percent-encoded. `namespace` NULL: all of them (or
+ * cluster-scoped); name, subresource: or NULL. The caller's. */
+char *kube_path(const KubeKind *kind, const char *namespace, const char *name, const char *subresource);
+
+/* metadata of an object, "" when absent; borrowed. */
+const char *kube_name(const json_t *object);
+const char *kube_namespace(const json_t *object);
+const char *kube_uid(const json_t *object);
+const char *kube_resource_version(const json_t *object);
+const char *kube_label(const json_t *object, const char *name);      /* NULL when absent */
+const char *kube_annotation(const json_t *object, const char *name); /* NULL when absent */
+bool kube_is_deleting(const json_t *object);                         /* has a deletionTimestamp */
+/* The ownerReference with controller: true, or NULL; borrowed. */
+const json_t *kube_controller(const json_t *object);
+/* Walks members: kube_get(pod, "status.phase"); an index in brackets: "spec.containers[0].name". NULL when
+ * something is absent. */
+json_t *kube_get(const json_t *object, const char *path);
+const char *kube_get_text(const json_t *object, const char *path); /* NULL when absent or no string */
+gint64 kube_get_int(const json_t *object, const char *path, gint64 otherwise);
+/* RFC 3339 -> ms since 1970; 0 when it is none. */
+gint64 kube_time(const char *text);
+char *kube_time_format(gint64 ms, bool micro); /* the caller's */

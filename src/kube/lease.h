@@ -1,0 +1,22 @@
+/* Leader election on a Lease (coordination.k8s.io/v1), compatible with client-go's: who holds it renews every
+ * `retry_ms`; others take it when it was not renewed for `duration_ms` by their own clock (clock skew does
+ * not matter). Who cannot renew for `renew_deadline_ms` has lost it. Same thread as the client. */
+#pragma once
+
+#include "kube/client.h"
+
+typedef struct KubeLease KubeLease;
+typedef struct {
+        const char *namespace, *name, *identity;
+        gint64 duration_ms, renew_deadline_ms, retry_ms; /* 0: 15 s, 10 s, 2 s */
+        void (*gained)(void *arg);
+        void (*lost)(void *arg); /* the holder must stop writing at once */
+        void *arg;
+} KubeLeaseConfig;
+
+KubeLease *kube_lease_new(KubeClient *client, const KubeLeaseConfig *config);
+/* Gives a held lease back (best effort, so that the next one need not wait), then frees. */
+void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg);
+void kube_lease_free(KubeLease *lease);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeLease, kube_lease_free)
+bool kube_lease_is_held(const KubeLease *lease);
