@@ -1,8 +1,10 @@
 /* The real agent over its socket: what each kind of member comes to, what is refused, and what survives whom.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,21 +263,36 @@ static void test_told_again(void)
         g_assert_cmpstr(log, ==, "x\n");
 }
 
+/* A port that nobody has, below those that the kernel gives away by itself. */
+static int free_port(void)
+{
+        for (;;) {
+                int port = g_random_int_range(10000, 20000), fd = socket(AF_INET, SOCK_STREAM, 0);
+                struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((guint16)port) };
+                bool ok = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+
+                close(fd);
+                if (ok)
+                        return port;
+        }
+}
+
 static void test_ready(void)
 {
         g_autoptr(Client) client = connected();
         g_autofree char *file = g_strdup_printf("\"ready_file\":\"%s/up\"", client->dir);
+        int number = free_port();
+        g_autofree char *listen = g_strdup_printf(
+                "[\"python3\",\"-c\",\"import socket,time\\ns=socket.socket()\\ns.setsockopt(1,2,1)\\n"
+                "s.bind(('127.0.0.1',%d))\\ns.listen()\\ntime.sleep(900)\"]",
+                number);
+        g_autofree char *port = g_strdup_printf("\"ready_port\":%d", number);
 
         g_assert_true(client_start(client, "file", "[\"sh\",\"-c\",\"touch up; exec sleep 900\"]", file));
         json_decref(client_expect(client, "ready", "file"));
-        g_assert_true(client_start(
-                client, "port",
-                "[\"python3\",\"-c\",\"import socket,time\\ns=socket.socket()\\ns.setsockopt(1,2,1)\\n"
-                "s.bind(('127.0.0.1',21987))\\ns.listen()\\ntime.sleep(900)\"]",
-                "\"ready_port\":21987"));
+        g_assert_true(client_start(client, "port", listen, port));
         json_decref(client_expect(client, "ready", "port"));
-        g_assert_true(client_start(client, "other", "[\"sleep\",\"0.3\"]",
-                                   "\"ready_port\":21987")); /* somebody else's port */
+        g_assert_true(client_start(client, "other", "[\"sleep\",\"0.3\"]", port)); /* somebody else's */
         for (;;) {
                 g_autoptr(json_t) report = client_receive(client, 20000);
 

@@ -409,6 +409,7 @@ static void test_limits(void)
         hub_wait(&hub, &hub.closed, 2);
         close(fd_steal(&one));
         hub_wait(&hub, &hub.closed, 3);
+        wait_metric(hub.server, websockets, ==, 2); /* its end is told first, then it counts no more */
         fd_auto int again = ws_open(&hub, out);
         hub_wait(&hub, &hub.refused, 2);
         hub_stop(&hub);
