@@ -1,48 +1,20 @@
-/* The transport for TLS and remote hosts: libcurl, loaded when the first such client makes its first call,
- * since it costs more time to load than a local command takes. The same meaning as the plain transport:
+/* The transport for TLS and remote hosts: libcurl, loaded when the first such client makes its first call
+ * (curl-api.h). The same meaning as the plain transport:
  * silence is bounded, receive streams, nothing is followed. */
 #include "net/exchange.h"
 
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "net/curl-api.h"
 
 enum { CONNECT_MS = 10000 };
 
-/* What is used of the library; the names of its symbols stand in `symbols`, in this order. */
-typedef struct {
-        CURLcode (*global_init)(long flags);
-        CURL *(*easy_init)(void);
-        void (*easy_cleanup)(CURL *handle);
-        void (*easy_reset)(CURL *handle);
-        CURLcode (*easy_setopt)(CURL *handle, CURLoption option, ...);
-        CURLcode (*easy_perform)(CURL *handle);
-        struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-        void (*slist_free_all)(struct curl_slist *list);
-} Api;
-
-static const struct {
-        const char *name;
-        gsize offset;
-} symbols[] = {
-        { "curl_global_init", G_STRUCT_OFFSET(Api, global_init) },
-        { "curl_easy_init", G_STRUCT_OFFSET(Api, easy_init) },
-        { "curl_easy_cleanup", G_STRUCT_OFFSET(Api, easy_cleanup) },
-        { "curl_easy_reset", G_STRUCT_OFFSET(Api, easy_reset) },
-        { "curl_easy_setopt", G_STRUCT_OFFSET(Api, easy_setopt) },
-        { "curl_easy_perform", G_STRUCT_OFFSET(Api, easy_perform) },
-        { "curl_slist_append", G_STRUCT_OFFSET(Api, slist_append) },
-        { "curl_slist_free_all", G_STRUCT_OFFSET(Api, slist_free_all) },
-};
-
 struct Transport {
         const Endpoint *endpoint;
-        const Api *api;
+        const CurlApi *api;
         CURL *handle;
 };
 
@@ -54,48 +26,11 @@ typedef struct {
         char text[CURL_ERROR_SIZE];
 } Transfer;
 
-/* ---- Loading ---- */
-
-static bool load_symbols(void *library, Api *ret, GError **error)
-{
-        for (gsize i = 0; i < G_N_ELEMENTS(symbols); i++) {
-                void *symbol = dlsym(library, symbols[i].name);
-
-                if (!symbol)
-                        return err_set(error, ERR_FAILED, "libcurl has no '%s'", symbols[i].name);
-                memcpy((char *)ret + symbols[i].offset, &symbol, sizeof symbol);
-        }
-        if (ret->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-                return err_set(error, ERR_FAILED, "libcurl does not start");
-        return true;
-}
-
-/* The library, once per process, for ever; NULL with an error that tells what to install. */
-static const Api *load(GError **error)
-{
-        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-        static Api api;
-        static bool loaded;
-
-        pthread_mutex_lock(&mutex);
-        if (!loaded) {
-                void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-
-                if (!library)
-                        err_set(error, ERR_FAILED,
-                                "servers on other machines need libcurl, and it does not load: %s\nInstall "
-                                "the package libcurl4.",
-                                dlerror());
-                else
-                        loaded = load_symbols(library, &api, error);
-        }
-        pthread_mutex_unlock(&mutex);
-        return loaded ? &api : NULL;
-}
+/* ---- The transport ---- */
 
 static Transport *curl_new(const Endpoint *endpoint, GError **error)
 {
-        const Api *api = load(error);
+        const CurlApi *api = curl_api_load(error);
 
         if (!api)
                 return NULL;
