@@ -137,6 +137,47 @@ def test_kill_follows_when_term_is_ignored(shared_server):
     assert job["state"] == "cancelled" and members(shared_server, job)[0]["signal"] in (9, "SIGKILL")
 
 
+STUBBORN = ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda server, job: server.request("DELETE", f"/v1/jobs/{job}"),
+        lambda server, job: server.post(f"/v1/jobs/{job}/cancel"),
+        lambda server, job: server.post(f"/v1/jobs/{job}/cancel", {"force": True}),
+        lambda server, job: server.paddle("cancel", job, check=0),
+        lambda server, job: server.paddle("cancel", "--force", job, check=0),
+    ],
+    ids=["delete", "post", "post with force", "paddle cancel", "paddle cancel --force"],
+)
+def test_a_second_cancel_kills(shared_server, again):
+    job = shared_server.submit(STUBBORN, grace="1h")
+    wait_for(lambda: "up" in shared_server.member_log(job["id"]))
+    reply = shared_server.request("DELETE", f"/v1/jobs/{job['id']}")
+    assert reply.status == 200 and reply.json["state"] == "stopping"
+    reply = again(shared_server, job["id"])
+    assert getattr(reply, "status", 200) == 200, reply.body
+    job = shared_server.wait(job["id"], timeout=30)
+    assert job["state"] == "cancelled" and members(shared_server, job)[0]["signal"] in (9, "SIGKILL")
+
+
+def test_a_cancel_with_force_kills(shared_server):
+    job = shared_server.submit(STUBBORN, grace="1h")
+    wait_for(lambda: "up" in shared_server.member_log(job["id"]))
+    assert "stopping" in shared_server.paddle("cancel", "-f", job["id"], check=0).stderr
+    job = shared_server.wait(job["id"], timeout=30)
+    assert job["state"] == "cancelled" and members(shared_server, job)[0]["signal"] in (9, "SIGKILL")
+
+
+@pytest.mark.parametrize("body", [{"force": "yes"}, {"kill": True}, [], "{"])
+def test_a_cancel_with_a_wrong_body_is_refused(shared_server, body):
+    job = shared_server.submit(["sleep", "600"], grace="1s")
+    assert shared_server.post(f"/v1/jobs/{job['id']}/cancel", body).status == 400
+    assert shared_server.job(job["id"])["state"] not in ("stopping", "cancelled")
+    shared_server.request("DELETE", f"/v1/jobs/{job['id']}")
+
+
 def test_cancel_during_back_off(shared_server):
     job = shared_server.submit("exit 1", retries=3, backoff="1h")
     wait_for(lambda: shared_server.job(job["id"])["failures"] == 1)

@@ -312,9 +312,10 @@ class Client:
                 return
             query["after"] = page["next"]
 
-    def cancel(self, id_or_name: str) -> Job:
-        """Cancels; the job returned is `stopping` or `cancelled`."""
-        return _fields_of(Job, self._transport.json("DELETE", f"/v1/jobs/{_quote(id_or_name)}"))
+    def cancel(self, id_or_name: str, force: bool = False) -> Job:
+        """Cancels; the job returned is `stopping` or `cancelled`. A second cancel, or `force`, kills without the job's grace time."""
+        path = f"/v1/jobs/{_quote(id_or_name)}/cancel"
+        return _fields_of(Job, self._transport.json("POST", path, {"force": force}))
 
     def wait(self, id_or_name: str, timeout: Optional[float] = None) -> Job:
         """Waits until the job is finished, and returns it; TimeoutError after `timeout` seconds."""

@@ -3,17 +3,26 @@
 #include "cli/listing.h"
 #include "cli/verbs.h"
 
+typedef struct {
+        Common common;
+        bool force;
+} Cancel;
+
 static const Option options[] = {
+        { "force", 'f', OPTION_BOOL, offsetof(Cancel, force), NULL, NULL,
+          "kill at once what is running, without the job's grace time", 0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
 
-static bool cancel(Cli *cli, const char *job, GError **error)
+/* By POST, which is not repeated when its answer is lost: a second cancel means more than the first. */
+static bool cancel(Cli *cli, const char *job, bool force, GError **error)
 {
-        g_autofree char *path = job_path(job, "");
+        g_autofree char *path = job_path(job, "/cancel");
+        g_autoptr(json_t) body = json_pack("{s:b}", "force", force);
         g_autoptr(json_t) reply = NULL;
 
-        if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
+        if (!http_call_json(cli->client, "POST", path, body, &reply, error))
                 return false;
         cli_say(cli, "%s (%s) is %s", text_of(reply, "name"), text_of(reply, "id"), text_of(reply, "state"));
         return true;
@@ -23,6 +32,7 @@ static bool cancel(Cli *cli, const char *job, GError **error)
  * there are no others. */
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
+        const Cancel *about = target;
         g_autoptr(GError) first = NULL;
 
         if (!cli_client(cli, error))
@@ -30,7 +40,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         for (; *words; words++) {
                 g_autoptr(GError) cause = NULL;
 
-                if (cancel(cli, *words, &cause))
+                if (cancel(cli, *words, about->force, &cause))
                         continue;
                 if (first)
                         cli_print_error(cli, cause);
@@ -51,9 +61,12 @@ const Verb verb_cancel = {
         .summary = "Cancel jobs",
         .about = "A job that waits is cancelled at once. The processes of a running one get TERM, and KILL "
                  "after the job's grace time; "
-                 "until they have ended its state is 'stopping'. `paddle wait JOB` waits for that.",
+                 "until they have ended its state is 'stopping'. `paddle wait JOB` waits for that. "
+                 "A second cancel does not wait for the grace time any longer, and kills what is left; "
+                 "--force "
+                 "does so from the beginning. That holds for a job that is evicted, too.",
         .options = options,
-        .size = sizeof(Common),
+        .size = sizeof(Cancel),
         .min_words = 1,
         .max_words = -1,
         .words = WORDS_JOBS,

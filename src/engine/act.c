@@ -44,7 +44,12 @@ static bool refuse_open(Live *live, Input *input)
 
 static bool cancel(Life *life, const char *by, GError **error)
 {
-        return life_cancel(life, by, error);
+        return life_cancel(life, false, by, error);
+}
+
+static bool kill_job(Life *life, const char *by, GError **error)
+{
+        return life_cancel(life, true, by, error);
 }
 
 static bool release(Life *life, const char *by, GError **error)
@@ -58,8 +63,8 @@ static bool saved(Life *life, const char *by, GError **error)
 }
 
 static bool (*const acts[ACTIONS])(Life *life, const char *by, GError **error) = {
-        [ACT_CANCEL] = cancel,        [ACT_HOLD] = life_hold, [ACT_RELEASE] = release,
-        [ACT_REQUEUE] = life_requeue, [ACT_SAVED] = saved,
+        [ACT_CANCEL] = cancel,   [ACT_KILL] = kill_job,        [ACT_HOLD] = life_hold,
+        [ACT_RELEASE] = release, [ACT_REQUEUE] = life_requeue, [ACT_SAVED] = saved,
 };
 
 bool apply_act(Engine *engine, Input *input)

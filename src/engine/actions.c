@@ -223,16 +223,24 @@ static void start_members(Engine *engine, const Job *was, const Job *now)
 static gint64 grace_of(const Job *job)
 {
         if (job->state == JOB_STOPPING)
-                return job->spec->grace_ms;
+                return job->kill_at ? 0 : job->spec->grace_ms;
         return job->state == JOB_PREEMPTING && job->spec->warn_signal ? 0 : life_room_grace_ms(job->spec);
+}
+
+static bool is_killed(const Job *job)
+{
+        return job->state == JOB_STOPPING && job->kill_at;
 }
 
 static void stop_members(Engine *engine, const Job *was, const Job *now)
 {
+        bool sooner = is_killed(now) && was && !is_killed(was);
+
         for (int i = 0; i < now->n_members; i++) {
                 g_autofree char *task = NULL;
 
-                if (now->members[i].state != MEMBER_STOPPING || state_before(was, now, i) == MEMBER_STOPPING)
+                if (now->members[i].state != MEMBER_STOPPING ||
+                    (state_before(was, now, i) == MEMBER_STOPPING && !sooner))
                         continue;
                 task = task_format(now, &now->members[i]);
                 engine->runtime->ops->stop(engine->runtime, task, grace_of(now));

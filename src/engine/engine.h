@@ -73,7 +73,8 @@ void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDon
 
 /* What may be done to a job by id. In a final state: ERR_CONFLICT naming it. What is so already succeeds. */
 typedef enum {
-        ACT_CANCEL,
+        ACT_CANCEL,  /* with the job's grace; of one that stops for good already: kills it */
+        ACT_KILL,    /* cancels without a grace */
         ACT_HOLD,    /* suspended: a running job is stopped first */
         ACT_RELEASE, /* back into its queue */
         ACT_REQUEUE, /* a running job is stopped and goes back into its queue; costs no retry */

@@ -676,9 +676,21 @@ static bool check_staying(const Job *job, GError **error)
         return true;
 }
 
-bool life_cancel(Life *life, const char *by, GError **error)
+/* Its members get no grace any more. */
+static void kill_now(Life *life, const char *by)
 {
         Job *job = life->job;
+
+        if (job->state != JOB_STOPPING || job->kill_at)
+                return;
+        job->kill_at = MAX(life->now, 1);
+        note(life, "job.changed", json_pack("{s:s, s:b}", "by", by, "killed", 1));
+}
+
+bool life_cancel(Life *life, bool force, const char *by, GError **error)
+{
+        Job *job = life->job;
+        bool ending = job->state == JOB_STOPPING && !goes_back(job);
 
         if (!check_open(job, error))
                 return false;
@@ -690,6 +702,8 @@ bool life_cancel(Life *life, const char *by, GError **error)
                 set_reason(job, g_strdup_printf("cancelled by %s", by));
                 note_reason(life, "job.stopping");
         }
+        if (force || ending)
+                kill_now(life, by);
         return true;
 }
 

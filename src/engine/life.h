@@ -82,7 +82,8 @@ void life_member_ended(Life *life, int index, const MemberEnd *end);
 
 /* What people ask for. False with ERR_CONFLICT when the job is in a final state, or on its way to one. What
  * is so already is true. */
-bool life_cancel(Life *life, const char *by, GError **error);
+/* `force`, and asked of a job that is stopping for good already: what is left of it is killed at once. */
+bool life_cancel(Life *life, bool force, const char *by, GError **error);
 bool life_hold(Life *life, const char *by, GError **error);
 bool life_release(Life *life, GError **error);
 bool life_requeue(Life *life, const char *by, GError **error);

@@ -99,6 +99,36 @@ static void act_on_job(HttpRequest *request, void *arg)
                                    api_answer_new(api, request));
 }
 
+/* An empty body asks for nothing in particular. */
+static bool take_force(HttpRequest *request, bool *ret, GError **error)
+{
+        static const char *const known[] = { "force", NULL };
+        g_autoptr(json_t) body = NULL;
+        gsize len;
+
+        (void)http_request_body(request, &len);
+        if (len == 0)
+                return true;
+        body = http_request_json(request, error);
+        return body && json_only(body, "", known, error) && json_get_bool(body, "", "force", ret, error);
+}
+
+static void cancel_job(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(Job) job = api_job(api, request);
+        g_autoptr(GError) error = NULL;
+        bool force = false;
+
+        if (!job)
+                return;
+        if (take_force(request, &force, &error))
+                engine_act(api->engine, job->id, force ? ACT_KILL : ACT_CANCEL,
+                           http_request_caller(request)->user, api_answer_job, api_answer_new(api, request));
+        else
+                http_fail(request, error);
+}
+
 /* ---- many at once ---- */
 
 typedef struct {
@@ -284,6 +314,9 @@ const HttpRoute change_routes[] = {
         { "PATCH", "/v1/jobs/{job}", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_MEMORY, CHANGE_MAX, change_job,
           "Change queue, priority, labels or annotations of a job.", QUERY_USER, "JobChange", "Job", 0,
           NULL },
+        { "POST", "/v1/jobs/{job}/cancel", ACCESS_JOB, VERB_DELETE, HTTP_BODY_MEMORY, CHANGE_MAX, cancel_job,
+          "Cancel a job; with force, or when it is stopping for good already, without its grace.", QUERY_USER,
+          "Cancel", "Job", 0, NULL },
         ACTION("hold", "Hold a job: it waits, and stops first if it runs."),
         ACTION("release", "Let a job that is held go on."),
         ACTION("requeue", "Stop a running job and put it back into its queue."),

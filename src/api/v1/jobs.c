@@ -356,7 +356,7 @@ const HttpRoute job_routes[] = {
                      "revision.;revision:integer:The revision already known.",
           NULL, "Job", 0, NULL },
         { "DELETE", "/v1/jobs/{job}", ACCESS_JOB, VERB_DELETE, HTTP_BODY_NONE, 0, cancel_job,
-          "Cancel a job, or forget one that is finished.",
+          "Cancel a job, once more to kill what is stopping, or forget one that is finished.",
           QUERY_USER ";forget:boolean:Forget it with its events, 204.", NULL, "Job", 0, NULL },
         { "GET", "/v1/jobs/{job}/members", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, list_members,
           "List the members of a job.", QUERY_USER, NULL, "MemberList", 0, NULL },

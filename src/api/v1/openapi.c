@@ -145,7 +145,8 @@ static json_t *operation(const HttpRoute *route)
         json_decref(parameters);
         if (route->body != HTTP_BODY_NONE)
                 json_object_set_new(object, "requestBody",
-                                    json_pack("{s:b, s:o}", "required", 1, "content",
+                                    json_pack("{s:b, s:o}", "required",
+                                              g_strcmp0(route->request_schema, "Cancel") != 0, "content",
                                               request_content(route->request_schema)));
         json_object_set_new(object, "x-access",
                             json_pack("{s:s, s:s}", "kind", access_kind_name(route->kind), "verb",

@@ -3,8 +3,9 @@
  *   started R I · ready R I · exit R I STATUS · signal R I N · oom R I · lost R I · refused R I TEXT     the
  * runtime says prepared · unprepared TEXT of its environment cancel · pass MS people and time is STATE ·
  * reason TEXT · because TEXT · events KINDS · attempt N · failures N                         what readers see
- *   start R I · stop R I · forget R I · clean · prepare                                                   was
- * asked for no start R I · no stop R I was not
+ *   kill                                                              a cancel that leaves no grace
+ *   start R I · stop R I [GRACE] · forget R I · clean · prepare       was asked for
+ *   no start R I · no stop R I                                        was not
  */
 #include <string.h>
 
@@ -105,8 +106,27 @@ static const Scenario scenarios[] = {
         { "is cancelled before it ever ran", PLAIN "}",
           .steps = { "start worker 0", "cancel", "lost worker 0", "is cancelled" } },
         { "is cancelled while running", PLAIN ",'retries':3}",
-          .steps = { "started worker 0", "is running", "cancel", "is stopping", "cancel", "is stopping",
-                     "exit worker 0 0", "is cancelled", "attempt 1" } },
+          .steps = { "started worker 0", "is running", "cancel", "is stopping", "exit worker 0 0",
+                     "is cancelled", "attempt 1" } },
+        { "is cancelled twice and killed", PLAIN ",'grace':'1d'}",
+          .steps = { "started worker 0", "cancel", "is stopping", "stop worker 0 86400000", "cancel",
+                     "is stopping", "reason cancelled by ann", "stop worker 0 0", "cancel", "stop worker 0 0",
+                     "signal worker 0 9", "is cancelled",
+                     "events job.queued job.starting member.started job.running job.stopping job.changed "
+                     "member.exited job.cancelled" } },
+        { "is killed as asked", PLAIN ",'grace':'1d'}",
+          .steps = { "started worker 0", "kill", "is stopping", "stop worker 0 0", "signal worker 0 9",
+                     "is cancelled" } },
+        { "is killed while it stops for a retry", GANG ",'retries':3,'grace':'1d'}",
+          .steps = { "started worker 0", "started worker 1", "started worker 2", "exit worker 0 1",
+                     "stop worker 1 86400000", "kill", "stop worker 1 0", "stop worker 2 0",
+                     "signal worker 1 9", "signal worker 2 9", "is cancelled" } },
+        { "is killed when its time limit gave it a grace", PLAIN ",'time_limit':'1h','grace':'1d'}",
+          .steps = { "pass 1000", "started worker 0", "pass 3600000", "stop worker 0 86400000", "cancel",
+                     "stop worker 0 0", "signal worker 0 9", "is failed",
+                     "reason time limit of 1h reached" } },
+        { "is killed while it waits", PLAIN "}", .unprepared = true,
+          .steps = { "is queued", "kill", "is cancelled" } },
         { "is cancelled during back-off", PLAIN ",'retries':3}",
           .steps = { "started worker 0", "exit worker 0 1", "is queued", "cancel", "is cancelled",
                      "pass 5000", "is cancelled", "attempt 1" } },
@@ -286,6 +306,13 @@ static void do_cancel(Stage *stage)
         g_assert_true(house_cancel(stage->house, stage->id, &error));
 }
 
+static void do_kill(Stage *stage)
+{
+        g_autoptr(GError) error = NULL;
+
+        g_assert_true(house_act(stage->house, stage->id, ACT_KILL, &error));
+}
+
 static void do_pass(Stage *stage)
 {
         house_pass(stage->house, number(stage->rest));
@@ -341,7 +368,8 @@ static void do_failures(Stage *stage)
 static int asked(Stage *stage, const char *verb)
 {
         g_autofree char *task = stage_task(stage);
-        g_autofree char *line = g_strdup_printf("%s %s", verb, task);
+        g_autofree char *line =
+                g_strdup_printf("%s %s%s%s", verb, task, *stage->rest ? " " : "", stage->rest);
 
         return script_count(stage->house->script, line);
 }
@@ -391,31 +419,19 @@ static const struct {
         bool of_member;
         void (*run)(Stage *stage);
 } words[] = {
-        { "started ", true, do_started },
-        { "ready ", true, do_ready },
-        { "lost ", true, do_lost },
-        { "exit ", true, do_exit },
-        { "signal ", true, do_signal },
-        { "oom ", true, do_oom },
-        { "refused ", true, do_refused },
-        { "impossible ", true, do_impossible },
-        { "prepared", false, do_prepared },
-        { "unprepared ", false, do_unprepared },
-        { "cancel", false, do_cancel },
-        { "pass ", false, do_pass },
-        { "is ", false, do_is },
-        { "reason ", false, do_reason },
-        { "because ", false, do_because },
-        { "events ", false, do_events },
-        { "attempt ", false, do_attempt },
-        { "failures ", false, do_failures },
-        { "start ", true, do_start },
-        { "stop ", true, do_stop },
-        { "forget ", true, do_forget },
-        { "no start ", true, do_no_start },
-        { "no stop ", true, do_no_stop },
-        { "clean", false, do_clean },
-        { "prepare", false, do_prepare },
+        { "started ", true, do_started },    { "ready ", true, do_ready },
+        { "lost ", true, do_lost },          { "exit ", true, do_exit },
+        { "signal ", true, do_signal },      { "oom ", true, do_oom },
+        { "refused ", true, do_refused },    { "impossible ", true, do_impossible },
+        { "prepared", false, do_prepared },  { "unprepared ", false, do_unprepared },
+        { "cancel", false, do_cancel },      { "kill", false, do_kill },
+        { "pass ", false, do_pass },         { "is ", false, do_is },
+        { "reason ", false, do_reason },     { "because ", false, do_because },
+        { "events ", false, do_events },     { "attempt ", false, do_attempt },
+        { "failures ", false, do_failures }, { "start ", true, do_start },
+        { "stop ", true, do_stop },          { "forget ", true, do_forget },
+        { "no start ", true, do_no_start },  { "no stop ", true, do_no_stop },
+        { "clean", false, do_clean },        { "prepare", false, do_prepare },
 };
 
 static void take_member(Stage *stage)

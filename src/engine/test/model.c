@@ -458,7 +458,7 @@ static void move_job(State *state, MoveKind kind, int i, int m)
         Life life = life_of(state, i);
 
         switch (kind) {
-        case MOVE_CANCEL: g_assert_true(life_cancel(&life, "ann", NULL)); break;
+        case MOVE_CANCEL: g_assert_true(life_cancel(&life, false, "ann", NULL)); break;
         case MOVE_HOLD: (void)life_hold(&life, "ann", NULL); break; /* refused while it ends */
         case MOVE_RELEASE: g_assert_true(life_release(&life, NULL)); break;
         case MOVE_STARTED: life_member_started(&life, m, 7, state->now); break;

@@ -284,7 +284,8 @@ static void do_cancel(World *world)
 
 static void do_act(World *world)
 {
-        static const JobAction actions[] = { ACT_HOLD, ACT_RELEASE, ACT_RELEASE, ACT_REQUEUE, ACT_SAVED };
+        static const JobAction actions[] = { ACT_HOLD,    ACT_RELEASE, ACT_RELEASE,
+                                             ACT_REQUEUE, ACT_SAVED,   ACT_KILL };
         g_autoptr(GError) error = NULL;
 
         if (world->ids->len > 0)

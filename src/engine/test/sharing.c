@@ -481,6 +481,27 @@ static void test_cancelled_while_evicted(void)
         house_free(house);
 }
 
+/* A grace that somebody chose keeps nobody from the machine. */
+static void test_killed_while_evicted(void)
+{
+        House *house = house_with_preemption();
+        g_autofree char *low =
+                submit(house, "ann", JOB("low", "4", ",'priority':'low','signal':'USR1@1s','grace':'1d'"));
+        g_autofree char *high = NULL;
+
+        started(house, low, 1, 0);
+        high = submit(house, "bob", JOB("high", "4", ",'priority':'high'"));
+        house_barrier(house);
+        assert_state(house, low, JOB_PREEMPTING);
+        act(house, low, ACT_KILL);
+        assert_state(house, low, JOB_STOPPING);
+        g_assert_cmpint(asked(house, "stop", low, 1, 0, " 0"), ==, 1);
+        ended(house, low, 1, 0, 137);
+        assert_state(house, low, JOB_CANCELLED);
+        assert_state(house, high, JOB_STARTING);
+        house_free(house);
+}
+
 /* What was lent comes back to whom it is guaranteed. */
 static void test_reclaimed(void)
 {
@@ -1113,6 +1134,7 @@ int main(int argc, char **argv)
         g_test_add_func("/sharing/evicted with warning", test_evicted_with_warning);
         g_test_add_func("/sharing/evicted over restart", test_evicted_over_restart);
         g_test_add_func("/sharing/cancelled while evicted", test_cancelled_while_evicted);
+        g_test_add_func("/sharing/killed while evicted", test_killed_while_evicted);
         g_test_add_func("/sharing/reclaimed", test_reclaimed);
         g_test_add_func("/sharing/elastic", test_elastic);
         g_test_add_func("/sharing/shrunk", test_shrunk);
