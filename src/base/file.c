@@ -82,9 +82,20 @@ bool file_mkdirs(const char *path, mode_t mode, GError **error)
         return true;
 }
 
-static bool remove_at(int parent, const char *name, const char *shown, GError **error);
+/* A tree may be deeper than there are descriptors and stack: what lies below REMOVE_DEPTH is renamed into the
+ * top directory first and has its turn in the next pass. */
+enum { REMOVE_DEPTH = 64 };
 
-static bool remove_entries(int fd, const char *shown, GError **error)
+typedef struct {
+        int top;    /* the directory of depth 0, while it is open */
+        guint32 id; /* of the next name in it */
+        bool moved; /* something was: there has to be another pass */
+} Removal;
+
+static bool remove_at(Removal *removal, int depth, int parent, const char *name, const char *shown,
+                      GError **error);
+
+static bool remove_entries(Removal *removal, int depth, int fd, const char *shown, GError **error)
 {
         DIR *dir = fdopendir(fd);
         bool ok = true;
@@ -93,17 +104,46 @@ static bool remove_entries(int fd, const char *shown, GError **error)
                 close(fd);
                 return err_set_errno(error, errno, "cannot list '%s'", shown);
         }
+        if (depth == 0)
+                removal->top = dirfd(dir);
         for (struct dirent *entry; (entry = readdir(dir));) {
                 if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                         continue;
-                if (!remove_at(dirfd(dir), entry->d_name, shown, ok ? error : NULL))
+                if (!remove_at(removal, depth + 1, dirfd(dir), entry->d_name, shown, ok ? error : NULL))
                         ok = false;
         }
         closedir(dir);
         return ok;
 }
 
-static bool remove_at(int parent, const char *name, const char *shown, GError **error)
+static bool move_up(Removal *removal, int parent, const char *name, const char *shown, GError **error)
+{
+        g_autofree char *above = g_strdup_printf(".removed-%08x", removal->id++);
+
+        if (renameat(parent, name, removal->top, above) < 0)
+                return err_set_errno(error, errno, "cannot move '%s' out of '%s'", name, shown);
+        removal->moved = true;
+        return true;
+}
+
+/* The directory, made readable if it must; never what a link points to. */
+static int open_dir(int parent, const char *name)
+{
+        enum { FLAGS = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+        int fd = openat(parent, name, O_RDONLY | FLAGS);
+        fd_auto int shut = fd < 0 && errno == EACCES ? openat(parent, name, O_PATH | FLAGS) : -1;
+
+        if (shut >= 0) {
+                g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", shut);
+
+                if (chmod(link, 0700) == 0)
+                        fd = openat(parent, name, O_RDONLY | FLAGS);
+        }
+        return fd;
+}
+
+static bool remove_at(Removal *removal, int depth, int parent, const char *name, const char *shown,
+                      GError **error)
 {
         int fd;
 
@@ -111,15 +151,19 @@ static bool remove_at(int parent, const char *name, const char *shown, GError **
                 return true;
         if (errno != EISDIR && errno != EPERM)
                 return err_set_errno(error, errno, "cannot remove '%s' in '%s'", name, shown);
-        fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-                fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+                return true;
+        if (depth > REMOVE_DEPTH)
+                return move_up(removal, parent, name, shown, error);
+        fd = open_dir(parent, name);
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot open '%s' in '%s'", name, shown);
         (void)fchmod(fd,
                      0700); /* a read-only tree of ours; the unlink below reports what this could not help */
-        if (!remove_entries(fd, name, error))
+        if (!remove_entries(removal, depth, fd, name, error))
                 return false;
+        if (depth == 0 && removal->moved)
+                return true; /* it is not empty yet */
         if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
                 return err_set_errno(error, errno, "cannot remove '%s' in '%s'", name, shown);
         return true;
@@ -127,5 +171,12 @@ static bool remove_at(int parent, const char *name, const char *shown, GError **
 
 bool file_remove_tree(const char *path, GError **error)
 {
-        return remove_at(AT_FDCWD, path, ".", error);
+        Removal removal = { .id = g_random_int() };
+
+        do {
+                removal.moved = false;
+                if (!remove_at(&removal, 0, AT_FDCWD, path, ".", error))
+                        return false;
+        } while (removal.moved);
+        return true;
 }

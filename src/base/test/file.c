@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
@@ -110,6 +111,36 @@ static void test_remove_tree(Scratch *s, const void *unused)
         g_assert_true(file_remove_tree(tree, &error)); /* missing is fine */
 }
 
+/* Deeper than there are descriptors, and than a name can say. */
+static void test_remove_deep(Scratch *s, const void *unused)
+{
+        enum { DEPTH = 3000 };
+        g_autofree char *tree = in(s, "deep");
+        g_autoptr(GError) error = NULL;
+        struct rlimit limit, few;
+        int at;
+
+        g_assert_true(file_mkdirs(tree, 0755, &error));
+        at = open(tree, O_PATH | O_CLOEXEC);
+        for (int i = 0; i < DEPTH; i++) {
+                int next;
+
+                g_assert_cmpint(mkdirat(at, "d", 0755), ==, 0);
+                g_assert_cmpint(mkdirat(at, "side", 0755), ==, 0);
+                next = openat(at, "d", O_PATH | O_CLOEXEC);
+                close(at);
+                at = next;
+        }
+        close(at);
+        g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+        few = (struct rlimit){ 256, limit.rlim_max };
+        g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+        g_assert_true(file_remove_tree(tree, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+        g_assert_false(g_file_test(tree, G_FILE_TEST_EXISTS));
+}
+
 /* A link given itself is removed, not what it points to. */
 static void test_remove_link(Scratch *s, const void *unused)
 {
@@ -153,6 +184,7 @@ int main(int argc, char **argv)
                 { "/file/read-missing", test_read_missing },
                 { "/file/no-space", test_write_to_closed },
                 { "/file/remove-tree", test_remove_tree },
+                { "/file/remove-deep", test_remove_deep },
                 { "/file/remove-link", test_remove_link },
                 { "/file/steal", test_steal },
         };
