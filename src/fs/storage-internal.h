@@ -11,6 +11,8 @@ enum { STORAGE_STRIPES = 64 };
 
 struct Storage {
         char *dir, *dc;
+        StorageOwnerOf owner_of; /* NULL: all of it is the server's */
+        void *owner_arg;
         int root;                         /* of the data centre: home/, public/, .upload/ */
         GRWLock stripes[STORAGE_STRIPES]; /* of an unfinished upload: chunks share, finishing is alone */
 };
@@ -21,6 +23,8 @@ typedef struct {
         char *root;  /* "home/ann" or "public", below storage->root */
         char *below; /* "a/b" or "." */
         int fd;      /* of `root`; -1 when that home has not been made yet and is only read */
+        Owner owner; /* of `fd` */
+        bool shared; /* others than the server can write there */
 } Place;
 /* Parses, checks `access` and opens. A home that is written to is made. */
 bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access, bool write,
@@ -32,6 +36,12 @@ bool place_is_root(const Place *place);
 /* The errno of a failed access below a place as a message: a link that leaves the place, a missing file, a
  * full disk. Returns false. */
 bool place_error(const Place *place, GError **error, int err, const char *what);
+
+/* What was made for a place becomes its owner's. False with errno. */
+bool place_give(const Place *place, int fd, mode_t mode);
+
+/* False for a second name that somebody has given to a file that is not theirs. */
+bool place_may_read(const Place *place, const struct stat *st);
 
 /* Makes the directory `below` with all above it; links inside the place are followed. The descriptor, or -1.
  */

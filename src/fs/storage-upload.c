@@ -93,6 +93,10 @@ static json_t *file_chunks(const Place *place, GError **error)
                 err_set(error, ERR_CONFLICT, "'%s' is not a file", place->shown);
                 return NULL;
         }
+        if (!place_may_read(place, &st)) {
+                place_error(place, error, EXDEV, "open");
+                return NULL;
+        }
         buffer = g_malloc(STORAGE_CHUNK);
         for (;;) {
                 char hash[HASH_LEN + 1];
@@ -299,7 +303,7 @@ static bool copy_present(const Upload *upload, const Place *place, const json_t 
         json_t *item;
         gsize i;
 
-        if (present < 0 || fstat(present, &st) < 0 || !S_ISREG(st.st_mode))
+        if (present < 0 || fstat(present, &st) < 0 || !S_ISREG(st.st_mode) || !place_may_read(place, &st))
                 return true;
         json_array_foreach(chunks, i, item)
         {
@@ -347,7 +351,8 @@ static bool take_place(const Storage *storage, const Place *place, const Upload 
 
         if (parent < 0)
                 return false;
-        if (ftruncate(upload->data, (off_t)size) < 0 || fsync(upload->data) < 0)
+        if (!place_give(place, upload->data, 0644) || ftruncate(upload->data, (off_t)size) < 0 ||
+            fsync(upload->data) < 0)
                 return place_error(place, error, errno, "write");
         if (renameat(upload->dir, "data", parent, name) < 0)
                 return errno == EISDIR ? err_set(error, ERR_CONFLICT, "'%s' is a directory", place->shown)

@@ -95,6 +95,98 @@ void storage_close(Storage *storage)
         g_free(storage);
 }
 
+/* Owners */
+
+bool storage_share(Storage *storage, GError **error)
+{
+        static const struct {
+                const char *name;
+                mode_t mode;
+        } dirs[] = { { ".", 0711 }, { "home", 0711 }, { "public", 01777 }, { ".upload", 0700 } };
+
+        if (chmod(storage->dir, 0711) < 0)
+                return disk_error(error, errno, "change the mode of", storage->dir);
+        for (gsize i = 0; i < G_N_ELEMENTS(dirs); i++)
+                if (fchmodat(storage->root, dirs[i].name, dirs[i].mode, 0) < 0)
+                        return disk_error(error, errno, "change the mode of", dirs[i].name);
+        return true;
+}
+
+void storage_set_owners(Storage *storage, StorageOwnerOf owner_of, void *arg)
+{
+        storage->owner_of = owner_of;
+        storage->owner_arg = arg;
+}
+
+static bool is_owned_by(const struct stat *st, const Owner *owner)
+{
+        return st->st_uid == owner->uid;
+}
+
+static bool foreign_home(const Storage *storage, const char *user, const struct stat *st, const Owner *owner,
+                         GError **error)
+{
+        return err_set(error, ERR_DENIED,
+                       "the home of '%s' belongs to uid %u, but '%s' is uid %u now\nAn administrator of this "
+                       "machine gives it over (chown -R %u:%u) or moves it away: '%s/%s/home/%s'.",
+                       user, st->st_uid, user, owner->uid, owner->uid, owner->gid, storage->dir, storage->dc,
+                       user);
+}
+
+/* A home of the server is given away as a whole: whoever stops in the middle begins again, since its top is
+ * given last. */
+bool storage_make_home(Storage *storage, const char *user, const Owner *owner, GError **error)
+{
+        g_autofree char *name = g_strconcat("home/", user, NULL);
+        struct stat st;
+
+        if (mkdirat(storage->root, name, 0700) < 0 && errno != EEXIST)
+                return disk_error(error, errno, "make", name);
+        if (fstatat(storage->root, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return disk_error(error, errno, "read", name);
+        if (is_owned_by(&st, owner))
+                return true;
+        if (st.st_uid != geteuid())
+                return foreign_home(storage, user, &st, owner, error);
+        return tree_give(storage->root, name, owner, error);
+}
+
+/* Before a home is opened: there it is, and it is its user's. An administrator may look at any. */
+static bool settle_owner(Storage *storage, const char *user, const StorageAccess *access, bool write,
+                         GError **error)
+{
+        g_autofree char *name = g_strconcat("home/", user, NULL);
+        Owner owner;
+        struct stat st;
+
+        if (!storage->owner_of(user, &owner, storage->owner_arg, error))
+                return false;
+        if (write)
+                return storage_make_home(storage, user, &owner, error);
+        if (access->admin || fstatat(storage->root, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            st.st_uid == geteuid() || is_owned_by(&st, &owner))
+                return true;
+        return foreign_home(storage, user, &st, &owner, error);
+}
+
+bool place_give(const Place *place, int fd, mode_t mode)
+{
+        struct stat st;
+
+        if (place->owner.uid != geteuid() &&
+            (fstat(fd, &st) < 0 ||
+             (st.st_uid == geteuid() && fchown(fd, place->owner.uid, place->owner.gid) < 0)))
+                return false;
+        return fchmod(fd, mode) == 0;
+}
+
+bool place_may_read(const Place *place, const struct stat *st)
+{
+        if (!place->shared || !S_ISREG(st->st_mode) || st->st_nlink == 1)
+                return true;
+        return place->owner.uid != geteuid() && st->st_uid == place->owner.uid;
+}
+
 /* Places: names and access */
 
 /* The parts of a path: empty ones are dropped, so "//" and a slash at the end do no harm. */
@@ -148,9 +240,15 @@ static bool place_name(Place *place, const Storage *storage, char **parts, const
         return true;
 }
 
+/* Whose home it is; NULL: public. */
+static const char *home_of(const Place *place)
+{
+        return g_str_has_prefix(place->root, "home/") ? place->root + strlen("home/") : NULL;
+}
+
 static bool check_access(const Place *place, const StorageAccess *access, bool write, GError **error)
 {
-        const char *owner = g_str_has_prefix(place->root, "home/") ? place->root + strlen("home/") : NULL;
+        const char *owner = home_of(place);
 
         if (access->admin)
                 return true;
@@ -167,15 +265,22 @@ bool place_open(Place *place, Storage *storage, const char *pfs_path, const Stor
                 GError **error)
 {
         g_auto(GStrv) parts = path_parts(pfs_path);
+        const char *user;
+        struct stat st;
 
-        *place = (Place){ .fd = -1 };
+        *place = (Place){ .fd = -1, .shared = storage->owner_of };
         if (!place_name(place, storage, parts, pfs_path, error) || !check_access(place, access, write, error))
                 return false;
+        user = home_of(place);
+        if (user && storage->owner_of && !settle_owner(storage, user, access, write, error))
+                return err_prefix(error, "'%s': ", place->shown);
         if (write && mkdirat(storage->root, place->root, 0755) < 0 && errno != EEXIST)
                 return disk_error(error, errno, "make", place->shown);
         place->fd = openat(storage->root, place->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (place->fd < 0 && errno != ENOENT)
+        if ((place->fd < 0 && errno != ENOENT) || (place->fd >= 0 && fstat(place->fd, &st) < 0))
                 return disk_error(error, errno, "open", place->shown);
+        if (place->fd >= 0)
+                place->owner = (Owner){ st.st_uid, st.st_gid };
         return true;
 }
 
@@ -203,13 +308,27 @@ bool place_error(const Place *place, GError **error, int err, const char *what)
                                place->shown);
         case EXDEV:
         case ELOOP:
-                return err_set(error, ERR_DENIED, "'%s': a link on the way leads out of /pfs/.../%s",
-                               place->shown, place->root);
+                return err_set(error, ERR_DENIED, "'%s': a link leads out of /pfs/.../%s", place->shown,
+                               place->root);
         default: return disk_error(error, err, what, place->shown);
         }
 }
 
 /* Directories */
+
+/* `part` of `at`, which `path` is to lead to. -1 with errno. */
+static int make_dir(const Place *place, int at, const char *part, const char *path)
+{
+        bool made = mkdirat(at, part, 0700) == 0;
+        fd_auto int fd = -1;
+
+        if (!made && errno != EEXIST)
+                return -1;
+        fd = open_beneath(place->fd, path, O_RDONLY | O_DIRECTORY, 0);
+        if (fd >= 0 && made && !place_give(place, fd, 0755))
+                return -1;
+        return fd_steal(&fd);
+}
 
 int place_make_dirs(const Place *place, const char *below, GError **error)
 {
@@ -222,8 +341,8 @@ int place_make_dirs(const Place *place, const char *below, GError **error)
 
                 g_string_append_printf(path, "%s%s", path->len ? "/" : "", *part);
                 next = open_beneath(place->fd, path->str, O_RDONLY | O_DIRECTORY, 0);
-                if (next < 0 && errno == ENOENT && (mkdirat(at, *part, 0755) == 0 || errno == EEXIST))
-                        next = open_beneath(place->fd, path->str, O_RDONLY | O_DIRECTORY, 0);
+                if (next < 0 && errno == ENOENT)
+                        next = make_dir(place, at, *part, path->str);
                 fd_close_p(&at);
                 at = next;
         }
@@ -339,6 +458,8 @@ int storage_open_file(Storage *storage, const char *pfs_path, const StorageAcces
                 place_error(&place, error, errno, "open");
         else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
                 err_set(error, ERR_INVALID, "'%s' is neither file nor directory", place.shown);
+        else if (!place_may_read(&place, &st))
+                place_error(&place, error, EXDEV, "open");
         else
                 return fd_steal(&fd);
         return -1;

@@ -1,7 +1,11 @@
 /* The storage root: /pfs/<dc>/home/<user>/... and /pfs/<dc>/public/... over
  * `storage/<dc>/{home/<user>,public}` of the state directory. Paths never leave their root: "..", NUL and
  * links that point outside are refused. A user sees only their own home; public is readable by all, writable
- * by administrators. */
+ * by administrators.
+ *
+ * Where members run as users of their own (storage_share), a home belongs to its user and is shut for all
+ * others, and everybody may write to public as to /tmp; what is made here below a home belongs to whom the
+ * home belongs to. */
 #pragma once
 
 #include <glib.h>
@@ -9,6 +13,7 @@
 
 #include "base/json.h"
 #include "fs/package.h"
+#include "fs/tree.h"
 
 typedef struct Storage Storage;
 enum { STORAGE_CHUNK = 4 * 1024 * 1024 };
@@ -17,6 +22,16 @@ enum { STORAGE_CHUNK = 4 * 1024 * 1024 };
 Storage *storage_open(const char *dir, const char *dc, GError **error);
 void storage_close(Storage *storage);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Storage, storage_close)
+
+/* Opens the way to homes and public for other Unix users than the server. */
+bool storage_share(Storage *storage, GError **error);
+/* Makes the home of a user if it is missing. One that belongs to the server, from a time when all members
+ * did, is given to them; ERR_DENIED when it belongs to somebody else, such as a user of this name who was
+ * dropped. */
+bool storage_make_home(Storage *storage, const char *user, const Owner *owner, GError **error);
+/* Who owns the home of a user; asked at each access to a home from then on. False with why nobody does. */
+typedef bool (*StorageOwnerOf)(const char *user, Owner *ret, void *arg, GError **error);
+void storage_set_owners(Storage *storage, StorageOwnerOf owner_of, void *arg);
 
 typedef struct {
         const char *user;
