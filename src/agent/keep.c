@@ -565,7 +565,7 @@ static bool has_ready_file(const Task *task)
 {
         struct stat status;
 
-        return task->ready_file && stat(task->ready_file, &status) == 0;
+        return task->ready_file && lstat(task->ready_file, &status) == 0;
 }
 
 static void find_listeners(Keep *keep, const GPtrArray *waiting, ReadyPort *ports)

@@ -30,7 +30,7 @@ static bool make_directory_of(const char *path)
 
 int log_file_open(const char *path, const char *banner)
 {
-        const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+        const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
         int fd = open(path, flags, 0644);
 
         if (fd < 0 && errno == ENOENT && make_directory_of(path))

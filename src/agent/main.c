@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
         bool ok;
 
         json_init();
+        umask(077); /* logs and records are for nobody else */
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGHUP, SIG_IGN);
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* see reap() */

@@ -1,15 +1,18 @@
 /* Becoming a member (see member.h): session, name space, directories, limits, signals, environment, program.
- * Between fork and exec of a single-threaded process without a heap of its own, so the C library may be used
- * freely. */
+ * Rights are given up behind all that needs them, and before the first look at anything that a user may have
+ * made: the working directory. Between fork and exec of a single-threaded process without a heap of its own,
+ * so the C library may be used freely. */
 #include "agent/member.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -90,6 +93,33 @@ static void wait_for_word(int gate)
                 _exit(127);
 }
 
+/* Passable for everybody whatever the umask is, and to be listed by nobody else. */
+static bool make_passable(const char *path)
+{
+        if (mkdir(path, 0711) < 0)
+                return errno == EEXIST;
+        return chmod(path, 0711) == 0;
+}
+
+/* What an agent made for members that had its own rights. */
+static void open_way(const char *target)
+{
+        char path[PATH_MAX];
+        size_t len = strlen(target);
+        struct stat status;
+
+        if (len >= sizeof path)
+                return;
+        memcpy(path, target, len + 1);
+        for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+                *slash = '\0';
+                if (stat(path, &status) == 0 && status.st_uid == geteuid() &&
+                    (status.st_mode & 07777) == 0700)
+                        (void)chmod(path, 0711); /* else the member says which name it cannot reach */
+                *slash = '/';
+        }
+}
+
 /* mkdir -p below bind_root. */
 static bool make_mount_point(const char *target)
 {
@@ -106,11 +136,11 @@ static bool make_mount_point(const char *target)
         memcpy(path, target, len + 1);
         for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
                 *slash = '\0';
-                if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                if (!make_passable(path))
                         return false;
                 *slash = '/';
         }
-        return mkdir(path, 0755) == 0 || errno == EEXIST;
+        return make_passable(path);
 }
 
 static void bind_directories(const Spawn *spawn, int log_fd)
@@ -133,6 +163,8 @@ static void bind_directories(const Spawn *spawn, int log_fd)
                 if (!make_mount_point(target) || mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0)
                         note(log_fd, "paddle: '%s' is not to be seen as '%s': %s\n", source, target,
                              strerrordesc_np(errno));
+                if (spawn->head->as_user && strncmp(target, bind_root, sizeof bind_root - 1) == 0)
+                        open_way(target);
         }
 }
 
@@ -156,6 +188,53 @@ static void raise_oom_score(void)
         (void)!write(fd, oom_score,
                      sizeof oom_score - 1); /* a lower score only makes a worse choice likelier */
         close(fd);
+}
+
+/* "10,20" into a mapping of its own; the numbers are the agent's, who has checked them. */
+static gid_t *read_groups(const char *text, int gate, size_t *ret_n)
+{
+        size_t max = strlen(text) / 2 + 1;
+        gid_t *list =
+                mmap(NULL, max * sizeof *list, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *end;
+
+        if (list == MAP_FAILED)
+                fail(gate, errno, "no memory for %zu groups: %m", max);
+        *ret_n = 0;
+        while (*text && *ret_n < max) {
+                list[(*ret_n)++] = (gid_t)strtoul(text, &end, 10);
+                text = *end ? end + 1 : end;
+        }
+        return list;
+}
+
+/* The numbers come with the request: names are never looked up here. */
+static void become_user(const Spawn *spawn, int gate, pid_t keeper)
+{
+        const WireSpawn *head = spawn->head;
+        size_t n;
+        gid_t *groups = read_groups(spawn->strings[WIRE_GROUPS], gate, &n);
+
+        if (setgroups(n, groups) < 0 || setresgid(head->gid, head->gid, head->gid) < 0 ||
+            setresuid(head->uid, head->uid, head->uid) < 0)
+                fail(gate, errno, "cannot become user %u with group %u and %zu more: %m", head->uid,
+                     head->gid, n);
+        umask(022);       /* homes and work directories are shut as a whole; what is in public is for all */
+        die_with(keeper); /* the kernel forgets it when the user changes */
+}
+
+static void enter(const Spawn *spawn, int gate)
+{
+        const char *dir = spawn->strings[WIRE_DIR];
+
+        if (chdir(dir) == 0)
+                return;
+        if (errno == EACCES && spawn->head->as_user)
+                fail(gate, errno,
+                     "cannot enter the directory '%s' as user %u: %m; every directory on the "
+                     "way has to be passable for everybody (chmod o+x)",
+                     dir, spawn->head->uid);
+        fail(gate, errno, "cannot enter the directory '%s': %m", dir);
 }
 
 static void reset_signals(void)
@@ -206,8 +285,6 @@ static _Noreturn void execute(const Spawn *spawn, int gate)
 
 void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
 {
-        const char *dir = spawn->strings[WIRE_DIR];
-
         die_with(keeper);
         (void)setsid(); /* a fresh child leads no group, so it cannot fail */
         wait_for_word(gate);
@@ -215,10 +292,11 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
                 fail(gate, errno, "cannot write to the log '%s': %m", spawn->strings[WIRE_LOG]);
         bind_directories(spawn, log_fd);
-        if (chdir(dir) < 0)
-                fail(gate, errno, "cannot enter the directory '%s': %m", dir);
         limit_data(spawn);
-        raise_oom_score();
+        raise_oom_score(); /* while the file in /proc is still ours */
+        if (spawn->head->as_user)
+                become_user(spawn, gate, keeper);
+        enter(spawn, gate);
         reset_signals();
         execute(spawn, gate);
 }

@@ -11,7 +11,11 @@ enum {
         LINE_MAX_BYTES = 2 << 20,
         BINDS_MAX = 256,
         GRACE_MAX_MS = 7 * 24 * 3600 * 1000,
+        GROUPS_MAX = 4096,
+        GROUP_DIGITS = 11, /* with its comma */
 };
+
+static const gint64 user_max = (gint64)G_MAXUINT32 - 1; /* the last one means "none" */
 
 bool task_name_is_valid(const char *name)
 {
@@ -37,6 +41,31 @@ static bool get_strings(const json_t *object, const char *name, gsize max, json_
 {
         return json_get_array(object, "", name, max, ret, error) &&
                (!*ret || only_strings(*ret, name, error));
+}
+
+/* Whose rights the member has: user and group together, or neither. */
+static bool get_user(const json_t *object, StartRequest *ret, GError **error)
+{
+        gsize i;
+        json_t *item;
+
+        ret->uid = ret->gid = -1;
+        if (!json_get_int(object, "", "uid", 0, user_max, &ret->uid, error) ||
+            !json_get_int(object, "", "gid", 0, user_max, &ret->gid, error) ||
+            !json_get_array(object, "", "groups", GROUPS_MAX, &ret->groups, error))
+                return false;
+        if ((ret->uid < 0) != (ret->gid < 0) || (ret->uid < 0 && json_array_size(ret->groups) > 0))
+                return err_set(error, ERR_INVALID, "task '%s': uid, gid and groups belong together",
+                               ret->task);
+        json_array_foreach(ret->groups, i, item)
+        {
+                gint64 group = json_is_integer(item) ? json_integer_value(item) : -1;
+
+                if (group < 0 || group > user_max)
+                        return err_set(error, ERR_INVALID,
+                                       "groups[%" G_GSIZE_FORMAT "] is not a group's number", i);
+        }
+        return true;
 }
 
 static bool get_texts(const json_t *object, StartRequest *ret, GError **error)
@@ -95,7 +124,7 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
                                "task '%.200s' is not a name of [a-z0-9.-] with at most %d bytes", task,
                                TASK_NAME_SIZE - 1);
         if (!get_texts(object, ret, error) || !get_numbers(object, ret, error) ||
-            !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
+            !get_user(object, ret, error) || !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
             !get_strings(object, "binds", BINDS_MAX, &ret->binds, error))
                 return false;
@@ -123,6 +152,18 @@ static guint32 add_list(GByteArray *message, const json_t *list)
         return (guint32)json_array_size(list);
 }
 
+/* "10,20"; the caller's. */
+static char *format_groups(const json_t *groups)
+{
+        GString *text = g_string_sized_new(json_array_size(groups) * GROUP_DIGITS);
+        gsize i;
+        json_t *item;
+
+        json_array_foreach(groups, i, item) g_string_append_printf(text, "%s%" G_GUINT64_FORMAT, i ? "," : "",
+                                                                   (guint64)json_integer_value(item));
+        return g_string_free(text, FALSE);
+}
+
 GByteArray *start_request_pack(const StartRequest *request, guint64 id, const char *spare, int slot_number,
                                const Slot *slot)
 {
@@ -130,14 +171,18 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .id = id,
                 .slot = slot_number,
                 .slot_v2 = slot->v2,
+                .as_user = request->uid >= 0,
+                .uid = (uint32_t)request->uid,
+                .gid = (uint32_t)request->gid,
                 .ready_ports = { (int32_t)request->ready_port, (int32_t)request->ready_port_other },
                 .limits = request->limits,
                 .log_bytes = request->log_bytes,
                 .grace_ms = request->grace_ms,
         };
         GByteArray *message = g_byte_array_sized_new(4096);
-        const char *const texts[] = { request->task,   request->dir,        request->log,
-                                      request->banner, request->ready_file, spare };
+        g_autofree char *groups = request->groups ? format_groups(request->groups) : NULL;
+        const char *const texts[] = { request->task,       request->dir, request->log, request->banner,
+                                      request->ready_file, spare,        groups };
 
         G_STATIC_ASSERT(G_N_ELEMENTS(texts) == WIRE_SLOT_DIRS);
         g_byte_array_append(message, (const guint8 *)&head, sizeof head);

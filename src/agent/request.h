@@ -10,6 +10,8 @@ enum { TASK_NAME_SIZE = 161 }; /* with its NUL; the rule is in doc/agent.md */
 typedef struct {
         const char *task, *dir, *log, *banner, *ready_file;
         json_t *argv, *env, *binds;
+        json_t *groups;  /* numbers; of `uid` */
+        gint64 uid, gid; /* -1: the agent's own */
         gint64 ready_port, ready_port_other, log_bytes, grace_ms;
         SlotLimits limits;
 } StartRequest;

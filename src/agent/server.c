@@ -190,8 +190,9 @@ static void send_hello(Connection *connection)
 
         for (const char *const *limit = keep_limits(server->keep); *limit; limit++)
                 json_array_append_new(limits, json_string(*limit));
-        hello = json_pack("{s:s, s:I, s:i, s:s, s:O}", "op", "hello", "epoch", (json_int_t)server->epoch,
-                          "pid", (int)getpid(), "boot_id", server->boot_id, "limits", limits);
+        hello = json_pack("{s:s, s:I, s:i, s:s, s:O, s:b}", "op", "hello", "epoch", (json_int_t)server->epoch,
+                          "pid", (int)getpid(), "boot_id", server->boot_id, "limits", limits, "users",
+                          geteuid() == 0);
         text = json_format(hello);
         line = g_strconcat(text, "\n", NULL);
         send_lines(connection, line);

@@ -27,7 +27,8 @@ typedef enum {
         WIRE_LOG,
         WIRE_BANNER,
         WIRE_READY_FILE,
-        WIRE_SPARE, /* a cleared state file to be renamed, see record_clear */
+        WIRE_SPARE,  /* a cleared state file to be renamed, see record_clear */
+        WIRE_GROUPS, /* "10,20": supplementary groups of as_user */
         WIRE_SLOT_DIRS,
         WIRE_STRINGS = WIRE_SLOT_DIRS + SLOT_CONTROLLERS
 } WireString;
@@ -39,6 +40,9 @@ typedef struct {
         uint32_t n_argv, n_env, n_binds;
         int32_t slot;     /* -1: none */
         uint32_t slot_v2; /* bit per controller */
+        uint32_t
+                as_user; /* the member becomes `uid`, `gid` and its groups; else it stays what the agent is */
+        uint32_t uid, gid;
         int32_t ready_ports[TASK_READY_PORTS];
         SlotLimits limits;
         int64_t log_bytes, grace_ms;

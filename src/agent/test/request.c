@@ -31,6 +31,20 @@ static void test_refused(void)
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"memory\":-1," BASE "}", "memory" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"ready_port\":65536," BASE "}", "ready_port" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"grace_ms\":1.5," BASE "}", "grace_ms" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":7,\"gid\":8,\"groups\":[0,4294967294]," BASE "}",
+                  NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":7," BASE "}",
+                  "uid, gid and groups belong together" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"gid\":7," BASE "}",
+                  "uid, gid and groups belong together" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"groups\":[7]," BASE "}",
+                  "uid, gid and groups belong together" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":4294967295,\"gid\":8," BASE "}", "uid" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":-1,\"gid\":8," BASE "}", "uid" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":7,\"gid\":8,\"groups\":[7,-1]," BASE "}",
+                  "groups[1] is not a group's number" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":7,\"gid\":8,\"groups\":[\"7\"]," BASE "}",
+                  "groups[0] is not a group's number" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -74,10 +88,10 @@ static void test_names(void)
 static void test_pack(void)
 {
         static const char line[] =
-                "{\"task\":\"a\",\"argv\":[\"x\",\"\"],\"env\":[\"A=1\"],\"memory\":77,\"grace_ms\":9," BASE
-                "}";
-        static const char strings[] =
-                "a\0/d\0/l\0\0\0s\0/m\0\0\0/p\0x\0\0A=1"; /* and the literal's own NUL */
+                "{\"task\":\"a\",\"argv\":[\"x\",\"\"],\"env\":[\"A=1\"],\"memory\":77,\"grace_ms\":9,"
+                "\"uid\":4000000000,\"gid\":5,\"groups\":[6,70]," BASE "}";
+        static const char strings[] = "a\0/d\0/l\0\0\0s\0"
+                                      "6,70\0/m\0\0\0/p\0x\0\0A=1"; /* and the literal's own NUL */
         g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
         const Slot slot = { .dir = { [SLOT_MEMORY] = "/m", [SLOT_PIDS] = "/p" }, .v2 = 1u << SLOT_PIDS };
         g_autoptr(GByteArray) message = NULL;
@@ -90,11 +104,26 @@ static void test_pack(void)
         g_assert_cmpint((int)head.id, ==, 5);
         g_assert_cmpint(head.slot, ==, 4);
         g_assert_cmpint((int)head.limits.memory, ==, 77);
+        g_assert_true(head.as_user && head.uid == 4000000000u && head.gid == 5);
         g_assert_cmpint((int)head.n_argv, ==, 2);
         g_assert_cmpint((int)head.n_env, ==, 1);
         g_assert_cmpint((int)head.n_binds, ==, 0);
         g_assert_cmpmem(message->data + sizeof head, message->len - sizeof head, strings, sizeof strings);
         g_assert_cmpint((int)head.payload, ==, sizeof strings);
+}
+
+static void test_own_user(void)
+{
+        static const char line[] = "{\"task\":\"a\",\"argv\":[\"x\"]," BASE "}";
+        g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
+        g_autoptr(GByteArray) message = NULL;
+        StartRequest request;
+        WireSpawn head;
+
+        g_assert_true(start_request_parse(object, &request, NULL));
+        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 });
+        memcpy(&head, message->data, sizeof head);
+        g_assert_false(head.as_user);
 }
 
 int main(int argc, char **argv)
@@ -104,5 +133,6 @@ int main(int argc, char **argv)
         g_test_add_func("/agent/request/refused", test_refused);
         g_test_add_func("/agent/request/names", test_names);
         g_test_add_func("/agent/request/pack", test_pack);
+        g_test_add_func("/agent/request/own-user", test_own_user);
         return g_test_run();
 }
