@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin")).resolve()
 collect_ignore = ["frameworks"]  # gigabytes of downloads: only when asked for, by `make test-frameworks`
 FINAL = {"succeeded", "failed", "cancelled", "preempted"}
+PATIENCE = 60  # seconds at least before a test says that something hangs: others may keep the machine busy
 sys.path.insert(0, str(ROOT / "python"))
 
 
@@ -43,8 +44,9 @@ class Reply:
         return json.loads(self.body)
 
 
-def wait_for(check, timeout=30, what="the condition"):
+def wait_for(check, timeout=PATIENCE, what="the condition"):
     """Polls `check` until it returns something true, and returns that."""
+    timeout = max(timeout, PATIENCE)
     end = time.monotonic() + timeout
     while True:
         value = check()
@@ -128,7 +130,7 @@ class Server:
         """SIGTERM; jobs run on."""
         if self.process and self.process.poll() is None:
             self.process.terminate()
-            assert self.process.wait(30) == 0, "paddled did not end well:\n" + self.log()
+            assert self.process.wait(PATIENCE) == 0, "paddled did not end well:\n" + self.log()
         self.process = None
 
     def kill(self):
@@ -207,10 +209,10 @@ class Server:
         assert reply.status == 200, reply.body
         return reply.json
 
-    def wait(self, name, states=FINAL, timeout=60):
+    def wait(self, name, states=FINAL, timeout=PATIENCE):
         """The job once it is in one of `states`."""
         states = {states} if isinstance(states, str) else set(states)
-        end = time.monotonic() + timeout
+        end = time.monotonic() + max(timeout, PATIENCE)
         job = self.job(name)
         while job["state"] not in states:
             assert time.monotonic() < end, f"job is {job['state']} ({job['reason']}), not {states}\n{self.log()}"

@@ -13,7 +13,7 @@ import termios
 import time
 
 import pytest
-from conftest import BIN, Server
+from conftest import BIN, PATIENCE, Server
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -43,7 +43,7 @@ class Terminal:
     def press(self, keys):
         os.write(self.master, keys)
 
-    def read(self, until, timeout=20):
+    def read(self, until, timeout=PATIENCE):
         """Reads until `until` (of all text so far) says yes."""
         end = time.monotonic() + timeout
         while not until(self.said):
@@ -66,12 +66,12 @@ class Terminal:
     def end(self):
         """The exit status, once it has ended by itself."""
         with contextlib.suppress(OSError):
-            while select.select([self.master], [], [], 20)[0]:
+            while select.select([self.master], [], [], PATIENCE)[0]:
                 data = os.read(self.master, 65536)
                 if not data:
                     break
                 self.said += data
-        status = self.process.wait(20)
+        status = self.process.wait(PATIENCE)
         os.close(self.master)
         return status
 
