@@ -8,14 +8,19 @@
 #include <glib.h>
 #include <stdbool.h>
 
-enum { KUBE_CONFIG_MAX = 4 << 20 }; /* bytes of one file */
+enum {
+        KUBE_CONFIG_MAX = 1 << 20, /* bytes of one file */
+        KUBE_CONFIG_FILES_MAX = 64 /* in a KUBECONFIG list */
+};
 
 /* A program that prints an ExecCredential; v1 and v1beta1. */
 typedef struct {
         char **argv; /* [0]: command; a relative path with a slash is taken from the kubeconfig's folder */
         char **env;  /* "NAME=value" beside our own environment, or NULL */
         char *api_version;
-        char *install_hint; /* or NULL */
+        char *install_hint;   /* or NULL */
+        char *cluster_config; /* JSON of the cluster's "client.authentication.k8s.io/exec" extension, or NULL
+                               */
         bool provide_cluster_info;
 } KubeExecPlugin;
 
@@ -32,10 +37,13 @@ typedef struct {
         char *token_file;               /* wins over `token`; or NULL */
         char *user_name, *password;     /* HTTP basic, or NULL */
         KubeExecPlugin *exec;           /* or NULL */
+        char *as_user, *as_uid;         /* impersonation, or NULL */
+        char **as_groups;               /* or NULL */
 } KubeConfig;
 
 void kube_config_free(KubeConfig *config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeConfig, kube_config_free)
+KubeConfig *kube_config_copy(const KubeConfig *config);
 
 /* Reads one document (YAML or JSON). `dir`: where its relative paths begin, NULL: relative paths are refused
  * (a kubeconfig sent over the network must carry its data), and so are exec plug-ins and files. `context`:
@@ -51,3 +59,5 @@ KubeConfig *kube_config_load(const char *path, const char *context, GError **err
 
 /* The service account of the pod this process runs in; ERR_NOT_FOUND outside of one. */
 KubeConfig *kube_config_in_cluster(GError **error);
+/* The same from another folder than /var/run/secrets/kubernetes.io/serviceaccount. */
+KubeConfig *kube_config_in_cluster_at(const char *dir, GError **error);
