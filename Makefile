@@ -4,7 +4,7 @@ BIN := build/bin
 VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: build demo test test-frameworks soak bench lint format install clean setup-build setup-test setup-frameworks setup-bench
+.PHONY: build demo test test-frameworks soak bench lint format install clean cluster cluster-down setup-build setup-test setup-frameworks setup-bench
 
 build: setup-build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -14,7 +14,7 @@ build: setup-build
 setup-build:
 	@deploy/setup build
 setup-test:
-	@deploy/setup build test
+	@deploy/setup build test kube
 setup-frameworks:
 	@deploy/setup build frameworks
 setup-bench:
@@ -34,6 +34,15 @@ soak: setup-test
 
 bench: setup-bench build
 	@bench/run
+
+# A Kubernetes cluster to play with, of the tier TIER: doc/testing.md.
+TIER := c
+cluster: setup-test
+	@t/kube/build
+	@cd t && $(CURDIR)/$(VENV)/python -m kube.cluster up $(TIER)
+
+cluster-down:
+	@cd t && $(CURDIR)/$(VENV)/python -m kube.cluster down
 
 lint: setup-test
 	@t/lint

@@ -1,0 +1,128 @@
+"""Container images of the test cluster, made without a registry: archives that `ctr images import` reads.
+
+usage: python -m kube.images NAME...    builds what is missing of them into the cache, and links it into build/kube/images
+"""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LINKS = ROOT / "build/kube/images"
+CACHE = pathlib.Path(os.environ.get("PADDLE_TEST_CACHE") or pathlib.Path.home() / ".cache/paddle-test").absolute()
+BUSYBOX = pathlib.Path("/bin/busybox")
+PAUSE = "test.local/pause:1"
+BASE = "test.local/base:1"
+FORMAT = "1"  # part of every key: raise it when this file writes other archives from the same sources
+
+
+class Layer:
+    """A tar of files, the same bytes for the same content."""
+
+    def __init__(self):
+        self.buffer = io.BytesIO()
+        self.tar = tarfile.open(fileobj=self.buffer, mode="w", format=tarfile.GNU_FORMAT)  # noqa: SIM115
+
+    def add(self, name, kind=tarfile.REGTYPE, mode=0o755, content=b"", target=""):
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.mode, entry.size, entry.linkname = kind, mode, len(content), target
+        self.tar.addfile(entry, io.BytesIO(content))
+
+    def bytes(self):
+        self.tar.close()
+        return self.buffer.getvalue()
+
+
+def write_archive(path, tag, layers, config):
+    """An archive in the form of `docker save`.  `layers` are paths of tars."""
+    digests = []
+    for layer in layers:
+        with open(layer, "rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    image = {
+        "architecture": "amd64",
+        "os": "linux",
+        "created": "1970-01-01T00:00:00Z",
+        "config": {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"], **config},
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + digest for digest in digests]},
+        "history": [{"created": "1970-01-01T00:00:00Z"} for _ in digests],
+    }
+    text = json.dumps(image).encode()
+    name = hashlib.sha256(text).hexdigest() + ".json"
+    manifest = [{"Config": name, "RepoTags": [tag], "Layers": [digest + ".tar" for digest in digests]}]
+    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
+        for digest, layer in zip(digests, layers, strict=True):
+            tar.add(layer, digest + ".tar")
+        for file, content in ((name, text), ("manifest.json", json.dumps(manifest).encode())):
+            entry = tarfile.TarInfo(file)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+
+
+def make_pause(work, archive):
+    subprocess.run(["gcc", "-static", "-Os", "-s", "-o", work / "pause", HERE / "image/pause.c"], check=True)
+    layer = Layer()
+    layer.add("pause", content=(work / "pause").read_bytes())
+    (work / "layer").write_bytes(layer.bytes())
+    write_archive(archive, PAUSE, [work / "layer"], {"Entrypoint": ["/pause"]})
+
+
+def make_base(work, archive):
+    """A shell and the usual small tools."""
+    layer = Layer()
+    for folder in ("bin", "etc", "root", "proc", "sys", "dev", "var"):
+        layer.add(folder, tarfile.DIRTYPE)
+    layer.add("tmp", tarfile.DIRTYPE, 0o1777)
+    layer.add("bin/busybox", content=BUSYBOX.read_bytes())
+    for applet in subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if applet != "busybox":
+            layer.add("bin/" + applet, tarfile.SYMTYPE, target="busybox")
+    layer.add(
+        "etc/passwd", mode=0o644, content=b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
+    )
+    layer.add("etc/group", mode=0o644, content=b"root:x:0:\nnogroup:x:65534:\n")
+    (work / "layer").write_bytes(layer.bytes())
+    write_archive(archive, BASE, [work / "layer"], {"Cmd": ["/bin/sh"]})
+
+
+IMAGES = {
+    "pause": (make_pause, lambda: (HERE / "image/pause.c").read_bytes()),
+    "base": (make_base, lambda: BUSYBOX.read_bytes()),
+}
+ALWAYS = ("pause", "base")  # what every node has
+
+
+def build(name):
+    """The link to the image's archive, which is made if the cache has none for what it is made from."""
+    make, sources = IMAGES[name]
+    archive = CACHE / f"image-{name}-{hashlib.sha256(FORMAT.encode() + sources()).hexdigest()[:16]}.tar"
+    if not archive.exists():
+        start = time.monotonic()
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="image.", dir=CACHE) as work:
+            make(pathlib.Path(work), pathlib.Path(work) / "archive")
+            os.rename(pathlib.Path(work) / "archive", archive)
+        print(f"kube: made the image {name} in {time.monotonic() - start:.0f} s", flush=True)
+    LINKS.mkdir(parents=True, exist_ok=True)
+    link = LINKS / f"{name}.tar"
+    temporary = LINKS / f".{name}.{os.getpid()}"
+    temporary.symlink_to(archive)
+    temporary.rename(link)
+    return link
+
+
+def archives():
+    return [LINKS / f"{name}.tar" for name in ALWAYS]
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or IMAGES:
+        build(wanted)
