@@ -1,0 +1,64 @@
+/* What to do about a PaddleJob: a pure function of the job and what was seen of its objects. Actions are to
+ * be done in their order as far as they are of the job itself; children may be made and deleted side by side.
+ * With equal input the answer is equal, and once everything is as it should be there is no action. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "kube/kind.h"
+#include "operator/members.h"
+
+/* What was seen. Trees are borrowed. The lists hold the objects that the job controls, and those of other
+ * owners which stand under a name that the job wants (as far as they were seen). */
+typedef struct {
+        const json_t *job;
+        const GPtrArray *pods, *services;
+        const json_t *config_map, *pod_group; /* of the job's name, or NULL */
+        gint64 host_port;                     /* reserved for this job, should it need one; 0: none */
+        const char *np;                       /* in etcd; NULL: no such key, or not asked */
+        gint64 now_ms;
+} Observed;
+
+typedef enum {
+        ACTION_CREATE,     /* body */
+        ACTION_DELETE,     /* the object with this uid */
+        ACTION_PATCH,      /* body: a merge patch */
+        ACTION_JSON_PATCH, /* body: a list of operations */
+        ACTION_STATUS,     /* body: a merge patch of the job's status */
+        ACTION_SCALE,      /* name: the key in etcd, message: its new value */
+        ACTION_WARN,       /* reason, message: of an event about the job */
+} ActionVerb;
+
+typedef struct {
+        ActionVerb verb;
+        const KubeKind *kind;
+        char *name, *uid;
+        json_t *body;
+        const char *reason;
+        char *message;
+} Action;
+
+typedef enum {
+        PLAN_DONE,  /* what comes next, comes with the next change of something */
+        PLAN_RETRY, /* something stands in the way that may go without a change that we see */
+        PLAN_PARK,  /* the job itself must change first */
+        PLAN_AGAIN, /* there is more to do, once these actions are seen */
+} PlanEnd;
+
+typedef struct {
+        GPtrArray *actions; /* Action * */
+        PlanEnd end;
+        JobPhase phase;
+} Plan;
+
+enum { PLAN_PODS_MAX = 256 }; /* made in one pass */
+
+Plan *reconcile(const OperatorRules *rules, const Observed *observed);
+void plan_free(Plan *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Plan, plan_free)
+
+/* The job's count of workers is kept in etcd, too, so Observed.np has to be asked for. */
+bool job_syncs_np(const PaddleJob *job, const OperatorRules *rules);
+char *job_np_key(const PaddleJob *job); /* the caller's */
