@@ -74,8 +74,9 @@ static void test_refused(void)
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(GError) error = NULL;
                 g_autoptr(json_t) value = yaml_parse(cases[i].yaml, strlen(cases[i].yaml), "j.yaml", &error);
+                g_autofree char *shown = g_strescape(cases[i].yaml, NULL);
 
-                g_test_message("%s: %s", cases[i].yaml, error ? error->message : "taken");
+                g_test_message("%s: %s", shown, error ? error->message : "taken");
                 g_assert_null(value);
                 g_assert_true(err_is(error, ERR_INVALID));
                 g_assert_true(g_str_has_prefix(error->message, cases[i].begins));

@@ -182,8 +182,9 @@ static void test_kinds(void)
                 g_assert_cmpint(resource_find(known[i].name), ==, known[i].kind);
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
                 g_autoptr(GError) error = NULL;
+                g_autofree char *shown = g_strescape(bad[i], NULL);
 
-                g_test_message("%s", bad[i]);
+                g_test_message("%s", shown);
                 g_assert_cmpint(resource_intern("max", bad[i], &error), ==, -1);
                 g_assert_true(err_is(error, ERR_INVALID));
         }
