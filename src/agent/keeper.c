@@ -31,7 +31,6 @@ enum {
         KILL_PASS_MAX_MS = 500,
         LOG_CHECK_MS = 1000,
         SLOT_DIR_MAX = 400,
-        LOG_MODE = 0622, /* of a member that is somebody else: /dev/stderr is opened by name at times */
 };
 
 typedef enum { RUNNING, STOPPING, KILLING } Phase;
@@ -148,7 +147,7 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
                 return false;
         }
         if (spawn->head->as_user)
-                (void)fchmod(keeper->log_fd, LOG_MODE); /* else it only has its descriptors */
+                log_file_share(keeper->log_fd, spawn->strings[WIRE_LOG]);
         if (!slot_begin(&keeper->slot, &keeper->limits, &file)) {
                 (void)snprintf(text, size, "cannot set the limit '%s' of its cgroup: %s", file,
                                strerrordesc_np(errno));

@@ -46,6 +46,21 @@ int log_file_open(const char *path, const char *banner)
         return fd;
 }
 
+void log_file_share(int fd, const char *path)
+{
+        char dir[PATH_MAX];
+        const char *slash = strrchr(path, '/');
+        size_t len = slash ? (size_t)(slash - path) : 0;
+        struct stat status;
+
+        if (len == 0 || len >= sizeof dir)
+                return;
+        memcpy(dir, path, len);
+        dir[len] = '\0';
+        if (stat(dir, &status) == 0 && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0)
+                (void)fchmod(fd, 0622); /* else it has only its descriptors */
+}
+
 void log_file_say(int fd, const char *text)
 {
         char line[PIPE_BUF];

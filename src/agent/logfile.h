@@ -15,6 +15,9 @@ enum { LOG_TAIL = 64 * 1024 };
 /* Opens or makes the file, and its directories; writes `banner` and a newline unless it is empty. -1 with
  * errno. */
 int log_file_open(const char *path, const char *banner);
+/* Lets a member that is somebody else open it anew as /dev/stderr, unless others could reach it by its name.
+ */
+void log_file_share(int fd, const char *path);
 
 /* "paddle: TEXT" as a line. */
 void log_file_say(int fd, const char *text);

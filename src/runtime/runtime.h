@@ -77,6 +77,7 @@ typedef struct RuntimeJob RuntimeJob;
 /* What the runtime needs of a job besides its tasks. Borrowed for the call. */
 struct RuntimeJob {
         const char *id, *user;
+        gint64 user_seq;     /* its number in the catalog, never given twice; 0: not known */
         int attempt;         /* 0 while it only waits */
         const char *package; /* hash or NULL */
         const char *package_name;

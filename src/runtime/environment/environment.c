@@ -20,13 +20,15 @@
 #define BANNER "== building"
 
 enum {
+        UV_CONFIG_MAX = 256 * 1024,
         LOG_TAIL = 64 * 1024, /* what a failure is searched in */
         REASON_MAX = 400,     /* of a reason shown in a status */
         KEY_LEN = 32, /* 128 bits of the hash: enough for a name, short enough for paths of interpreters in #!
                          lines */
 };
 
-/* $1 directory of the environment, $2 interpreter, $3 uv or empty, $4 "--no-index" or empty. */
+/* $1 directory of the environment, $2 interpreter, $3 uv or empty, $4 "--no-index" or empty, $5 requirements.
+ */
 static const char build_script[] =
         "set -eu\n"
         "cd \"$1\"\n"
@@ -37,11 +39,11 @@ static const char build_script[] =
         "rm -rf venv\n"
         "if [ -n \"$3\" ]; then\n"
         "    \"$3\" venv --quiet --python \"$2\" venv 9>&-\n"
-        "    \"$3\" pip install --python venv/bin/python $4 -r requirements.txt 9>&-\n"
+        "    \"$3\" pip install --python venv/bin/python $4 -r \"$5\" 9>&-\n"
         "else\n"
         "    \"$2\" -m venv venv 9>&-\n"
         "    venv/bin/python -m pip install --no-input --disable-pip-version-check --progress-bar off $4 -r "
-        "requirements.txt 9>&-\n"
+        "\"$5\" 9>&-\n"
         "fi\n"
         "sync -f venv\n"
         ": >ready.new\n"
@@ -171,11 +173,34 @@ static char *normalise(const char *requirements, GError **error)
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-char *environment_key(const EnvironmentConfig *config, const char *requirements, GError **error)
+/* "u<uid>-"; nothing for the server's own. */
+static void format_prefix(char ret[16], const Owner *owner)
+{
+        if (owner)
+                g_snprintf(ret, 16, "u%u-", owner->uid);
+        else
+                ret[0] = '\0';
+}
+
+static bool is_somebodys(const char *key)
+{
+        return key[0] == 'u'; /* no digit of a hash */
+}
+
+bool environment_is_for(const char *key, const Owner *owner)
+{
+        char prefix[16];
+
+        format_prefix(prefix, owner);
+        return is_somebodys(key) == (owner != NULL) && g_str_has_prefix(key, prefix);
+}
+
+char *environment_key(const EnvironmentConfig *config, const Owner *owner, const char *requirements,
+                      GError **error)
 {
         g_autofree char *identity = NULL, *packages = NULL, *index = NULL, *all = NULL;
         g_auto(GStrv) env = g_get_environ();
-        char hash[HASH_LEN + 1];
+        char hash[HASH_LEN + 1], prefix[16];
 
         if (strlen(requirements) > REQUIREMENTS_MAX) {
                 err_set(error, ERR_TOO_LARGE, "requirements of %zu bytes: the limit is %d",
@@ -192,7 +217,8 @@ char *environment_key(const EnvironmentConfig *config, const char *requirements,
         all = g_strdup_printf("environment 1\n%s\n%s\n%zu\n%s%s", config->uv ? "uv" : "pip", identity,
                               strlen(packages), packages, index);
         hash_bytes(all, strlen(all), hash);
-        return g_strndup(hash, KEY_LEN);
+        format_prefix(prefix, owner);
+        return g_strdup_printf("%s%.*s", prefix, KEY_LEN, hash);
 }
 
 static char *inside(const EnvironmentConfig *config, const char *key, const char *name)
@@ -200,16 +226,24 @@ static char *inside(const EnvironmentConfig *config, const char *key, const char
         return g_build_filename(config->envs_dir, key, name, NULL);
 }
 
+/* What the builder makes: in a directory of the owner, where there is one. */
+static char *made(const EnvironmentConfig *config, const char *key, const char *name)
+{
+        if (is_somebodys(key))
+                return g_build_filename(config->envs_dir, key, "own", name, NULL);
+        return inside(config, key, name);
+}
+
 bool environment_is_ready(const EnvironmentConfig *config, const char *key)
 {
-        g_autofree char *ready = inside(config, key, "ready");
+        g_autofree char *ready = made(config, key, "ready");
 
         return access(ready, F_OK) == 0;
 }
 
 char *environment_path(const EnvironmentConfig *config, const char *key)
 {
-        return inside(config, key, "venv");
+        return made(config, key, "venv");
 }
 
 char *environment_log_path(const EnvironmentConfig *config, const char *key)
@@ -229,34 +263,126 @@ static const char *no_index_option(void)
         return g_strv_contains(yes, lower) ? "--no-index" : "";
 }
 
-char **environment_build_command(const EnvironmentConfig *config, const char *key, const char *requirements,
-                                 GError **error)
+char *environment_build_dir(const EnvironmentConfig *config, const char *key)
 {
-        g_autofree char *dir = inside(config, key, NULL), *file = inside(config, key, "requirements.txt");
+        return made(config, key, NULL);
+}
+
+/* A directory of the server's that an owner may enter. What is in it already cannot have been exchanged. */
+static bool make_given(const char *dir, const Owner *owner, GError **error)
+{
+        if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+                return err_set_errno(error, errno, "cannot make directory '%s'", dir);
+        if (lchown(dir, owner->uid, owner->gid) < 0)
+                return err_set_errno(error, errno, "cannot give '%s' to uid %u", dir, owner->uid);
+        return true;
+}
+
+/* A file beside it that the owner may read. */
+static bool write_given(const char *path, const char *text, const Owner *owner, GError **error)
+{
+        if (!file_replace(path, text, strlen(text), 0644, false, error))
+                return false;
+        if (owner && lchown(path, owner->uid, owner->gid) < 0)
+                return err_set_errno(error, errno, "cannot give '%s' to uid %u", path, owner->uid);
+        return true;
+}
+
+/* Where uv and pip keep what they download for an owner. */
+static char *home_of(const EnvironmentConfig *config, const Owner *owner)
+{
+        return g_strdup_printf("%s/u%u", config->envs_dir, owner->uid);
+}
+
+static bool make_dirs(const EnvironmentConfig *config, const char *key, const Owner *owner, GError **error)
+{
+        g_autofree char *dir = inside(config, key, NULL), *own = made(config, key, NULL), *home = NULL;
+
+        if (!file_mkdirs(dir, 0755, error))
+                return false;
+        if (!owner)
+                return true;
+        home = home_of(config, owner);
+        if (chmod(dir, 0711) < 0)
+                return err_set_errno(error, errno, "cannot change the mode of '%s'", dir);
+        return make_given(home, owner, error) && make_given(own, owner, error);
+}
+
+char **environment_build_command(const EnvironmentConfig *config, const char *key, const Owner *owner,
+                                 const char *requirements, GError **error)
+{
+        g_autofree char *file = inside(config, key, "requirements.txt");
         g_autofree char *identity = interpreter_identity(config->python, error);
         char **argv;
 
-        if (!identity || !file_mkdirs(dir, 0755, error) ||
-            !file_replace(file, requirements, strlen(requirements), 0644, false, error))
+        if (!identity || !make_dirs(config, key, owner, error) ||
+            !write_given(file, requirements, owner, error))
                 return NULL;
         *strchrnul(identity, '\n') = '\0'; /* the path alone */
-        argv = g_new0(char *, 9);
+        argv = g_new0(char *, 10);
         argv[0] = g_strdup("/bin/sh");
         argv[1] = g_strdup("-c");
         argv[2] = g_strdup(build_script);
         argv[3] = g_strdup("paddle-environment");
-        argv[4] = g_steal_pointer(&dir);
+        argv[4] = environment_build_dir(config, key);
         argv[5] = g_strdup(identity);
         argv[6] = g_strdup(config->uv ? config->uv : "");
         argv[7] = g_strdup(no_index_option());
+        argv[8] = g_strdup(owner ? "../requirements.txt" : "requirements.txt");
         return argv;
 }
 
-char **environment_build_variables(void)
+/* uv's settings may be in a home that only the server can read. */
+static bool copy_uv_config(char ***env, const char *copy, const Owner *owner, GError **error)
 {
-        g_auto(GStrv) env = g_get_environ();
+        const char *path = g_environ_getenv(*env, "UV_CONFIG_FILE");
+        g_autofree char *text = NULL;
 
-        return settings_variables(env);
+        if (!path)
+                return true;
+        if (!file_read(path, UV_CONFIG_MAX, &text, NULL, error) || !write_given(copy, text, owner, error))
+                return err_prefix(error, "the settings of uv: ");
+        *env = g_environ_setenv(*env, "UV_CONFIG_FILE", copy, TRUE);
+        return true;
+}
+
+/* The same of pip's files, as variables. */
+static char **set_pip_settings(char **env)
+{
+        g_autoptr(GHashTable) settings = settings_read_pip(env);
+        GHashTableIter iter;
+        void *key, *value;
+
+        g_hash_table_iter_init(&iter, settings);
+        while (g_hash_table_iter_next(&iter, &key, &value)) {
+                g_autofree char *upper = g_ascii_strup(key, -1), *name = g_strconcat("PIP_", upper, NULL);
+
+                g_strdelimit(name, "-", '_');
+                env = g_environ_setenv(env, name, value, TRUE);
+        }
+        return g_environ_setenv(env, "PIP_CONFIG_FILE", "/dev/null", TRUE);
+}
+
+char **environment_build_variables(const EnvironmentConfig *config, const char *key, const Owner *owner,
+                                   GError **error)
+{
+        static const char *const of_server[] = { "TMPDIR",         "USER",
+                                                 "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+                                                 "XDG_DATA_HOME",  "UV_CACHE_DIR",
+                                                 "PIP_CACHE_DIR",  NULL };
+        g_auto(GStrv) here = g_get_environ();
+        g_auto(GStrv) env = settings_variables(here);
+        g_autofree char *home = NULL, *copy = NULL;
+
+        if (!owner)
+                return g_steal_pointer(&env);
+        home = home_of(config, owner);
+        copy = inside(config, key, "uv.toml");
+        env = set_pip_settings(env);
+        for (const char *const *name = of_server; *name; name++)
+                env = g_environ_unsetenv(env, *name);
+        env = g_environ_setenv(env, "HOME", home, TRUE);
+        return copy_uv_config(&env, copy, owner, error) ? g_steal_pointer(&env) : NULL;
 }
 
 /* ---- why a build failed ---- */
@@ -291,7 +417,7 @@ static const struct {
 
 static char *read_tail(const char *path)
 {
-        fd_auto int fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd_auto int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         struct stat st;
         char *text;
         ssize_t got;

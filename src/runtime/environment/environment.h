@@ -7,11 +7,18 @@
  *     envs/<key>/build.log          what the builder said; several attempts follow each other
  *     envs/<key>/lock               flock of the builder
  *     envs/<key>/venv/              the environment, built in place (it cannot be moved)
- *     envs/<key>/ready              made last */
+ *     envs/<key>/ready              made last
+ *
+ * What builds runs code of packages. For jobs that run as somebody else than the server it does so as they
+ * do, and the environment is theirs alone: the key is u<uid>-<hash>, lock, venv and ready are in
+ * envs/<key>/own/, which is theirs, and what is downloaded is kept in envs/u<uid>/. `owner` NULL: the
+ * server's own. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
+
+#include "fs/tree.h"
 
 typedef struct {
         const char *envs_dir;
@@ -29,18 +36,24 @@ bool environment_is_known(const EnvironmentConfig *config);
  * (PIP_*, UV_*) and the configuration files of pip and uv. ERR_NOT_FOUND when the interpreter is missing;
  * ERR_INVALID for a requirement that refers to another file, which an environment shared by content cannot
  * have. */
-char *environment_key(const EnvironmentConfig *config, const char *requirements, GError **error);
+char *environment_key(const EnvironmentConfig *config, const Owner *owner, const char *requirements,
+                      GError **error);
+bool environment_is_for(const char *key, const Owner *owner);
 bool environment_is_ready(const EnvironmentConfig *config, const char *key);
 char *environment_path(const EnvironmentConfig *config, const char *key); /* what holds bin/; the caller's */
 char *environment_log_path(const EnvironmentConfig *config, const char *key); /* of its build; the caller's */
 /* What builds it: writes the requirements file and returns argv for a task whose exit 0 means ready. It takes
  * a lock on the environment, so that two builders (two servers) do not disturb each other, and leaves nothing
  * half made. */
-char **environment_build_command(const EnvironmentConfig *config, const char *key, const char *requirements,
-                                 GError **error);
+char **environment_build_command(const EnvironmentConfig *config, const char *key, const Owner *owner,
+                                 const char *requirements, GError **error);
 /* The variables of that task: a small part of the process's own environment, PIP_* and UV_*, and pip's
- * settings under the names uv reads. The caller's g_strfreev. */
-char **environment_build_variables(void);
+ * settings under the names uv reads; of somebody else's also a copy of uv's settings that they can read. The
+ * caller's g_strfreev. */
+char **environment_build_variables(const EnvironmentConfig *config, const char *key, const Owner *owner,
+                                   GError **error);
+char *environment_build_dir(const EnvironmentConfig *config,
+                            const char *key); /* where it runs; the caller's */
 /* Why a build failed, from the end of its log: the line that says it, e.g. "No matching distribution found
  * for nosuch==1". The caller's. */
 char *environment_failure(const char *log_path);

@@ -19,6 +19,7 @@ enum {
 
 typedef struct {
         char *key;
+        Identity *identity; /* NULL: the server's own */
         char *requirements; /* NULL: found at the agent, nobody has asked for it yet */
         GPtrArray *waiting; /* job ids */
         bool seen;          /* handed to the agent, or reported by it, over the present connection */
@@ -40,6 +41,7 @@ static void build_free(void *arg)
 
         g_free(build->key);
         g_free(build->requirements);
+        identity_unref(build->identity);
         g_ptr_array_unref(build->waiting);
         g_free(build);
 }
@@ -95,12 +97,14 @@ static void answer_all(Builds *builds, Build *build, const char *text)
 /* Hands the build to the agent; when the link is down, OBSERVED_SYNCED comes back to it. Under the lock. */
 static bool ask_agent(Builds *builds, Build *build, GError **error)
 {
+        const EnvironmentConfig *environment = &builds->environment;
+        const Owner *owner = build->identity ? &build->identity->owner : NULL;
         g_autofree char *task = g_strconcat(TASK_PREFIX, build->key, NULL);
-        g_autofree char *dir = g_build_filename(builds->envs_dir, build->key, NULL);
-        g_autofree char *log = environment_log_path(&builds->environment, build->key);
-        g_auto(GStrv) env = environment_build_variables();
+        g_autofree char *dir = environment_build_dir(environment, build->key);
+        g_autofree char *log = environment_log_path(environment, build->key);
         g_auto(GStrv) argv =
-                environment_build_command(&builds->environment, build->key, build->requirements, error);
+                environment_build_command(environment, build->key, owner, build->requirements, error);
+        g_auto(GStrv) env = argv ? environment_build_variables(environment, build->key, owner, error) : NULL;
         g_autoptr(GString) line = g_string_new(NULL);
         TaskStart start = { .task = task,
                             .argv = argv,
@@ -110,9 +114,9 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
                             .log_limit = builds->log_limit,
                             .grace_ms = GRACE_MS };
 
-        if (!argv)
+        if (!env || (owner && !agent_link_check_users(builds->link, error)))
                 return false;
-        message_start(line, &start);
+        message_start(line, &start, build->identity);
         build->seen = agent_link_send(builds->link, line);
         return true;
 }
@@ -145,7 +149,8 @@ static void ask_or_fail(Builds *builds, Build *build)
         drop(builds, build);
 }
 
-static void wait_for_build(Builds *builds, const char *key, const char *job_id, const char *requirements)
+static void wait_for_build(Builds *builds, const char *key, const char *job_id, const char *requirements,
+                           const Identity *identity)
 {
         Build *build;
 
@@ -153,6 +158,8 @@ static void wait_for_build(Builds *builds, const char *key, const char *job_id, 
         build = build_get(builds, key);
         if (!build->requirements)
                 build->requirements = g_strdup(requirements);
+        if (!build->identity && identity)
+                build->identity = identity_ref(identity);
         if (!g_ptr_array_find_with_equal_func(build->waiting, job_id, g_str_equal, NULL))
                 g_ptr_array_add(build->waiting, g_strdup(job_id));
         if (!build->seen)
@@ -160,8 +167,9 @@ static void wait_for_build(Builds *builds, const char *key, const char *job_id, 
         pthread_mutex_unlock(&builds->lock);
 }
 
-void builds_prepare(Builds *builds, const char *job_id, const char *requirements)
+void builds_prepare(Builds *builds, const char *job_id, const char *requirements, const Identity *identity)
 {
+        const Owner *owner = identity ? &identity->owner : NULL;
         g_autoptr(GError) failure = NULL;
         g_autofree char *key = NULL;
 
@@ -169,16 +177,16 @@ void builds_prepare(Builds *builds, const char *job_id, const char *requirements
                 answer(builds, job_id, NULL);
                 return;
         }
-        key = environment_key(&builds->environment, requirements, &failure);
+        key = environment_key(&builds->environment, owner, requirements, &failure);
         if (!key || !workdir_link_environment(builds->state_dir, job_id, key, &failure))
                 answer(builds, job_id, failure->message);
         else if (environment_is_ready(&builds->environment, key))
                 answer(builds, job_id, NULL);
         else
-                wait_for_build(builds, key, job_id, requirements);
+                wait_for_build(builds, key, job_id, requirements, identity);
 }
 
-bool builds_is_prepared(Builds *builds, const char *requirements)
+bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity)
 {
         g_autofree char *key = NULL;
 
@@ -186,7 +194,8 @@ bool builds_is_prepared(Builds *builds, const char *requirements)
                 return true;
         if (!environment_is_known(&builds->environment))
                 return false;
-        key = environment_key(&builds->environment, requirements, NULL); /* prepare() tells what is wrong */
+        key = environment_key(&builds->environment, identity ? &identity->owner : NULL, requirements,
+                              NULL); /* prepare() tells what is wrong */
         return key && environment_is_ready(&builds->environment, key);
 }
 

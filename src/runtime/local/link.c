@@ -47,6 +47,7 @@ struct AgentLink {
         pthread_mutex_t lock;
         LinkState state;
         bool closing;
+        bool knows_users;       /* the agent said so */
         GString *out;           /* lines for the agent */
         GPtrArray *out_forgets; /* tasks whose forget stands in `out` */
         GHashTable *kept;       /* tasks to be forgotten at the next hello */
@@ -123,6 +124,22 @@ static void wake_up(AgentLink *link)
         guint64 one = 1;
 
         (void)!write(link->wake, &one, sizeof one); /* full means awake already */
+}
+
+bool agent_link_check_users(AgentLink *link, GError **error)
+{
+        bool ignorant;
+
+        pthread_mutex_lock(&link->lock);
+        ignorant = link->state >= LINK_SYNCING && !link->knows_users;
+        pthread_mutex_unlock(&link->lock);
+        if (!ignorant)
+                return true;
+        return err_set(
+                error, ERR_CONFLICT,
+                "the agent that runs is not root's, or of an older version, and cannot run anything as "
+                "another user\nStop it (SIGTERM to paddle-agent; members run on): the server starts a new "
+                "one.");
 }
 
 bool agent_link_send(AgentLink *link, const GString *lines)
@@ -330,10 +347,12 @@ static bool connect_agent(AgentLink *link, GError **error)
                        link->socket_path, link->log_path);
 }
 
-static void set_state(AgentLink *link, LinkState state)
+/* The agent has answered hello. */
+static void set_syncing(AgentLink *link, bool knows_users)
 {
         pthread_mutex_lock(&link->lock);
-        link->state = state;
+        link->state = LINK_SYNCING;
+        link->knows_users = knows_users;
         pthread_mutex_unlock(&link->lock);
 }
 
@@ -467,7 +486,7 @@ static bool take_line(AgentLink *link, const char *line, gsize len, GError **err
                                message.epoch, link->epoch);
         if (link->state == LINK_GREETING) {
                 if (message.kind == MESSAGE_HELLO && message.epoch == link->epoch) {
-                        set_state(link, LINK_SYNCING);
+                        set_syncing(link, message.users);
                         return true;
                 }
                 observation_free(message.observation);

@@ -37,6 +37,8 @@ void agent_link_close(AgentLink *link);
 
 /* Any thread. Lines end with a newline. False: not synced, nothing was taken. */
 bool agent_link_send(AgentLink *link, const GString *lines);
+/* Any thread. False with ERR_CONFLICT: the agent that is connected would run every task as itself. */
+bool agent_link_check_users(AgentLink *link, GError **error);
 void agent_link_forget(AgentLink *link, const char *task);
 /* Any thread: delivers an observation of the runtime's own. */
 void agent_link_post(AgentLink *link, Observation *observation);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,6 +40,7 @@ typedef struct {
 typedef struct {
         char *name; /* "<id>.<attempt>" */
         char *attempt_dir, *package, *package_name;
+        Identity *identity; /* whose the copy is to be; NULL: the server's */
         GPtrArray *waiting; /* WaitingStart */
         bool cancelled;     /* the attempt is over: the copy is removed when it is made */
 } Copy;
@@ -46,7 +48,8 @@ typedef struct {
 typedef struct {
         Runtime runtime;
         char *state_dir, *agent_program, *dc, *uv, *python;
-        char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
+        Identities *identities; /* borrowed; NULL: all run as the server */
+        char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         gint64 log_limit, max_processes;
         char **inherited;
@@ -65,16 +68,22 @@ typedef struct {
         GHashTable *pids;   /* task that runs -> its process, as reported */
 } LocalRuntime;
 
+static const Owner *owner_of(const Identity *identity)
+{
+        return identity ? &identity->owner : NULL;
+}
+
 /* What a worker is to do; takes its own memory. */
 typedef struct Work Work;
 struct Work {
         void (*run)(LocalRuntime *local, Work *work);
         char *text[2];
+        Identity *identity; /* or NULL */
 };
 
 /* The engine's thread. */
 static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
-                      const char *second)
+                      const char *second, const Identity *identity)
 {
         Work *work;
 
@@ -84,6 +93,7 @@ static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), 
         work->run = run;
         work->text[0] = g_strdup(first);
         work->text[1] = g_strdup(second);
+        work->identity = identity ? identity_ref(identity) : NULL;
         workers_push(local->workers, work);
 }
 
@@ -94,6 +104,7 @@ static void work_run(void *data, void *arg)
         work->run(arg, work);
         g_free(work->text[0]);
         g_free(work->text[1]);
+        identity_unref(work->identity);
         g_free(work);
 }
 
@@ -166,11 +177,13 @@ static void copy_free(void *arg)
         g_free(copy->attempt_dir);
         g_free(copy->package);
         g_free(copy->package_name);
+        identity_unref(copy->identity);
         g_ptr_array_unref(copy->waiting);
         g_free(copy);
 }
 
-static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *name, const char *attempt_dir)
+static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *name, const char *attempt_dir,
+                      const Identity *identity)
 {
         Copy *copy = g_new0(Copy, 1);
 
@@ -178,6 +191,7 @@ static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *na
         copy->attempt_dir = g_strdup(attempt_dir);
         copy->package = g_build_filename(local->state_dir, "packages", job->package, NULL);
         copy->package_name = g_strdup(job->package_name);
+        copy->identity = identity ? identity_ref(identity) : NULL;
         copy->waiting = g_ptr_array_new_with_free_func(waiting_start_free);
         return copy;
 }
@@ -243,7 +257,8 @@ static void make_copy(LocalRuntime *local, Work *work)
         skip = local->closing || copy->cancelled;
         pthread_mutex_unlock(&local->lock);
 
-        if (!skip && !workdir_make_copy(copy->attempt_dir, copy->package, copy->package_name, &failure))
+        if (!skip && !workdir_make_copy(copy->attempt_dir, copy->package, copy->package_name,
+                                        owner_of(copy->identity), &failure))
                 (void)err_prefix(&failure, "cannot copy the package: ");
 
         pthread_mutex_lock(&local->lock);
@@ -258,7 +273,7 @@ static void make_copy(LocalRuntime *local, Work *work)
 
 /* Takes the line: sends it, or has it wait for the copy of the package. */
 static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const char *attempt_dir,
-                               const char *task, GString *line)
+                               const Identity *identity, const char *task, GString *line)
 {
         g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
         Copy *copy;
@@ -266,9 +281,9 @@ static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const
         pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, name);
         if (!copy && !workdir_exists(attempt_dir) && !local->closing) {
-                copy = copy_new(local, job, name, attempt_dir);
+                copy = copy_new(local, job, name, attempt_dir, identity);
                 g_hash_table_insert(local->copies, copy->name, copy);
-                work_push(local, make_copy, name, NULL);
+                work_push(local, make_copy, name, NULL, NULL);
         }
         if (copy)
                 copy_wait(copy, task, g_steal_pointer(&line));
@@ -312,6 +327,7 @@ typedef struct {
         char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log;
         GPtrArray *binds;
         char **env;
+        Identity *identity; /* NULL: the server's own */
 } Plan;
 
 static void plan_clear(Plan *plan)
@@ -326,6 +342,7 @@ static void plan_clear(Plan *plan)
         g_free(plan->log);
         g_clear_pointer(&plan->binds, g_ptr_array_unref);
         g_strfreev(plan->env);
+        identity_unref(plan->identity);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 
@@ -333,13 +350,15 @@ static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *p
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
         EnvironmentConfig config = { envs_dir, local->uv, local->python };
+        const Owner *owner = owner_of(plan->identity);
         g_autofree char *key = NULL;
 
         if (!environment_is_needed(job->requirements))
                 return true;
         key = workdir_environment(local->state_dir, job->id);
-        if (!key) {
-                key = environment_key(&config, job->requirements, error);
+        if (!key || !environment_is_for(key, owner)) {
+                g_free(key);
+                key = environment_key(&config, owner, job->requirements, error);
                 if (!key || !workdir_link_environment(local->state_dir, job->id, key, error))
                         return false;
         }
@@ -372,6 +391,8 @@ static bool plan_storage(LocalRuntime *local, const RuntimeJob *job, Plan *plan,
         if (!job->input && !job->output)
                 return true;
         plan->binds = g_ptr_array_new_with_free_func(g_free);
+        if (plan->identity && !storage_make_home(local->storage, job->user, &plan->identity->owner, error))
+                return false;
         if (!add_bind(local, plan, home, error) || !add_bind(local, plan, "public", error))
                 return false;
         g_ptr_array_add(plan->binds, NULL);
@@ -379,8 +400,7 @@ static bool plan_storage(LocalRuntime *local, const RuntimeJob *job, Plan *plan,
             !(plan->input = storage_resolve(local->storage, job->input, &reading, false, error)))
                 return err_prefix(error, "input: ");
         if (job->output &&
-            (!(plan->output = storage_resolve(local->storage, job->output, &writing, true, error)) ||
-             !file_mkdirs(plan->output, 0755, error)))
+            !(plan->output = storage_resolve(local->storage, job->output, &writing, true, error)))
                 return err_prefix(error, "output: ");
         return true;
 }
@@ -398,6 +418,14 @@ static char *log_of_task(const char *attempt_dir, const char *attempt_name, cons
         return g_strdup_printf("%s/log/%.*s-%s", attempt_dir, (int)(index - member), member, index + 1);
 }
 
+/* Beside the log is no place for a member that is somebody else. */
+static char *ready_of_other(const Plan *plan, const char *ready_file)
+{
+        g_autofree char *name = g_path_get_basename(ready_file);
+
+        return g_build_filename(plan->attempt_dir, "ready", name, NULL);
+}
+
 static void plan_paths(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
 {
         g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
@@ -408,14 +436,19 @@ static void plan_paths(LocalRuntime *local, const RuntimeJob *job, const TaskSta
         if (job->package)
                 plan->by_name = g_strconcat(plan->attempt_dir, "/path", NULL);
         if (task->ready_file)
-                plan->ready_file = g_path_is_absolute(task->ready_file)
+                plan->ready_file = plan->identity ? ready_of_other(plan, task->ready_file)
+                                   : g_path_is_absolute(task->ready_file)
                                            ? g_strdup(task->ready_file)
                                            : g_build_filename(plan->attempt_dir, task->ready_file, NULL);
 }
 
 static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
 {
+        const Identity *identity = plan->identity;
         MemberPlace place = { .user = job->user,
+                              .home = !identity        ? NULL
+                                      : identity->home ? identity->home
+                                                       : plan->work,
                               .work = plan->work,
                               .by_name = plan->by_name,
                               .environment = plan->environment,
@@ -441,8 +474,25 @@ static GString *plan_line(LocalRuntime *local, const TaskStart *task, const Plan
                 complete.log_limit = local->log_limit;
         if (!complete.max_processes)
                 complete.max_processes = local->max_processes;
-        message_start(line, &complete);
+        message_start(line, &complete, plan->identity);
         return line;
+}
+
+/* Whom the job runs as; *ret NULL: as the server. */
+static bool find_identity(LocalRuntime *local, const RuntimeJob *job, Identity **ret, GError **error)
+{
+        *ret = NULL;
+        return !local->identities || identity_find(local->identities, job->user, job->user_seq, ret, error);
+}
+
+/* The directories of a member, as far as they are not copied from a package. */
+static bool make_directories(LocalRuntime *local, const RuntimeJob *job, const Plan *plan, GError **error)
+{
+        const Owner *owner = owner_of(plan->identity);
+
+        if (owner && plan->ready_file && !workdir_make_ready(plan->attempt_dir, owner, error))
+                return false;
+        return job->package || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
 }
 
 static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, GError **error)
@@ -450,10 +500,12 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
         g_auto(Plan) plan = { 0 };
         GString *line;
 
-        plan_paths(local, job, task, &plan);
-        if (!plan_environment(local, job, &plan, error) || !plan_storage(local, job, &plan, error))
+        if (!find_identity(local, job, &plan.identity, error) ||
+            (plan.identity && !agent_link_check_users(local->link, error)))
                 return false;
-        if (!job->package && !workdir_make_empty(plan.attempt_dir, local->spares, error))
+        plan_paths(local, job, task, &plan);
+        if (!plan_environment(local, job, &plan, error) || !plan_storage(local, job, &plan, error) ||
+            !make_directories(local, job, &plan, error))
                 return false;
         plan_variables(local, job, task, &plan);
         line = plan_line(local, task, &plan);
@@ -465,7 +517,7 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
                 return false;
         }
         if (job->package) {
-                start_with_package(local, job, plan.attempt_dir, task->task, line);
+                start_with_package(local, job, plan.attempt_dir, plan.identity, task->task, line);
                 return true;
         }
         (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
@@ -536,27 +588,37 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt)
         }
         pthread_mutex_unlock(&local->lock);
         if (!copy && !workdir_remove_empty(dir, local->spares))
-                work_push(local, remove_attempt, dir, NULL);
+                work_push(local, remove_attempt, dir, NULL, NULL);
 }
 
 static void prepare(LocalRuntime *local, Work *work)
 {
-        builds_prepare(local->builds, work->text[0], work->text[1]);
+        builds_prepare(local->builds, work->text[0], work->text[1], work->identity);
 }
 
 static void op_prepare(Runtime *runtime, const RuntimeJob *job)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autoptr(GError) failure = NULL;
+        g_autoptr(Identity) identity = NULL;
 
-        if (environment_is_needed(job->requirements))
-                work_push(local, prepare, job->id, job->requirements);
-        else
+        if (!environment_is_needed(job->requirements))
                 post(local, OBSERVED_PREPARED, job->id, NULL, false);
+        else if (find_identity(local, job, &identity, &failure))
+                work_push(local, prepare, job->id, job->requirements, identity);
+        else
+                post(local, OBSERVED_PREPARE_FAILED, job->id, failure->message, false);
 }
 
 static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
-        return builds_is_prepared(((LocalRuntime *)runtime)->builds, job->requirements);
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autoptr(Identity) identity = NULL;
+
+        if (!environment_is_needed(job->requirements))
+                return true;
+        return find_identity(local, job, &identity, NULL) && /* prepare() tells what is wrong */
+               builds_is_prepared(local->builds, job->requirements, identity);
 }
 
 static bool op_lease_ports(Runtime *runtime, const char *job_id, int n, int *ret_ports, GError **error)
@@ -648,6 +710,20 @@ static bool make_dirs(LocalRuntime *local, GError **error)
         return true;
 }
 
+/* Members who are somebody else pass through these and see only what is theirs. */
+static bool open_dirs(LocalRuntime *local, GError **error)
+{
+        static const char *const names[] = { "jobs", "envs" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *dir = g_build_filename(local->state_dir, names[i], NULL);
+
+                if (chmod(dir, 0711) < 0)
+                        return err_set_errno(error, errno, "cannot change the mode of '%s'", dir);
+        }
+        return storage_share(local->storage, error);
+}
+
 /* Debian has `python3` and no `python`, which is what people write: a directory with that name, searched
  * last. */
 static void make_fallback_path(LocalRuntime *local)
@@ -657,7 +733,7 @@ static void make_fallback_path(LocalRuntime *local)
         g_autofree char *dir = g_build_filename(local->state_dir, "bin", NULL);
         g_autofree char *link = g_build_filename(dir, "python", NULL);
 
-        if (!python || !file_mkdirs(dir, 0755, NULL))
+        if (!python || !file_mkdirs(dir, 0755, NULL) || (local->identities && chmod(dir, 0755) < 0))
                 return;
         if (symlink(python, link) == 0 || errno == EEXIST)
                 local->fallback_path = g_steal_pointer(&dir);
@@ -678,6 +754,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->state_dir = g_canonicalize_filename(config->state_dir, NULL);
         local->agent_program = g_strdup(config->agent_program);
         local->dc = g_strdup(config->dc);
+        local->identities = config->identities;
         local->uv = choose_uv(config->uv);
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
@@ -718,6 +795,7 @@ Runtime *local_runtime_new(const LocalConfig *config, GError **error)
         storage_dir = g_build_filename(local->state_dir, "storage", NULL);
         spares_dir = g_build_filename(local->state_dir, "jobs", ".spare", NULL);
         if (!make_dirs(local, error) || !(local->storage = storage_open(storage_dir, local->dc, error)) ||
+            (local->identities && !open_dirs(local, error)) ||
             !(local->spares = spares_open(spares_dir, error))) {
                 local_runtime_free(&local->runtime);
                 return NULL;

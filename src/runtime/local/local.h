@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "runtime/local/identity.h"
 #include "runtime/runtime.h"
 
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
         Resources inventory;       /* 0 in a field: what the machine has */
         gint64 log_limit;          /* bytes per log file; 0: none */
         gint64 max_processes;      /* per member; 0: none */
+        Identities *identities;    /* borrowed; whom members run as. NULL: as the server, all of them */
         gint64 epoch;              /* grows with each start of the server; the agent refuses older ones */
 } LocalConfig;
 

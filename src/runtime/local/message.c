@@ -49,7 +49,17 @@ void message_hello(GString *out, gint64 epoch)
         end(out);
 }
 
-void message_start(GString *out, const TaskStart *task)
+static void add_identity(GString *out, const Identity *identity)
+{
+        add_number(out, "uid", identity->owner.uid);
+        add_number(out, "gid", identity->owner.gid);
+        g_string_append(out, ",\"groups\":[");
+        for (guint i = 0; i < identity->n_groups; i++)
+                g_string_append_printf(out, "%s%u", i ? "," : "", identity->groups[i]);
+        g_string_append_c(out, ']');
+}
+
+void message_start(GString *out, const TaskStart *task, const Identity *identity)
 {
         begin(out, "start");
         add_string(out, "task", task->task);
@@ -68,6 +78,8 @@ void message_start(GString *out, const TaskStart *task)
         add_number(out, "ready_port_other", task->ready_port_other);
         add_string(out, "ready_file", task->ready_file);
         add_list(out, "binds", task->binds);
+        if (identity)
+                add_identity(out, identity);
         end(out);
 }
 
@@ -155,7 +167,8 @@ bool message_parse(const char *line, gsize len, Message *ret, GError **error)
         if (!json_is_object(object))
                 return err_set(error, ERR_INVALID, "the line is not a JSON object");
         if (!json_get_string(object, "", "op", 64, &op, error) ||
-            !json_get_int(object, "", "epoch", 0, G_MAXINT64, &message.epoch, error))
+            !json_get_int(object, "", "epoch", 0, G_MAXINT64, &message.epoch, error) ||
+            !json_get_bool(object, "", "users", &message.users, error))
                 return false;
         if (!op)
                 return err_set(error, ERR_INVALID, "the line has no 'op'");

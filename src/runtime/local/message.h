@@ -4,12 +4,14 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "runtime/local/identity.h"
 #include "runtime/runtime.h"
 
 enum { MESSAGE_MAX = 2 * 1024 * 1024 };
 
 void message_hello(GString *out, gint64 epoch);
-void message_start(GString *out, const TaskStart *task);
+/* `identity` NULL: it runs as the agent itself. */
+void message_start(GString *out, const TaskStart *task, const Identity *identity);
 void message_stop(GString *out, const char *task, gint64 grace_ms);
 void message_signal(GString *out, const char *task, int signo);
 void message_forget(GString *out, const char *task);
@@ -24,6 +26,7 @@ typedef enum {
 typedef struct {
         MessageKind kind;
         gint64 epoch;
+        bool users;               /* of a hello: this agent can run tasks as other users */
         Observation *observation; /* the caller's */
 } Message;
 

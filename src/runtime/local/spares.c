@@ -6,12 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
 
-enum { SPARES_MAX = 256, NUMBER_MAX = 1 << 30, WORK_MODE = 0755 };
+enum { SPARES_MAX = 256, NUMBER_MAX = 1 << 30, WORK_MODE = 0700 };
 
 struct Spares {
         char *dir;
@@ -29,6 +30,7 @@ static void take_over(Spares *spares)
 
                 if (!number_parse("spare", entry->d_name, 0, NUMBER_MAX, &number, NULL))
                         continue;
+                (void)fchmodat(dirfd(dir), entry->d_name, WORK_MODE, 0); /* of an older version */
                 spares->next = MAX(spares->next, (int)number + 1);
                 if (spares->n < SPARES_MAX)
                         spares->numbers[spares->n++] = (int)number;
@@ -79,13 +81,17 @@ bool spares_take(Spares *spares, const char *path)
         return rename(spare, path) == 0;
 }
 
-static bool is_empty(const char *path)
+/* One that belonged to another user may still be open somewhere: it does not come back. */
+static bool is_empty_and_ours(const char *path)
 {
         DIR *dir = opendir(path);
         int entries = 0;
+        struct stat st;
 
         if (!dir)
                 return false;
+        if (fstat(dirfd(dir), &st) < 0 || st.st_uid != geteuid())
+                entries = SPARES_MAX;
         while (entries <= 2 && readdir(dir))
                 entries++;
         closedir(dir);
@@ -97,7 +103,7 @@ bool spares_give(Spares *spares, const char *path)
         g_autofree char *spare = NULL;
         int number = -1;
 
-        if (!is_empty(path) || chmod(path, WORK_MODE) < 0)
+        if (!is_empty_and_ours(path) || chmod(path, WORK_MODE) < 0)
                 return false;
         pthread_mutex_lock(&spares->lock);
         if (spares->n < SPARES_MAX)

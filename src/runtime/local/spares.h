@@ -14,5 +14,6 @@ void spares_close(Spares *spares);
 /* Puts a spare directory at `path`, whose parent exists. False when there is none, or the rename failed
  * (errno). */
 bool spares_take(Spares *spares, const char *path);
-/* Takes the directory `path` when it is empty. False: it is not empty, or enough are kept already. */
+/* Takes the directory `path` when it is empty and the server's. False: it is not, or enough are kept already.
+ */
 bool spares_give(Spares *spares, const char *path);

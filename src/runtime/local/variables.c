@@ -2,6 +2,7 @@
  * stands in it once (programs differ in whether the first or the last of two counts). */
 #include "runtime/local/variables.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const char *const inherited_names[] = {
@@ -94,6 +95,14 @@ static const char *get(const Variables *variables, const char *name)
         return at ? (const char *)variables->list->pdata[at - 1] + strlen(name) + 1 : NULL;
 }
 
+/* Where the server keeps what it does not need is no place for a member that is somebody else. */
+static void add_inherited(Variables *variables, char *const *inherited, bool is_server)
+{
+        for (; *inherited; inherited++)
+                if (is_server || !g_str_has_prefix(*inherited, "TMPDIR="))
+                        add_all(variables, (char *const[]){ *inherited, NULL });
+}
+
 /* "a", "b", NULL, "c" -> "a:b:c"; empty parts are left out, since an empty one means the working directory.
  * NULL when nothing is left. */
 static char *join_paths(const char *const *parts, size_t n)
@@ -140,7 +149,8 @@ char **variables_complete(char *const *inherited, const MemberPlace *place, char
         Variables variables;
 
         variables_init(&variables);
-        add_all(&variables, inherited);
+        add_inherited(&variables, inherited, !place->home);
+        set(&variables, "HOME", place->home);
         set(&variables, "USER", place->user);
         set(&variables, "LOGNAME", place->user);
         add_all(&variables, task_env);

@@ -12,6 +12,7 @@
 
 typedef struct {
         const char *user;
+        const char *home;    /* NULL: the server's */
         const char *work;    /* working directory */
         const char *by_name; /* directory in which the package stands under its own name; NULL: the job has no
                                 package */

@@ -2,6 +2,7 @@
 #include "runtime/local/workdir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,13 +39,62 @@ static bool make_dir(char *path, int levels)
         return ok && (mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
-bool workdir_make_empty(const char *attempt_dir, Spares *spares, GError **error)
+/* The attempt's directory and the two above it, which only the server could pass so far. */
+static bool open_way(const char *attempt_dir, GError **error)
+{
+        g_autofree char *dir = g_strdup(attempt_dir);
+
+        for (int level = 0; level < 3; level++) {
+                if (chmod(dir, 0711) < 0)
+                        return err_set_errno(error, errno, "cannot change the mode of '%s'", dir);
+                *strrchr(dir, '/') = '\0';
+        }
+        return true;
+}
+
+/* The directory `name` of the attempt, the owner's from the moment at which it has its name. What a server
+ * that died has left is made anew: somebody may be in it already. */
+static bool make_given(const char *attempt_dir, const char *name, const Owner *owner, GError **error)
+{
+        g_autofree char *dir = g_build_filename(attempt_dir, name, NULL);
+        g_autofree char *fresh = g_strconcat(dir, ".new", NULL);
+
+        if (access(dir, F_OK) == 0)
+                return true;
+        if (!file_remove_tree(fresh, error))
+                return false;
+        if (mkdir(fresh, 0700) < 0)
+                return err_set_errno(error, errno, "cannot make directory '%s'", fresh);
+        if (!tree_give(AT_FDCWD, fresh, owner, error))
+                return false;
+        if (rename(fresh, dir) < 0)
+                return err_set_errno(error, errno, "cannot rename '%s' to '%s'", fresh, dir);
+        return true;
+}
+
+static bool make_for(const char *attempt_dir, const char *name, const Owner *owner, GError **error)
+{
+        g_autofree char *dir = g_strdup(attempt_dir);
+
+        if (!make_dir(dir, 3))
+                return err_set_errno(error, errno, "cannot make directory '%s'", attempt_dir);
+        return open_way(attempt_dir, error) && make_given(attempt_dir, name, owner, error);
+}
+
+bool workdir_make_ready(const char *attempt_dir, const Owner *owner, GError **error)
+{
+        return make_for(attempt_dir, "ready", owner, error);
+}
+
+bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *owner, GError **error)
 {
         g_autofree char *dir = g_strdup(attempt_dir);
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
 
         if (access(work, F_OK) == 0)
                 return true;
+        if (owner)
+                return make_for(attempt_dir, "work", owner, error);
         /* attempt, id, xx; jobs/ itself was made at the start */
         if (!make_dir(dir, 3) || (!spares_take(spares, work) && !make_dir(work, 0)))
                 return err_set_errno(error, errno, "cannot make the work directory '%s'", work);
@@ -73,13 +123,26 @@ static bool link_name(const char *attempt_dir, const char *name, GError **error)
         return true;
 }
 
-bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, GError **error)
+/* `path` as a whole, too, before anybody but the server can enter it. */
+static bool give_copy(const char *attempt_dir, const char *copy, const Owner *owner, GError **error)
+{
+        g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
+
+        return open_way(attempt_dir, error) && tree_give(AT_FDCWD, path, owner, error) &&
+               tree_give(AT_FDCWD, copy, owner, error);
+}
+
+bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, const Owner *owner,
+                       GError **error)
 {
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
         g_autofree char *copy = g_strconcat(attempt_dir, "/work.new", NULL);
 
-        if (!link_name(attempt_dir, name, error) || !file_remove_tree(copy, error) ||
-            !package_copy(package, copy, error))
+        g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
+
+        if ((owner && !file_remove_tree(path, error)) || !link_name(attempt_dir, name, error) ||
+            !file_remove_tree(copy, error) || !package_copy(package, copy, error) ||
+            (owner && !give_copy(attempt_dir, copy, owner, error)))
                 return false;
         if (rename(copy, work) < 0)
                 return err_set_errno(error, errno, "cannot rename '%s' to '%s'", copy, work);
@@ -90,13 +153,16 @@ bool workdir_remove_empty(const char *attempt_dir, Spares *spares)
 {
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
         g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
+        g_autofree char *ready = g_strconcat(attempt_dir, "/ready", NULL);
 
-        return (spares_give(spares, work) || rmdir(work) == 0 || errno == ENOENT) && access(path, F_OK) < 0;
+        if (spares_give(spares, work))
+                return access(path, F_OK) < 0;
+        return (rmdir(work) == 0 || errno == ENOENT) && access(path, F_OK) < 0 && access(ready, F_OK) < 0;
 }
 
 bool workdir_remove(const char *attempt_dir, GError **error)
 {
-        static const char *const parts[] = { "/path", "/work.new", "/work" };
+        static const char *const parts[] = { "/path", "/ready.new", "/ready", "/work.new", "/work" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
                 g_autofree char *path = g_strconcat(attempt_dir, parts[i], NULL);

@@ -5,6 +5,11 @@
  *     jobs/<xx>/<id>/<attempt>/path/<name> link to ../work: the package under its own name
  *     jobs/<xx>/<id>/<attempt>/log/<role>-<index>
  *
+ *     jobs/<xx>/<id>/<attempt>/ready/      where members who are somebody else say that they are ready
+ *
+ * `owner` NULL: all of it is the server's. Else `work`, `path` and `ready` are the owner's and shut for
+ * others, and the way to them can be passed.
+ *
  * <xx> is the beginning of the id. A `work` that exists is whole: a package is copied beside it and renamed.
  * Any thread. */
 #pragma once
@@ -12,17 +17,20 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "fs/tree.h"
 #include "runtime/local/spares.h"
 
 char *workdir_job(const char *state_dir, const char *job_id);
 char *workdir_attempt(const char *state_dir, const char *job_id, int attempt);
 
 /* An empty `work`, taken from the spares when there is one, with as few system calls as can be. */
-bool workdir_make_empty(const char *attempt_dir, Spares *spares, GError **error);
+bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *owner, GError **error);
 bool workdir_exists(const char *attempt_dir);
 /* A writable copy of the tree `package`, to be seen under `name`. May take long. Takes up after a copy that
  * was broken off. */
-bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, GError **error);
+bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, const Owner *owner,
+                       GError **error);
+bool workdir_make_ready(const char *attempt_dir, const Owner *owner, GError **error);
 
 /* Removes what is removed at once (an empty `work`); true when nothing is left for workdir_remove(). */
 bool workdir_remove_empty(const char *attempt_dir, Spares *spares);

@@ -62,8 +62,8 @@ static EnvironmentConfig config_of(const char *uv)
 static GPid begin_build(const EnvironmentConfig *config, const char *key, const char *requirements)
 {
         g_autoptr(GError) error = NULL;
-        g_auto(GStrv) argv = environment_build_command(config, key, requirements, &error);
-        g_auto(GStrv) env = environment_build_variables();
+        g_auto(GStrv) argv = environment_build_command(config, key, NULL, requirements, &error);
+        g_auto(GStrv) env = environment_build_variables(config, key, NULL, &error);
         g_autofree char *log = environment_log_path(config, key);
         fd_auto int out = -1;
         GPid pid = 0;
@@ -88,7 +88,7 @@ static int end_build(GPid pid)
 static char *key_of(const EnvironmentConfig *config, const char *requirements)
 {
         g_autoptr(GError) error = NULL;
-        char *key = environment_key(config, requirements, &error);
+        char *key = environment_key(config, NULL, requirements, &error);
 
         g_assert_no_error(error);
         return key;
@@ -252,7 +252,7 @@ static void test_interpreter(void)
         g_autofree char *with_real = key_of(&real, "a\n");
         g_assert_true(environment_is_known(&faked));
         g_assert_cmpstr(with_fake, !=, with_real);
-        g_assert_null(environment_key(&none, "a\n", &error));
+        g_assert_null(environment_key(&none, NULL, "a\n", &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         g_assert_nonnull(strstr(error->message, missing));
         g_assert_nonnull(err_hint(error));
@@ -268,12 +268,12 @@ static void test_refused(void)
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
                 g_autoptr(GError) error = NULL;
 
-                g_assert_null(environment_key(&config, texts[i], &error));
+                g_assert_null(environment_key(&config, NULL, texts[i], &error));
                 g_assert_true(err_is(error, ERR_INVALID));
         }
         g_autofree char *long_text = g_strnfill(REQUIREMENTS_MAX + 1, 'a');
         g_autoptr(GError) error = NULL;
-        g_assert_null(environment_key(&config, long_text, &error));
+        g_assert_null(environment_key(&config, NULL, long_text, &error));
         g_assert_true(err_is(error, ERR_TOO_LARGE));
 }
 

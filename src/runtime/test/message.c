@@ -25,7 +25,7 @@ static void test_start(void)
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) object = NULL;
 
-        message_start(line, &task);
+        message_start(line, &task, NULL);
         g_assert_cmpint(line->str[line->len - 1], ==, '\n');
         g_assert_null(memchr(line->str, '\n', line->len - 1));
         object = json_parse(line->str, line->len - 1, &error);
