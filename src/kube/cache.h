@@ -1,8 +1,11 @@
 /* A list-watch cache of one kind: what the API server has, a moment behind. Lists in pages, watches with
  * bookmarks from where the list ended, resumes after broken streams without a new list, lists anew after 410
  * (and then reports only what differs). Between a lost connection and the next success it serves what it has
- * and backs off (0.2 s doubling to 30 s, with jitter). Same thread as its client. Handlers are called after
- * the cache has changed; `old` and `new` are borrowed for the call. */
+ * and backs off (0.2 s doubling to 30 s, with jitter). Same thread as its client, and freed before it.
+ * Handlers are called after the cache has changed; `old` and `new` are borrowed for the call. They may free
+ * the cache. Lists are read item by item, so that memory is what is kept and not what is sent; what is nested
+ * deeper than 500 is null (nothing that we read is there), and an object that cannot be read at all is left
+ * out. */
 #pragma once
 
 #include <glib.h>
@@ -21,6 +24,8 @@ typedef struct {
         /* The list or watch failed and will be tried again at `retry_ms` from now; NULL error: it works
          * again. May be NULL. */
         void (*trouble)(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg);
+        /* An object could not be read and was left out; the others are not affected. NULL: it is logged. */
+        void (*poisoned)(KubeCache *cache, const GError *error, void *arg);
         void *arg;
 } KubeCacheEvents;
 
@@ -34,6 +39,7 @@ typedef struct {
         void (*trim)(json_t *object); /* drops what nobody reads; managedFields are dropped always. Or NULL */
         const KubeIndexFunc *indexes; /* NULL-terminated, or NULL */
         int page;                     /* objects a page, 0: 500 */
+        gint64 idle_ms;               /* silence after which a watch is opened anew, 0: 3 min */
         gint64 resync_ms;             /* `changed` for everything again so often, 0: never */
 } KubeCacheConfig;
 

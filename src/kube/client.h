@@ -2,14 +2,24 @@
  * thread that runs it, and every callback arrives there. No function waits.
  *
  * A request ends in one call of its `done`, or in none when it was cancelled (kube_call_cancel,
- * kube_client_free). What the server answers with a Status becomes a typed error: no reply ERR_UNREACHABLE /
- * ERR_TIMEOUT · 400, 422 ERR_INVALID · 401 ERR_UNAUTHENTICATED · 403 ERR_DENIED, "exceeded quota" in it
- *   ERR_QUOTA · 404 ERR_NOT_FOUND · 409 AlreadyExists ERR_EXISTS, else ERR_CONFLICT · 410 ERR_GONE · 413
- * ERR_TOO_LARGE · 429, 5xx ERR_UNAVAILABLE (with retry_after_ms) · else ERR_FAILED Reads (GET) are repeated
- * by the client after 429, 502, 503, 504 and broken connections, with back-off, at most `retries` times;
- * writes only when they certainly did not arrive (429, or no connection). A 401 makes exec and file
- * credentials be read anew, once. Rate: a token bucket over all requests (watches count when they open); what
- * waits keeps its order. */
+ * kube_client_free). What the server answers with a Status becomes a typed error (the table is in status.c):
+ *
+ *     no reply                 ERR_UNREACHABLE, ERR_TIMEOUT, ERR_UNAVAILABLE (it broke off)
+ *     400, 422                 ERR_INVALID
+ *     401                      ERR_UNAUTHENTICATED
+ *     403                      ERR_DENIED; "exceeded quota" in it: ERR_QUOTA
+ *     404                      ERR_NOT_FOUND
+ *     409                      AlreadyExists ERR_EXISTS, else ERR_CONFLICT
+ *     410, 413                 ERR_GONE, ERR_TOO_LARGE
+ *     429, 5xx                 ERR_UNAVAILABLE (with retry_after_ms)
+ *     else                     ERR_FAILED
+ *
+ * Reads (GET) are repeated by the client after 429, 502, 503, 504 and broken connections, with back-off, at
+ * most `retries` times; writes only when they certainly did not arrive (429, or no connection). One thing is
+ * the library's: what it sent over a kept connection that the server closes without a byte of reply it sends
+ * once more, writes as well; so a create may answer ERR_EXISTS for an object that it made itself. A 401 makes
+ * exec and file credentials be read anew, once. Rate: a token bucket over all requests (watches count when
+ * they open); what waits keeps its order. */
 #pragma once
 
 #include <glib.h>
@@ -27,7 +37,7 @@ typedef struct {
         double rate;           /* requests a second on average, 0: 500 */
         int burst;             /* 0: 1000 */
         int max_in_flight;     /* besides watches, 0: 64 */
-        gint64 timeout_ms;     /* of a request, 0: 30 s */
+        gint64 timeout_ms;     /* of one attempt of a request, 0: 30 s */
         int retries;           /* 0: 5 */
         gsize body_max;        /* of one reply in memory, 0: 256 MiB */
 } KubeClientOptions;
@@ -89,15 +99,19 @@ typedef struct KubeCall KubeCall;
 KubeCall *kube_send(KubeClient *client, const KubeRequest *request, KubeDone done, void *arg);
 void kube_call_cancel(KubeCall *call);
 
-/* A reply that flows: watches and logs. `data` gets the body piece by piece (2xx only), `end` is called once,
- * error NULL at its ordinary end. `idle_ms`: silence after which the stream counts as broken (half-closed
- * connections), 0: none. */
-typedef bool (*KubeData)(const char *data, gsize len, void *arg); /* false ends the stream */
-typedef void (*KubeEnd)(int status, const GError *error, void *arg);
+/* A reply that flows: watches, logs, lists that are read item by item. `data` gets the body piece by piece
+ * (2xx only), and nothing (len 0) at first, when the server has accepted; then `end` is called once:
+ * reply->error is NULL at the ordinary end of the stream, `object` is the Status of a refusal. When `data`
+ * has said false, and after kube_call_cancel, `end` is not called. `idle_ms`: silence after which the stream
+ * counts as broken (half-closed connections), 0: none. A stream is never repeated by the client: whoever
+ * reads it knows where to resume. */
+typedef bool (*KubeData)(const char *data, gsize len, void *arg); /* false: enough */
+typedef KubeDone KubeEnd;
 KubeCall *kube_stream(KubeClient *client, const char *path_and_query, gint64 idle_ms, KubeData data,
                       KubeEnd end, void *arg);
 
-/* What the server can do: served kinds by discovery, kept 3 minutes. `done` gets the kind (borrowed for the
+/* What the server can do: served kinds by discovery, kept 3 minutes; an answer that is known comes at once,
+ * from within. Waiting ones end with the client without an answer. `done` gets the kind (borrowed for the
  * client's life), or NULL with ERR_NOT_FOUND ("the cluster serves no 'PaddleJob' of
  * 'batch.paddlepaddle.org/v1'"). */
 typedef void (*KubeKindDone)(const KubeKind *kind, const GError *error, void *arg);

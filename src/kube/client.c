@@ -1,0 +1,733 @@
+/* A client of one API server (see client.h).
+ *
+ *     kube_send -> waiting --(credential, token bucket, room)--> running --> done
+ *                     ^                                             |
+ *                     +------------------ delayed <-----------------+  429, 5xx, broken: reads
+ *
+ * `pump` is the only one that starts transfers, from a source of its own: so nothing of the caller's is ever
+ * called from within kube_send, and the library is never entered from one of its callbacks. What the library
+ * reads is stored in the call, and handed on when the library has returned (multi.h).
+ *
+ * What always holds: a call is in exactly one of the three queues, or ended; callbacks may cancel any call
+ * and free the client, so after each one `freed` is looked at first. */
+#include "kube/client.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "kube/client-private.h"
+#include "kube/request.h"
+#include "kube/status.h"
+#include "kube/timer.h"
+
+enum {
+        REFUSAL_MAX = 1 << 20, /* bytes of a stream's error body */
+        BACK_OFF_MS = 100,
+        BACK_OFF_MAX_MS = 10000,
+        RETRY_AFTER_MAX_S = 3600,
+};
+
+static const KubeClientOptions defaults = {
+        .agent = "paddle/" PADDLE_VERSION,
+        .rate = 500,
+        .burst = 1000,
+        .max_in_flight = 64,
+        .timeout_ms = 30000,
+        .retries = 5,
+        .body_max = (gsize)256 << 20,
+};
+
+typedef enum { CALL_WAITING, CALL_DELAYED, CALL_RUNNING } CallState;
+
+struct KubeCall {
+        KubeClient *client;
+        GList link; /* in the queue of its state */
+        CallState state;
+        bool is_stream, is_cancelled;
+        bool is_ready;    /* in client->ready */
+        bool is_attached; /* the library has its handle */
+        int held;         /* callbacks of it that run now */
+        KubeHttp http;
+        gint64 timeout_ms; /* of a stream: of silence */
+        KubeDone done;     /* `end` of a stream */
+        KubeData data;
+        void *arg;
+        int attempts;
+        bool renewed; /* credentials, after a 401 */
+        gint64 due_us;
+        /* of the running transfer */
+        CURL *handle;
+        KubeMulti *multi;
+        struct curl_slist *headers;
+        GString *in; /* the body so far; of a stream what was not handed on yet */
+        bool overflow;
+        guint generation;
+        KubeTimer *idle;
+        gint64 heard_us;
+        char text[CURL_ERROR_SIZE];
+};
+
+struct KubeClient {
+        int refs;
+        bool freed;
+        KubeReach reach;
+        KubeClientOptions options;
+        GMainContext *context;
+        KubeMulti *multi;      /* for new transfers */
+        GPtrArray *old_multis; /* with transfers still, over connections that are not trusted any more */
+        KubeDiscovery *discovery;
+        KubeTimer *pump;
+        GQueue waiting, delayed, running, ready; /* ready: GList of its own, of KubeCall */
+        double tokens;
+        gint64 filled_us;
+        guint in_flight;
+        KubeClientFigures figures;
+};
+
+static void pump_soon(KubeClient *client)
+{
+        kube_timer_set_at(client->pump, 0);
+}
+
+/* ---- Life of a call ---- */
+
+static GQueue *queue_of(KubeClient *client, CallState state)
+{
+        GQueue *queues[] = { [CALL_WAITING] = &client->waiting,
+                             [CALL_DELAYED] = &client->delayed,
+                             [CALL_RUNNING] = &client->running };
+
+        return queues[state];
+}
+
+static void call_move(KubeCall *call, CallState to)
+{
+        g_queue_unlink(queue_of(call->client, call->state), &call->link);
+        call->state = to;
+        g_queue_push_tail_link(queue_of(call->client, to), &call->link);
+}
+
+static void drop_idle(KubeCall *call)
+{
+        g_clear_pointer(&call->idle, kube_timer_free);
+}
+
+static void drop_transfer(KubeCall *call)
+{
+        KubeClient *client = call->client;
+
+        if (!call->handle)
+                return;
+        drop_idle(call);
+        if (call->is_attached)
+                kube_multi_remove(call->multi, call->handle);
+        call->is_attached = false;
+        if (call->multi != client->multi && !kube_multi_size(call->multi))
+                g_ptr_array_remove_fast(client->old_multis, call->multi);
+        client->reach.api->easy_cleanup(call->handle);
+        client->reach.api->slist_free_all(call->headers);
+        call->handle = NULL;
+        call->headers = NULL;
+        call->multi = NULL;
+        if (!call->is_stream)
+                client->in_flight--;
+        if (call->is_ready)
+                g_queue_remove(&client->ready, call);
+        call->is_ready = false;
+}
+
+static void call_free(KubeCall *call)
+{
+        kube_http_clear(&call->http);
+        g_string_free(call->in, TRUE);
+        g_free(call);
+}
+
+/* Out of every list; freed unless one of its callbacks runs. */
+static void call_end(KubeCall *call)
+{
+        drop_transfer(call);
+        g_queue_unlink(queue_of(call->client, call->state), &call->link);
+        call->is_cancelled = true;
+        if (!call->held)
+                call_free(call);
+}
+
+static void call_release(KubeCall *call)
+{
+        if (!--call->held && call->is_cancelled)
+                call_free(call);
+}
+
+void kube_call_cancel(KubeCall *call)
+{
+        if (!call || call->is_cancelled)
+                return;
+        pump_soon(call->client);
+        call_end(call);
+}
+
+static void client_unref(KubeClient *client)
+{
+        if (--client->refs)
+                return;
+        kube_credential_free(client->reach.credential);
+        kube_config_free(client->reach.config);
+        g_free(client->reach.agent);
+        g_clear_pointer(&client->context, g_main_context_unref);
+        g_free(client);
+}
+
+/* ---- Setting a transfer up ---- */
+
+static void make_ready(KubeCall *call)
+{
+        if (call->is_ready)
+                return;
+        call->is_ready = true;
+        g_queue_push_tail(&call->client->ready, call);
+}
+
+/* From within the library: stores only. */
+static size_t on_body(char *data, size_t size, size_t count, void *arg)
+{
+        KubeCall *call = arg;
+        size_t len = size * count;
+        long status = 0;
+        gsize max = call->client->options.body_max;
+
+        call->client->reach.api->easy_getinfo(call->handle, CURLINFO_RESPONSE_CODE, &status);
+        if (call->is_stream) {
+                call->heard_us = g_get_monotonic_time();
+                max = status / 100 == 2 ? G_MAXSSIZE : REFUSAL_MAX;
+                if (status / 100 == 2)
+                        make_ready(call);
+        }
+        if (len > max - MIN(max, call->in->len)) {
+                call->overflow = true;
+                return 0;
+        }
+        g_string_append_len(call->in, data, (gssize)len);
+        return len;
+}
+
+/* The end of a stream's head: `data` is told, with nothing. */
+static size_t on_header(char *line, size_t size, size_t count, void *arg)
+{
+        KubeCall *call = arg;
+        size_t len = size * count;
+        long status = 0;
+
+        call->client->reach.api->easy_getinfo(call->handle, CURLINFO_RESPONSE_CODE, &status);
+        if (len <= 2 && status / 100 == 2) {
+                call->heard_us = g_get_monotonic_time();
+                make_ready(call);
+        }
+        return len;
+}
+
+static struct curl_slist *call_headers(const KubeCall *call)
+{
+        const CurlApi *api = call->client->reach.api;
+        struct curl_slist *list = api->slist_append(NULL, "Accept: application/json, */*");
+
+        list = api->slist_append(list, "Expect:");
+        if (call->http.type) {
+                g_autofree char *line = g_strconcat("Content-Type: ", call->http.type, NULL);
+
+                list = api->slist_append(list, line);
+        }
+        return kube_reach_identity(&call->client->reach, list);
+}
+
+static void set_request(KubeCall *call)
+{
+        CURLcode (*set)(CURL *, CURLoption, ...) = call->client->reach.api->easy_setopt;
+        bool has_body = call->http.body || strcmp(call->http.method, "POST") == 0 ||
+                        strcmp(call->http.method, "PUT") == 0;
+
+        kube_reach_aim(&call->client->reach, call->handle, call->http.path);
+        set(call->handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+        set(call->handle, CURLOPT_PIPEWAIT, 1L);
+        set(call->handle, CURLOPT_HTTPHEADER, call->headers);
+        set(call->handle, CURLOPT_ERRORBUFFER, call->text);
+        set(call->handle, CURLOPT_WRITEFUNCTION, on_body);
+        set(call->handle, CURLOPT_WRITEDATA, call);
+        set(call->handle, CURLOPT_PRIVATE, call);
+        if (call->is_stream) {
+                set(call->handle, CURLOPT_HEADERFUNCTION, on_header);
+                set(call->handle, CURLOPT_HEADERDATA, call);
+        } else {
+                set(call->handle, CURLOPT_TIMEOUT_MS, (long)call->timeout_ms);
+        }
+        if (has_body) {
+                set(call->handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                    (curl_off_t)(call->http.body ? strlen(call->http.body) : 0));
+                set(call->handle, CURLOPT_POSTFIELDS, call->http.body ? call->http.body : "");
+        }
+        set(call->handle, CURLOPT_CUSTOMREQUEST, call->http.method);
+}
+
+/* ---- Silence of streams ---- */
+
+static void stream_broke(KubeCall *call);
+
+static void on_idle(void *arg)
+{
+        KubeCall *call = arg;
+        gint64 left_us = call->heard_us + call->timeout_ms * 1000 - g_get_monotonic_time();
+
+        if (left_us > 0)
+                kube_timer_set_at(call->idle, g_get_monotonic_time() + left_us);
+        else
+                stream_broke(call);
+}
+
+static void watch_silence(KubeCall *call)
+{
+        call->heard_us = g_get_monotonic_time();
+        if (!call->is_stream || call->timeout_ms <= 0)
+                return;
+        call->idle = kube_timer_new(call->client->context, on_idle, call);
+        kube_timer_set(call->idle, call->timeout_ms);
+}
+
+static void call_start(KubeCall *call)
+{
+        KubeClient *client = call->client;
+
+        call->handle = client->reach.api->easy_init();
+        g_assert(call->handle); /* out of memory */
+        call->headers = call_headers(call);
+        call->generation = kube_credential_generation(client->reach.credential);
+        call->attempts++;
+        call->overflow = false;
+        *call->text = '\0';
+        g_string_truncate(call->in, 0);
+        set_request(call);
+        call->multi = client->multi;
+        call_move(call, CALL_RUNNING);
+        if (!call->is_stream)
+                client->in_flight++;
+        kube_multi_add(call->multi, call->handle);
+        call->is_attached = true;
+        watch_silence(call);
+}
+
+/* ---- The end of a transfer ---- */
+
+/* Calls `done`; the call is gone afterwards. */
+static void call_finish(KubeCall *call, KubeReply *reply, const GError *error)
+{
+        KubeDone done = call->done;
+
+        reply->error = error;
+        call->held++;
+        call_end(call);
+        if (done)
+                done(reply, call->arg);
+        call_release(call);
+}
+
+static void fail_call(KubeCall *call, const GError *error)
+{
+        KubeReply reply = { .reason = "", .retry_after_ms = -1 };
+
+        call_finish(call, &reply, error);
+}
+
+static KubeMulti *multi_new(KubeClient *client);
+
+/* New transfers get new connections: one of the present ones seems to lead nowhere. */
+static void distrust(KubeClient *client, KubeMulti *multi)
+{
+        if (multi != client->multi)
+                return;
+        g_ptr_array_add(client->old_multis, multi);
+        client->multi = multi_new(client);
+}
+
+static bool is_repeatable(KubeCall *call, int status, bool broken, bool unsent)
+{
+        bool read = call->http.verb == KUBE_GET || call->http.verb == KUBE_LIST;
+
+        if (call->is_stream || call->attempts > call->client->options.retries)
+                return false;
+        if (status == 429)
+                return true;
+        if (read)
+                return broken || status == 502 || status == 503 || status == 504;
+        return unsent;
+}
+
+static void call_delay(KubeCall *call, gint64 after_ms)
+{
+        gint64 wait_ms = MIN((gint64)BACK_OFF_MS << MIN(call->attempts - 1, 16), BACK_OFF_MAX_MS);
+
+        wait_ms = wait_ms / 2 + g_random_int_range(0, (gint32)(wait_ms / 2) + 1);
+        call->client->figures.retries++;
+        drop_transfer(call);
+        call->due_us = g_get_monotonic_time() + MAX(wait_ms, after_ms) * 1000;
+        call_move(call, CALL_DELAYED);
+        pump_soon(call->client);
+}
+
+/* The reply of a transfer that ended well. `ret_object` owns what reply->object shows. */
+static bool read_reply(KubeCall *call, KubeReply *ret, json_t **ret_object, GError **error)
+{
+        const char *type = NULL, *reason;
+        bool is_json;
+
+        call->client->reach.api->easy_getinfo(call->handle, CURLINFO_CONTENT_TYPE, &type);
+        is_json = type && g_str_has_prefix(type, "application/json") && call->in->len;
+        if (is_json && !(*ret_object = kube_json_parse(call->in->str, call->in->len, error)) &&
+            ret->status / 100 == 2)
+                return err_prefix(error, "%s %s: ", call->http.method, call->http.path);
+        g_clear_error(error);
+        if (!*ret_object) {
+                ret->text = call->in->str;
+                ret->text_len = call->in->len;
+        }
+        ret->object = *ret_object;
+        reason = kube_get_text(*ret_object, "reason");
+        if (ret->status / 100 == 2)
+                return true;
+        if (reason)
+                ret->reason = reason;
+        g_autofree char *what = g_strconcat(call->http.method, " ", call->http.path, NULL);
+        return kube_status_error(ret->status, *ret_object, ret->text, what, error);
+}
+
+static gint64 retry_after_ms(KubeCall *call, const json_t *object)
+{
+        curl_off_t seconds = 0;
+        gint64 said_ms = kube_status_retry_after(object);
+
+        call->client->reach.api->easy_getinfo(call->handle, CURLINFO_RETRY_AFTER, &seconds);
+        return seconds > 0 ? MIN((gint64)seconds, RETRY_AFTER_MAX_S) * 1000 : said_ms;
+}
+
+static void note_reply(KubeClient *client, const KubeCall *call, int status)
+{
+        client->figures.requests[call->http.verb][CLAMP(status / 100, 0, 5)]++;
+}
+
+/* A transfer that the library carried to its end: a reply, good or bad. */
+static void on_reply(KubeCall *call)
+{
+        KubeClient *client = call->client;
+        KubeReply reply = { .reason = "", .retry_after_ms = -1 };
+        g_autoptr(json_t) object = NULL;
+        g_autoptr(GError) error = NULL;
+        long status = 0;
+
+        client->reach.api->easy_getinfo(call->handle, CURLINFO_RESPONSE_CODE, &status);
+        reply.status = (int)status;
+        note_reply(client, call, reply.status);
+        if (!call->is_stream || reply.status / 100 != 2)
+                (void)read_reply(call, &reply, &object, &error);
+        if (reply.status / 100 != 2)
+                reply.retry_after_ms = retry_after_ms(call, object);
+        if (reply.status == 401 && !call->renewed &&
+            kube_credential_renew(client->reach.credential, call->generation)) {
+                call->renewed = true;
+                drop_transfer(call);
+                call_move(call, CALL_WAITING);
+                pump_soon(client);
+        } else if (is_repeatable(call, reply.status, false, false)) {
+                call_delay(call, reply.retry_after_ms);
+        } else {
+                pump_soon(client);
+                call_finish(call, &reply, error);
+        }
+}
+
+static void on_broken(KubeCall *call, CURLcode result)
+{
+        KubeClient *client = call->client;
+        g_autoptr(GError) error = NULL;
+        bool final =
+                result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM || call->overflow;
+        long sent = 0;
+
+        note_reply(client, call, 0);
+        client->reach.api->easy_getinfo(call->handle, CURLINFO_REQUEST_SIZE, &sent);
+        if (result == CURLE_OPERATION_TIMEDOUT)
+                distrust(client, call->multi);
+        if (call->overflow)
+                err_set(&error, ERR_TOO_LARGE, "%s %s: the reply is larger than %" G_GSIZE_FORMAT " bytes",
+                        call->http.method, call->http.path, call->client->options.body_max);
+        else
+                kube_reach_error(&client->reach, result, call->text, &error);
+        if (!final && is_repeatable(call, 0, true, sent == 0)) {
+                call_delay(call, 0);
+        } else {
+                pump_soon(client);
+                fail_call(call, error);
+        }
+}
+
+/* Hands on what has come; false when the call is gone. */
+static bool deliver(KubeCall *call)
+{
+        g_autoptr(GString) in = call->in;
+
+        call->is_ready = false;
+        call->in = g_string_new(NULL);
+        call->held++;
+        bool more = call->data(in->str, in->len, call->arg);
+        if (!more && !call->is_cancelled)
+                call_end(call);
+        bool gone = call->is_cancelled;
+        call_release(call);
+        return !gone;
+}
+
+static void on_done(CURL *handle, CURLcode result, void *arg)
+{
+        KubeClient *client = arg;
+        KubeCall *call = NULL;
+
+        client->refs++;
+        client->reach.api->easy_getinfo(handle, CURLINFO_PRIVATE, &call);
+        call->is_attached = false;
+        if (call->is_ready)
+                g_queue_remove(&client->ready, call);
+        if (!call->is_ready || deliver(call)) {
+                if (result == CURLE_OK)
+                        on_reply(call);
+                else
+                        on_broken(call, result);
+        }
+        client_unref(client);
+}
+
+static void on_turn(void *arg)
+{
+        KubeClient *client = arg;
+        KubeCall *call;
+
+        client->refs++;
+        while (!client->freed && (call = g_queue_pop_head(&client->ready)))
+                (void)deliver(call);
+        client_unref(client);
+}
+
+static KubeMulti *multi_new(KubeClient *client)
+{
+        KubeMultiEvents events = { .done = on_done, .turn = on_turn, .arg = client };
+
+        return kube_multi_new(client->reach.api, client->context, &events);
+}
+
+static void stream_broke(KubeCall *call)
+{
+        KubeClient *client = call->client;
+        g_autoptr(GError) error = NULL;
+
+        err_set(&error, ERR_TIMEOUT, "%s %s: nothing was heard for %" G_GINT64_FORMAT " ms",
+                call->http.method, call->http.path, call->timeout_ms);
+        client->refs++;
+        distrust(client, call->multi);
+        note_reply(client, call, 0);
+        fail_call(call, error);
+        client_unref(client);
+}
+
+/* ---- The pump ---- */
+
+static void fill_bucket(KubeClient *client, gint64 now_us)
+{
+        client->tokens += (double)(now_us - client->filled_us) / 1e6 * client->options.rate;
+        client->tokens = MIN(client->tokens, (double)client->options.burst);
+        client->filled_us = now_us;
+}
+
+/* Those whose time has come wait again; the next time of the others, -1: none. */
+static gint64 wake_delayed(KubeClient *client, gint64 now_us)
+{
+        gint64 next_us = -1;
+
+        for (GList *link = client->delayed.head, *after; link; link = after) {
+                KubeCall *call = link->data;
+
+                after = link->next;
+                if (call->due_us <= now_us)
+                        call_move(call, CALL_WAITING);
+                else if (next_us < 0 || call->due_us < next_us)
+                        next_us = call->due_us;
+        }
+        return next_us;
+}
+
+static void fail_waiting(KubeClient *client, const GError *error)
+{
+        guint count = client->waiting.length; /* what is added meanwhile waits for the next time */
+
+        for (; count && !client->freed && client->waiting.head; count--)
+                fail_call(client->waiting.head->data, error);
+}
+
+/* Starts what may start; when the bucket is empty, the time at which it is not. */
+static gint64 start_waiting(KubeClient *client, gint64 now_us)
+{
+        while (client->waiting.head) {
+                KubeCall *call = client->waiting.head->data;
+
+                if (!call->is_stream && client->in_flight >= (guint)client->options.max_in_flight)
+                        return -1;
+                if (client->tokens < 1)
+                        return now_us + (gint64)((1 - client->tokens) / client->options.rate * 1e6) + 1;
+                client->tokens -= 1;
+                call_start(call);
+        }
+        return -1;
+}
+
+static void on_pump(void *arg)
+{
+        KubeClient *client = arg;
+        gint64 now_us = g_get_monotonic_time(), next_us, token_us = -1;
+        g_autoptr(GError) error = NULL;
+
+        client->refs++;
+        fill_bucket(client, now_us);
+        next_us = wake_delayed(client, now_us);
+        if (client->waiting.head)
+                switch (kube_credential_check(client->reach.credential, &error)) {
+                case CREDENTIAL_READY: token_us = start_waiting(client, now_us); break;
+                case CREDENTIAL_WAIT: break; /* on_credential */
+                case CREDENTIAL_FAILED: fail_waiting(client, error); break;
+                }
+        if (token_us >= 0 && (next_us < 0 || token_us < next_us))
+                next_us = token_us;
+        if (!client->freed && next_us >= 0 && kube_timer_due_at(client->pump) < 0)
+                kube_timer_set_at(client->pump, next_us); /* else it comes at once anyway */
+        client_unref(client);
+}
+
+static void on_credential(void *arg)
+{
+        pump_soon(arg);
+}
+
+/* ---- The client ---- */
+
+static void set_options(KubeClient *client, const KubeClientOptions *options)
+{
+        KubeClientOptions *set = &client->options;
+
+        *set = *options;
+        set->rate = set->rate > 0 ? set->rate : defaults.rate;
+        set->burst = set->burst > 0 ? set->burst : defaults.burst;
+        set->max_in_flight = set->max_in_flight > 0 ? set->max_in_flight : defaults.max_in_flight;
+        set->timeout_ms = set->timeout_ms > 0 ? set->timeout_ms : defaults.timeout_ms;
+        set->retries = set->retries > 0 ? set->retries : defaults.retries;
+        set->body_max = set->body_max ? set->body_max : defaults.body_max;
+        client->reach.agent = g_strdup(set->agent ? set->agent : defaults.agent);
+        set->agent = client->reach.agent;
+        client->context = set->context ? g_main_context_ref(set->context) : NULL;
+}
+
+KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *options, GError **error)
+{
+        const CurlApi *api = curl_api_load(error);
+
+        if (!api)
+                return NULL;
+        KubeClient *client = g_new0(KubeClient, 1);
+        client->refs = 1;
+        set_options(client, options ? options : &defaults);
+        client->reach.api = api;
+        client->reach.config = kube_config_copy(config);
+        client->reach.credential =
+                kube_credential_new(client->reach.config, client->context, on_credential, client);
+        client->multi = multi_new(client);
+        client->old_multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
+        client->pump = kube_timer_new(client->context, on_pump, client);
+        client->tokens = client->options.burst;
+        client->filled_us = g_get_monotonic_time();
+        client->discovery = kube_discovery_new(client);
+        return client;
+}
+
+void kube_client_free(KubeClient *client)
+{
+        if (!client || client->freed)
+                return;
+        kube_discovery_free(client->discovery);
+        for (CallState state = CALL_WAITING; state <= CALL_RUNNING; state++)
+                for (GList *head; (head = queue_of(client, state)->head);)
+                        call_end(head->data);
+        client->freed = true;
+        kube_multi_free(client->multi);
+        g_ptr_array_unref(client->old_multis);
+        kube_timer_free(client->pump);
+        client_unref(client);
+}
+
+const KubeConfig *kube_client_config(const KubeClient *client)
+{
+        return client->reach.config;
+}
+
+GMainContext *kube_client_context(const KubeClient *client)
+{
+        return client->context;
+}
+
+const KubeReach *kube_client_reach(const KubeClient *client)
+{
+        return &client->reach;
+}
+
+KubeDiscovery *kube_client_discovery(KubeClient *client)
+{
+        return client->discovery;
+}
+
+static KubeCall *call_new(KubeClient *client, void *arg)
+{
+        KubeCall *call = g_new0(KubeCall, 1);
+
+        call->client = client;
+        call->arg = arg;
+        call->in = g_string_new(NULL);
+        call->link.data = call;
+        g_queue_push_tail_link(&client->waiting, &call->link);
+        pump_soon(client);
+        return call;
+}
+
+KubeCall *kube_send(KubeClient *client, const KubeRequest *request, KubeDone done, void *arg)
+{
+        KubeCall *call = call_new(client, arg);
+
+        kube_http_init(&call->http, request);
+        call->timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : client->options.timeout_ms;
+        call->done = done;
+        return call;
+}
+
+KubeCall *kube_stream(KubeClient *client, const char *path_and_query, gint64 idle_ms, KubeData data,
+                      KubeEnd end, void *arg)
+{
+        KubeCall *call = call_new(client, arg);
+        KubeRequest request = { .verb = KUBE_GET, .path = path_and_query };
+
+        kube_http_init(&call->http, &request);
+        call->is_stream = true;
+        call->timeout_ms = idle_ms;
+        call->data = data;
+        call->done = end;
+        return call;
+}
+
+void kube_client_figures(const KubeClient *client, KubeClientFigures *ret)
+{
+        *ret = client->figures;
+        ret->waiting = client->waiting.length + client->delayed.length;
+        ret->in_flight = client->in_flight;
+        ret->streams = client->running.length - client->in_flight;
+}

@@ -1,0 +1,19 @@
+/* How the API server is reached, and as whom: what every transfer's handle is told. Private to the room. */
+#pragma once
+
+#include "kube/credential.h"
+#include "net/curl-api.h"
+
+typedef struct {
+        const CurlApi *api;
+        KubeConfig *config;
+        KubeCredential *credential;
+        char *agent;
+} KubeReach;
+
+/* Sets address, TLS and proxy. `path` is absolute, with its query. */
+void kube_reach_aim(const KubeReach *reach, CURL *handle, const char *path);
+/* Appends the headers that say who we are and whom we act for. */
+struct curl_slist *kube_reach_identity(const KubeReach *reach, struct curl_slist *list);
+/* What a failure of the library means; `text` is the handle's error buffer. Returns false. */
+bool kube_reach_error(const KubeReach *reach, CURLcode result, const char *text, GError **error);

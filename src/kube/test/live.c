@@ -1,0 +1,357 @@
+/* The client against a real API server, driven by t/kube/test_client*.py: one verb a run, what happens as
+ * lines on standard output. Not a unit test. The configuration is that of KUBECONFIG. */
+#include <glib-unix.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "kube/cache.h"
+#include "kube/client.h"
+
+enum { MANY = 500, PATIENCE_MS = 60000 };
+
+typedef struct {
+        KubeClient *client;
+        GMainLoop *loop;
+        char **args; /* after the verb */
+        int failed;
+} Live;
+
+static void say(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+static void say(const char *format, ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        vprintf(format, args);
+        va_end(args);
+        putchar('\n');
+        fflush(stdout);
+}
+
+/* ---- One request, waited for ---- */
+
+typedef struct {
+        bool done;
+        int status;
+        ErrCode code;
+        char *message, *reason;
+        json_t *object;
+} Answer;
+
+static void answer_clear(Answer *answer)
+{
+        g_free(answer->message);
+        g_free(answer->reason);
+        json_decref(answer->object);
+        *answer = (Answer){ 0 };
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
+
+static void on_answer(const KubeReply *reply, void *arg)
+{
+        Answer *answer = arg;
+
+        answer->done = true;
+        answer->status = reply->status;
+        answer->reason = g_strdup(reply->reason);
+        answer->object = reply->object ? json_incref(reply->object) : NULL;
+        if (reply->error) {
+                answer->code = reply->error->code;
+                answer->message = g_strdup(reply->error->message);
+        }
+}
+
+static Answer ask(Live *live, const KubeRequest *request)
+{
+        Answer answer = { 0 };
+
+        kube_send(live->client, request, on_answer, &answer);
+        while (!answer.done)
+                g_main_context_iteration(NULL, TRUE);
+        return answer;
+}
+
+static bool expect(Live *live, const char *what, const Answer *answer, int status)
+{
+        bool ok = answer->status == status;
+
+        live->failed += !ok;
+        say("%s %s %d%s%s", ok ? "ok" : "FAILED", what, answer->status, answer->message ? ": " : "",
+            answer->message ? answer->message : "");
+        return ok;
+}
+
+/* ---- Verbs ---- */
+
+static json_t *config_map(const char *namespace, const char *name)
+{
+        return json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}}, s:{s:s, s:s}}", "apiVersion", "v1", "kind",
+                         "ConfigMap", "metadata", "name", name, "namespace", namespace, "labels", "made-by",
+                         "live", "data", "a", "1", "b", "2");
+}
+
+typedef struct {
+        int left, failed;
+} Count;
+
+static void on_counted(const KubeReply *reply, void *arg)
+{
+        Count *count = arg;
+
+        count->left--;
+        if (reply->error) {
+                count->failed++;
+                say("FAILED: %s", reply->error->message);
+        }
+}
+
+/* create-many NS [COUNT]: all at once, over one connection. */
+static void create_many(Live *live)
+{
+        int many = live->args[1] ? (int)g_ascii_strtoll(live->args[1], NULL, 10) : MANY;
+        Count count = { many, 0 };
+        gint64 began = g_get_monotonic_time();
+
+        for (int i = 0; i < many; i++) {
+                g_autofree char *name = g_strdup_printf("many-%d", i);
+                g_autoptr(json_t) body = config_map(live->args[0], name);
+                KubeRequest request = { .verb = KUBE_CREATE,
+                                        .kind = &kube_config_maps,
+                                        .namespace = live->args[0],
+                                        .body = body };
+
+                kube_send(live->client, &request, on_counted, &count);
+        }
+        while (count.left)
+                g_main_context_iteration(NULL, TRUE);
+        live->failed += count.failed;
+        say("created %d in %.0f ms", many - count.failed, (double)(g_get_monotonic_time() - began) / 1000);
+}
+
+/* delete-all NS */
+static void delete_all(Live *live)
+{
+        KubeRequest request = { .verb = KUBE_DELETE_ALL,
+                                .kind = &kube_config_maps,
+                                .namespace = live->args[0],
+                                .label_selector = "made-by=live" };
+        g_auto(Answer) answer = ask(live, &request);
+
+        expect(live, "delete all", &answer, 200);
+}
+
+/* list NS: in pages of 100. */
+static void list(Live *live)
+{
+        g_autofree char *resume = NULL;
+        size_t seen = 0, pages = 0;
+
+        do {
+                KubeRequest request = { .verb = KUBE_LIST,
+                                        .kind = &kube_config_maps,
+                                        .namespace = live->args[0],
+                                        .label_selector = "made-by=live",
+                                        .limit = 100,
+                                        .resume = resume };
+                g_auto(Answer) answer = ask(live, &request);
+                const char *next = kube_get_text(answer.object, "metadata.continue");
+
+                live->failed += answer.status != 200;
+                seen += json_array_size(json_object_get(answer.object, "items"));
+                pages++;
+                g_free(resume);
+                resume = next && *next ? g_strdup(next) : NULL;
+        } while (resume);
+        say("listed %" G_GSIZE_FORMAT " in %" G_GSIZE_FORMAT " pages", seen, pages);
+}
+
+static void patch(Live *live, const char *what, KubePatch patch, const char *text, const char *path,
+                  const char *expected)
+{
+        g_autoptr(json_t) body = json_parse(text, strlen(text), NULL);
+        KubeRequest request = { .verb = KUBE_PATCH,
+                                .kind = &kube_config_maps,
+                                .namespace = live->args[0],
+                                .name = "one",
+                                .patch = patch,
+                                .field_manager = patch == PATCH_APPLY ? "live" : NULL,
+                                .force = patch == PATCH_APPLY,
+                                .body = body };
+        g_auto(Answer) answer = ask(live, &request);
+        const char *got = kube_get_text(answer.object, path);
+
+        if (expect(live, what, &answer, 200) && g_strcmp0(got, expected) != 0) {
+                live->failed++;
+                say("FAILED %s: '%s' is not '%s'", what, got ? got : "", expected ? expected : "");
+        }
+}
+
+static void delete_with_conditions(Live *live, const char *uid)
+{
+        KubeRequest request = { .verb = KUBE_DELETE,
+                                .kind = &kube_config_maps,
+                                .namespace = live->args[0],
+                                .name = "one",
+                                .delete_uid = "00000000-0000-0000-0000-000000000000" };
+        g_auto(Answer) other = ask(live, &request);
+        expect(live, "delete another", &other, 409);
+        request.delete_uid = uid;
+        g_auto(Answer) same = ask(live, &request);
+        expect(live, "delete it", &same, 200);
+        g_auto(Answer) gone = ask(live, &request);
+        expect(live, "delete it again", &gone, 404);
+}
+
+/* write NS: create, conflicts, patches, deletes. */
+static void write_one(Live *live)
+{
+        g_autoptr(json_t) body = config_map(live->args[0], "one");
+        KubeRequest create = {
+                .verb = KUBE_CREATE, .kind = &kube_config_maps, .namespace = live->args[0], .body = body
+        };
+        g_auto(Answer) made = ask(live, &create), twice = ask(live, &create);
+
+        expect(live, "create", &made, 201);
+        expect(live, "create again", &twice, 409);
+        live->failed += twice.code != ERR_EXISTS;
+        patch(live, "merge", PATCH_MERGE, "{\"data\":{\"a\":\"9\",\"b\":null}}", "data.a", "9");
+        patch(live, "json", PATCH_JSON, "[{\"op\":\"add\",\"path\":\"/data/c\",\"value\":\"3\"}]", "data.c",
+              "3");
+        patch(live, "strategic", PATCH_STRATEGIC, "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}",
+              "metadata.labels.x", "y");
+        patch(live, "apply", PATCH_APPLY,
+              "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"one\"},\"data\":{\"d\":"
+              "\"4\"}}",
+              "data.d", "4");
+        KubeRequest replace = { .verb = KUBE_REPLACE,
+                                .kind = &kube_config_maps,
+                                .namespace = live->args[0],
+                                .name = "one",
+                                .body = made.object };
+        g_auto(Answer) stale = ask(live, &replace);
+        expect(live, "replace an old version", &stale, 409);
+        live->failed += stale.code != ERR_CONFLICT;
+        delete_with_conditions(live, kube_uid(made.object));
+}
+
+/* get PATH: a raw one. */
+static void get(Live *live)
+{
+        KubeRequest request = { .verb = KUBE_GET, .path = live->args[0] };
+        g_auto(Answer) answer = ask(live, &request);
+        g_autofree char *text = answer.object ? json_format(answer.object) : NULL;
+
+        say("%d %s %s", answer.status,
+            answer.message ? err_row(&(GError){ err_quark(), (int)answer.code, NULL })->word : "ok",
+            text             ? text
+            : answer.message ? answer.message
+                             : "");
+}
+
+/* ---- Watching ---- */
+
+static void on_changed(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        say("%s %s", !old ? "added" : !new ? "deleted" : "modified", kube_name(new ? new : old));
+}
+
+static void on_synced(KubeCache *cache, void *arg)
+{
+        say("synced %u", kube_cache_size(cache));
+}
+
+static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        if (error)
+                say("trouble %s %s", err_row(error)->word, error->message);
+        else
+                say("well");
+}
+
+static gboolean on_input(int fd, GIOCondition condition, void *arg)
+{
+        Live *live = arg;
+        char c;
+
+        if (read(fd, &c, 1) > 0)
+                return G_SOURCE_CONTINUE;
+        g_main_loop_quit(live->loop);
+        return G_SOURCE_REMOVE;
+}
+
+/* watch NS: until standard input ends. */
+static void watch(Live *live)
+{
+        KubeCacheConfig config = { .kind = kube_config_maps,
+                                   .namespace = live->args[0],
+                                   .label_selector = "made-by=live",
+                                   .page = 100 };
+        KubeCacheEvents events = { .changed = on_changed, .synced = on_synced, .trouble = on_trouble };
+        g_autoptr(KubeCache) cache = kube_cache_new(live->client, &config, &events);
+
+        g_unix_fd_add(STDIN_FILENO, G_IO_IN | G_IO_HUP, on_input, live);
+        g_main_loop_run(live->loop);
+        say("size %u", kube_cache_size(cache));
+}
+
+static void on_kind(const KubeKind *kind, const GError *error, void *arg)
+{
+        Live *live = arg;
+
+        if (kind)
+                say("%s %s%s", kind->plural, kind->group, kind->cluster_scoped ? " cluster" : "");
+        else
+                say("%s %s", err_row(error)->word, error->message);
+        g_main_loop_quit(live->loop);
+}
+
+/* kind VERSION KIND */
+static void find_kind(Live *live)
+{
+        kube_kind_find(live->client, live->args[0], live->args[1], on_kind, live);
+        g_main_loop_run(live->loop);
+}
+
+static const struct {
+        const char *name;
+        int args; /* at least */
+        void (*run)(Live *live);
+} verbs[] = {
+        { "create-many", 1, create_many },
+        { "delete-all", 1, delete_all },
+        { "list", 1, list },
+        { "write", 1, write_one },
+        { "get", 1, get },
+        { "watch", 1, watch },
+        { "kind", 2, find_kind },
+};
+
+static int run(const char *verb, char **args)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(KubeConfig) config = kube_config_load(NULL, NULL, &error);
+        Live live = { .args = args, .loop = g_main_loop_new(NULL, FALSE) };
+
+        if (config)
+                live.client = kube_client_new(config, NULL, &error);
+        if (!live.client) {
+                say("FAILED %s", error->message);
+                live.failed++;
+        }
+        for (gsize i = 0; live.client && i < G_N_ELEMENTS(verbs); i++)
+                if (strcmp(verbs[i].name, verb) == 0 && (int)g_strv_length(args) >= verbs[i].args)
+                        verbs[i].run(&live);
+        kube_client_free(live.client);
+        g_main_loop_unref(live.loop);
+        return live.failed ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+        json_init();
+        return argc > 1 ? run(argv[1], argv + 2) : 2;
+}
