@@ -171,6 +171,9 @@ def test_replies_are_as_described(shared_server, document):
     running = server.submit(["sleep", "60"], grace="1s")["id"]
     check("DELETE", f"/v1/jobs/{running}", route="/v1/jobs/{job}")
     server.wait(running)
+    running = server.submit(["sleep", "60"])["id"]
+    check("POST", f"/v1/jobs/{running}/cancel", {"force": True}, route="/v1/jobs/{job}/cancel")
+    server.wait(running)
     token = check("POST", "/v1/tokens", {"user": "openapi"}).json["id"]
     check("GET", "/v1/tokens")
     check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
