@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 
@@ -22,6 +23,10 @@ collect_ignore = ["frameworks"]  # gigabytes of downloads: only when asked for, 
 FINAL = {"succeeded", "failed", "cancelled", "preempted"}
 PATIENCE = 60  # seconds at least before a test says that something hangs: others may keep the machine busy
 sys.path.insert(0, str(ROOT / "python"))
+
+
+def pytest_configure(config):
+    config.pluginmanager.import_plugin("kube.fixtures")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -72,6 +77,15 @@ def processes_of(state):
     return found
 
 
+def open_way(path):
+    """Lets other users pass to `path`, whose members run there; pytest makes its directories for its own user alone."""
+    top = pathlib.Path(tempfile.gettempdir()).resolve()
+    for directory in (path, *path.parents):
+        if os.geteuid() != 0 or top not in directory.resolve().parents:
+            break
+        directory.chmod(directory.stat().st_mode | 0o111)
+
+
 class Server:
     """One `paddled` with its state directory. `options` go to its command line."""
 
@@ -83,6 +97,7 @@ class Server:
 
     def start(self, wait=True):
         self.state.mkdir(parents=True, exist_ok=True)
+        open_way(self.state)
         log = open(self.state / "server.log", "ab")  # noqa: SIM115 - the child's
         self.log_start = log.tell()
         self.process = subprocess.Popen(

@@ -117,6 +117,7 @@ class Plan:
             f"--kubelet-client-certificate={pki}/kubelet-client.crt",
             f"--kubelet-client-key={pki}/kubelet-client.key",
             f"--kubelet-certificate-authority={self.authority.ca}",
+            "--kubelet-preferred-address-types=InternalIP",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",

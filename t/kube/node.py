@@ -5,6 +5,7 @@ creating the link's host end, pdkN.  Pods get 198.18.4N.0/23; the node is 198.18
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -16,6 +17,8 @@ from kube.components import BIN, Component, accepts, answers
 
 NAME = "node-1"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
+MOUNT_OPTIONS = {"rw", "relatime", "nosuid", "nodev", "noexec", "xattr", "clone_children"}
+CLONE_NEWCGROUP = 0x02000000
 LINKS = 64
 PORTS = {"api": 6443, "etcd": 2379, "etcd-peer": 2380, "controllers": 10257, "scheduler": 10259, "kwok": 10247}
 PORTS |= {
@@ -36,10 +39,12 @@ def run(*words, check=True):
 
 
 def wait_for(check, what, timeout=60):
+    """Polls `check` until it returns something true, and returns that."""
     end = time.monotonic() + timeout
-    while not check():
+    while not (value := check()):
         assert time.monotonic() < end, f"{what} did not come within {timeout} s"
         time.sleep(0.02)
+    return value
 
 
 class Link:
@@ -95,14 +100,23 @@ def hierarchies():
 def join_cgroups(name):
     """Puts this process, and so all of the cluster and its containers, into cgroups of their own.
 
-    Only with cgroup v1: runc puts containers below the cgroup of its own process."""
-    for hierarchy in hierarchies():
+    Only with cgroup v1.  A cgroup namespace makes them the roots that containerd and the kubelet see."""
+    found = hierarchies()
+    for hierarchy in found:
         folder = hierarchy / name
         folder.mkdir(exist_ok=True)
         for file in ("cpuset.cpus", "cpuset.mems"):
             with contextlib.suppress(FileNotFoundError):
                 (folder / file).write_text((hierarchy / file).read_text())
         (folder / "cgroup.procs").write_text(str(os.getpid()))
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWCGROUP) != 0:
+        raise OSError(ctypes.get_errno(), "no cgroup namespace")
+    mounts = [line.split()[1:4] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+    for place, kind, options in mounts:
+        if kind == "cgroup" and pathlib.Path(place) in found:
+            own = [option for option in options.split(",") if option not in MOUNT_OPTIONS]
+            run("umount", "-l", place)
+            run("mount", "-t", "cgroup", "-o", ",".join(own), "cgroup", place)
 
 
 def remove_cgroups(name):
@@ -121,6 +135,7 @@ class Node:
         self.socket = f"unix://{self.state}/containerd.sock"
 
     def prepare(self):
+        run("mount", "--make-rshared", "/")
         join_cgroups(self.state.name)
         self.mount()
         self.connect()
@@ -132,14 +147,18 @@ class Node:
 
     def mount(self):
         """What is mounted on the host shows here, not the other way; between node and containers it goes both ways."""
-        run("mount", "--make-rshared", "/")
         run("mount", "-t", "tmpfs", "-o", "mode=755", "cluster", "/run")
         for folder in ("/run/lock", "/run/netns"):
             os.mkdir(folder)
         run("mount", "--bind", self.plan.folder("var-log"), "/var/log")
+        run("mount", "--bind", self.resolver(), "/etc/resolv.conf")
         kubelet = self.plan.folder("kubelet")
         run("mount", "--bind", kubelet, kubelet)
         run("mount", "--make-rshared", kubelet)
+
+    def resolver(self):
+        """The node asks the cluster's DNS only: no other is within reach."""
+        return self.plan.file("resolv.conf", f"nameserver {self.plan.service_address(10)}\n")
 
     def connect(self):
         link = self.settings["link"]
@@ -213,7 +232,7 @@ conf_dir = "{self.plan.folder("cni")}"
             "tlsPrivateKeyFile": f"{pki}/kubelet.key",
             "clusterDNS": [self.plan.service_address(10)],
             "clusterDomain": "cluster.local",
-            "resolvConf": str(self.plan.file("resolv.conf", "# pods ask the cluster's DNS only\n")),
+            "resolvConf": str(self.resolver()),
             "containerRuntimeEndpoint": self.socket,
             "cgroupDriver": "cgroupfs",
             "cgroupsPerQOS": False,

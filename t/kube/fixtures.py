@@ -1,0 +1,131 @@
+"""Fixtures of the test cluster: `kube` (tier a), `kube_fake` (tier b), `kube_node` (tier c); each is a namespace of the test's own.
+
+A tier is started when the first test of a run asks for it, and is shared by all workers of pytest-xdist.  It belongs to the
+process that all of them come from, which stops it at its end; if that is killed, the cluster's supervisor sees it.
+"""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+
+import pytest
+
+from kube.cluster import TIERS, Cluster
+from kube.node import wait_for
+
+FOLDER, OWNER = "PADDLE_TEST_KUBE", "PADDLE_TEST_KUBE_OWNER"
+FAKE_NODES = 4
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        os.environ[FOLDER], os.environ[OWNER] = tempfile.mkdtemp(prefix="paddle-tests-"), str(os.getpid())
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "workerinput"):
+        return
+    folder = pathlib.Path(os.environ.pop(FOLDER))
+    try:
+        for tier in TIERS:
+            if (folder / tier).is_symlink():
+                Cluster((folder / tier).resolve()).stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+def shared(tier):
+    """The run's cluster of a tier.  What did not start once is not tried again."""
+    folder = pathlib.Path(os.environ[FOLDER])
+    link, failed = folder / tier, folder / f"{tier}.failed"
+    with open(folder / f"{tier}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if failed.exists():
+            pytest.fail(failed.read_text(), pytrace=False)
+        if not link.is_symlink():
+            try:
+                cluster = Cluster.launch(f"tests-{tier}", owner=int(os.environ[OWNER]), **TIERS[tier])
+                if tier == "b":
+                    cluster.add_fake_nodes(FAKE_NODES)
+            except Exception as problem:
+                failed.write_text(str(problem))
+                raise
+            link.symlink_to(cluster.state)
+    return Cluster(link.resolve())
+
+
+class Namespace:
+    """A namespace of a cluster, and the ways to use it."""
+
+    def __init__(self, cluster, name):
+        self.cluster, self.api, self.name = cluster, cluster.api, name
+        self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        wait_for(lambda: self.items("serviceaccounts"), "the namespace's default service account")
+
+    def path(self, kind, name=None, version="v1"):
+        """The path of a kind ("pods") or of one object; `version` as in apiVersion."""
+        base = "/api/v1" if version == "v1" else f"/apis/{version}"
+        return f"{base}/namespaces/{self.name}/{kind}" + (f"/{name}" if name else "")
+
+    def get(self, kind, name, version="v1"):
+        return self.api.get(self.path(kind, name, version))
+
+    def items(self, kind, version="v1", selector=""):
+        return self.api.get(self.path(kind, None, version) + (f"?labelSelector={selector}" if selector else ""))[
+            "items"
+        ]
+
+    def create(self, kind, body, version="v1"):
+        return self.api.create(self.path(kind, None, version), body)
+
+    def kubectl(self, *arguments, **options):
+        return self.cluster.kubectl("-n", self.name, *arguments, **options)
+
+    def apply(self, *objects):
+        self.cluster.apply(*objects, namespace=self.name)
+
+    def wait_phase(self, pod, *phases, timeout=60):
+        """The pod, when it is in one of the phases."""
+
+        def look():
+            found = self.get("pods", pod)
+            return found if found.get("status", {}).get("phase") in phases else None
+
+        return wait_for(look, f"pod '{pod}' in phase {' or '.join(phases)}", timeout)
+
+    def remove(self, wait=False):
+        self.api.delete("/api/v1/namespaces/" + self.name)
+        if wait:
+            for pod in self.items("pods"):
+                self.api.request("DELETE", self.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
+            wait_for(lambda: not self.items("pods"), f"the end of all pods in '{self.name}'")
+
+
+@contextlib.contextmanager
+def namespace(tier, request):
+    name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
+    made = Namespace(shared(tier), f"{name}-{os.urandom(3).hex()}")
+    yield made
+    made.remove(wait=tier == "c")
+
+
+@pytest.fixture
+def kube(request):
+    with namespace("a", request) as made:
+        yield made
+
+
+@pytest.fixture
+def kube_fake(request):
+    with namespace("b", request) as made:
+        yield made
+
+
+@pytest.fixture
+def kube_node(request):
+    with namespace("c", request) as made:
+        yield made
