@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "kube/cache.h"
 #include "kube/client.h"
+#include "kube/event.h"
+#include "kube/lease.h"
 
 enum { MANY = 500, PATIENCE_MS = 60000 };
 
@@ -316,6 +318,104 @@ static void find_kind(Live *live)
         g_main_loop_run(live->loop);
 }
 
+/* ---- Events ---- */
+
+static gboolean on_late(void *arg)
+{
+        *(bool *)arg = true;
+        return G_SOURCE_REMOVE;
+}
+
+static void pause_ms(guint ms)
+{
+        bool late = false;
+
+        g_timeout_add(ms, on_late, &late);
+        while (!late)
+                g_main_context_iteration(NULL, TRUE);
+}
+
+/* Waits until the namespace has `count` events whose counts add up to `sum`. */
+static bool wait_events(Live *live, size_t count, gint64 sum)
+{
+        gint64 until = g_get_monotonic_time() + (gint64)PATIENCE_MS * 1000, found = 0;
+
+        while (g_get_monotonic_time() < until) {
+                KubeRequest request = { .verb = KUBE_LIST,
+                                        .kind = &kube_events,
+                                        .namespace = live->args[0],
+                                        .field_selector = "source=live" };
+                g_auto(Answer) answer = ask(live, &request);
+                json_t *items = json_object_get(answer.object, "items"), *item;
+                size_t i;
+
+                found = 0;
+                json_array_foreach(items, i, item)
+                {
+                        found += kube_get_int(item, "count", 0);
+                }
+                if (json_array_size(items) == count && found == sum)
+                        return true;
+                pause_ms(20);
+        }
+        return false;
+}
+
+/* events NS: 10 equal ones, one other, then more than the rate allows. */
+static void events(Live *live)
+{
+        g_autoptr(json_t) object = config_map(live->args[0], "subject");
+        g_autoptr(KubeRecorder) recorder = kube_recorder_new(live->client, "live");
+
+        for (int i = 0; i < 10; i++)
+                kube_event(recorder, object, EVENT_NORMAL, "Created", "created %s", "it");
+        kube_event(recorder, object, EVENT_WARNING, "Other", "%s", "another");
+        say("%s aggregated", wait_events(live, 2, 11) ? "ok" : "FAILED");
+        for (int i = 0; i < 30; i++)
+                kube_event(recorder, object, EVENT_NORMAL, "Created", "created %s", "it");
+        say("%s limited", wait_events(live, 2, 25) ? "ok" : "FAILED");
+        say("dropped %d", (int)kube_recorder_dropped(recorder));
+}
+
+/* ---- Lease ---- */
+
+static void on_gained(void *arg)
+{
+        say("gained");
+}
+
+static void on_lost(void *arg)
+{
+        say("lost");
+}
+
+static void on_released(void *arg)
+{
+        Live *live = arg;
+
+        say("released");
+        g_main_loop_quit(live->loop);
+}
+
+/* lease NS NAME IDENTITY: until standard input ends; then gives it back. */
+static void lease(Live *live)
+{
+        KubeLeaseConfig config = { .namespace = live->args[0],
+                                   .name = live->args[1],
+                                   .identity = live->args[2],
+                                   .duration_ms = 3000,
+                                   .renew_deadline_ms = 2000,
+                                   .retry_ms = 400,
+                                   .gained = on_gained,
+                                   .lost = on_lost };
+        KubeLease *held = kube_lease_new(live->client, &config);
+
+        g_unix_fd_add(STDIN_FILENO, G_IO_IN | G_IO_HUP, on_input, live);
+        g_main_loop_run(live->loop);
+        kube_lease_release(held, on_released, live);
+        g_main_loop_run(live->loop);
+}
+
 static const struct {
         const char *name;
         int args; /* at least */
@@ -328,6 +428,8 @@ static const struct {
         { "get", 1, get },
         { "watch", 1, watch },
         { "kind", 2, find_kind },
+        { "events", 1, events },
+        { "lease", 3, lease },
 };
 
 static int run(const char *verb, char **args)

@@ -1,0 +1,304 @@
+/* Leader election on a Lease (see lease.h), as client-go's leaderelection does it, so that both may stand for
+ * the same lease.
+ *
+ * What another holder's clock says does not matter: a lease is free when its record has not changed for its
+ * duration by our own monotonic clock. A holder counts from the moment it sent the renewal that succeeded, so
+ * it gives up before anybody else can begin. */
+#include "kube/lease.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "kube/client-private.h"
+#include "kube/timer.h"
+
+enum { DURATION_MS = 15000, RENEW_DEADLINE_MS = 10000, RETRY_MS = 2000 };
+
+struct KubeLease {
+        KubeClient *client;
+        KubeLeaseConfig config;
+        char *namespace, *name, *identity;
+        KubeTimer *timer;    /* the next try */
+        KubeTimer *deadline; /* of the renewal */
+        KubeCall *call;
+        json_t *record; /* the lease as we last saw or wrote it; NULL: to be read */
+        char *seen;     /* of the record: holder and times */
+        gint64 seen_ms; /* since when it says so; monotonic */
+        gint64 sent_ms; /* the request under way; monotonic */
+        bool held;
+        void (*released)(void *arg);
+        void *released_arg;
+};
+
+void kube_lease_free(KubeLease *lease)
+{
+        if (!lease)
+                return;
+        kube_call_cancel(lease->call);
+        kube_timer_free(lease->timer);
+        kube_timer_free(lease->deadline);
+        json_decref(lease->record);
+        g_free(lease->seen);
+        g_free(lease->namespace);
+        g_free(lease->name);
+        g_free(lease->identity);
+        g_free(lease);
+}
+
+bool kube_lease_is_held(const KubeLease *lease)
+{
+        return lease->held;
+}
+
+static void try_later(KubeLease *lease)
+{
+        gint64 retry_ms = lease->config.retry_ms;
+
+        /* Those who want it come at times of their own. */
+        if (!lease->held)
+                retry_ms += (gint64)((double)retry_ms * 1.2 * g_random_double());
+        kube_timer_set(lease->timer, retry_ms);
+}
+
+static void lose(KubeLease *lease)
+{
+        if (!lease->held)
+                return;
+        lease->held = false;
+        kube_timer_set(lease->deadline, -1);
+        if (lease->config.lost)
+                lease->config.lost(lease->config.arg); /* may free it: nothing after that */
+}
+
+/* ---- What a record says ---- */
+
+static const char *holder_of(const json_t *record)
+{
+        const char *holder = kube_get_text(record, "spec.holderIdentity");
+
+        return holder ? holder : "";
+}
+
+static bool is_ours(const KubeLease *lease)
+{
+        return strcmp(holder_of(lease->record), lease->identity) == 0;
+}
+
+static void observe(KubeLease *lease, json_t *record)
+{
+        const json_t *spec = json_object_get(record, "spec");
+        g_autofree char *says = spec ? json_format(spec) : g_strdup("");
+
+        json_decref(lease->record);
+        lease->record = json_incref(record);
+        if (g_strcmp0(says, lease->seen) == 0)
+                return;
+        g_free(lease->seen);
+        lease->seen = g_steal_pointer(&says);
+        lease->seen_ms = clock_monotonic_ms();
+}
+
+static bool is_free(const KubeLease *lease)
+{
+        gint64 seconds = kube_get_int(lease->record, "spec.leaseDurationSeconds", 0);
+        gint64 duration_ms = seconds > 0 && seconds < 86400 ? seconds * 1000 : lease->config.duration_ms;
+
+        return !*holder_of(lease->record) || clock_monotonic_ms() - lease->seen_ms >= duration_ms;
+}
+
+/* ---- Writing ---- */
+
+static json_t *new_record(const KubeLease *lease, const char *holder, gint64 duration_s)
+{
+        json_t *record = lease->record ? json_deep_copy(lease->record)
+                                       : json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion",
+                                                   "coordination.k8s.io/v1", "kind", "Lease", "metadata",
+                                                   "name", lease->name, "namespace", lease->namespace);
+        g_autofree char *now = kube_time_format(clock_now_ms(), true);
+        gint64 transitions = kube_get_int(record, "spec.leaseTransitions", 0);
+        json_t *spec = json_object_get(record, "spec");
+
+        if (!json_is_object(spec)) {
+                spec = json_object();
+                json_object_set_new(record, "spec", spec);
+        }
+        if (!lease->record || !is_ours(lease)) {
+                json_object_set_new(spec, "acquireTime", json_string(now));
+                json_object_set_new(spec, "leaseTransitions", json_integer(transitions + !!lease->record));
+        }
+        json_object_set_new(spec, "holderIdentity", json_string(holder));
+        json_object_set_new(spec, "leaseDurationSeconds", json_integer(duration_s));
+        json_object_set_new(spec, "renewTime", json_string(now));
+        return record;
+}
+
+static void send_record(KubeLease *lease, const json_t *record, KubeDone done)
+{
+        KubeRequest request = { .verb = lease->record ? KUBE_REPLACE : KUBE_CREATE,
+                                .kind = &kube_leases,
+                                .namespace = lease->namespace,
+                                .name = lease->record ? lease->name : NULL,
+                                .body = record,
+                                .timeout_ms = lease->config.renew_deadline_ms / 2 };
+
+        lease->sent_ms = clock_monotonic_ms();
+        lease->call = kube_send(lease->client, &request, done, lease);
+}
+
+static void on_read(const KubeReply *reply, void *arg);
+
+static void read_record(KubeLease *lease)
+{
+        KubeRequest request = { .verb = KUBE_GET,
+                                .kind = &kube_leases,
+                                .namespace = lease->namespace,
+                                .name = lease->name,
+                                .timeout_ms = lease->config.renew_deadline_ms / 2 };
+
+        lease->call = kube_send(lease->client, &request, on_read, lease);
+}
+
+static void on_written(const KubeReply *reply, void *arg)
+{
+        KubeLease *lease = arg;
+
+        lease->call = NULL;
+        if (reply->error) {
+                log_debug("the lease was not written", "lease", lease->name, "error", reply->error->message,
+                          NULL);
+                g_clear_pointer(&lease->record, json_decref); /* read what it says now */
+                if (err_is(reply->error, ERR_CONFLICT) || err_is(reply->error, ERR_EXISTS))
+                        read_record(lease);
+                else
+                        try_later(lease);
+                return;
+        }
+        observe(lease, reply->object);
+        kube_timer_set(lease->deadline,
+                       MAX(lease->sent_ms + lease->config.renew_deadline_ms - clock_monotonic_ms(), 0));
+        try_later(lease);
+        if (lease->held)
+                return;
+        lease->held = true;
+        if (lease->config.gained)
+                lease->config.gained(lease->config.arg);
+}
+
+static void write_ours(KubeLease *lease)
+{
+        g_autoptr(json_t) record =
+                new_record(lease, lease->identity, (lease->config.duration_ms + 999) / 1000);
+
+        send_record(lease, record, on_written);
+}
+
+/* ---- Reading ---- */
+
+static void on_read(const KubeReply *reply, void *arg)
+{
+        KubeLease *lease = arg;
+
+        lease->call = NULL;
+        if (reply->error && !err_is(reply->error, ERR_NOT_FOUND)) {
+                try_later(lease);
+                return;
+        }
+        if (reply->error) {
+                g_clear_pointer(&lease->record, json_decref);
+                write_ours(lease);
+                return;
+        }
+        observe(lease, reply->object);
+        if (is_ours(lease) || is_free(lease)) {
+                write_ours(lease);
+                return;
+        }
+        g_clear_pointer(&lease->record, json_decref); /* the next try reads again */
+        try_later(lease);
+        lose(lease);
+}
+
+static void on_timer(void *arg)
+{
+        KubeLease *lease = arg;
+
+        if (lease->call)
+                return; /* its end sets the timer */
+        if (lease->record && lease->held)
+                write_ours(lease);
+        else
+                read_record(lease);
+}
+
+static void on_deadline(void *arg)
+{
+        lose(arg);
+}
+
+/* ---- The lease ---- */
+
+KubeLease *kube_lease_new(KubeClient *client, const KubeLeaseConfig *config)
+{
+        KubeLease *lease = g_new0(KubeLease, 1);
+        KubeLeaseConfig *set = &lease->config;
+
+        lease->client = client;
+        *set = *config;
+        set->duration_ms = set->duration_ms > 0 ? set->duration_ms : DURATION_MS;
+        set->renew_deadline_ms = set->renew_deadline_ms > 0 ? set->renew_deadline_ms : RENEW_DEADLINE_MS;
+        set->retry_ms = set->retry_ms > 0 ? set->retry_ms : RETRY_MS;
+        lease->namespace = g_strdup(config->namespace);
+        lease->name = g_strdup(config->name);
+        lease->identity = g_strdup(config->identity);
+        lease->timer = kube_timer_new(kube_client_context(client), on_timer, lease);
+        lease->deadline = kube_timer_new(kube_client_context(client), on_deadline, lease);
+        kube_timer_set(lease->timer, 0);
+        return lease;
+}
+
+static void finish_release(KubeLease *lease)
+{
+        void (*done)(void *arg) = lease->released;
+        void *arg = lease->released_arg;
+
+        kube_lease_free(lease);
+        if (done)
+                done(arg);
+}
+
+static void on_released(const KubeReply *reply, void *arg)
+{
+        KubeLease *lease = arg;
+
+        lease->call = NULL;
+        finish_release(lease);
+}
+
+static void on_release_now(void *arg)
+{
+        finish_release(arg);
+}
+
+void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg)
+{
+        GMainContext *context = kube_client_context(lease->client);
+
+        kube_call_cancel(lease->call);
+        lease->call = NULL;
+        g_clear_pointer(&lease->timer, kube_timer_free);
+        kube_timer_set(lease->deadline, -1);
+        lease->released = done;
+        lease->released_arg = arg;
+        if (lease->held && lease->record) {
+                g_autoptr(json_t) record = new_record(lease, "", 1);
+
+                send_record(lease, record, on_released);
+        } else {
+                lease->timer = kube_timer_new(context, on_release_now, lease);
+                kube_timer_set(lease->timer, 0);
+        }
+        lease->held = false;
+}
