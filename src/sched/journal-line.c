@@ -73,14 +73,16 @@ static void put_text(GString *out, const char *text)
         }
 }
 
-/* A name stands between separators, so an empty one is "%". */
+/* A name stands between separators, so an empty one is "%"; "-" alone would be no names at all. */
 static void put_name(GString *out, char before, const char *name)
 {
         put_char(out, before);
-        if (name && *name)
-                put_text(out, name);
-        else
+        if (!name || !*name)
                 put_char(out, '%');
+        else if (strcmp(name, "-") == 0)
+                g_string_append(out, "%2d");
+        else
+                put_text(out, name);
 }
 
 static void put_resources(GString *out, const Resources *resources)
@@ -341,6 +343,7 @@ static bool read_bool(Line *line, bool *ret)
         return true;
 }
 
+/* Of what put_text writes, and nothing else. */
 static bool read_text(LineRoom *room, const char *word, gsize len, char **ret)
 {
         g_autoptr(GString) text = g_string_sized_new(len);
@@ -348,6 +351,8 @@ static bool read_text(LineRoom *room, const char *word, gsize len, char **ret)
         for (const char *c = word; c < word + len; c++) {
                 int byte;
 
+                if (!g_ascii_isgraph(*c))
+                        return false;
                 if (*c != '%') {
                         g_string_append_c(text, *c);
                         continue;

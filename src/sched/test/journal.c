@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "sched/journal-line.h"
 #include "sched/test/room.h"
 
 /* A sink in memory: the generation before, and this one. */
@@ -195,6 +196,9 @@ static void test_bad_lines(void)
                 "node 0 0 1 n 0:1,1 -",
                 "node 0 0 1 n 0:99999999999999999999 -",
                 "node 0 0 1 %zz - -",
+                "node 0 0 1 n\x01 - -",
+                "node 0 0 1 n\xff - -",
+                "node 0 0 1 n - a\x7f",
                 "node -1 0 1 n - -",
                 "queue 0 0 -1 q 1 - - - 0 0 1 0 0 1 0 -",
                 "queue 0 0 -1 q 9 - - - 1 0 1 0 0 1 0 -",
@@ -217,14 +221,42 @@ static void test_bad_lines(void)
         for (guint i = 0; i < G_N_ELEMENTS(lines); i++) {
                 g_autoptr(GString) text = g_string_new(memory.newer->str);
                 g_autoptr(GError) error = NULL;
+                g_autofree char *shown = g_strescape(lines[i], NULL);
                 JournalReport report;
 
                 g_string_append_printf(text, "%s\n", lines[i]);
-                g_test_message("%s", lines[i]);
+                g_test_message("%s", shown);
                 g_assert_false(journal_replay(text->str, text->len, &report, &error));
                 g_assert_error(error, ERR_DOMAIN, ERR_INVALID);
         }
         memory_clear(&memory);
+}
+
+static void test_labels(void)
+{
+        static const char *const rows[][3] = {
+                { NULL },     { "a=b" }, { "a=b", "c=-" }, { "-" },
+                { "-", "-" }, { "" },    { "%", "," },     { "\x01\xff b" },
+        };
+
+        for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+                SchedNode node = { .name = "-", .usable = true, .labels = rows[i] }, again = { 0 };
+                g_autoptr(GString) text = g_string_new(NULL);
+                LineRoom room;
+
+                line_node(text, &node);
+                Line line = { text->str + strlen("node "), text->str + text->len - 1 };
+                line_room_init(&room);
+                g_assert_true(line_read_node(&line, &room, &again));
+                g_assert_cmpstr(again.name, ==, "-");
+                g_assert_cmpint(again.labels != NULL, ==, rows[i][0] != NULL);
+                for (int n = 0; again.labels && n < 3; n++) {
+                        g_assert_cmpstr(again.labels[n], ==, rows[i][n]);
+                        if (!again.labels[n])
+                                break;
+                }
+                line_room_clear(&room);
+        }
 }
 
 /* ---- listing ---- */
@@ -459,6 +491,7 @@ int main(int argc, char **argv)
         g_test_add_func("/journal/changed", test_changed);
         g_test_add_func("/journal/count", test_count);
         g_test_add_func("/journal/refused", test_refused);
+        g_test_add_func("/journal/labels", test_labels);
         g_test_add_func("/journal/bad-lines", test_bad_lines);
         g_test_add_func("/journal/list", test_list);
         g_test_add_func("/journal/generations", test_generations);
