@@ -1,0 +1,43 @@
+/* The controller of PaddleJobs: sees the cluster, decides by reconcile(), acts. On the client's thread. It
+ * looks from its beginning on, and acts from controller_lead to controller_stop. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "kube/client.h"
+#include "kube/queue.h"
+#include "operator/members.h"
+#include "operator/ports.h"
+
+typedef struct Controller Controller;
+
+typedef struct {
+        KubeClient *client;
+        const char *namespace; /* NULL: all */
+        OperatorRules rules;   /* what it borrows outlives the controller */
+        const char *port_range;
+} ControllerConfig;
+
+/* ERR_USAGE, ERR_INVALID for a port range or etcd endpoints that are none. */
+Controller *controller_new(const ControllerConfig *config, GError **error);
+void controller_free(Controller *controller);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Controller, controller_free)
+
+void controller_lead(Controller *controller);
+/* Begins no further pass; `done` is called once those under way have ended. */
+void controller_stop(Controller *controller, void (*done)(void *arg), void *arg);
+
+enum { CONTROLLER_BUCKETS = 16 }; /* of seconds a pass took: the bounds are controller_bucket_s */
+
+typedef struct {
+        guint64 success, errors, requeue, requeue_after; /* passes by their result */
+        guint64 took[CONTROLLER_BUCKETS + 1];            /* the last one: longer */
+        double took_sum_s;
+        guint active;
+        KubeQueueFigures queue;
+        guint jobs;
+        bool leading;
+} ControllerFigures;
+extern const double controller_bucket_s[CONTROLLER_BUCKETS];
+void controller_figures(const Controller *controller, ControllerFigures *ret);

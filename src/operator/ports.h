@@ -1,0 +1,19 @@
+/* Ports of jobs on their hosts: each job has JOB_PORTS of them from a base that no other job has. Reserved
+ * here, recorded in an annotation of the job, so that the next operator finds them. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct Ports Ports;
+
+enum { PORTS_EXHAUSTED = 40000 }; /* the base of whoever comes too late */
+
+/* `range`: "35000,65000". ERR_USAGE for another form. */
+Ports *ports_new(const char *range, GError **error);
+void ports_free(Ports *ports);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Ports, ports_free)
+
+gint64 ports_reserve(Ports *ports, const char *uid); /* the same for the same uid until it is released */
+void ports_note(Ports *ports, const char *uid, gint64 base); /* the job has this one, whoever gave it */
+void ports_release(Ports *ports, const char *uid);

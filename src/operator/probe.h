@@ -1,0 +1,22 @@
+/* What the operator says of itself over HTTP: /metrics, and /healthz and /readyz. */
+#pragma once
+
+#include <glib.h>
+
+#include "kube/client.h"
+#include "net/server.h"
+#include "operator/controller.h"
+
+/* What /metrics shows; on the main loop. */
+typedef struct {
+        Controller *controller;
+        KubeClient *client;
+        bool elects, leads;
+        char *host; /* of the API server */
+} ProbeSource;
+
+char *probe_metrics(const ProbeSource *source, gsize *ret_len); /* the caller's */
+
+/* `address`: ":8080" means all of this machine's; "0" or "": none, and NULL without an error. */
+HttpServer *probe_serve_metrics(const char *address, ProbeSource *source, GError **error);
+HttpServer *probe_serve_health(const char *address, GError **error);

@@ -1,0 +1,315 @@
+/* Actions under way (see run.h). Each is a Step with at most one call at a time. A run is over when no step
+ * is left. */
+#include "operator/run.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "podspec/objects.h"
+
+typedef struct {
+        Run *run;
+        Action *action; /* the plan's */
+        KubeCall *call; /* or NULL */
+} Step;
+
+struct Run {
+        RunConfig config;
+        json_t *job;
+        char *namespace, *uid;
+        GPtrArray *steps; /* Step *, those not yet over */
+        GQueue chain;     /* Step *, on the job itself, that wait for the one before */
+        GPtrArray *expected;
+        WorkResult result;
+        GSource *idle; /* will call done */
+};
+
+void expected_free(void *data)
+{
+        Expected *expected = data;
+
+        g_free(expected->namespace);
+        g_free(expected->name);
+        g_free(expected->uid);
+        g_free(expected->version);
+        g_free(expected);
+}
+
+/* ---- results ---- */
+
+/* What will not change by trying again gives way to what may. */
+static void worsen(Run *run, WorkResult result)
+{
+        if (run->result == WORK_DONE || result == WORK_RETRY)
+                run->result = result;
+}
+
+static Expected *expect(const Step *step, const char *uid, const char *version, bool gone)
+{
+        Expected *expected = g_new0(Expected, 1);
+
+        *expected = (Expected){ .kind = step->action->kind,
+                                .namespace = g_strdup(step->run->namespace),
+                                .name = g_strdup(step->action->name),
+                                .uid = g_strdup(uid),
+                                .version = g_strdup(version),
+                                .gone = gone };
+        g_ptr_array_add(step->run->expected, expected);
+        return expected;
+}
+
+static gboolean finish(void *data)
+{
+        Run *run = data;
+        GPtrArray *expected = g_steal_pointer(&run->expected);
+
+        g_source_unref(run->idle);
+        run->idle = NULL;
+        run->config.done(run, run->result, expected, run->config.arg);
+        return G_SOURCE_REMOVE;
+}
+
+static void send_job_step(Run *run);
+
+static void end_step(Step *step)
+{
+        Run *run = step->run;
+        bool of_job = step->action->kind == &kube_paddle_jobs;
+
+        g_ptr_array_remove_fast(run->steps, step); /* frees it */
+        if (of_job)
+                send_job_step(run);
+        if (run->steps->len > 0 || run->idle)
+                return;
+        run->idle = g_idle_source_new();
+        g_source_set_priority(run->idle, G_PRIORITY_DEFAULT);
+        g_source_set_callback(run->idle, finish, run, NULL);
+        g_source_attach(run->idle, g_main_context_get_thread_default());
+}
+
+static void warn(const Step *step, const char *reason, const char *format, const char *why)
+{
+        const Action *action = step->action;
+        g_autofree char *what = g_strdup_printf(format, action->kind->kind, action->name);
+
+        kube_event(step->run->config.recorder, step->run->job, EVENT_WARNING, reason, "%s: %s", what, why);
+        log_warning(what, "namespace", step->run->namespace, "error", why, NULL);
+}
+
+/* ---- create ---- */
+
+/* Somebody made it before us: this operator, and the view does not show it yet; a job of the same name before
+ * this one; or somebody else, whose it stays. */
+static void on_found(const KubeReply *reply, void *arg)
+{
+        Step *step = arg;
+        const json_t *owner = kube_controller(reply->object);
+        const char *name = json_string_value(json_object_get(owner, "name"));
+        bool dying =
+                reply->error || kube_is_deleting(reply->object) ||
+                (g_strcmp0(json_string_value(json_object_get(owner, "kind")), kube_paddle_jobs.kind) == 0 &&
+                 g_strcmp0(name, kube_name(step->run->job)) == 0);
+
+        step->call = NULL;
+        if (!reply->error && podspec_is_owned(reply->object, step->run->uid)) {
+                expect(step, kube_uid(reply->object), NULL, false);
+        } else {
+                worsen(step->run, WORK_RETRY);
+                if (!dying)
+                        warn(step, "Create", "create failed %s %s",
+                             "one that belongs to somebody else has this name; delete it, or give the job "
+                             "another "
+                             "name");
+        }
+        end_step(step);
+}
+
+static void look_who(Step *step)
+{
+        KubeRequest request = { .verb = KUBE_GET,
+                                .kind = step->action->kind,
+                                .namespace = step->run->namespace,
+                                .name = step->action->name };
+
+        step->call = kube_send(step->run->config.client, &request, on_found, step);
+}
+
+static void on_created(const KubeReply *reply, void *arg)
+{
+        Step *step = arg;
+        const Action *action = step->action;
+
+        step->call = NULL;
+        if (err_is(reply->error, ERR_EXISTS)) {
+                look_who(step);
+                return;
+        }
+        if (!reply->error) {
+                kube_event(step->run->config.recorder, step->run->job, EVENT_NORMAL, "Created",
+                           "created %s %s", action->kind->kind, action->name);
+                expect(step, kube_uid(reply->object), NULL, false);
+        } else {
+                warn(step, "Create", "create failed %s %s", reply->error->message);
+                worsen(step->run, err_is(reply->error, ERR_INVALID) ? WORK_PARK : WORK_RETRY);
+        }
+        end_step(step);
+}
+
+/* ---- delete, patch, scale ---- */
+
+static void on_deleted(const KubeReply *reply, void *arg)
+{
+        Step *step = arg;
+        const Action *action = step->action;
+
+        step->call = NULL;
+        if (!reply->error)
+                kube_event(step->run->config.recorder, step->run->job, EVENT_NORMAL, "Deleted",
+                           "deleted %s %s", action->kind->kind, action->name);
+        if (!reply->error || err_is(reply->error, ERR_NOT_FOUND) || err_is(reply->error, ERR_CONFLICT)) {
+                expect(step, action->uid, NULL, true);
+        } else {
+                warn(step, "Delete", "delete failed %s %s", reply->error->message);
+                worsen(step->run, WORK_RETRY);
+        }
+        end_step(step);
+}
+
+/* A conflict means that the view is old: the next pass sees better. */
+static void on_patched(const KubeReply *reply, void *arg)
+{
+        Step *step = arg;
+
+        step->call = NULL;
+        if (!reply->error) {
+                expect(step, NULL, kube_resource_version(reply->object), false);
+        } else if (!err_is(reply->error, ERR_NOT_FOUND)) {
+                if (!err_is(reply->error, ERR_CONFLICT))
+                        log_warning("a patch was refused and will be tried again", "kind",
+                                    step->action->kind->kind, "namespace", step->run->namespace, "name",
+                                    step->action->name, "error", reply->error->message, NULL);
+                worsen(step->run, WORK_RETRY);
+        }
+        end_step(step);
+}
+
+static void on_scaled(const char *value, const GError *error, void *arg)
+{
+        Step *step = arg;
+
+        if (error) {
+                log_warning("the number of workers could not be written", "key", step->action->name, "error",
+                            error->message, NULL);
+                worsen(step->run, WORK_RETRY);
+        } else {
+                kube_event(step->run->config.recorder, step->run->job, EVENT_NORMAL, "Scaled",
+                           "scaled replicas to %s", step->action->message);
+        }
+        end_step(step);
+}
+
+/* ---- sending ---- */
+
+static void send_step(Step *step)
+{
+        const Action *action = step->action;
+        Run *run = step->run;
+        KubeRequest request = { .kind = action->kind,
+                                .namespace = run->namespace,
+                                .name = action->verb == ACTION_CREATE ? NULL : action->name,
+                                .body = action->body };
+        KubeDone done = on_patched;
+
+        switch (action->verb) {
+        case ACTION_CREATE:
+                request.verb = KUBE_CREATE;
+                done = on_created;
+                break;
+        case ACTION_DELETE:
+                request.verb = KUBE_DELETE;
+                request.delete_uid = action->uid;
+                done = on_deleted;
+                break;
+        case ACTION_STATUS: request.subresource = "status"; /* fall through */
+        case ACTION_PATCH:
+        case ACTION_JSON_PATCH:
+                request.verb = KUBE_PATCH;
+                request.patch = action->verb == ACTION_JSON_PATCH ? PATCH_JSON : PATCH_MERGE;
+                break;
+        case ACTION_SCALE: etcd_put(run->config.etcd, action->name, action->message, on_scaled, step); return;
+        case ACTION_WARN: g_assert_not_reached();
+        }
+        step->call = kube_send(run->config.client, &request, done, step);
+}
+
+static void send_job_step(Run *run)
+{
+        Step *step = g_queue_pop_head(&run->chain);
+
+        if (step)
+                send_step(step);
+}
+
+static void step_free(void *data)
+{
+        Step *step = data;
+
+        if (step->call)
+                kube_call_cancel(step->call);
+        g_free(step);
+}
+
+Run *run_start(const RunConfig *config)
+{
+        Run *run = g_new0(Run, 1);
+
+        run->config = *config;
+        run->job = json_incref((json_t *)config->job);
+        run->namespace = g_strdup(kube_namespace(config->job));
+        run->uid = g_strdup(kube_uid(config->job));
+        run->steps = g_ptr_array_new_with_free_func(step_free);
+        run->expected = g_ptr_array_new_with_free_func(expected_free);
+        g_queue_init(&run->chain);
+        run->result = config->plan->end == PLAN_RETRY  ? WORK_RETRY
+                      : config->plan->end == PLAN_PARK ? WORK_PARK
+                                                       : WORK_DONE;
+        for (guint i = 0; i < config->plan->actions->len; i++) {
+                Step *step = g_new0(Step, 1);
+
+                *step = (Step){ .run = run, .action = config->plan->actions->pdata[i] };
+                if (step->action->verb == ACTION_WARN) {
+                        g_free(step);
+                        continue;
+                }
+                g_ptr_array_add(run->steps, step);
+                if (step->action->kind == &kube_paddle_jobs)
+                        g_queue_push_tail(&run->chain, step);
+                else
+                        send_step(step);
+        }
+        send_job_step(run);
+        if (run->steps->len > 0)
+                return run;
+        run_free(run);
+        return NULL;
+}
+
+void run_free(Run *run)
+{
+        if (!run)
+                return;
+        g_ptr_array_unref(run->steps);
+        g_queue_clear(&run->chain);
+        if (run->expected)
+                g_ptr_array_unref(run->expected);
+        if (run->idle) {
+                g_source_destroy(run->idle);
+                g_source_unref(run->idle);
+        }
+        plan_free(run->config.plan);
+        json_decref(run->job);
+        g_free(run->namespace);
+        g_free(run->uid);
+        g_free(run);
+}

@@ -1,0 +1,38 @@
+/* One pass's actions under way: sent side by side, but for those on the job itself, which keep their order.
+ * Ends in one call of `done`. Private to the controller. */
+#pragma once
+
+#include <glib.h>
+
+#include "kube/client.h"
+#include "kube/event.h"
+#include "kube/queue.h"
+#include "operator/etcd.h"
+#include "operator/reconcile.h"
+
+typedef struct Run Run;
+
+/* What the view must show before the job is looked at again. */
+typedef struct {
+        const KubeKind *kind;
+        char *namespace, *name;
+        char *uid;     /* made: the object with it is there; deleted: is not */
+        char *version; /* written: this one, or a later one, is there */
+        bool gone;
+} Expected;
+void expected_free(void *expected);
+
+typedef struct {
+        KubeClient *client;
+        KubeRecorder *recorder;
+        Etcd *etcd;        /* or NULL */
+        const json_t *job; /* a copy is kept */
+        Plan *plan;        /* taken */
+        /* `expected`: Expected *, taken by the callee. */
+        void (*done)(Run *run, WorkResult result, GPtrArray *expected, void *arg);
+        void *arg;
+} RunConfig;
+
+/* `done` is never called from within. NULL when there is nothing to send. */
+Run *run_start(const RunConfig *config);
+void run_free(Run *run); /* before `done`: what was sent may still arrive, and nobody hears of it */

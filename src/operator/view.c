@@ -1,0 +1,296 @@
+/* Caches of the operator (see view.h). Objects of the older operator carry no label on their Services and
+ * PodGroups, so all of these are listed; of pods and ConfigMaps only those with our label. An index by the
+ * controller's uid finds what a job owns. */
+#include "operator/view.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "kube/cache.h"
+#include "podspec/objects.h"
+
+typedef enum { SEEN_JOBS, SEEN_PODS, SEEN_SERVICES, SEEN_MAPS, SEEN_GROUPS, SEEN_KINDS } Seen;
+
+struct View {
+        ViewEvents events;
+        KubeCache *cache[SEEN_KINDS]; /* SEEN_GROUPS: NULL without Volcano */
+        bool synced;
+};
+
+/* ---- what is kept of an object ---- */
+
+static void keep(json_t *object, const char *const *names)
+{
+        const char *name;
+        json_t *value;
+        void *next;
+
+        json_object_foreach_safe(object, next, name, value)
+        {
+                if (!g_strv_contains(names, name))
+                        json_object_del(object, name);
+        }
+}
+
+/* Of annotations one is read, of labels none. */
+static void trim_metadata(json_t *object)
+{
+        static const char *const members[] = { "name",
+                                               "namespace",
+                                               "uid",
+                                               "annotations",
+                                               "ownerReferences",
+                                               "resourceVersion",
+                                               "deletionTimestamp",
+                                               NULL };
+        static const char *const annotations[] = { JOB_RESOURCE_ROLE, NULL };
+        static const char *const owner[] = { "kind", "name", "uid", "controller", NULL };
+        json_t *metadata = json_object_get(object, "metadata"), *item;
+        size_t i;
+
+        keep(metadata, members);
+        keep(json_object_get(metadata, "annotations"), annotations);
+        if (json_object_size(json_object_get(metadata, "annotations")) == 0)
+                json_object_del(metadata, "annotations");
+        json_array_foreach(json_object_get(metadata, "ownerReferences"), i, item)
+        {
+                keep(item, owner);
+        }
+}
+
+static void trim_containers(json_t *statuses)
+{
+        static const char *const members[] = { "name", "ready", "state", NULL };
+        json_t *item, *value;
+        const char *name;
+        size_t i;
+
+        json_array_foreach(statuses, i, item)
+        {
+                keep(item, members);
+                json_object_foreach(json_object_get(item, "state"), name, value)
+                {
+                        json_object_clear(value);
+                }
+        }
+}
+
+static void trim_pod(json_t *pod)
+{
+        static const char *const members[] = { "metadata", "status", NULL };
+        static const char *const status[] = { "phase", "podIP", "containerStatuses", "initContainerStatuses",
+                                              NULL };
+        json_t *what = json_object_get(pod, "status");
+
+        keep(pod, members);
+        trim_metadata(pod);
+        keep(what, status);
+        trim_containers(json_object_get(what, "containerStatuses"));
+        trim_containers(json_object_get(what, "initContainerStatuses"));
+}
+
+static void trim_service(json_t *service)
+{
+        static const char *const members[] = { "metadata", NULL };
+
+        keep(service, members);
+        trim_metadata(service);
+}
+
+static void trim_map(json_t *map)
+{
+        static const char *const members[] = { "metadata", "data", NULL };
+
+        keep(map, members);
+        trim_metadata(map);
+}
+
+static void trim_group(json_t *group)
+{
+        static const char *const members[] = { "metadata", "status", NULL }, *const status[] = { "phase",
+                                                                                                 NULL };
+
+        keep(group, members);
+        trim_metadata(group);
+        keep(json_object_get(group, "status"), status);
+}
+
+/* kubectl's copy of the whole job. */
+static void trim_job(json_t *job)
+{
+        json_t *metadata = json_object_get(job, "metadata");
+
+        json_object_del(json_object_get(metadata, "annotations"),
+                        "kubectl.kubernetes.io/last-applied-configuration");
+}
+
+static void index_owner(const json_t *object, GPtrArray *ret_values)
+{
+        const char *uid = json_string_value(json_object_get(kube_controller(object), "uid"));
+
+        if (uid)
+                g_ptr_array_add(ret_values, (gpointer)uid);
+}
+
+/* ---- what happens ---- */
+
+char *view_key(const char *namespace, const char *name)
+{
+        return g_strconcat(namespace, "/", name, NULL);
+}
+
+static void on_job(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        View *view = arg;
+        const json_t *job = new ? new : old;
+        g_autofree char *key = view_key(kube_namespace(job), kube_name(job));
+
+        view->events.touched(key, view->events.arg);
+        if (!new)
+                view->events.gone(key, kube_uid(job), view->events.arg);
+}
+
+static void on_owned(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        View *view = arg;
+        const json_t *object = new ? new : old;
+        const json_t *owner = kube_controller(object);
+        const char *kind = json_string_value(json_object_get(owner, "kind"));
+        const char *name = json_string_value(json_object_get(owner, "name"));
+        g_autofree char *key = NULL;
+
+        if (!name || g_strcmp0(kind, kube_paddle_jobs.kind) != 0)
+                return;
+        key = view_key(kube_namespace(object), name);
+        view->events.touched(key, view->events.arg);
+}
+
+static void on_synced(KubeCache *cache, void *arg)
+{
+        View *view = arg;
+
+        for (Seen seen = SEEN_JOBS; seen < SEEN_KINDS; seen++)
+                if (view->cache[seen] && !kube_cache_is_synced(view->cache[seen]))
+                        return;
+        if (view->synced)
+                return;
+        view->synced = true;
+        view->events.synced(view->events.arg);
+}
+
+static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        g_autofree char *after = g_strdup_printf("%" G_GINT64_FORMAT " ms", retry_ms);
+
+        if (error)
+                log_warning("a list or watch broke off; what is known is kept, and it is tried again",
+                            "error", error->message, "after", after, NULL);
+        else
+                log_info("the watch works again", NULL);
+}
+
+/* ---- the view ---- */
+
+static const struct {
+        const KubeKind *kind;
+        const char *selector;
+        void (*trim)(json_t *object);
+        bool owned;
+} kinds[SEEN_KINDS] = {
+        [SEEN_JOBS] = { &kube_paddle_jobs, NULL, trim_job, false },
+        [SEEN_PODS] = { &kube_pods, JOB_RESOURCE_NAME, trim_pod, true },
+        [SEEN_SERVICES] = { &kube_services, NULL, trim_service, true },
+        [SEEN_MAPS] = { &kube_config_maps, JOB_RESOURCE_NAME, trim_map, true },
+        [SEEN_GROUPS] = { &kube_pod_groups, NULL, trim_group, true },
+};
+
+static const KubeIndexFunc by_owner[] = { index_owner, NULL };
+
+View *view_new(KubeClient *client, const char *namespace, bool volcano, const ViewEvents *events)
+{
+        View *view = g_new0(View, 1);
+
+        view->events = *events;
+        for (Seen seen = SEEN_JOBS; seen < SEEN_KINDS; seen++) {
+                KubeCacheConfig config = { .kind = *kinds[seen].kind,
+                                           .namespace = namespace,
+                                           .label_selector = kinds[seen].selector,
+                                           .trim = kinds[seen].trim,
+                                           .indexes = kinds[seen].owned ? by_owner : NULL };
+                KubeCacheEvents to = { .changed = kinds[seen].owned ? on_owned : on_job,
+                                       .synced = on_synced,
+                                       .trouble = on_trouble,
+                                       .arg = view };
+
+                if (seen != SEEN_GROUPS || volcano)
+                        view->cache[seen] = kube_cache_new(client, &config, &to);
+        }
+        return view;
+}
+
+void view_free(View *view)
+{
+        if (!view)
+                return;
+        for (Seen seen = SEEN_JOBS; seen < SEEN_KINDS; seen++)
+                kube_cache_free(view->cache[seen]);
+        g_free(view);
+}
+
+bool view_is_synced(const View *view)
+{
+        return view->synced;
+}
+
+const json_t *view_job(const View *view, const char *key)
+{
+        const char *slash = strchr(key, '/');
+        g_autofree char *namespace = g_strndup(key, (gsize)(slash - key));
+
+        return kube_cache_get(view->cache[SEEN_JOBS], namespace, slash + 1);
+}
+
+const json_t *view_find(const View *view, const KubeKind *kind, const char *namespace, const char *name)
+{
+        for (Seen seen = SEEN_JOBS; seen < SEEN_KINDS; seen++)
+                if (kinds[seen].kind == kind)
+                        return view->cache[seen] ? kube_cache_get(view->cache[seen], namespace, name) : NULL;
+        g_assert_not_reached();
+}
+
+void view_each_job(const View *view, void (*each)(const json_t *job, void *arg), void *arg)
+{
+        kube_cache_each(view->cache[SEEN_JOBS], each, arg);
+}
+
+/* Those that the job controls, and those of others under the names of its members. */
+static GPtrArray *list_members(const View *view, Seen seen, const PaddleJob *job)
+{
+        const GPtrArray *owned = kube_cache_find(view->cache[seen], 0, job->uid);
+        GPtrArray *list = g_ptr_array_new();
+
+        for (guint i = 0; owned && i < owned->len; i++)
+                g_ptr_array_add(list, owned->pdata[i]);
+        for (JobRole role = ROLE_PS; role < ROLES; role++)
+                for (gint64 i = 0; i < JOB_REPLICAS_MAX && job_wants(job, role, i); i++) {
+                        g_autofree char *name = job_pod_name(job, role, i);
+                        const json_t *object = kube_cache_get(view->cache[seen], job->namespace, name);
+
+                        if (object && !podspec_is_owned(object, job->uid))
+                                g_ptr_array_add(list, (gpointer)object);
+                }
+        return list;
+}
+
+void view_observe(const View *view, const json_t *job, Observed *ret, GPtrArray **ret_pods,
+                  GPtrArray **ret_services)
+{
+        PaddleJob read;
+
+        paddle_job_read(job, &read);
+        ret->job = job;
+        ret->pods = *ret_pods = list_members(view, SEEN_PODS, &read);
+        ret->services = *ret_services = list_members(view, SEEN_SERVICES, &read);
+        ret->config_map = view_find(view, &kube_config_maps, read.namespace, read.name);
+        ret->pod_group = view_find(view, &kube_pod_groups, read.namespace, read.name);
+}
