@@ -91,12 +91,14 @@ static void stand_clear(Stand *stand)
         g_free(stand->fewer);
 }
 
-void runtime_job_fill(const Job *job, RuntimeJob *ret)
+void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
 {
         const Spec *spec = job->spec;
+        const User *user = catalog_user(engine->catalog, job->user);
 
         *ret = (RuntimeJob){ .id = job->id,
                              .user = job->user,
+                             .user_seq = user ? user->object.seq : 0,
                              .attempt = job->attempt,
                              .package = spec->package,
                              .package_name = spec->package_name,
@@ -175,7 +177,7 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
         env = add_array(env, engine, job);
         spec_member_wants(job->spec, member->role, &engine->total, &weight);
-        runtime_job_fill(job, &about);
+        runtime_job_fill(engine, job, &about);
         ops->start(engine->runtime, &about,
                    &(TaskStart){
                            .task = task,
@@ -290,7 +292,7 @@ static void prepare(Engine *engine, const Job *was, const Job *now)
         if ((now->state != JOB_QUEUED && now->state != JOB_SUSPENDED) || now->env_state != ENV_BUILDING ||
             (was && was->env_state == ENV_BUILDING))
                 return;
-        runtime_job_fill(now, &about);
+        runtime_job_fill(engine, now, &about);
         engine->runtime->ops->prepare(engine->runtime, &about);
 }
 

@@ -233,7 +233,7 @@ gint64 admit_due(const Engine *engine);
 /* What follows from `was` having become `now`; `was` NULL: everything that `now` wants. */
 void actions_run(Engine *engine, const Job *was, const Job *now);
 char *job_array_id(Engine *engine, const Job *job); /* of the first job of its array; the caller's */
-void runtime_job_fill(const Job *job, RuntimeJob *ret);
+void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret);
 
 /* ---- retain.c ---- */
 

@@ -710,7 +710,7 @@ static EnvState environment_of(Engine *engine, const Job *job)
 {
         RuntimeJob about;
 
-        runtime_job_fill(job, &about);
+        runtime_job_fill(engine, job, &about);
         if (!engine->runtime->ops->is_prepared(engine->runtime, &about))
                 return ENV_BUILDING;
         return job->spec->requirements ? ENV_READY : ENV_NONE;

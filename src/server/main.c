@@ -27,6 +27,7 @@ typedef struct {
         GMainLoop *loop;
         char boot_id[37];
         Store *store;
+        Identities *identities; /* NULL: members run as the server */
         Runtime *runtime;
         Storage *storage;
         PackageStore *packages;
@@ -45,15 +46,49 @@ static char *state_path(const Server *server, const char *name)
         return g_build_filename(server->options.state, name, NULL);
 }
 
+/* Whom members run as. Only root can be somebody else. */
+static bool open_identities(Server *server, GError **error)
+{
+        const char *run_as = server->options.run_as;
+        bool as_user = strcmp(run_as, "user") == 0;
+        UidPool pool;
+
+        if (!as_user && strcmp(run_as, "server") != 0)
+                return err_set(error, ERR_USAGE, "--run-as: '%s' is neither user nor server", run_as);
+        if (!uid_pool_parse("--job-uids", server->options.job_uids, &pool, error))
+                return false;
+        if (as_user && geteuid() == 0)
+                server->identities = identities_new(&pool);
+        return true;
+}
+
+/* The home of a user of the platform (StorageOwnerOf). */
+static bool owner_of(const char *user, Owner *ret, void *arg, GError **error)
+{
+        Server *server = arg;
+        g_autoptr(Catalog) catalog = engine_catalog(server->engine);
+        const User *known = catalog_user(catalog, user);
+        g_autoptr(Identity) identity = NULL;
+
+        if (!identity_find(server->identities, user, known ? known->object.seq : 0, &identity, error))
+                return false;
+        *ret = identity ? identity->owner : (Owner){ geteuid(), getegid() };
+        return true;
+}
+
 static bool make_state_dir(Server *server, GError **error)
 {
         static const char *const private_dirs[] = { "agent", "envs", "jobs", "packages", "storage" };
         g_autofree char *absolute = g_canonicalize_filename(server->options.state, NULL);
 
+        bool fresh = access(absolute, F_OK) < 0;
+
         g_free(server->options.state);
         server->options.state = g_steal_pointer(&absolute);
         if (!file_mkdirs(server->options.state, 0711, error))
                 return false;
+        if (fresh && server->identities && chmod(server->options.state, 0711) < 0) /* past the umask */
+                return err_set_errno(error, errno, "cannot change the mode of '%s'", server->options.state);
         for (gsize i = 0; i < G_N_ELEMENTS(private_dirs); i++) {
                 g_autofree char *path = state_path(server, private_dirs[i]);
 
@@ -133,6 +168,7 @@ static bool open_runtime(Server *server, GError **error)
                 .python = options->python,
                 .inventory.gpus = options->gpus,
                 .max_processes = options->max_processes,
+                .identities = server->identities,
         };
 
         if (!read_resources(options, &config.inventory, error) ||
@@ -279,7 +315,8 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *packages = NULL;
         g_autofree char *storage = NULL;
 
-        if (!make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
+        if (!open_identities(server, error) || !make_state_dir(server, error) ||
+            !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
@@ -288,6 +325,8 @@ static bool server_open(Server *server, GError **error)
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
             !open_runtime(server, error) || !open_engine(server, error))
                 return false;
+        if (server->identities)
+                storage_set_owners(server->storage, owner_of, server);
         server->auth = auth_new(&(AuthConfig){ .engine = server->engine,
                                                .store = server->store,
                                                .owner = geteuid(),
@@ -336,6 +375,7 @@ static void server_close(Server *server)
         engine_free(server->engine);
         if (server->runtime)
                 local_runtime_free(server->runtime);
+        identities_free(server->identities);
         storage_close(server->storage);
         package_store_close(server->packages);
         store_close(server->store);

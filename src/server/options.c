@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/yaml.h"
+#include "runtime/local/identity.h"
 
 enum { EXPIRE_HOURS_MAX = 100 * 366 * 24 };
 
@@ -56,6 +57,10 @@ const Option server_options[] = {
           "connections at one time; more are answered 503", 16, 100000 },
         { "max-open-jobs", 0, OPTION_INT, FIELD(max_open_jobs), "N", "1000000",
           "jobs that are not finished at one time", 1, 100000000 },
+        { "run-as", 0, OPTION_STRING, FIELD(run_as), "user|server", "user",
+          "whom members run as when the server is root: the Unix user that their user is, or the server" },
+        { "job-uids", 0, OPTION_STRING, FIELD(job_uids), "FIRST-LAST", JOB_UIDS_DEFAULT,
+          "uids for users that this machine does not have, one each, never given twice" },
         { "max-processes", 0, OPTION_INT, FIELD(max_processes), "N", "4096",
           "processes and threads of one member; 0: no limit", 0, 4194304 },
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",

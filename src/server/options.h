@@ -8,7 +8,8 @@
 
 typedef struct {
         char *state, *listen, *config, *datacenter, *log_level, *log_format, *cpus, *memory, *uv, *python,
-                *agent, *log_limit, *metrics_listen, *token_expire, *node_labels, *topology;
+                *agent, *log_limit, *run_as, *job_uids, *metrics_listen, *token_expire, *node_labels,
+                *topology;
         gint64 gpus, workers, max_connections, keep_events, keep_finished_ms, max_processes, max_open_jobs,
                 submit_rate, half_life_ms, cooldown_ms;
         gint64 token_expire_ms; /* of token_expire; 0: never */
