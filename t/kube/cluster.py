@@ -147,7 +147,7 @@ class Cluster:
 
     def stop(self):
         """Returns when nothing of the cluster is left."""
-        pid = supervisor_of(self.state)
+        pid = supervisor("outer", self.state)
         if pid:
             fd = os.pidfd_open(pid)
             with contextlib.closing(os.fdopen(fd)):
@@ -173,6 +173,19 @@ class Cluster:
     def load_image(self, name):
         """Gives the node an image of images.py."""
         supervise.control(self.state, do="load", archive=str(images.build(name)))
+
+    def enter(self):
+        """The words before a command that runs it among the node's namespaces (tier c)."""
+        return [
+            "nsenter",
+            "--target",
+            str(supervisor("inner", self.state)),
+            "--net",
+            "--mount",
+            "--pid",
+            "--cgroup",
+            "--",
+        ]
 
     def log(self, name):
         return (self.state / "log" / f"{name}.log").read_text(errors="replace")
@@ -275,16 +288,18 @@ def locked(state):
         yield lock
 
 
-def supervisor_of(state):
-    """The outer process of the cluster in this state folder."""
+def commands():
+    """All processes: (id, words of the command line)."""
     for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            if words[-4:-1] == [os.fsencode(supervise.__file__), b"outer", os.fsencode(state)]:
-                return int(entry.name)
-    return None
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                yield int(entry.name), (entry / "cmdline").read_bytes().split(b"\0")
+
+
+def supervisor(role, state):
+    """The outer or inner process of the cluster in a state folder, None when there is none."""
+    wanted = [os.fsencode(word) for word in (supervise.__file__, role, state)]
+    return next((pid for pid, words in commands() if words[1:-1] == wanted), None)
 
 
 def sweep():

@@ -3,6 +3,7 @@
 usage: python -m kube.images NAME...    builds what is missing of them into the cache, and links it into build/kube/images
 """
 
+import fcntl
 import hashlib
 import io
 import json
@@ -21,6 +22,10 @@ CACHE = pathlib.Path(os.environ.get("PADDLE_TEST_CACHE") or pathlib.Path.home() 
 BUSYBOX = pathlib.Path("/bin/busybox")
 PAUSE = "test.local/pause:1"
 BASE = "test.local/base:1"
+PADDLE = "test.local/paddle:2.6.2"
+DEBIAN = ["python3", "ca-certificates", "libgomp1", "libstdc++6", "procps"]
+REQUIREMENTS = ROOT / "examples/recognize_digits/requirements.txt"
+SITE = "usr/local/lib/python3.11/dist-packages"
 FORMAT = "1"  # part of every key: raise it when this file writes other archives from the same sources
 
 
@@ -93,9 +98,52 @@ def make_base(work, archive):
     write_archive(archive, BASE, [work / "layer"], {"Cmd": ["/bin/sh"]})
 
 
+def make_paddle(work, archive):
+    """What jobs run in: Debian with Python, and what the examples require."""
+    debian, packages = work / "debian", work / "packages"
+    run("debootstrap", "--variant=minbase", "--include=" + ",".join(DEBIAN), "bookworm", debian, mirror())
+    for leftover in [*debian.glob("var/cache/apt/archives/*.deb"), *debian.glob("var/lib/apt/lists/*_*")]:
+        leftover.unlink()
+    (debian / "usr/local/bin/python").symlink_to("/usr/bin/python3")
+    uv = ["uv", "pip", "install", "--python", "/usr/bin/python3", "--link-mode=copy", "--no-compile-bytecode"]
+    run(ROOT / ".venv/bin" / uv[0], *uv[1:], "--target", packages / SITE, "-r", REQUIREMENTS)
+    # fmt: off
+    run("tar", "-C", debian, "--sort=name", "--numeric-owner", "--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*",
+        "-cf", work / "debian.tar", ".")
+    # fmt: on
+    run(
+        "tar",
+        "-C",
+        packages,
+        "--sort=name",
+        "--owner=0",
+        "--group=0",
+        "--numeric-owner",
+        "-cf",
+        work / "packages.tar",
+        ".",
+    )
+    write_archive(archive, PADDLE, [work / "debian.tar", work / "packages.tar"], {"Cmd": ["/bin/sh"]})
+
+
+def mirror():
+    """Where this machine's own packages come from."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Release: bookworm", "Component: main"]
+    places = run(*command).stdout.split()
+    assert places, "apt knows no source of 'bookworm main': the image cannot be made"
+    return places[0]
+
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{words[0]}: {(done.stderr or done.stdout)[-3000:]}"
+    return done
+
+
 IMAGES = {
     "pause": (make_pause, lambda: (HERE / "image/pause.c").read_bytes()),
     "base": (make_base, lambda: BUSYBOX.read_bytes()),
+    "paddle": (make_paddle, lambda: " ".join(DEBIAN).encode() + REQUIREMENTS.read_bytes()),
 }
 ALWAYS = ("pause", "base")  # what every node has
 
@@ -103,20 +151,25 @@ ALWAYS = ("pause", "base")  # what every node has
 def build(name):
     """The link to the image's archive, which is made if the cache has none for what it is made from."""
     make, sources = IMAGES[name]
+    CACHE.mkdir(parents=True, exist_ok=True)
     archive = CACHE / f"image-{name}-{hashlib.sha256(FORMAT.encode() + sources()).hexdigest()[:16]}.tar"
-    if not archive.exists():
-        start = time.monotonic()
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="image.", dir=CACHE) as work:
-            make(pathlib.Path(work), pathlib.Path(work) / "archive")
-            os.rename(pathlib.Path(work) / "archive", archive)
-        print(f"kube: made the image {name} in {time.monotonic() - start:.0f} s", flush=True)
-    LINKS.mkdir(parents=True, exist_ok=True)
-    link = LINKS / f"{name}.tar"
-    temporary = LINKS / f".{name}.{os.getpid()}"
-    temporary.symlink_to(archive)
-    temporary.rename(link)
+    with open(CACHE / f"image-{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            make_into(make, archive, name)
+        LINKS.mkdir(parents=True, exist_ok=True)
+        link = LINKS / f"{name}.tar"
+        link.unlink(missing_ok=True)
+        link.symlink_to(archive)
     return link
+
+
+def make_into(make, archive, name):
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="image.", dir=CACHE) as work:
+        make(pathlib.Path(work), pathlib.Path(work) / "archive")
+        os.rename(pathlib.Path(work) / "archive", archive)
+    print(f"kube: made the image {name} in {time.monotonic() - start:.0f} s", flush=True)
 
 
 def archives():
@@ -124,5 +177,5 @@ def archives():
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or IMAGES:
+    for wanted in sys.argv[1:] or ALWAYS:
         build(wanted)

@@ -312,14 +312,17 @@ def test_names_and_services(kube_node):
 
 
 def test_restart_policy(kube_node):
-    command = "echo try; [ -e /kept/tried ] && exit 0; touch /kept/tried; exit 3"
+    command = "echo try; [ -e /kept/tried ] && exec sleep 3600; touch /kept/tried; exit 3"
     body = pod("again", command, restart="OnFailure", volumeMounts=[{"name": "kept", "mountPath": "/kept"}])
     body["spec"]["volumes"] = [{"name": "kept", "emptyDir": {}}]
     kube_node.create("pods", body)
-    status = kube_node.wait_phase("again", "Succeeded", "Failed")["status"]
-    assert status["phase"] == "Succeeded"
-    assert status["containerStatuses"][0]["restartCount"] == 1
-    assert status["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
+
+    def restarted():
+        status = kube_node.get("pods", "again")["status"].get("containerStatuses", [{}])[0]
+        return status if status.get("restartCount") == 1 and "running" in status["state"] else None
+
+    status = wait_for(restarted, 60, "the second try")
+    assert status["lastState"]["terminated"]["exitCode"] == 3
     assert kube_node.kubectl("logs", "again", "--previous") == "try\n"
 
 
@@ -346,3 +349,9 @@ def test_folder_of_the_host(kube_node, tmp_path):
     kube_node.create("pods", body)
     kube_node.wait_phase("mounts", "Succeeded")
     assert (tmp_path / "out").read_text() == "from the host\n"
+
+
+def test_inside_of_the_node(kube_node):
+    inside = subprocess.check_output([*kube_node.cluster.enter(), "ip", "-json", "address"], text=True)
+    addresses = {one["local"] for link in json.loads(inside) for one in link["addr_info"]}
+    assert kube_node.cluster.settings["address"] in addresses
