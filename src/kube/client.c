@@ -172,9 +172,7 @@ static void client_unref(KubeClient *client)
 {
         if (--client->refs)
                 return;
-        kube_credential_free(client->reach.credential);
-        kube_config_free(client->reach.config);
-        g_free(client->reach.agent);
+        kube_reach_clear(&client->reach);
         g_clear_pointer(&client->context, g_main_context_unref);
         g_free(client);
 }
@@ -643,6 +641,7 @@ KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *o
         client->reach.config = kube_config_copy(config);
         client->reach.credential =
                 kube_credential_new(client->reach.config, client->context, on_credential, client);
+        kube_reach_init(&client->reach);
         client->multi = multi_new(client);
         client->old_multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
         client->pump = kube_timer_new(client->context, on_pump, client);

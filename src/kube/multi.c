@@ -5,8 +5,6 @@
  * from one of its own callbacks, which it would not bear. */
 #include "kube/multi.h"
 
-#include <stdbool.h>
-
 typedef struct {
         GSource base;
         KubeMulti *multi;
@@ -131,7 +129,8 @@ static gboolean dispatch(GSource *source, GSourceFunc func, void *arg)
 
                 if (message->msg != CURLMSG_DONE)
                         continue;
-                kube_multi_remove(multi, handle);
+                if (!multi->events.keep)
+                        kube_multi_remove(multi, handle);
                 multi->events.done(handle, result, multi->events.arg);
         }
         if (!multi->freed)

@@ -3,16 +3,20 @@
  * the library, so `done` and `turn` may add and remove handles, and free the multi. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "net/curl-api.h"
 
 typedef struct KubeMulti KubeMulti;
 
 typedef struct {
-        /* The transfer has ended and the handle was taken out; it is the caller's again. */
+        /* The transfer has ended and the handle was taken out (but see `keep`); it is the caller's again. */
         void (*done)(CURL *handle, CURLcode result, void *arg);
         /* The library has run: callbacks of handles may have stored something. */
         void (*turn)(void *arg);
         void *arg;
+        bool keep; /* `done` does not take the handle out: connections of CONNECT_ONLY live as long as it is
+                      in */
 } KubeMultiEvents;
 
 /* `context` NULL: the default one. */

@@ -47,6 +47,40 @@ bool kube_reach_error(const KubeReach *reach, CURLcode result, const char *text,
 
 /* ---- Address, TLS, proxy ---- */
 
+/* Parts of "https://host:port/path"; the host with its brackets. */
+static void split_server(const char *server, char **ret_host, char **ret_port, const char **ret_rest)
+{
+        const char *host = strstr(server, "://") + 3, *end = host + strcspn(host, "/");
+        const char *port = g_strrstr_len(host, end - host, ":");
+
+        if (port && memchr(port, ']', (gsize)(end - port)))
+                port = NULL;
+        *ret_host = g_strndup(host, (gsize)((port ? port : end) - host));
+        *ret_port = port ? g_strndup(port + 1, (gsize)(end - port - 1))
+                         : g_strdup(g_str_has_prefix(server, "https:") ? "443" : "80");
+        *ret_rest = end;
+}
+
+void kube_reach_init(KubeReach *reach)
+{
+        g_autofree char *host = NULL, *port = NULL, *line = NULL;
+        const char *rest;
+
+        if (!reach->config->tls_server_name)
+                return;
+        split_server(reach->config->server, &host, &port, &rest);
+        line = g_strdup_printf("::%s:%s", host, port);
+        reach->connect_to = reach->api->slist_append(NULL, line);
+}
+
+void kube_reach_clear(KubeReach *reach)
+{
+        reach->api->slist_free_all(reach->connect_to);
+        kube_credential_free(reach->credential);
+        kube_config_free(reach->config);
+        g_free(reach->agent);
+}
+
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
         int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -86,20 +120,6 @@ static void aim_tls(const KubeReach *reach, CURL *handle)
         }
 }
 
-/* Parts of "https://host:port/path"; the host with its brackets. */
-static void split_server(const char *server, char **ret_host, char **ret_port, const char **ret_rest)
-{
-        const char *host = strstr(server, "://") + 3, *end = host + strcspn(host, "/");
-        const char *port = g_strrstr_len(host, end - host, ":");
-
-        if (port && memchr(port, ']', (gsize)(end - port)))
-                port = NULL;
-        *ret_host = g_strndup(host, (gsize)((port ? port : end) - host));
-        *ret_port = port ? g_strndup(port + 1, (gsize)(end - port - 1))
-                         : g_strdup(g_str_has_prefix(server, "https:") ? "443" : "80");
-        *ret_rest = end;
-}
-
 static bool is_loopback(const char *host)
 {
         return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 || g_str_has_prefix(host, "127.");
@@ -117,6 +137,8 @@ void kube_reach_aim(const KubeReach *reach, CURL *handle, const char *path)
                       ? g_strdup_printf("https://%s:%s%s%s", config->tls_server_name, port, rest, path)
                       : g_strconcat(config->server, path, NULL);
         set(handle, CURLOPT_URL, url);
+        if (reach->connect_to)
+                set(handle, CURLOPT_CONNECT_TO, reach->connect_to);
         set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
         set(handle, CURLOPT_NOSIGNAL, 1L);
         set(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);

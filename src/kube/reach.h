@@ -9,7 +9,12 @@ typedef struct {
         KubeConfig *config;
         KubeCredential *credential;
         char *agent;
+        struct curl_slist *connect_to; /* the address beside the name of the certificate, or NULL */
 } KubeReach;
+
+/* Fills in what follows from api and config. */
+void kube_reach_init(KubeReach *reach);
+void kube_reach_clear(KubeReach *reach);
 
 /* Sets address, TLS and proxy. `path` is absolute, with its query. */
 void kube_reach_aim(const KubeReach *reach, CURL *handle, const char *path);

@@ -1,0 +1,35 @@
+/* A command in a container of a pod, by the remote command protocol (v5 and v4.channel.k8s.io) over a
+ * WebSocket of its own. Same thread as the client, and freed before it; nothing waits. */
+#pragma once
+
+#include "kube/client.h"
+
+typedef struct KubeExec KubeExec;
+
+typedef struct {
+        const char *namespace, *pod, *container; /* container NULL: the pod's default */
+        const char *const *argv;                 /* NULL-terminated */
+        bool tty;                                /* standard error comes as standard output then */
+        bool input;                              /* kube_exec_write will be used */
+        /* fd: 1 or 2. It may cancel. */
+        void (*output)(int fd, const char *data, gsize len, void *arg);
+        /* Once, at the end; not after kube_exec_cancel. `error` NULL: the command ended with this status
+         * (0..255). ERR_NOT_FOUND no such pod, ERR_DENIED, ERR_INVALID (no such container, nothing to run),
+         * ERR_UNAVAILABLE: the connection ended first. The handle is gone when it returns. */
+        void (*done)(int exit_status, const GError *error, void *arg);
+        void *arg;
+} KubeExecConfig;
+
+enum { KUBE_EXEC_UNSENT_MAX = 4 << 20 };
+
+KubeExec *kube_exec(KubeClient *client, const KubeExecConfig *config);
+void kube_exec_cancel(KubeExec *exec);
+
+/* Standard input. False when more than KUBE_EXEC_UNSENT_MAX bytes would wait to be sent (nothing was taken),
+ * or it is closed. What is written before the connection stands is sent then. */
+bool kube_exec_write(KubeExec *exec, const char *data, gsize len);
+gsize kube_exec_unsent(const KubeExec *exec);
+/* The command reads the end of its input. Servers before Kubernetes 1.30 cannot say that to it; it goes on
+ * waiting there. */
+void kube_exec_close_input(KubeExec *exec);
+void kube_exec_resize(KubeExec *exec, int columns, int rows);

@@ -1,0 +1,265 @@
+/* The work queue, by what its worker sees and in which order. Times are tiny; nothing sleeps. */
+#include "kube/queue.h"
+
+#include <string.h>
+
+typedef struct {
+        KubeQueue *queue;
+        GString *seen;
+        int answers_left; /* `answer` so often, then WORK_DONE */
+        WorkResult answer;
+        int calls;
+        void (*meanwhile)(KubeQueue *queue, const char *key);
+        bool free_it;
+} Work;
+
+static WorkResult work(const char *key, void *arg)
+{
+        Work *self = arg;
+
+        g_string_append_printf(self->seen, "%s ", key);
+        self->calls++;
+        if (self->meanwhile)
+                self->meanwhile(self->queue, key);
+        if (self->free_it)
+                g_clear_pointer(&self->queue, kube_queue_free);
+        return self->answers_left-- > 0 ? self->answer : WORK_DONE;
+}
+
+static void begin(Work *self, int in_flight)
+{
+        KubeQueueConfig config = { .work = work,
+                                   .arg = self,
+                                   .in_flight_max = in_flight,
+                                   .backoff_min_ms = 1,
+                                   .backoff_max_ms = 8 };
+
+        *self = (Work){ .seen = g_string_new(NULL) };
+        self->queue = kube_queue_new(&config);
+}
+
+static void end(Work *self)
+{
+        kube_queue_free(self->queue);
+        g_string_free(self->seen, TRUE);
+}
+
+static void until_calls(const Work *self, int calls)
+{
+        while (self->calls < calls)
+                g_main_context_iteration(NULL, TRUE);
+}
+
+/* Whatever can run without waiting has run. */
+static void settle(void)
+{
+        while (g_main_context_iteration(NULL, FALSE))
+                ;
+}
+
+static void test_once(void)
+{
+        Work self;
+        KubeQueueFigures figures;
+
+        begin(&self, 0);
+        kube_queue_add(self.queue, "a");
+        kube_queue_add(self.queue, "b");
+        kube_queue_add(self.queue, "a");
+        g_assert_cmpint(self.calls, ==, 0);
+        kube_queue_figures(self.queue, &figures);
+        g_assert_cmpuint(figures.depth, ==, 2);
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a b ");
+        kube_queue_figures(self.queue, &figures);
+        g_assert_cmpuint(figures.adds, ==, 3);
+        g_assert_cmpuint(figures.depth, ==, 0);
+        g_assert_cmpuint(figures.worked_count, ==, 2);
+        end(&self);
+}
+
+static void add_itself(KubeQueue *queue, const char *key)
+{
+        static int left = 2;
+
+        if (left-- > 0) {
+                kube_queue_add(queue, key);
+                kube_queue_add(queue, key);
+        }
+}
+
+static void test_again(void)
+{
+        Work self;
+
+        begin(&self, 0);
+        self.meanwhile = add_itself;
+        kube_queue_add(self.queue, "a");
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a a a ");
+        end(&self);
+}
+
+static void test_retry(void)
+{
+        Work self;
+        KubeQueueFigures figures;
+        gint64 began;
+
+        begin(&self, 0);
+        self.answer = WORK_RETRY;
+        self.answers_left = 5;
+        began = g_get_monotonic_time();
+        kube_queue_add(self.queue, "a");
+        until_calls(&self, 6);
+        g_assert_cmpint(g_get_monotonic_time() - began, >=, (1 + 2 + 4 + 8 + 8) * 1000);
+        kube_queue_figures(self.queue, &figures);
+        g_assert_cmpuint(figures.retries, ==, 5);
+        /* Its failures are forgotten now. */
+        self.answers_left = 1;
+        began = g_get_monotonic_time();
+        kube_queue_add(self.queue, "a");
+        until_calls(&self, 8);
+        end(&self);
+}
+
+/* An add from outside does not end a back-off, and another key does not wait for it. */
+static void test_back_off_kept(void)
+{
+        Work self;
+
+        begin(&self, 0);
+        self.answer = WORK_RETRY;
+        self.answers_left = 1;
+        kube_queue_add(self.queue, "a");
+        until_calls(&self, 1);
+        kube_queue_add(self.queue, "a");
+        kube_queue_add(self.queue, "b");
+        until_calls(&self, 3);
+        g_assert_cmpstr(self.seen->str, ==, "a b a ");
+        end(&self);
+}
+
+static void test_park(void)
+{
+        Work self;
+        KubeQueueFigures figures;
+
+        begin(&self, 0);
+        self.answer = WORK_PARK;
+        self.answers_left = 1;
+        kube_queue_add(self.queue, "a");
+        settle();
+        kube_queue_figures(self.queue, &figures);
+        g_assert_cmpuint(figures.parked, ==, 1);
+        kube_queue_add(self.queue, "a");
+        kube_queue_figures(self.queue, &figures);
+        g_assert_cmpuint(figures.parked, ==, 0);
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a a ");
+        end(&self);
+}
+
+static void test_later(void)
+{
+        Work self;
+        KubeQueueFigures figures;
+
+        begin(&self, 2);
+        self.answer = WORK_LATER;
+        self.answers_left = 3;
+        kube_queue_add(self.queue, "a");
+        kube_queue_add(self.queue, "b");
+        kube_queue_add(self.queue, "c");
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a b ");
+        kube_queue_add(self.queue, "a"); /* in hands: afterwards */
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a b ");
+        kube_queue_figures(self.queue, &figures);
+        g_assert_cmpuint(figures.in_flight, ==, 2);
+        kube_queue_finish(self.queue, "a", WORK_DONE);
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a b c ");
+        kube_queue_finish(self.queue, "b", WORK_DONE);
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a b c a ");
+        kube_queue_finish(self.queue, "nobody", WORK_DONE);
+        kube_queue_finish(self.queue, "c", WORK_PARK);
+        end(&self);
+}
+
+static void test_after(void)
+{
+        Work self;
+        gint64 began = g_get_monotonic_time();
+
+        begin(&self, 0);
+        kube_queue_add_after(self.queue, "late", 3600000);
+        kube_queue_add_after(self.queue, "a", 3600000);
+        kube_queue_add_after(self.queue, "a", 5);
+        kube_queue_add_after(self.queue, "a", 3600000);
+        until_calls(&self, 1);
+        g_assert_cmpint(g_get_monotonic_time() - began, >=, 5000);
+        g_assert_cmpstr(self.seen->str, ==, "a ");
+        kube_queue_add(self.queue, "late"); /* at once, and not again */
+        until_calls(&self, 2);
+        g_assert_cmpstr(self.seen->str, ==, "a late ");
+        end(&self);
+}
+
+static void forget_it(KubeQueue *queue, const char *key)
+{
+        kube_queue_add(queue, key);
+        kube_queue_forget(queue, key);
+}
+
+static void test_forget(void)
+{
+        Work self;
+
+        begin(&self, 0);
+        kube_queue_add(self.queue, "a");
+        kube_queue_add_after(self.queue, "b", 1);
+        kube_queue_forget(self.queue, "a");
+        kube_queue_forget(self.queue, "b");
+        kube_queue_forget(self.queue, "c");
+        settle();
+        g_assert_cmpint(self.calls, ==, 0);
+        self.meanwhile = forget_it;
+        self.answer = WORK_RETRY;
+        self.answers_left = 1;
+        kube_queue_add(self.queue, "a");
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a ");
+        end(&self);
+}
+
+static void test_free_within(void)
+{
+        Work self;
+
+        begin(&self, 0);
+        self.free_it = true;
+        kube_queue_add(self.queue, "a");
+        kube_queue_add(self.queue, "b");
+        settle();
+        g_assert_cmpstr(self.seen->str, ==, "a ");
+        g_assert_null(self.queue);
+        end(&self);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/kube/queue/once", test_once);
+        g_test_add_func("/kube/queue/again", test_again);
+        g_test_add_func("/kube/queue/retry", test_retry);
+        g_test_add_func("/kube/queue/back-off-kept", test_back_off_kept);
+        g_test_add_func("/kube/queue/park", test_park);
+        g_test_add_func("/kube/queue/later", test_later);
+        g_test_add_func("/kube/queue/after", test_after);
+        g_test_add_func("/kube/queue/forget", test_forget);
+        g_test_add_func("/kube/queue/free-within", test_free_within);
+        return g_test_run();
+}
