@@ -94,7 +94,7 @@ static void test_delete(void)
                               .grace_seconds = 0 },
               "DELETE", PODS "/p", "application/json",
               "{" DELETES ",\"propagationPolicy\":\"Orphan\",\"gracePeriodSeconds\":0,\"preconditions\":{"
-                          "\"uid\":\"u\"}}");
+              "\"uid\":\"u\"}}");
         check(&(KubeRequest){ .verb = KUBE_DELETE_ALL,
                               .kind = &kube_pods,
                               .namespace = "n",
