@@ -99,8 +99,12 @@ class Cluster:
         self.authority = pki.Authority(self.state / "pki")
 
     @classmethod
-    def launch(cls, title, owner=None, kwok=False, volcano=False, node=False, api_flags=(), controller_flags=()):
-        """Starts a cluster and returns when it is ready.  It ends with the process `owner`, or never by itself."""
+    def launch(
+        cls, title, owner=None, kwok=False, volcano=False, node=False, in_memory=True, api_flags=(), controller_flags=()
+    ):
+        """Starts a cluster and returns when it is ready.  It ends with the process `owner`, or never by itself.
+
+        `in_memory`: the node keeps images and containers in a tmpfs."""
         sweep()
         state = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
         settings = {
@@ -109,6 +113,7 @@ class Cluster:
             "kwok": kwok,
             "volcano": volcano,
             "node": node,
+            "in-memory": in_memory,
             "api-flags": list(api_flags),
             "controller-flags": list(controller_flags),
         }
@@ -152,7 +157,7 @@ class Cluster:
             fd = os.pidfd_open(pid)
             with contextlib.closing(os.fdopen(fd)):
                 signal.pidfd_send_signal(fd, signal.SIGTERM)
-                supervise.select.select([fd], [], [], 2 * supervise.STOP_TIMEOUT)
+                supervise.select.select([fd], [], [], supervise.START_TIMEOUT)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         assert not self.state.exists(), f"the test cluster in {self.state} was not taken down"
@@ -320,7 +325,7 @@ def up(tier):
     if running:
         sys.exit(f"cluster: one runs already; its kubeconfig is {running.kubeconfig}; 'make cluster-down' stops it")
     start = time.monotonic()
-    cluster = Cluster.launch("person", **TIERS[tier])
+    cluster = Cluster.launch("person", in_memory=False, **TIERS[tier])
     PERSONAL.unlink(missing_ok=True)
     PERSONAL.symlink_to(cluster.state)
     if tier == "b":
