@@ -42,6 +42,7 @@ enum {
         STREAM_BLOCK = 16 << 10,
         SILENCE_S = 60,        /* a connection without any traffic */
         IDLE_FACTOR = 6,       /* a kept connection may idle this many header deadlines */
+        LOCAL_SHARE = 8,       /* one of so many connections is kept for the Unix socket */
         OVER_LIMIT_MAX = 1024, /* connections above the limit that are held long enough to be told so */
         DISCARD_MAX = 1 << 20, /* bytes of a refused body read so that the connection can be kept */
         LINGER_MAX =
@@ -61,6 +62,7 @@ typedef struct {
         int fd;
         uid_t uid;                      /* of the peer on the Unix socket, else -1 */
         char address[INET6_ADDRSTRLEN]; /* of the peer, "unix" on the Unix socket */
+        bool local;                     /* by the Unix socket */
         bool over;                      /* above the limit: one 503 and the end */
         atomic_bool used;               /* a request has been answered on it */
         atomic_int phase;
@@ -102,7 +104,8 @@ struct HttpServer {
 
         atomic_bool stopping;
         _Atomic gint64 active; /* requests whose line has come and that are not completed */
-        _Atomic gint64 requests, errors_4xx, errors_5xx, connected, suspended, refused, body_bytes;
+        _Atomic gint64 requests, errors_4xx, errors_5xx, tcp_connected, local_connected, suspended, refused,
+                body_bytes;
         _Atomic gint64 latency_count, latency_us, latency[16];
 };
 
@@ -560,6 +563,20 @@ static const Face *find_face(const HttpServer *server, const char *target)
         return NULL;
 }
 
+static _Atomic gint64 *count_of(HttpServer *server, bool local)
+{
+        return local ? &server->local_connected : &server->tcp_connected;
+}
+
+/* How many connections are served: a share is kept for the Unix socket, so that whoever reaches the port
+ * cannot keep out who has the machine. */
+static gint64 limit_of(HttpServer *server, bool local)
+{
+        gint64 max = server->config.max_connections, kept = server->socket_path ? max / LOCAL_SHARE : 0;
+
+        return local ? max - MIN(server->tcp_connected, max - kept) : max - kept;
+}
+
 /* All that can be said before the body has come. */
 static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gint64 *ret_announced,
                         GError **error)
@@ -574,8 +591,9 @@ static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gi
         if (conn->over) {
                 server->refused++;
                 return err_set(error, ERR_UNAVAILABLE,
-                               "the server has %d connections, as many as it takes\nTry again later.",
-                               server->config.max_connections);
+                               "the server has %" G_GINT64_FORMAT
+                               " connections, as many as it takes\nTry again later.",
+                               limit_of(server, conn->local));
         }
         if (server->stopping)
                 return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
@@ -860,7 +878,8 @@ static void conn_open(HttpServer *server, struct MHD_Connection *connection, voi
         conn->since_ms = clock_monotonic_ms();
         pthread_mutex_init(&conn->mutex, NULL);
         describe_peer(conn);
-        conn->over = server->connected++ >= server->config.max_connections;
+        conn->local = strcmp(conn->address, "unix") == 0;
+        conn->over = (*count_of(server, conn->local))++ >= limit_of(server, conn->local);
         pthread_mutex_lock(&server->mutex);
         g_queue_push_tail_link(&server->connections, &conn->link);
         pthread_mutex_unlock(&server->mutex);
@@ -876,7 +895,7 @@ static void conn_close(HttpServer *server, void **socket_context)
         pthread_mutex_lock(&server->mutex);
         g_queue_unlink(&server->connections, &conn->link);
         pthread_mutex_unlock(&server->mutex);
-        server->connected--;
+        (*count_of(server, conn->local))--;
         pthread_mutex_destroy(&conn->mutex);
         g_free(conn);
         *socket_context = NULL;
@@ -896,7 +915,8 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, sock
 {
         HttpServer *server = cls;
 
-        if (server->connected < server->config.max_connections + OVER_LIMIT_MAX)
+        if (*count_of(server, address->sa_family == AF_UNIX) <
+            server->config.max_connections + OVER_LIMIT_MAX)
                 return MHD_YES;
         server->refused++;
         return MHD_NO;
@@ -1400,7 +1420,7 @@ void http_server_metrics(HttpServer *server, HttpMetrics *ret)
         *ret = (HttpMetrics){ .requests = server->requests,
                               .errors_4xx = server->errors_4xx,
                               .errors_5xx = server->errors_5xx,
-                              .connections = server->connected,
+                              .connections = server->tcp_connected + server->local_connected,
                               .suspended = server->suspended,
                               .streams = streams,
                               .refused = server->refused,

@@ -78,7 +78,7 @@ typedef struct {
         const char *socket_path;     /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
         const char *temp_dir;        /* for HTTP_BODY_FILE */
         int workers;                 /* 0: 2; never 1 */
-        int max_connections;         /* 0: 4096; above it 503 */
+        int max_connections;         /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
         int max_streams;             /* streams and WebSockets in all; 0: 1000 */
         int max_streams_per_user;    /* 0: 100 */
         gint64 body_bytes_max;       /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */

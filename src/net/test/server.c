@@ -583,6 +583,40 @@ static void test_connection_limit(void)
         g_assert_cmpint(status_of(reply), ==, 200);
 }
 
+static int ask_on(int fd)
+{
+        raw_say(fd, "GET /int HTTP/1.1\r\nHost: x\r\n\r\n");
+        g_autofree char *reply = raw_reply(fd, true);
+
+        return status_of(reply);
+}
+
+/* Who reaches the port alone cannot keep out who reaches the socket. */
+static void test_socket_share(void)
+{
+        g_auto(Fixture) fixture = { 0 };
+        int fds[20], n = 0;
+
+        set_up(&fixture, &(HttpServerConfig){ .max_connections = 16 });
+        for (; n < 17; n++) {
+                fds[n] = raw_connect(fixture.port);
+                g_assert_cmpint(ask_on(fds[n]), ==, n < 14 ? 200 : 503);
+        }
+        for (; n < 20; n++) {
+                fds[n] = raw_connect_unix(fixture.socket_path);
+                g_assert_cmpint(ask_on(fds[n]), ==, n < 19 ? 200 : 503);
+        }
+        while (n > 0)
+                close(fds[--n]);
+        wait_metric(fixture.server, connections, ==, 0);
+        for (; n < 16; n++) { /* all of them when nobody else is there */
+                fds[n] = raw_connect_unix(fixture.socket_path);
+                g_assert_cmpint(ask_on(fds[n]), ==, 200);
+        }
+        while (n > 0)
+                close(fds[--n]);
+}
+
 /* ---- The Unix socket ---- */
 
 static void test_unix(void)
@@ -813,6 +847,8 @@ int main(int argc, char **argv)
         g_test_add_func("/net/server/slow", test_slow);
         g_test_add_func("/net/server/slow-enough", test_slow_enough);
         g_test_add_func("/net/server/connection-limit", test_connection_limit);
+        g_test_add_func("/net/server/socket-share", test_socket_share);
+        g_test_add_func("/server/socket share", test_socket_share);
         g_test_add_func("/net/server/unix", test_unix);
         g_test_add_func("/net/server/listen-errors", test_listen_errors);
         g_test_add_func("/net/server/deferred", test_deferred);
