@@ -2,6 +2,9 @@
  * last use. */
 #include "api/auth/throttle.h"
 
+#include <arpa/inet.h>
+#include <string.h>
+
 typedef struct {
         GList link; /* in the table's queue; its data is the entry */
         char *name;
@@ -89,6 +92,22 @@ static Entry *table_use(Table *table, const char *name, gint64 now)
         return entry;
 }
 
+enum { NETWORK_BYTES = 8 }; /* of an IPv6 address: what one customer has */
+
+/* Whom the address stands for: an IPv4 address itself, also when it is written as an IPv6 one, of another
+ * IPv6 address its /64. */
+static const char *network_of(const char *address, char ret[INET6_ADDRSTRLEN])
+{
+        struct in6_addr six;
+
+        if (!address || inet_pton(AF_INET6, address, &six) != 1)
+                return address;
+        if (IN6_IS_ADDR_V4MAPPED(&six))
+                return inet_ntop(AF_INET, &six.s6_addr[12], ret, INET6_ADDRSTRLEN);
+        memset(&six.s6_addr[NETWORK_BYTES], 0, sizeof six.s6_addr - NETWORK_BYTES);
+        return inet_ntop(AF_INET6, &six, ret, INET6_ADDRSTRLEN);
+}
+
 /* How long this table wants the attempt to wait. */
 static gint64 table_wait(Table *table, const char *name, gint64 now)
 {
@@ -104,8 +123,10 @@ static gint64 table_wait(Table *table, const char *name, gint64 now)
 bool throttle_begin(Throttle *throttle, const char *account, const char *address, gint64 now,
                     gint64 *ret_wait_ms)
 {
+        char network[INET6_ADDRSTRLEN];
         gint64 wait;
 
+        address = network_of(address, network);
         g_mutex_lock(&throttle->lock);
         wait = MAX(table_wait(&throttle->accounts, account, now),
                    table_wait(&throttle->addresses, address, now));
@@ -138,6 +159,9 @@ static void table_end(Table *table, const char *name, gint64 now, Attempt how, b
 
 void throttle_end(Throttle *throttle, const char *account, const char *address, gint64 now, Attempt how)
 {
+        char network[INET6_ADDRSTRLEN];
+
+        address = network_of(address, network);
         g_mutex_lock(&throttle->lock);
         table_end(&throttle->accounts, account, now, how, true);
         if (address)

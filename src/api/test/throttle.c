@@ -72,6 +72,38 @@ static void test_address_is_slowed_over_accounts(void)
         throttle_free(throttle);
 }
 
+static void test_addresses_of_one_network(void)
+{
+        static const struct {
+                const char *failed, *then;
+                bool slowed;
+        } cases[] = {
+                { "2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true },
+                { "2001:db8:1:2::1", "2001:db8:1:2::1", true },
+                { "2001:db8:1:2::1", "2001:db8:1:3::1", false },
+                { "::ffff:10.0.0.1", "10.0.0.1", true },
+                { "10.0.0.1", "::ffff:10.0.0.1", true },
+                { "::ffff:10.0.0.1", "::ffff:10.0.0.2", false },
+                { "10.0.0.1", "10.0.0.2", false },
+                { "::1", "127.0.0.1", false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                Throttle *throttle = throttle_new();
+                gint64 wait = 0;
+
+                g_test_message("%s, then %s", cases[i].failed, cases[i].then);
+                for (int n = 0; n < 5; n++) {
+                        g_autofree char *account = g_strdup_printf("user%d", n);
+
+                        fail_times(throttle, account, cases[i].failed, 5000, 1);
+                }
+                g_assert_cmpint(attempt(throttle, "ann", cases[i].then, 5000, true, &wait), ==,
+                                !cases[i].slowed);
+                throttle_free(throttle);
+        }
+}
+
 static void test_one_at_a_time_once_it_failed(void)
 {
         Throttle *throttle = throttle_new();
@@ -118,6 +150,7 @@ int main(int argc, char **argv)
         g_test_add_func("/throttle/delays-double", test_delays_double);
         g_test_add_func("/throttle/success-clears-the-account", test_success_clears_the_account);
         g_test_add_func("/throttle/address-is-slowed-over-accounts", test_address_is_slowed_over_accounts);
+        g_test_add_func("/throttle/addresses-of-one-network", test_addresses_of_one_network);
         g_test_add_func("/throttle/one-at-a-time-once-it-failed", test_one_at_a_time_once_it_failed);
         g_test_add_func("/throttle/it-forgets", test_it_forgets);
         return g_test_run();
