@@ -21,6 +21,24 @@ def gate(tmp_path):
     return tmp_path / "gate"
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_no_link_in_the_place_of_a_log_is_followed(shared_server, tmp_path, level):
+    """The file, its directory, the attempt's."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "worker-0").write_text("elsewhere\n")
+    (tmp_path / "log/worker-0").write_text("elsewhere\n")
+    job = shared_server.wait(shared_server.submit(["echo", "here"])["id"])
+    assert shared_server.member_log(job["id"]) == "here\n"
+    (log,) = shared_server.state.glob(f"jobs/*/{job['id']}/1/log/worker-0")
+    place = (log, log.parent, log.parent.parent)[level]
+    place.rename(place.with_name("away"))
+    place.symlink_to((tmp_path / "worker-0", tmp_path, tmp_path)[level])
+    assert log.read_text() == "elsewhere\n"
+    assert "elsewhere" not in shared_server.member_log(job["id"])
+    heard = Heard().hear(shared_server, job)
+    assert "elsewhere" not in str(heard.text)
+
+
 class Heard:
     """What a client has put together from `log` events: each must begin where the one before it ended."""
 

@@ -91,6 +91,28 @@ static char *path_of(Api *api, const Job *job, int attempt, const char *role, in
         return runtime->ops->log_path(runtime, job->id, attempt, role, index);
 }
 
+/* -1 when it is not there. Below the state directory no link is followed: what a member could have put in the
+ * way leads nowhere. */
+static int open_log(const Api *api, const char *path)
+{
+        gsize len = strlen(api->state_dir);
+        g_auto(GStrv) parts = NULL;
+        int at;
+
+        if (!g_str_has_prefix(path, api->state_dir) || path[len] != '/')
+                return -1;
+        parts = g_strsplit(path + len + 1, "/", -1);
+        at = open(api->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        for (char **part = parts; at >= 0 && *part; part++) {
+                int flags = part[1] ? O_PATH | O_DIRECTORY : O_RDONLY | O_NONBLOCK | O_NOCTTY;
+                int next = openat(at, *part, flags | O_NOFOLLOW | O_CLOEXEC);
+
+                close(at);
+                at = next;
+        }
+        return at;
+}
+
 /* The offset at which the last `lines` lines begin. */
 static guint64 tail_offset(int fd, guint64 size, gint64 lines)
 {
@@ -156,7 +178,7 @@ static void get_log(HttpRequest *request, void *arg)
                 return;
         }
         path = path_of(api, job, (int)attempt, role, index);
-        fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        fd = path ? open_log(api, path) : -1;
         if (fd < 0 || fstat(fd, &st) < 0) {
                 http_reply(request, 200, "text/plain; charset=utf-8", "",
                            0); /* it has not said anything yet */
@@ -236,7 +258,7 @@ static bool open_file(const LogStream *stream, LogFile *file)
         if (file->fd >= 0)
                 return true;
         live_stream_watch(stream->live, file->dir);
-        file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+        file->fd = open_log(stream->api, file->path);
         return file->fd >= 0;
 }
 
