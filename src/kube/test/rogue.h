@@ -81,18 +81,45 @@ static inline bool rogue_say(int fd, const char *text, gsize len, gsize step)
         return true;
 }
 
-/* False when the connection is to end. */
-static inline bool rogue_answer(int fd, const RogueRow *row)
+/* The text with what a WebSocket's opening asks for in place of @ACCEPT@. */
+static inline char *rogue_accept(const char *request, const RogueRow *row, gsize *ret_len)
 {
-        g_autofree char *whole = NULL;
+        static const char mark[] = "@ACCEPT@";
+        const char *key = strstr(request, "Sec-WebSocket-Key: ");
         gsize len = row->len ? row->len : strlen(row->text);
+        const char *at = g_strstr_len(row->text, (gssize)len, mark);
+        GString *out = g_string_new_len(row->text, (gssize)len);
+
+        if (at && key) {
+                g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
+                guint8 digest[20]; /* of SHA-1 */
+                gsize digest_len = sizeof digest;
+
+                g_checksum_update(sum, (const guchar *)key + 19, (gssize)strcspn(key + 19, "\r"));
+                g_checksum_update(sum, (const guchar *)"258EAFA5-E914-47DA-95CA-C5AB0DC85B11", -1);
+                g_checksum_get_digest(sum, digest, &digest_len);
+                g_autofree char *accept = g_base64_encode(digest, digest_len);
+                g_string_erase(out, at - row->text, (gssize)strlen(mark));
+                g_string_insert(out, at - row->text, accept);
+        }
+        *ret_len = out->len;
+        return g_string_free(out, FALSE);
+}
+
+/* False when the connection is to end. */
+static inline bool rogue_answer(int fd, const char *request, const RogueRow *row)
+{
+        g_autofree char *whole = NULL, *text = NULL;
+        gsize len;
+
+        text = rogue_accept(request, row, &len);
 
         if (row->how == ROGUE_REPLY) {
                 whole = g_strdup_printf(HEAD("200 OK") "Content-Length: %" G_GSIZE_FORMAT "\r\n\r\n%s", len,
-                                        row->text);
+                                        text);
                 return rogue_say(fd, whole, strlen(whole), G_MAXSIZE);
         }
-        return rogue_say(fd, row->text, len, row->how == ROGUE_BYTEWISE ? 1 : G_MAXSIZE) &&
+        return rogue_say(fd, text, len, row->how == ROGUE_BYTEWISE ? 1 : G_MAXSIZE) &&
                (row->how == ROGUE_RAW || row->how == ROGUE_HOLD);
 }
 
@@ -131,7 +158,7 @@ static inline void *rogue_serve(void *arg)
                 g_autofree char *request = rogue_read(fd);
                 const RogueRow *row = request ? rogue_match(rogue, request) : NULL;
 
-                more = row && rogue_answer(fd, row);
+                more = row && rogue_answer(fd, request, row);
         }
         shutdown(fd, SHUT_RDWR);
         return NULL;
