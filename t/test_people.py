@@ -154,6 +154,31 @@ def test_dropping_a_user_takes_grants_and_tokens(served):
         refused(call(served, "/v1/whoami", token), 401, "unauthenticated", "not known")
 
 
+def test_a_user_made_anew_does_not_see_the_former_ones_jobs(served):
+    user(served, "twice")
+    token = make_token(served, user="twice")["token"]
+    job = call(served, "/v1/jobs", token, "POST", '{"command": "echo mine", "name": "old"}')
+    assert job.status == 201, job.body
+    job = served.wait(job.json["id"])
+    one = f"/v1/jobs/{job['id']}"
+    assert call(served, one, token).status == 200
+    assert served.request("DELETE", "/v1/users/twice").status == 204
+    user(served, "twice")
+    token = make_token(served, user="twice")["token"]
+    assert call(served, "/v1/jobs", token).json["items"] == []
+    for path in (one, "/v1/jobs/old", one + "/logs/worker-0", one + "/events"):
+        refused(call(served, path, token), 404, "not_found")
+    shown = wait_for(lambda: (now := served.job(job["id"]))["user"] != "twice" and now, 5, "its new owner")
+    assert re.fullmatch(r"twice#\d+", shown["user"])
+    kept = served.get(f"/v1/jobs?user={shown['user'].replace('#', '%23')}").json["items"]
+    assert [item["id"] for item in kept] == [job["id"]]
+    events = served.get(one + "/events").json["items"]
+    assert events and {event["user"] for event in events} == {shown["user"]}
+    again = call(served, "/v1/jobs", token, "POST", '{"command": "true", "name": "old"}')
+    assert again.status == 201, again.body
+    assert [item["id"] for item in call(served, "/v1/jobs", token).json["items"]] == [again.json["id"]]
+
+
 def test_a_user_with_open_jobs_is_not_dropped(served):
     user(served, "busy")
     token = make_token(served, user="busy")["token"]
@@ -264,6 +289,38 @@ def test_a_new_password_ends_log_ins(served):
     assert call(served, "/v1/whoami", token).status == 200  # an administrator's, not a log-in's
     assert login(served, "ines", GOOD).status == 401
     assert login(served, "ines", "another one 2").status == 200
+
+
+def test_a_new_password_ends_what_log_ins_made(served):
+    """A stolen session may have made tokens for later."""
+    user(served, "sita", password=GOOD)
+    session, own = logged_in(served, "sita"), make_token(served, user="sita")["token"]
+    child = call(served, "/v1/tokens", session, "POST", '{"note": "child"}').json["token"]
+    grandchild = call(served, "/v1/tokens", child, "POST", '{"note": "grandchild"}').json["token"]
+    of_own = call(served, "/v1/tokens", own, "POST", '{"note": "of own"}').json["token"]
+    kept = {t["note"]: t["login"] for t in call(served, "/v1/tokens", session).json["items"]}
+    assert kept == {"log-in": True, "": False, "child": True, "grandchild": True, "of own": False}
+    assert put_password(served, "sita", {"password": "another one 2"}).status == 204
+    for token in (session, child, grandchild):
+        refused(call(served, "/v1/whoami", token), 401, "unauthenticated", "not known")
+    for token in (own, of_own):
+        assert call(served, "/v1/whoami", token).status == 200
+
+
+def test_a_user_has_a_thousand_tokens(served):
+    user(served, "many")
+    token = make_token(served, user="many")["token"]
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    headers, made = {"Authorization": f"Bearer {token}"}, []
+    for _ in range(999):
+        connection.request("POST", "/v1/tokens", "{}", headers)
+        made.append(Reply(connection.getresponse()))
+        assert made[-1].status == 201, made[-1].body
+    connection.close()
+    refused(call(served, "/v1/tokens", token, "POST", "{}"), 429, "quota", "'many'", "1000", "token revoke")
+    assert call(served, "/v1/tokens/" + made[0].json["id"], token, "DELETE").status == 204
+    assert call(served, "/v1/tokens", token, "POST", "{}").status == 201
+    assert make_token(served, user="few")["user"] == "few"
 
 
 def test_ones_own_password_over_tcp(served):

@@ -123,11 +123,40 @@ def test_a_change_of_an_older_version_is_refused(room):
     tag = room.get("/v1/queues/team").headers["ETag"]
     first = room.request("PATCH", "/v1/queues/team", {"weight": 2}, {"If-Match": tag})
     assert first.status == 200 and first.headers["ETag"] != tag
-    refused(room.request("PATCH", "/v1/queues/team", {"weight": 3}, {"If-Match": tag}), 409, "conflict", "team")
+    refused(room.request("PATCH", "/v1/queues/team", {"weight": 3}, {"If-Match": tag}), 412, "stale", "team")
     assert room.get("/v1/queues/team").json["weight"] == 2
     assert room.request("PATCH", "/v1/queues/team", {"weight": 3}, {"If-Match": first.headers["ETag"]}).status == 200
     for bad in ("7", '"x"', '"-1"', '""', "W/"):
         refused(room.request("PATCH", "/v1/queues/team", {"weight": 4}, {"If-Match": bad}), 400, "invalid", "If-Match")
+
+
+@pytest.mark.parametrize(
+    "kind, body", [("queues", {"weight": 2}), ("flavours", {"cpu": "2"}), ("users", {"admin": True})]
+)
+def test_a_drop_of_an_older_version_is_refused(room, kind, body):
+    fields = {"flavours": {"cpu": "1", "memory": "1Gi"}}.get(kind, {})
+    assert room.post(f"/v1/{kind}", {"name": "team", **fields}).status == 201
+    path = f"/v1/{kind}/team"
+    tag = room.get(path).headers["ETag"]
+    assert room.request("PATCH", path, body).status == 200
+    refused(room.request("DELETE", path, None, {"If-Match": tag}), 412, "stale", "team")
+    refused(room.request("DELETE", path, None, {"If-Match": "7"}), 400, "invalid", "If-Match")
+    now = room.get(path)
+    assert now.status == 200
+    assert room.request("DELETE", path, None, {"If-Match": now.headers["ETag"]}).status == 204
+    refused(room.request("DELETE", path, None, {"If-Match": now.headers["ETag"]}), 404, "not_found", "team")
+
+
+def test_queues_of_an_offline_cluster_can_be_changed(room):
+    assert room.post("/v1/clusters", {"name": "lab", "type": "Local"}).status == 201
+    queue(room, "team", cluster="lab")
+    assert room.request("PATCH", "/v1/clusters/lab", {"status": "offline"}).status == 200
+    changed = room.request("PATCH", "/v1/queues/team", {"closed": True, "weight": 3})
+    assert changed.status == 200 and changed.json["closed"] is True and changed.json["weight"] == 3, changed.body
+    refused(room.post("/v1/queues", {"name": "other", "cluster": "lab"}), 409, "conflict", "lab", "offline")
+    room.paddle("queue", "open", "team", check=0)
+    assert room.get("/v1/queues/team").json["closed"] is False
+    assert room.request("DELETE", "/v1/queues/team").status == 204
 
 
 BAD_QUEUES = [
@@ -609,11 +638,7 @@ def test_figures_and_nodes(room):
     assert node["gpus"] == {"total": 2, "used": [0]}
     assert room.get("/v1/clusters/default-cluster").json["nodes"] == [node["name"]]
 
-    decisions = wait_for(
-        lambda: [d for d in room.get("/v1/scheduler/decisions").json["items"] if d["job"] == job["id"]],
-        10,
-        "its decision",
-    )
+    decisions = [d for d in room.get("/v1/scheduler/decisions").json["items"] if d["job"] == job["id"]]
     assert [(d["kind"], d["rule"], d["name"], d["node"]) for d in decisions] == [
         ("start", "allocate", job["name"], node["name"])
     ]

@@ -12,6 +12,7 @@ static const ErrRow err_rows[ERR_CODES] = {
         [ERR_NOT_FOUND] = { "not_found", 404, 1, ENOENT, 5 },
         [ERR_EXISTS] = { "exists", 409, 3, EEXIST, 6 },
         [ERR_CONFLICT] = { "conflict", 409, 1, EBUSY, 9 },
+        [ERR_STALE] = { "stale", 412, 1, EBUSY, 9 },
         [ERR_GONE] = { "gone", 410, 1, ESTALE, 11 },
         [ERR_TOO_LARGE] = { "too_large", 413, 1, EFBIG, 8 },
         [ERR_QUOTA] = { "quota", 429, 3, EDQUOT, 8 },

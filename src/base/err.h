@@ -16,6 +16,7 @@ typedef enum {
         ERR_NOT_FOUND,
         ERR_EXISTS,      /* a name is taken */
         ERR_CONFLICT,    /* not possible in the present state */
+        ERR_STALE,       /* changed since the caller looked at it (If-Match) */
         ERR_GONE,        /* was there, is kept no longer */
         ERR_TOO_LARGE,   /* over a size limit */
         ERR_QUOTA,       /* over a quota or a rate */

@@ -133,7 +133,8 @@ const Verb verb_token_create = {
         .name = "token create",
         .args = "",
         .summary = "Make a token for a server on TCP",
-        .about = "The secret goes to standard output and is shown this once; the server keeps only its hash.",
+        .about = "The secret goes to standard output and is shown this once; the server keeps only its hash. "
+                 "Made with what a log-in gave, it goes when the password changes, as that does.",
         .examples = "paddle token create --user ann --note laptop --expires 30d\tan administrator, for "
                     "another user",
         .options = create_options,

@@ -32,16 +32,22 @@ bool apply_clone(Engine *engine, Input *input)
         return true;
 }
 
+static void flush_journal(Engine *engine, bool idle);
+
+/* What the passes before this command decided. */
+static bool apply_flush(Engine *engine, Input *input)
+{
+        engine->flush_at = 1; /* it is due */
+        flush_journal(engine, true);
+        return true;
+}
+
 static bool (*const apply[INPUT_KINDS])(Engine *engine, Input *input) = {
-        [INPUT_SUBMIT] = apply_submit,
-        [INPUT_ACT] = apply_act,
-        [INPUT_CHANGE] = apply_change,
-        [INPUT_PUT] = apply_put,
-        [INPUT_DROP] = apply_drop,
-        [INPUT_PUT_TOKEN] = apply_token,
-        [INPUT_DROP_TOKEN] = apply_token,
-        [INPUT_CLONE] = apply_clone,
-        [INPUT_OBSERVATION] = apply_observation,
+        [INPUT_SUBMIT] = apply_submit,    [INPUT_ACT] = apply_act,
+        [INPUT_CHANGE] = apply_change,    [INPUT_PUT] = apply_put,
+        [INPUT_DROP] = apply_drop,        [INPUT_PUT_TOKEN] = apply_token,
+        [INPUT_DROP_TOKEN] = apply_token, [INPUT_CLONE] = apply_clone,
+        [INPUT_FLUSH] = apply_flush,      [INPUT_OBSERVATION] = apply_observation,
 };
 
 static bool is_resting(const Engine *engine)
@@ -457,13 +463,14 @@ void engine_put(Engine *engine, const Object *object, const char *by, EngineDone
         inbox_put(&engine->inbox, input);
 }
 
-void engine_drop(Engine *engine, ObjectKind kind, const char *name, const char *by, EngineDone done,
-                 void *arg)
+void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 version, const char *by,
+                 EngineDone done, void *arg)
 {
         Input *input = input_new(INPUT_DROP, done, arg);
 
         input->user = g_strdup(by);
         input->object_kind = kind;
+        input->version = version;
         input->text = g_strdup(name);
         inbox_put(&engine->inbox, input);
 }
@@ -476,6 +483,11 @@ void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg)
         inbox_put(&engine->inbox, input);
 }
 
+void engine_flush_journal(Engine *engine, EngineDone done, void *arg)
+{
+        inbox_put(&engine->inbox, input_new(INPUT_FLUSH, done, arg));
+}
+
 void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg)
 {
         Input *input = input_new(INPUT_PUT_TOKEN, done, arg);
@@ -485,6 +497,7 @@ void engine_put_token(Engine *engine, const Token *token, EngineDone done, void 
                                  .user = g_strdup(token->user),
                                  .hash = g_strdup(token->hash),
                                  .note = g_strdup(token->note),
+                                 .parent = g_strdup(token->parent),
                                  .login = token->login,
                                  .created = token->created,
                                  .expires = token->expires };

@@ -25,6 +25,7 @@ typedef struct {
         gint64 keep_events;      /* how many are kept; 0: 1,000,000 */
         gint64 keep_finished_ms; /* finished jobs are dropped after this time; 0: never */
         int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
+        int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators are free of it */
         int submit_rate;       /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
         bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
         const char *node_name; /* of the machine, for placements and lists */
@@ -103,8 +104,9 @@ void engine_change_job(Engine *engine, const char *job_id, const JobChange *chan
  * ERR_CONFLICT ("changed meanwhile"). Checked by catalog_check_put with live facts. `by`: for the event.
  * `ret_...` of done: job is NULL; look the object up in engine_catalog afterwards. */
 void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg);
-void engine_drop(Engine *engine, ObjectKind kind, const char *name, const char *by, EngineDone done,
-                 void *arg);
+/* `version`: the one that is to go, 0: whichever it is. */
+void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 version, const char *by,
+                 EngineDone done, void *arg);
 /* The committed one; a reference. Any thread. */
 Catalog *engine_catalog(Engine *engine);
 /* How many jobs of a queue are open, as published. */
@@ -121,6 +123,8 @@ const char *engine_queue_name(Engine *engine, int id);  /* interned; NULL: unkno
  * some ms with 100,000 jobs: not for lists. */
 typedef void (*EngineCloned)(Scheduler *clone, gint64 now, void *arg);
 void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg);
+/* What was decided up to now is in the journal's files when `done` is called. */
+void engine_flush_journal(Engine *engine, EngineDone done, void *arg);
 /* How the engine shows a job that does not exist yet, or a queue that is changed, to the scheduler: for dry
  * runs and what-ifs on a clone. `seq`: any key that is free. Fill borrows from spec and catalog. */
 typedef struct SchedJobFill SchedJobFill; /* holds what the SchedJob points to */
@@ -129,6 +133,7 @@ SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec
 void engine_fill_free(SchedJobFill *fill);
 bool engine_fill_queue(Engine *engine, const Queue *queue, SchedQueue *ret); /* borrows from queue */
 
+/* ERR_NOT_FOUND for a user who does not exist, ERR_UNAUTHENTICATED when the token's parent is gone. */
 void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg);
 void engine_drop_token(Engine *engine, const char *id, EngineDone done, void *arg);
 

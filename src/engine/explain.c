@@ -557,7 +557,7 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
                               .figures = figures,
                               .now = now,
                               .reasons = reasons };
-        int ahead = views_ahead(engine->views, job);
+        int ahead = views_ahead(engine->views, job, now);
 
         if (!queue || ask_cluster(&question, queue) ||
             !feed_wants(job->spec, &figures->total, true, &question.want) || ask_size(&question, queue))

@@ -15,6 +15,7 @@ typedef enum {
         INPUT_PUT_TOKEN,
         INPUT_DROP_TOKEN,
         INPUT_CLONE,
+        INPUT_FLUSH,
         INPUT_OBSERVATION,
         INPUT_KINDS,
 } InputKind;
@@ -39,6 +40,7 @@ typedef struct {
         /* PUT, DROP, tokens */
         Object *object;
         ObjectKind object_kind;
+        gint64 version; /* DROP: the one that is to go; 0: any */
         Token *token;
         Observation *observation;
 

@@ -106,6 +106,13 @@ static void log_out(Engine *engine, const Object *was, const Object *object)
                 g_ptr_array_add(engine->batch.logged_out, g_strdup(object->name));
 }
 
+static bool refuse_changed(const Object *was, GError **error)
+{
+        return err_set(error, ERR_CONFLICT,
+                       "%s '%s' was changed meanwhile\nLook at it again, then repeat the change.",
+                       kind_name(was->kind), was->name);
+}
+
 static bool check_version(const Object *was, const Object *object, GError **error)
 {
         if (object->seq == 0 && was)
@@ -117,9 +124,7 @@ static bool check_version(const Object *was, const Object *object, GError **erro
                 return err_set(error, ERR_NOT_FOUND, "%s '%s' does not exist any more",
                                kind_name(object->kind), object->name);
         if (was->seq != object->seq || was->version != object->version)
-                return err_set(error, ERR_CONFLICT,
-                               "%s '%s' was changed meanwhile\nLook at it again, then repeat the change.",
-                               kind_name(object->kind), object->name);
+                return refuse_changed(was, error);
         return true;
 }
 
@@ -196,6 +201,10 @@ bool apply_drop(Engine *engine, Input *input)
                         input->text);
                 return true;
         }
+        if (input->version && input->version != object->version) {
+                (void)refuse_changed(object, &input->error);
+                return true;
+        }
         if (!catalog_check_drop(engine->batch.catalog, object, &known, &input->error))
                 return true;
         borrowed = catalog_followers(engine->batch.catalog, object);
@@ -207,9 +216,34 @@ bool apply_drop(Engine *engine, Input *input)
         return true;
 }
 
+static bool has_text(const GPtrArray *texts, const char *text)
+{
+        for (guint i = 0; i < texts->len; i++)
+                if (strcmp(g_ptr_array_index(texts, i), text) == 0)
+                        return true;
+        return false;
+}
+
+/* Both may have gone since the request was let in. */
+static bool check_token(Engine *engine, const Token *token, GError **error)
+{
+        g_autoptr(Token) parent = NULL;
+
+        if (!catalog_user(engine->batch.catalog, token->user))
+                return err_set(error, ERR_NOT_FOUND, "user '%s' does not exist", token->user);
+        if (!token->parent)
+                return true;
+        parent = store_token_by_hash(engine->store, token->parent, NULL);
+        if (parent && !has_text(engine->batch.logged_out, parent->user) &&
+            !has_text(engine->batch.dropped_tokens, parent->id))
+                return true;
+        return err_set(error, ERR_UNAUTHENTICATED,
+                       "the log-in that asks for a token has ended\nLog in again.");
+}
+
 bool apply_token(Engine *engine, Input *input)
 {
-        if (input->token)
+        if (input->token && check_token(engine, input->token, &input->error))
                 g_ptr_array_add(engine->batch.tokens, input->token);
         if (input->kind == INPUT_DROP_TOKEN)
                 g_ptr_array_add(engine->batch.dropped_tokens, g_strdup(input->text));

@@ -336,6 +336,27 @@ static bool check_rate(Submission *submission)
                        ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000);
 }
 
+/* One user leaves room for the others. */
+static bool check_user_count(Submission *submission, guint all)
+{
+        const Engine *engine = submission->engine;
+        const Input *input = submission->input;
+        gint64 max = engine->config.max_open_per_user > 0 ? engine->config.max_open_per_user
+                                                          : (gint64)MAX(all / 4, 1);
+        gint64 open;
+
+        if (input->admin || g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
+                return true;
+        open = live_open_of(submission->engine, input->user);
+        if (open + submission->n_jobs <= max)
+                return true;
+        return err_set(&submission->input->error, ERR_QUOTA,
+                       "'%s' has %" G_GINT64_FORMAT " open jobs, and this would be %" G_GINT64_FORMAT
+                       " more: one user may have %" G_GINT64_FORMAT
+                       " (paddled --max-open-jobs-per-user)\nTry again when some have ended.",
+                       input->user, open, submission->n_jobs, max);
+}
+
 static bool check_count(Submission *submission)
 {
         Engine *engine = submission->engine;
@@ -346,7 +367,7 @@ static bool check_count(Submission *submission)
                                "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
                                MAX_JOBS);
         if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
-                return true;
+                return check_user_count(submission, max);
         return err_set(&submission->input->error, ERR_QUOTA,
                        "%u jobs are open, and %u is the limit\nTry again when some have ended.",
                        g_hash_table_size(engine->by_id), max);

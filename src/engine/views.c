@@ -1,8 +1,9 @@
 /* Published views (see views.h).
  *
  * Both indices are sets of Job: the key is the job itself, so that an entry costs one pointer and a hash.
- * by_id owns a reference, the others borrow. The queued jobs of each queue are a sequence in the order in
- * which they would start, which gives a position in logarithmic time. */
+ * by_id owns a reference, the others borrow. The jobs of each queue that may start are a sequence in the
+ * order in which they would, which gives a position in logarithmic time; those that wait for a time come in
+ * when it has passed. */
 #include "engine/views.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@ typedef struct {
 typedef struct {
         gint64 open;
         GSequence *waiting; /* Job, borrowed */
+        GSequence *later;   /* the same, those with a time before which they do not start */
         GHashTable *users;  /* interned name -> how many of the user's jobs hold something */
 } QueueView;
 
@@ -78,11 +80,22 @@ static int by_turn(gconstpointer a, gconstpointer b, gpointer unused)
         return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+/* The sooner first. */
+static int by_time(gconstpointer a, gconstpointer b, gpointer unused)
+{
+        const Job *x = a, *y = b;
+
+        if (x->not_before != y->not_before)
+                return x->not_before < y->not_before ? -1 : 1;
+        return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
 static void queue_view_free(gpointer data)
 {
         QueueView *queue = data;
 
         g_sequence_free(queue->waiting);
+        g_sequence_free(queue->later);
         g_hash_table_unref(queue->users);
         g_free(queue);
 }
@@ -94,6 +107,7 @@ static QueueView *queue_of(Views *views, const char *name)
         if (!queue) {
                 queue = g_new0(QueueView, 1);
                 queue->waiting = g_sequence_new(NULL);
+                queue->later = g_sequence_new(NULL);
                 queue->users = g_hash_table_new(g_direct_hash, g_direct_equal);
                 g_hash_table_insert(views->queues, (gpointer)name, queue);
         }
@@ -110,9 +124,11 @@ static void count(GHashTable *table, gpointer key, int change)
                 g_hash_table_remove(table, key);
 }
 
+/* It may start, now or at its time: as the scheduler is told (feed.c). */
 static bool waits(const Job *job)
 {
-        return job && job->state == JOB_QUEUED;
+        return job && job->state == JOB_QUEUED && job->env_state != ENV_BUILDING &&
+               job->env_state != ENV_FAILED && !job->after;
 }
 
 static bool is_open(const Job *job)
@@ -132,18 +148,49 @@ static void count_holding(Views *views, const Job *job, int change)
                 count(views->arrays, GSIZE_TO_POINTER((gsize)job->array_seq), change);
 }
 
+static void add_waiting(Views *views, Job *job)
+{
+        QueueView *queue = queue_of(views, job->queue);
+
+        if (job->not_before)
+                g_sequence_insert_sorted(queue->later, job, by_time, NULL);
+        else
+                g_sequence_insert_sorted(queue->waiting, job, by_turn, NULL);
+}
+
+static void remove_waiting(Views *views, Job *job)
+{
+        QueueView *queue = queue_of(views, job->queue);
+        GSequenceIter *at = g_sequence_lookup(queue->waiting, job, by_turn, NULL);
+
+        g_sequence_remove(at ? at : g_sequence_lookup(queue->later, job, by_time, NULL));
+}
+
 /* The same place in the same queue: the new view stands where the old one stood. */
 static void replace_waiting(Views *views, Job *was, Job *now)
 {
-        QueueView *queue = queue_of(views, was->queue);
-        GSequenceIter *at = g_sequence_lookup(queue->waiting, was, by_turn, NULL);
+        if (was->queue == now->queue && was->priority == now->priority && !was->not_before &&
+            !now->not_before) {
+                QueueView *queue = queue_of(views, was->queue);
 
-        if (was->queue == now->queue && was->priority == now->priority) {
-                g_sequence_set(at, now);
+                g_sequence_set(g_sequence_lookup(queue->waiting, was, by_turn, NULL), now);
                 return;
         }
-        g_sequence_remove(at);
-        g_sequence_insert_sorted(queue_of(views, now->queue)->waiting, now, by_turn, NULL);
+        remove_waiting(views, was);
+        add_waiting(views, now);
+}
+
+static void take_due(QueueView *queue, gint64 now)
+{
+        while (g_sequence_get_length(queue->later) > 0) {
+                GSequenceIter *first = g_sequence_get_begin_iter(queue->later);
+                Job *job = g_sequence_get(first);
+
+                if (job->not_before > now)
+                        return;
+                g_sequence_remove(first);
+                g_sequence_insert_sorted(queue->waiting, job, by_turn, NULL);
+        }
 }
 
 static void note_queue(Views *views, Job *was, Job *now)
@@ -155,10 +202,9 @@ static void note_queue(Views *views, Job *was, Job *now)
         if (waits(was) && waits(now))
                 replace_waiting(views, was, now);
         else if (waits(was))
-                g_sequence_remove(
-                        g_sequence_lookup(queue_of(views, was->queue)->waiting, was, by_turn, NULL));
+                remove_waiting(views, was);
         else if (waits(now))
-                g_sequence_insert_sorted(queue_of(views, now->queue)->waiting, now, by_turn, NULL);
+                add_waiting(views, now);
         if (holds(was) == holds(now))
                 return;
         count_holding(views, now, holds(now) ? 1 : -1);
@@ -279,16 +325,18 @@ SchedulerFigures *views_figures(Views *views)
 }
 
 /* A search marks the sequence: readers must not search at the same time. It takes a microsecond. */
-int views_ahead(Views *views, const Job *job)
+int views_ahead(Views *views, const Job *job, gint64 now)
 {
         QueueView *queue;
         int ahead = 0;
 
         g_rw_lock_writer_lock(&views->lock);
         queue = g_hash_table_lookup(views->queues, job->queue);
-        if (queue)
+        if (queue) {
+                take_due(queue, now);
                 ahead = g_sequence_iter_get_position(
                         g_sequence_search(queue->waiting, (gpointer)job, before_job, NULL));
+        }
         g_rw_lock_writer_unlock(&views->lock);
         return ahead;
 }

@@ -42,8 +42,9 @@ Job *views_job_by_seq(Views *views, gint64 seq); /* the same */
 Catalog *views_catalog(Views *views);            /* a reference */
 SchedulerFigures *views_figures(Views *views);   /* the same */
 
-/* How many queued jobs stand before it in its queue: of higher priority, or as high and older. */
-int views_ahead(Views *views, const Job *job);
+/* How many jobs that may start stand before it in its queue: of higher priority, or as high and older. Those
+ * that wait for a time, another job or an environment do not count, as they do not to the scheduler. */
+int views_ahead(Views *views, const Job *job, gint64 now);
 /* Open jobs of a queue. */
 gint64 views_open_in(Views *views, const char *name);
 /* Jobs of a user that hold something in a queue (`name`), and jobs of an array that do. */

@@ -10,7 +10,10 @@
 #include "model/catalog.h"
 #include "model/object-row.h"
 
-enum { DEPTH_MAX = 8 };
+enum {
+        DEPTH_MAX = 8,
+        FLAVOURS_MAX = 1000, /* that one user, who is no administrator, may have made */
+};
 
 typedef struct {
         const Catalog *catalog;
@@ -47,7 +50,7 @@ static bool check_cluster(const Change *change, const char *name, GError **error
         if (!cluster)
                 return err_set(error, ERR_NOT_FOUND,
                                "cluster '%.80s' does not exist\n'paddle cluster list' shows all.", name);
-        if (cluster->offline)
+        if (cluster->offline && !change->was)
                 return err_set(error, ERR_CONFLICT,
                                "cluster '%s' is offline\nSet its status to online first.", name);
         return true;
@@ -317,11 +320,31 @@ static bool check_scalar(const char *pair, GError **error)
         return quantity_parse(what, RESOURCE_GPU, value, &amount, error);
 }
 
+/* Everybody may make some: not so many that all others pay for it. */
+static bool check_creator(const Change *change, const Flavour *flavour, GError **error)
+{
+        const User *creator = flavour->creator ? catalog_user(change->catalog, flavour->creator) : NULL;
+        const GPtrArray *flavours = catalog_list(change->catalog, KIND_FLAVOUR);
+        int n = 0;
+
+        if (change->was || !creator || creator->admin || flavours->len < FLAVOURS_MAX)
+                return true;
+        for (guint i = 0; i < flavours->len; i++)
+                n += same(((const Flavour *)flavours->pdata[i])->creator, flavour->creator);
+        return n < FLAVOURS_MAX ||
+               err_set(error, ERR_QUOTA,
+                       "user '%s' has made %d flavours, and %d is the most that one user may have\n"
+                       "Delete those that are not needed: `paddle flavour delete NAME`.",
+                       flavour->creator, n, FLAVOURS_MAX);
+}
+
 static bool put_flavour(const Change *change, GError **error)
 {
         const Flavour *flavour = (const Flavour *)change->object;
         gint64 cpu = 0, memory = 0;
 
+        if (!check_creator(change, flavour, error))
+                return false;
         if (!cpu_parse("cpu", flavour->cpu, &cpu, error) ||
             !memory_parse("memory", flavour->memory, &memory, error))
                 return false;

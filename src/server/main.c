@@ -218,6 +218,7 @@ static bool open_engine(Server *server, GError **error)
                 .keep_events = server->options.keep_events,
                 .keep_finished_ms = server->options.keep_finished_ms,
                 .max_open_jobs = (int)server->options.max_open_jobs,
+                .max_open_per_user = (int)server->options.max_open_per_user,
                 .submit_rate = (int)server->options.submit_rate,
                 .open_queues = server->options.open_queues,
                 .node_name = server->node_name,
@@ -247,10 +248,16 @@ static bool check_passwords(const Server *server, GError **error)
         if (!http_listen_split(server->options.listen, &host, &port, error))
                 return false;
         home = strcmp(host, "unix") != 0 && address_is_local(host);
-        for (guint i = 0; i < users->len && !home; i++) {
+        for (guint i = 0; i < users->len; i++) {
                 const User *user = users->pdata[i];
 
-                if (g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0)
+                if (g_strcmp0(user->password, USER_PASSWORD_SEEDED) != 0)
+                        continue;
+                if (home && server->identities)
+                        log_warning("a job of any user can log in as this one from this machine: change the "
+                                    "published password (paddle user set NAME --password)",
+                                    "user", user->object.name, NULL);
+                if (!home)
                         return err_set(
                                 error, ERR_CONFLICT,
                                 "--listen: '%s' can be reached from other machines, and user '%s' still "

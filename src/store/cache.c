@@ -143,3 +143,12 @@ void cache_drop(JobCache *cache, const GPtrArray *seqs)
         }
         pthread_mutex_unlock(&cache->lock);
 }
+
+void cache_empty(JobCache *cache)
+{
+        pthread_mutex_lock(&cache->lock);
+        cache->generation++;
+        while (cache->recent.tail)
+                forget(cache, cache->recent.tail);
+        pthread_mutex_unlock(&cache->lock);
+}

@@ -26,3 +26,4 @@ Job *cache_get(JobCache *cache, const char *id); /* a reference, or NULL */
 guint64 cache_generation(JobCache *cache);
 void cache_put(JobCache *cache, Job *job, guint64 generation);
 void cache_drop(JobCache *cache, const GPtrArray *seqs /* gint64 * */);
+void cache_empty(JobCache *cache); /* drops all */

@@ -29,5 +29,6 @@ void token_free(Token *token)
         g_free(token->user);
         g_free(token->hash);
         g_free(token->note);
+        g_free(token->parent);
         g_free(token);
 }

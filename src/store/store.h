@@ -25,12 +25,21 @@ typedef struct {
 void event_free(Event *event);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Event, event_free)
 
+/* How a token came to be: what a log-in gave, and what was made with that, goes when the password changes. */
+typedef enum {
+        TOKEN_OWN,
+        TOKEN_LOGIN,
+        TOKEN_OF_LOGIN,
+} TokenLogin;
+
 typedef struct {
         char *id; /* shown in lists */
         char *user;
         char *hash; /* hex of BLAKE2b-256 of the token; the token itself is never kept */
         char *note;
-        bool login;              /* given by a log-in: goes when the password changes */
+        char *parent; /* TOKEN_OF_LOGIN: the hash of the one it is made with, which must still be there when
+                         it is taken; not kept */
+        TokenLogin login;
         gint64 created, expires; /* expires 0: never */
 } Token;
 void token_free(Token *token);

@@ -699,6 +699,17 @@ def test_stop_a_running_one(flow, mine):
     refused(flow.put(f"/job/{job}?action=stop", who=user), "ActionNotAllowed")
 
 
+def test_stop_twice(flow, mine):
+    """The second one does not wait for the grace of 30 s."""
+    user, queue = mine
+    job = flow.submit("trap '' TERM; while :; do sleep 0.1; done", who=user, schedulingPolicy={"queue": queue})
+    flow.wait(job, "running")
+    good(flow.put(f"/job/{job}?action=stop", who=user), empty=True)
+    assert flow.job(job)["status"] == "terminating"
+    good(flow.put(f"/job/{job}?action=stop", who=user), empty=True)
+    flow.wait(job, "terminated", timeout=20)
+
+
 def test_stop_a_waiting_one(flow):
     full = flow.submit("sleep 600", flavour={"cpu": "8", "mem": "1Gi"})
     flow.wait(full, "running")

@@ -34,6 +34,9 @@ bool auth_authenticate(const char *authorization, uid_t uid, const char *address
                        bool *ret_admin, void *arg, GError **error);
 /* Whose token it is. ERR_UNAUTHENTICATED. */
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error);
+/* What a token that is made by this caller is (Authorization: of the request, or NULL): TOKEN_OF_LOGIN, with
+ * the parent it then has, when a log-in's token asks. ERR_UNAUTHENTICATED when that is not known any more. */
+bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error);
 /* Tokens were dropped: what is remembered of them is forgotten. */
 void auth_forget_tokens(Auth *auth);
 

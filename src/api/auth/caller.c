@@ -199,16 +199,48 @@ static void by_socket(Auth *auth, uid_t uid, char **ret_user, bool *ret_admin)
         *ret_admin = owner || (user && user->admin);
 }
 
-bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                       bool *ret_admin, void *arg, GError **error)
+/* The token of the header; NULL when it is of another form. */
+static const char *find_secret(const char *authorization)
 {
         static const char *const schemes[] = { "Bearer ", "Token " };
-        Auth *auth = arg;
 
         for (gsize i = 0; authorization && i < G_N_ELEMENTS(schemes); i++)
                 if (g_ascii_strncasecmp(authorization, schemes[i], strlen(schemes[i])) == 0)
-                        return auth_by_token(auth, authorization + strlen(schemes[i]), ret_user, ret_admin,
-                                             error);
+                        return authorization + strlen(schemes[i]);
+        return NULL;
+}
+
+bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error)
+{
+        const char *secret = find_secret(authorization);
+        g_autoptr(Token) parent = NULL;
+        char hash[HASH_LEN + 1];
+
+        if (!secret)
+                return true;
+        hash_bytes(secret, strlen(secret), hash);
+        parent = store_token_by_hash(auth->config.store, hash, error);
+        if (!parent && error && err_is(*error, ERR_NOT_FOUND)) {
+                g_clear_error(error);
+                return err_set(error, ERR_UNAUTHENTICATED, "the token that asks was revoked\nLog in again.");
+        }
+        if (!parent)
+                return false;
+        if (parent->login == TOKEN_OWN || strcmp(parent->user, token->user) != 0)
+                return true;
+        token->login = TOKEN_OF_LOGIN;
+        token->parent = g_strdup(hash);
+        return true;
+}
+
+bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
+                       bool *ret_admin, void *arg, GError **error)
+{
+        const char *secret = find_secret(authorization);
+        Auth *auth = arg;
+
+        if (secret)
+                return auth_by_token(auth, secret, ret_user, ret_admin, error);
         if (authorization)
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "the Authorization header is not of the form 'Bearer TOKEN'");

@@ -144,14 +144,14 @@ static bool drop_oldest(Attempting *at, GError **error)
         if (!tokens)
                 return false;
         for (guint i = 0; i < tokens->len; i++)
-                n_logins += ((const Token *)tokens->pdata[i])->login;
+                n_logins += ((const Token *)tokens->pdata[i])->login == TOKEN_LOGIN;
         if (n_logins < LOGINS_BEFORE)
                 return true;
         g_ptr_array_sort(tokens, by_age);
         for (guint i = 0; i < tokens->len && n_logins >= LOGINS_BEFORE; i++) {
                 const Token *token = tokens->pdata[i];
 
-                if (!token->login)
+                if (token->login != TOKEN_LOGIN)
                         continue;
                 engine_drop_token(auth->config.engine, token->id, ignore_done, auth);
                 n_logins--;
@@ -202,7 +202,7 @@ static void log_in(bool stopped, void *arg)
         }
         at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
         token = auth_new_token(at->user, "log-in", at->expires, at->secret);
-        token->login = true;
+        token->login = TOKEN_LOGIN;
         g_strlcpy(at->token_id, token->id, sizeof at->token_id);
         engine_put_token(config->engine, token, token_done, at);
 }

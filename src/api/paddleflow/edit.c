@@ -128,7 +128,7 @@ void edit_drop(const Call *call, const EditRow *row, const char *name)
 {
         Edit *edit = edit_new(call, row, name);
 
-        engine_drop(call->flow->engine, row->kind, name, call->user, dropped, edit);
+        engine_drop(call->flow->engine, row->kind, name, 0, call->user, dropped, edit);
 }
 
 void edit_put(const Call *call, const EditRow *row, Object *draft, const char *member)

@@ -39,6 +39,7 @@ void token_free(Token *token)
         g_free(token->user);
         g_free(token->hash);
         g_free(token->note);
+        g_free(token->parent);
         g_free(token);
 }
 
@@ -275,7 +276,9 @@ static void test_oldest_logins_go(void)
                 char secret[SECRET_LEN + 1];
                 Token *token = auth_new_token("ann", i % 2 ? "own" : "log-in", 0, secret);
 
-                token->login = i % 2 == 0 || i >= 400; /* 200 of the first 400 are the user's own */
+                token->login = i % 2 == 0 || i >= 400 ? TOKEN_LOGIN
+                               : i % 4 == 1           ? TOKEN_OF_LOGIN
+                                            : TOKEN_OWN; /* 200 of the first 400 are the user's own */
                 token->created = 1000 + i;
                 g_ptr_array_add(f.engine.tokens, token);
         }
@@ -285,9 +288,9 @@ static void test_oldest_logins_go(void)
         for (guint i = 0; i < f.engine.tokens->len; i++) {
                 const Token *token = f.engine.tokens->pdata[i];
 
-                logins += token->login;
-                own += !token->login;
-                if (token->login)
+                logins += token->login == TOKEN_LOGIN;
+                own += token->login != TOKEN_LOGIN;
+                if (token->login == TOKEN_LOGIN)
                         oldest = MIN(oldest, token->created);
         }
         g_assert_cmpint(logins, <=, 1000);

@@ -73,6 +73,19 @@ static void checked(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const G
         hand_over(arg, NULL, 0, error);
 }
 
+bool api_flush_journal(Api *api, GError **error)
+{
+        Handover handover;
+
+        handover_init(&handover);
+        engine_flush_journal(api->engine, checked, &handover);
+        handover_wait(&handover);
+        if (!handover.error)
+                return true;
+        g_propagate_error(error, handover.error);
+        return false;
+}
+
 /* Would the engine take it? By the very checks of a submission. */
 static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, GError **error)
 {

@@ -282,6 +282,7 @@ typedef struct {
         const Row *row;
         char *name;
         int status;
+        gint64 match;     /* the version that If-Match names; 0: none */
         Catalog *catalog; /* after the commit */
         Object *object;   /* in it; NULL: dropped */
 } Change;
@@ -323,6 +324,18 @@ static char *change_write(void *arg, gsize *ret_len)
         return text;
 }
 
+/* A condition of the request that does not hold is told from other conflicts. */
+static void fail_change(const Change *change, const GError *error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(change->api->engine);
+        const Object *object = catalog_find(catalog, change->row->kind, change->name);
+        g_autoptr(GError) stale = NULL;
+
+        if (change->match && err_is(error, ERR_CONFLICT) && object && object->version != change->match)
+                err_set(&stale, ERR_STALE, "%s", error->message);
+        http_fail(change->request, stale ? stale : error);
+}
+
 /* On the engine's thread: finds what was committed, and lets a worker write it. */
 static void change_done(Job *job, bool repeated, const GError *error, void *arg)
 {
@@ -336,7 +349,7 @@ static void change_done(Job *job, bool repeated, const GError *error, void *arg)
         }
         if (error || change->status == 204 || !object) {
                 if (error)
-                        http_fail(request, error);
+                        fail_change(change, error);
                 else
                         http_reply(request, 204, NULL, NULL, 0);
                 change_free(change);
@@ -435,19 +448,29 @@ static bool take_match(HttpRequest *request, gint64 *ret, GError **error)
                 return true;
         if (len > 2 && match[0] == '"' && match[len - 1] == '"')
                 digits = g_strndup(match + 1, len - 2);
-        return (digits && number_parse("If-Match", digits, 0, G_MAXINT64, ret, NULL)) ||
+        return (digits && number_parse("If-Match", digits, 1, G_MAXINT64, ret, NULL)) ||
                err_set(error, ERR_INVALID, "If-Match: '%.40s' is not a version in quotes, as ETag gives it",
                        match);
 }
 
-static Object *patched(HttpRequest *request, const Object *was, GError **error)
+static Object *patched(HttpRequest *request, const Object *was, gint64 match, GError **error)
 {
         g_autoptr(json_t) body = http_request_json(request, error);
         g_autoptr(Object) object = object_copy(was);
 
-        if (!body || !take_match(request, &object->version, error) || !object_patch(object, body, error))
+        if (!body || !object_patch(object, body, error))
                 return NULL;
+        if (match)
+                object->version = match;
         return g_steal_pointer(&object);
+}
+
+static Change *change_matching(Api *api, HttpRequest *request, const char *name, int status, gint64 match)
+{
+        Change *change = change_new(api, request, name, status);
+
+        change->match = match;
+        return change;
 }
 
 static void change_object(HttpRequest *request, void *arg)
@@ -459,17 +482,19 @@ static void change_object(HttpRequest *request, void *arg)
         g_autoptr(GError) error = NULL;
         g_autoptr(Object) object = NULL;
         bool what_if = false;
+        gint64 match = 0;
 
         if (!was)
                 return;
-        if ((row->kind == KIND_QUEUE && !api_query_flag(request, "what_if", &what_if, &error)) ||
-            !(object = patched(request, was, &error)))
+        if (!take_match(request, &match, &error) ||
+            (row->kind == KIND_QUEUE && !api_query_flag(request, "what_if", &what_if, &error)) ||
+            !(object = patched(request, was, match, &error)))
                 http_fail(request, error);
         else if (what_if)
                 api_what_if(api, request, (const Queue *)was, (Queue *)g_steal_pointer(&object));
         else
                 engine_put(api->engine, object, http_request_caller(request)->user, change_done,
-                           change_new(api, request, was->name, 200));
+                           change_matching(api, request, was->name, 200, match));
 }
 
 static void drop_object(HttpRequest *request, void *arg)
@@ -478,10 +503,16 @@ static void drop_object(HttpRequest *request, void *arg)
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const Row *row = row_of(request);
         const Object *object = find_object(api, request, catalog, row);
+        g_autoptr(GError) error = NULL;
+        gint64 match = 0;
 
-        if (object)
-                engine_drop(api->engine, row->kind, object->name, http_request_caller(request)->user,
-                            change_done, change_new(api, request, object->name, 204));
+        if (!object)
+                return;
+        if (take_match(request, &match, &error))
+                engine_drop(api->engine, row->kind, object->name, match, http_request_caller(request)->user,
+                            change_done, change_matching(api, request, object->name, 204, match));
+        else
+                http_fail(request, error);
 }
 
 /* ---- routes ---- */

@@ -66,6 +66,8 @@ void api_dry_run(Api *api, HttpRequest *request, Spec *spec);
 void api_what_if(Api *api, HttpRequest *request, const Queue *was, Queue *queue);
 /* A copy of the scheduler; waits for the engine: on the crew only. NULL: the engine stops. */
 Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error);
+/* The scheduler's decisions up to now can be read; waits as api_clone does. */
+bool api_flush_journal(Api *api, GError **error);
 /* The name of the scheduler's node. */
 const char *api_node_name(const Api *api, int id);
 

@@ -197,7 +197,7 @@ static bool read_journal(const Ask *ask, bool stopped, char **ret, gsize *ret_le
                 return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
         if (!ask->api->journal_dir)
                 return err_set(error, ERR_NOT_FOUND, "this server keeps no journal of its scheduler");
-        return journal_read(ask->api->journal_dir, ret, ret_len, error);
+        return api_flush_journal(ask->api, error) && journal_read(ask->api->journal_dir, ret, ret_len, error);
 }
 
 static void run_decisions(bool stopped, void *arg)

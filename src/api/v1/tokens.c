@@ -6,7 +6,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum { NAME_MAX_BYTES = 128, NOTE_MAX = 200 };
+enum {
+        NAME_MAX_BYTES = 128,
+        NOTE_MAX = 200,
+        TOKENS_MAX = 1000, /* of one user, besides log-ins, which have a bound of their own */
+};
 #define EXPIRES_MAX (10ll * 366 * 86400)
 
 typedef struct {
@@ -60,7 +64,8 @@ static void list_tokens(HttpRequest *request, void *arg)
                 json_array_append_new(items,
                                       json_pack("{s:s, s:s, s:s, s:b, s:s, s:s?}", "id", token->id, "user",
                                                 token->user, "note", token->note ? token->note : "", "login",
-                                                token->login, "created_at", created, "expires_at", expires));
+                                                token->login != TOKEN_OWN, "created_at", created,
+                                                "expires_at", expires));
         }
         reply = json_pack("{s:O}", "items", items);
         http_reply_json(request, 200, reply);
@@ -123,6 +128,48 @@ static Object *user_to_put(Api *api, const HttpCaller *caller, const TokenAsk *a
         return user;
 }
 
+static void ignore_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+}
+
+/* Those that have expired make room. */
+static bool check_count(Api *api, const char *user, GError **error)
+{
+        g_autoptr(GPtrArray) tokens = store_tokens(api->store, user, error);
+        gint64 now = clock_now_ms();
+        int n = 0;
+
+        if (!tokens)
+                return false;
+        for (guint i = 0; i < tokens->len; i++) {
+                const Token *token = tokens->pdata[i];
+
+                if (token->expires && token->expires <= now)
+                        engine_drop_token(api->engine, token->id, ignore_done, NULL);
+                else
+                        n += token->login != TOKEN_LOGIN;
+        }
+        if (n < TOKENS_MAX)
+                return true;
+        return err_set(error, ERR_QUOTA,
+                       "user '%s' has %d tokens, and %d is the most that one user may have\n"
+                       "Revoke those that are not needed: `paddle token list`, `paddle token revoke ID`.",
+                       user, n, TOKENS_MAX);
+}
+
+static Token *new_token(Api *api, HttpRequest *request, const TokenAsk *ask, char *ret_secret, GError **error)
+{
+        gint64 expires = ask->expires_in ? clock_now_ms() + ask->expires_in * 1000 : 0;
+        g_autoptr(Token) token = NULL;
+
+        if (!check_count(api, ask->user, error))
+                return NULL;
+        token = auth_new_token(ask->user, ask->note, expires, ret_secret);
+        return auth_descend(api->auth, http_request_header(request, "Authorization"), token, error)
+                       ? g_steal_pointer(&token)
+                       : NULL;
+}
+
 static void create_token(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -130,17 +177,18 @@ static void create_token(HttpRequest *request, void *arg)
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = http_request_json(request, &error);
         g_autoptr(Object) user = NULL;
+        g_autoptr(Token) token = NULL;
         char secret[SECRET_LEN + 1];
         TokenAsk ask;
         NewToken *made;
 
-        if (!body || !take_ask(caller, body, &ask, &error)) {
+        if (!body || !take_ask(caller, body, &ask, &error) ||
+            !(token = new_token(api, request, &ask, secret, &error))) {
                 http_fail(request, error);
                 return;
         }
         made = g_new0(NewToken, 1);
-        made->token = auth_new_token(ask.user, ask.note,
-                                     ask.expires_in ? clock_now_ms() + ask.expires_in * 1000 : 0, secret);
+        made->token = g_steal_pointer(&token);
         made->change = change_new(api, request,
                                   json_pack("{s:s, s:s, s:s}", "id", made->token->id, "token", secret, "user",
                                             ask.user));

@@ -20,6 +20,7 @@ static const struct {
         { ERR_QUOTA, "quota", 429, 3 },
         { ERR_UNAVAILABLE, "unavailable", 503, 1 },
         { ERR_UNREACHABLE, "unreachable", 502, 4 },
+        { ERR_STALE, "stale", 412, 1 },
         { ERR_NO_SPACE, "no_space", 507, 1 },
         { ERR_TIMEOUT, "timeout", 504, 1 },
         { ERR_USAGE, "usage", 400, 2 },

@@ -395,6 +395,31 @@ static void test_open_limit(void)
         house_free(house);
 }
 
+/* Nobody may take all of it; administrators may. */
+static void test_open_limit_per_user(void)
+{
+        House *house = house_new_cold();
+        const char *const more[] = { ONE("x"), ONE("y"), NULL };
+        g_autofree char *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+        g_autoptr(GError) error = NULL;
+
+        house->config.max_open_jobs = 9; /* a quarter of it: 2 */
+        house_open(house);
+        house_sync(house);
+        a = house_submit_ok(house, ONE("a"));
+        g_assert_null(house_submit_all(house, "ann", more, &error));
+        g_assert_error(error, ERR_DOMAIN, ERR_QUOTA);
+        b = house_submit_ok(house, ONE("b"));
+        submit_refused(house, ONE("c"), NULL, ERR_QUOTA,
+                       "'ann' has 2 open jobs, and this would be 1 more: one user may have 2 (paddled "
+                       "--max-open-jobs-per-user)");
+        c = house_submit(house, "bob", ONE("c"), NULL, NULL);
+        g_assert_nonnull(c);
+        run_and_end(house, a, 1);
+        d = house_submit_ok(house, ONE("d"));
+        house_free(house);
+}
+
 static void test_accounts(void)
 {
         House *house = house_new();
@@ -403,10 +428,68 @@ static void test_accounts(void)
 
         g_assert_true(house_put_token(house, "t1", NULL));
         token = store_token_by_hash(house->store, "t1", NULL);
-        g_assert_cmpstr(token->user, ==, "ann");
+        g_assert_cmpstr(token->user, ==, "root");
         g_assert_false(house_put_token(house, "t1",
                                        NULL)); /* its id is taken: the commit fails, nothing else does */
         g_assert_true(house_put(house, bob, NULL));
+        house_free(house);
+}
+
+static Token *plain_token(const char *user, const char *id, const char *parent)
+{
+        Token *token = g_new0(Token, 1);
+
+        *token = (Token){ .id = g_strdup(id),
+                          .user = g_strdup(user),
+                          .hash = g_strdup(id),
+                          .note = g_strdup(""),
+                          .parent = g_strdup(parent),
+                          .login = parent ? TOKEN_OF_LOGIN : TOKEN_LOGIN,
+                          .created = 1 };
+        return token;
+}
+
+static void put_password(House *house, const char *name, const char *password)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(house->engine);
+        const Object *was = catalog_find(catalog, KIND_USER, name);
+        g_autoptr(Object) user = was ? object_copy(was) : object_new(KIND_USER, name);
+        g_autoptr(GError) error = NULL;
+
+        g_free(((User *)user)->password);
+        ((User *)user)->password = g_strdup(password);
+        (void)house_put(house, user, &error);
+        g_assert_no_error(error);
+}
+
+static void token_refused(House *house, const char *user, const char *parent, ErrCode code, const char *says)
+{
+        g_autoptr(Token) token = plain_token(user, "refused", parent);
+        g_autoptr(GError) error = NULL;
+
+        g_assert_false(house_take_token(house, token, &error));
+        g_assert_error(error, ERR_DOMAIN, (int)code);
+        g_assert_nonnull(strstr(error->message, says));
+}
+
+/* Nobody's token, and one whose log-in ended before it was taken. */
+static void test_tokens_in_vain(void)
+{
+        House *house = house_new();
+        g_autoptr(Token) login = plain_token("bob", "login", NULL),
+                         child = plain_token("bob", "child", "login");
+        g_autoptr(GError) error = NULL;
+
+        token_refused(house, "nobody", NULL, ERR_NOT_FOUND, "user 'nobody' does not exist");
+        put_password(house, "bob", "one");
+        token_refused(house, "bob", "login", ERR_UNAUTHENTICATED, "Log in again");
+        g_assert_true(house_take_token(house, login, NULL));
+        g_assert_true(house_take_token(house, child, &error));
+        put_password(house, "bob", "two");
+        token_refused(house, "bob", "login", ERR_UNAUTHENTICATED, "Log in again");
+        g_assert_null(store_token_by_hash(house->store, "child", NULL));
+        g_assert_true(house_drop(house, KIND_USER, "bob", &error));
+        token_refused(house, "bob", NULL, ERR_NOT_FOUND, "user 'bob' does not exist");
         house_free(house);
 }
 
@@ -540,7 +623,9 @@ int main(int argc, char **argv)
         g_test_add_func("/commands/find", test_find);
         g_test_add_func("/commands/cancel refused", test_cancel_refused);
         g_test_add_func("/commands/open limit", test_open_limit);
+        g_test_add_func("/commands/open limit per user", test_open_limit_per_user);
         g_test_add_func("/commands/accounts", test_accounts);
+        g_test_add_func("/commands/tokens in vain", test_tokens_in_vain);
         g_test_add_func("/commands/keeps events", test_keeps_events);
         g_test_add_func("/commands/keeps finished", test_keeps_finished);
         g_test_add_func("/commands/disconnected", test_disconnected);

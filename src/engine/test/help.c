@@ -254,15 +254,21 @@ bool house_cancel(House *house, const char *id, GError **error)
         return house_act(house, id, ACT_CANCEL, error);
 }
 
-bool house_put_token(House *house, const char *id, GError **error)
+bool house_take_token(House *house, const Token *token, GError **error)
 {
         Answer got = ANSWER_INIT;
+
+        engine_put_token(house->engine, token, answer, &got);
+        return answer_wait(&got, NULL, error);
+}
+
+bool house_put_token(House *house, const char *id, GError **error)
+{
         const Token token = {
-                .id = (char *)id, .user = (char *)"ann", .hash = (char *)id, .note = (char *)"", .created = 1
+                .id = (char *)id, .user = (char *)"root", .hash = (char *)id, .note = (char *)"", .created = 1
         };
 
-        engine_put_token(house->engine, &token, answer, &got);
-        return answer_wait(&got, NULL, error);
+        return house_take_token(house, &token, error);
 }
 
 bool house_put(House *house, const Object *object, GError **error)
@@ -296,7 +302,7 @@ bool house_drop(House *house, ObjectKind kind, const char *name, GError **error)
 {
         Answer got = ANSWER_INIT;
 
-        engine_drop(house->engine, kind, name, "root", answer, &got);
+        engine_drop(house->engine, kind, name, 0, "root", answer, &got);
         return answer_wait(&got, NULL, error);
 }
 

@@ -46,7 +46,8 @@ void house_let_go(House *house);
 char *house_submit(House *house, const char *user, const char *spec, const char *key, GError **error);
 char *house_submit_ok(House *house, const char *spec);
 bool house_cancel(House *house, const char *id, GError **error);
-bool house_put_token(House *house, const char *id, GError **error);
+bool house_put_token(House *house, const char *id, GError **error); /* of root */
+bool house_take_token(House *house, const Token *token, GError **error);
 bool house_act(House *house, const char *id, JobAction action, GError **error);
 bool house_change(House *house, const char *id, const JobChange *change, GError **error);
 /* Several specifications in one submission, the list ending in NULL; the id of the first job. */

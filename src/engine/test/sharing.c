@@ -24,6 +24,24 @@ static char *submit(House *house, const char *user, const char *spec)
         return id;
 }
 
+/* Of its reasons; 0: nobody is ahead of it. */
+static int views_position(House *house, const char *id)
+{
+        g_autoptr(Job) job = house_job(house, id);
+        g_autoptr(json_t) reasons = engine_reasons(house->engine, job);
+        json_t *reason;
+        size_t i;
+
+        json_array_foreach(reasons, i, reason)
+        {
+                json_t *position = json_object_get(reason, "position");
+
+                if (position)
+                        return (int)json_integer_value(position);
+        }
+        return 0;
+}
+
 static void submit_fails(House *house, const char *user, const char *spec, ErrCode code, const char *says)
 {
         g_autoptr(GError) error = NULL;
@@ -184,6 +202,11 @@ static void test_object_events(void)
 static void test_user(void)
 {
         House *house = house_new();
+        const Token token = { .id = (char *)"t",
+                              .user = (char *)"ann",
+                              .hash = (char *)"t",
+                              .note = (char *)"",
+                              .created = 1 };
         g_autoptr(Object) ann = object_new(KIND_USER, "ann"), changed = NULL;
         g_autoptr(Object) grant = object_new(KIND_GRANT, "ann/queue/q");
         g_autoptr(Catalog) catalog = NULL;
@@ -196,7 +219,7 @@ static void test_user(void)
         ((Grant *)grant)->resource = g_strdup("q");
         g_assert_true(house_put(house, grant, &error));
         g_assert_no_error(error);
-        g_assert_true(house_put_token(house, "t", NULL));
+        g_assert_true(house_take_token(house, &token, NULL));
         catalog = engine_catalog(house->engine);
         changed = object_copy(catalog_find(catalog, KIND_USER, "ann"));
         g_free(((User *)changed)->password);
@@ -291,6 +314,40 @@ static void test_other_clusters(void)
         id = submit(house, "ann", JOB("a", "100", ",'queue':'far'")); /* its room is not known */
         assert_state(house, id, JOB_QUEUED);
         assert_because(house, id, "no_nodes", "cluster 'k8s' is of type Kubernetes and not connected");
+        house_free(house);
+}
+
+/* Who waits for something else stands in nobody's way. */
+static void test_positions_of_those_that_may_start(void)
+{
+        House *house = house_new();
+        g_autofree char *run = submit(house, "ann", WHOLE("run"));
+        g_autofree char *after = submit(house, "ann", JOB("after", "1", ",'after':['ok:run']"));
+        g_autofree char *retried = submit(house, "ann", JOB("retried", "1", ",'retries':1,'backoff':'1h'"));
+        g_autofree char *next = NULL, *last = NULL;
+
+        house_barrier(house);
+        next = submit(house, "bob", ONE("next"));
+        last = submit(house, "bob", ONE("last"));
+        assert_because(house, last, "resources", "2 jobs are ahead of it");
+        g_assert_true(house_act(house, retried, ACT_HOLD, NULL));
+        assert_because(house, last, "resources", "1 job is ahead of it");
+        g_assert_true(house_act(house, retried, ACT_RELEASE, NULL));
+        ended(house, run, 1, 0, 1); /* all of them start; `after` waits in vain */
+        started(house, retried, 1, 0);
+        ended(house, retried, 1, 0, 1);
+        assert_state(house, retried, JOB_QUEUED); /* for an hour */
+        g_clear_pointer(&run, g_free);
+        run = submit(house, "ann", WHOLE("again"));
+        ended(house, next, 1, 0, 0);
+        ended(house, last, 1, 0, 0);
+        assert_state(house, run, JOB_STARTING);
+        g_clear_pointer(&next, g_free);
+        next = submit(house, "bob", ONE("next"));
+        assert_because(house, next, "resources", "waits for 1 core");
+        g_assert_cmpint(views_position(house, next), ==, 0);
+        house_pass(house, 3600 * 1000);
+        g_assert_cmpint(views_position(house, next), ==, 1);
         house_free(house);
 }
 
@@ -1127,6 +1184,7 @@ int main(int argc, char **argv)
         g_test_add_func("/sharing/max", test_max);
         g_test_add_func("/sharing/other clusters", test_other_clusters);
         g_test_add_func("/sharing/positions", test_positions);
+        g_test_add_func("/sharing/positions of those that may start", test_positions_of_those_that_may_start);
         g_test_add_func("/sharing/user limits", test_user_limits);
         g_test_add_func("/sharing/rate", test_rate);
         g_test_add_func("/sharing/evicted", test_evicted);

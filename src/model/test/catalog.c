@@ -176,6 +176,7 @@ static const struct {
         { KIND_QUEUE, "busy", "{\"everyone\":true}" }, /* has open jobs */
         { KIND_QUEUE, "in-c2", "{\"cluster\":\"c2\",\"namespace\":\"n1\"}" },
         { KIND_QUEUE, "in-c3", "{\"cluster\":\"c3\"}" },
+        { KIND_QUEUE, "in-away", "{\"cluster\":\"away\"}" },
         { KIND_QUEUE, "d1", "{}" },
         { KIND_QUEUE, "d2", "{\"parent\":\"d1\"}" },
         { KIND_QUEUE, "d3", "{\"parent\":\"d2\"}" },
@@ -247,6 +248,8 @@ static const struct {
         { KIND_QUEUE, "q", "{\"cluster\":\"none\"}", ERR_NOT_FOUND,
           "queue 'q': cluster 'none' does not exist" },
         { KIND_QUEUE, "q", "{\"cluster\":\"away\"}", ERR_CONFLICT, "queue 'q': cluster 'away' is offline" },
+        { KIND_QUEUE, "in-away", "{\"closed\":true}", 0, NULL },
+        { KIND_QUEUE, "in-away", "{\"max\":{\"cpu\":2}}", 0, NULL },
         { KIND_QUEUE, "q", "{\"cluster\":\"c2\",\"namespace\":\"n2\"}", 0, NULL },
         { KIND_QUEUE, "q", "{\"cluster\":\"c2\",\"namespace\":\"n3\"}", ERR_INVALID,
           "queue 'q': namespace 'n3' is not one of cluster 'c2', which has n1, n2" },
@@ -506,6 +509,40 @@ static void test_submit(void)
         g_assert_true(g_str_has_prefix(offline->message, "queue 'in-c2': its cluster 'c2' is offline"));
 }
 
+static bool may_make_flavour(const Catalog *catalog, const char *creator, const char *name, GError **error)
+{
+        g_autoptr(Object) flavour = make(KIND_FLAVOUR, name, "{\"cpu\":\"1\",\"memory\":\"1Gi\"}");
+        const Object *was = catalog_find(catalog, KIND_FLAVOUR, name);
+
+        ((Flavour *)flavour)->creator = g_strdup(creator);
+        return catalog_check_put(catalog, was, flavour, &facts, error);
+}
+
+/* doc/people.md 11 */
+static void test_flavours_of_one_user(void)
+{
+        g_autoptr(Catalog) catalog = world_new();
+        g_autoptr(GError) error = NULL;
+
+        for (int i = 0; i < 1000; i++) {
+                g_autofree char *name = g_strdup_printf("f%d", i);
+                Object *flavour = make(KIND_FLAVOUR, name, "{\"cpu\":\"1\",\"memory\":\"1Gi\"}");
+
+                g_assert_true(may_make_flavour(catalog, "ann", name, NULL));
+                ((Flavour *)flavour)->creator = g_strdup("ann");
+                put(&catalog, flavour);
+        }
+        g_assert_false(may_make_flavour(catalog, "ann", "more", &error));
+        g_assert_true(err_is(error, ERR_QUOTA));
+        g_assert_cmpstr(
+                error->message, ==,
+                "flavour 'more': user 'ann' has made 1000 flavours, and 1000 is the most that one user "
+                "may have\nDelete those that are not needed: `paddle flavour delete NAME`.");
+        g_assert_true(may_make_flavour(catalog, "ann", "f7", NULL)); /* a change of what is there */
+        g_assert_true(may_make_flavour(catalog, "bob", "more", NULL));
+        g_assert_true(may_make_flavour(catalog, "root", "more", NULL));
+}
+
 /* paddleflow-api.md 6, and what a seed must keep to: the rules themselves. */
 static void test_seed(void)
 {
@@ -571,6 +608,7 @@ int main(int argc, char **argv)
         g_test_add_func("/catalog/list-threads", test_list_threads);
         g_test_add_func("/catalog/cost", test_cost);
         g_test_add_func("/catalog/puts", test_puts);
+        g_test_add_func("/catalog/flavours of one user", test_flavours_of_one_user);
         g_test_add_func("/catalog/taken", test_taken);
         g_test_add_func("/catalog/drops", test_drops);
         g_test_add_func("/catalog/warnings", test_warnings);

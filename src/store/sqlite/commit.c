@@ -30,6 +30,8 @@ enum {
         TOKEN_INSERT,
         TOKEN_DROP,
         LOG_OUT,
+        JOBS_DISOWN,
+        EVENTS_DISOWN,
         KEEP_COUNTERS,
         KEEP_OBJECT_SEQ,
         JOB_SPEC,
@@ -76,7 +78,10 @@ const char *const writer_sql[] = {
         [TOKEN_INSERT] = "INSERT INTO token (id, user, hash, note, created, expires, login)"
                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [TOKEN_DROP] = "DELETE FROM token WHERE id = ?1",
-        [LOG_OUT] = "DELETE FROM token WHERE user = ?1 AND login = 1",
+        [LOG_OUT] = "DELETE FROM token WHERE user = ?1 AND login <> 0",
+        [JOBS_DISOWN] = "UPDATE job SET user = ?2 WHERE user = ?1",
+        [EVENTS_DISOWN] = "UPDATE event SET user = ?2 WHERE job_seq > 0"
+                          " AND job_seq IN (SELECT seq FROM job WHERE user = ?2)",
         /* The newest row may be among the dropped ones; its number is never given again. */
         [KEEP_COUNTERS] =
                 "UPDATE state SET"
@@ -293,6 +298,28 @@ static bool log_out(Conn *conn, const char *user, GError **error)
         return conn_run(conn, LOG_OUT, error);
 }
 
+static guint length(const GPtrArray *list)
+{
+        return list ? list->len : 0;
+}
+
+/* What a user who goes has left is no later one's of that name: "NAME#SEQ" is nobody's name. */
+static bool disown(Conn *conn, const StoreBatch *batch, int stmt, GError **error)
+{
+        for (guint i = 0; i < length(batch->dropped_objects); i++) {
+                const Object *object = g_ptr_array_index(batch->dropped_objects, i);
+                g_autofree char *former = g_strdup_printf("%s#%" G_GINT64_FORMAT, object->name, object->seq);
+
+                if (object->kind != KIND_USER)
+                        continue;
+                conn_bind_text(conn, stmt, 1, object->name);
+                conn_bind_text(conn, stmt, 2, former);
+                if (!conn_run(conn, stmt, error))
+                        return false;
+        }
+        return true;
+}
+
 static bool drop_by(Conn *conn, int stmt, gint64 seq, GError **error)
 {
         conn_bind_int(conn, stmt, 1, seq);
@@ -335,11 +362,6 @@ static bool set_boot_id(Conn *conn, const char *boot_id, GError **error)
                 if (!write(conn, (const type *)g_ptr_array_index(list, i), error))                           \
                         return false;
 
-static guint length(const GPtrArray *list)
-{
-        return list ? list->len : 0;
-}
-
 static bool write_objects(Conn *conn, const StoreBatch *batch, GError **error)
 {
         if (length(batch->dropped_objects) && !conn_run(conn, KEEP_OBJECT_SEQ, error))
@@ -373,9 +395,12 @@ static bool write_batch(Conn *conn, const StoreBatch *batch, GError **error)
         if (!conn_run(conn, BEGIN, error) || !write_objects(conn, batch, error))
                 return false;
         WRITE_EACH(batch->changed_jobs, Job, change_job)
+        if (!disown(conn, batch, JOBS_DISOWN, error))
+                return false;
         WRITE_EACH(batch->new_jobs, Job, insert_job)
         WRITE_EACH(batch->events, Event, insert_event)
-        if (!write_tokens(conn, batch, error) || !drop_old(conn, batch, error))
+        if (!disown(conn, batch, EVENTS_DISOWN, error) || !write_tokens(conn, batch, error) ||
+            !drop_old(conn, batch, error))
                 return false;
         if (batch->boot_id && !set_boot_id(conn, batch->boot_id, error))
                 return false;
@@ -455,6 +480,9 @@ static void note_ends(Store *store, const StoreBatch *batch)
                 if (job_state_is_final(job->state))
                         cache_put(&store->cache, job, cache_generation(&store->cache));
         }
+        for (guint i = 0; i < length(batch->dropped_objects); i++)
+                if (((const Object *)g_ptr_array_index(batch->dropped_objects, i))->kind == KIND_USER)
+                        cache_empty(&store->cache);
 }
 
 bool store_commit(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error)

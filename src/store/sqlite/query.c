@@ -241,7 +241,7 @@ static void *read_token(Conn *conn, int stmt)
         token->note = conn_text(conn, stmt, 3);
         token->created = conn_int(conn, stmt, 4);
         token->expires = conn_int(conn, stmt, 5);
-        token->login = conn_int(conn, stmt, 6) != 0;
+        token->login = (TokenLogin)CLAMP(conn_int(conn, stmt, 6), TOKEN_OWN, TOKEN_OF_LOGIN);
         return token;
 }
 

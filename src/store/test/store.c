@@ -423,13 +423,15 @@ static void add_token(Batch *batch, const char *id, const char *user, const char
 {
         Token *token = g_new0(Token, 1);
 
-        *token = (Token){ g_strdup(id),
-                          g_strdup(user),
-                          g_strconcat("hash-", id, NULL),
-                          g_strdup(note),
-                          note && strcmp(note, "login") == 0,
-                          created,
-                          900 };
+        *token = (Token){ .id = g_strdup(id),
+                          .user = g_strdup(user),
+                          .hash = g_strconcat("hash-", id, NULL),
+                          .note = g_strdup(note),
+                          .login = g_strcmp0(note, "login") == 0        ? TOKEN_LOGIN
+                                   : g_strcmp0(note, "of a login") == 0 ? TOKEN_OF_LOGIN
+                                                                        : TOKEN_OWN,
+                          .created = created,
+                          .expires = 900 };
         g_ptr_array_add(batch->in.tokens, token);
 }
 
@@ -473,9 +475,10 @@ static void test_logged_out(void)
         add_token(batch, "t1", "ann", "login", 10);
         add_token(batch, "t2", "ann", "laptop", 20);
         add_token(batch, "t3", "bob", "login", 30);
+        add_token(batch, "t5", "ann", "of a login", 30);
         commit(store, batch);
         first = store_token_by_hash(store, "hash-t1", &error);
-        g_assert_true(first->login);
+        g_assert_cmpint(first->login, ==, TOKEN_LOGIN);
         g_ptr_array_add(out->in.logged_out, g_strdup("ann"));
         add_token(out, "t4", "ann", "login", 40); /* of the same batch: stays */
         commit(store, out);
