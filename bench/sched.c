@@ -1,5 +1,5 @@
-/* Figures of the scheduler alone, a JSON object a line: bench-sched pass|open|full|journal [ROUNDS], or
- * bench-sched simulate ROOM TRACE.
+/* Figures of the scheduler alone, a JSON object a line: bench-sched pass|open|full|journal [ROUNDS [EVENTS]],
+ * or bench-sched simulate ROOM TRACE.
  *
  * pass: 10,000 nodes half full, 100,000 jobs wait in 200 queues, each of which may take a little more than it
  * has: the first pass; then single arrivals and completions, each with its pass.
@@ -11,6 +11,8 @@
  * simulate: a trace, by the clock of the simulator.
  *
  * journal: what recording adds to a put, and what a dump costs.
+ *
+ * Two builds whose digests are equal decided the same.
  *
  * Times are of the processor, not of the wall, but for the simulator's, which is of the wall. */
 #include <stdio.h>
@@ -211,19 +213,34 @@ static int compare_doubles(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Arrivals and completions in turn, each with a pass: put or drop, and what follows from it. */
-static void single_events(World *world, Scheduler *scheduler, Decisions *decisions)
+/* Another one when anything else is decided. */
+static guint64 digest_decisions(guint64 digest, const Decisions *decisions)
 {
-        g_autofree double *times = g_new(double, EVENTS);
+        for (guint i = 0; i < decisions->decisions->len; i++) {
+                const Decision *decision = &g_array_index(decisions->decisions, Decision, i);
+
+                digest = digest * 31 + (guint64)decision->key;
+                digest = digest * 31 + decision->kind * RULES + decision->rule;
+        }
+        for (guint i = 0; i < decisions->tasks->len; i++)
+                digest = digest * 31 + (guint64)g_array_index(decisions->tasks, SchedTask, i).node;
+        return digest;
+}
+
+/* Arrivals and completions in turn, each with a pass: put or drop, and what follows from it. */
+static void single_events(World *world, Scheduler *scheduler, Decisions *decisions, int events)
+{
+        g_autofree double *times = g_new(double, events);
         g_autoptr(GArray) running = g_array_new(false, false, sizeof(gint64));
         gint64 now = NOW, started = 0;
+        guint64 digest = 0;
         double sum = 0;
         int n = 0;
 
         for (guint i = 0; i < decisions->decisions->len; i++)
                 if (g_array_index(decisions->decisions, Decision, i).kind == DECIDE_START)
                         g_array_append_val(running, g_array_index(decisions->decisions, Decision, i).key);
-        for (int i = 0; i < EVENTS && sum < EVENTS_MS; i++) {
+        for (int i = 0; i < events && sum < EVENTS_MS; i++) {
                 SchedRole role;
                 SchedJob job;
                 gint64 start, key = 0;
@@ -244,6 +261,7 @@ static void single_events(World *world, Scheduler *scheduler, Decisions *decisio
                 scheduler_pass(scheduler, now, decisions);
                 times[n] = ms_since(start);
                 sum += times[n++];
+                digest = digest_decisions(digest, decisions);
                 for (guint j = 0; j < decisions->decisions->len; j++)
                         if (g_array_index(decisions->decisions, Decision, j).kind == DECIDE_START) {
                                 g_array_append_val(running,
@@ -253,12 +271,12 @@ static void single_events(World *world, Scheduler *scheduler, Decisions *decisio
         }
         qsort(times, (size_t)n, sizeof(double), compare_doubles);
         printf("{\"bench\": \"event\", \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f, \"events\": %d, "
-               "\"started\": %" G_GINT64_FORMAT "}\n",
-               times[n / 2], times[n * 99 / 100], times[n - 1], n, started);
+               "\"started\": %" G_GINT64_FORMAT ", \"digest\": \"%016" G_GINT64_MODIFIER "x\"}\n",
+               times[n / 2], times[n * 99 / 100], times[n - 1], n, started, digest);
 }
 
 /* First passes on clones of one room; single events on the last of them. */
-static void bench_passes(const char *name, gint64 cores, gint64 gpus, bool limited, int rounds, bool events)
+static void bench_passes(const char *name, gint64 cores, gint64 gpus, bool limited, int rounds, int events)
 {
         World world;
         g_autoptr(Scheduler) room = make_room(&world, cores, gpus, limited);
@@ -275,10 +293,10 @@ static void bench_passes(const char *name, gint64 cores, gint64 gpus, bool limit
                 ms = ms_since(start);
                 count_starts(&decisions, &jobs, &tasks);
                 printf("{\"bench\": \"%s\", \"ms\": %.3f, \"started\": %d, \"tasks\": %d, \"decisions\": "
-                       "%u}\n",
-                       name, ms, jobs, tasks, decisions.decisions->len);
-                if (events)
-                        single_events(&world, scheduler, &decisions);
+                       "%u, \"digest\": \"%016" G_GINT64_MODIFIER "x\"}\n",
+                       name, ms, jobs, tasks, decisions.decisions->len, digest_decisions(0, &decisions));
+                if (events > 0)
+                        single_events(&world, scheduler, &decisions, events);
         }
         decisions_clear(&decisions);
 }
@@ -382,23 +400,24 @@ static void bench_journal(int rounds)
 int main(int argc, char **argv)
 {
         const char *what = argc > 1 ? argv[1] : "";
-        int rounds = argc == 3 ? (int)g_ascii_strtoll(argv[2], NULL, 10) : 1;
+        int rounds = argc > 2 ? (int)g_ascii_strtoll(argv[2], NULL, 10) : 1;
+        int events = argc > 3 ? (int)g_ascii_strtoll(argv[3], NULL, 10) : EVENTS;
 
         setvbuf(stdout, NULL, _IOLBF, 0);
         json_init();
         if (strcmp(what, "pass") == 0)
-                bench_passes("pass", 32, 4, true, rounds, true);
+                bench_passes("pass", 32, 4, true, rounds, events);
         else if (strcmp(what, "open") == 0)
-                bench_passes("open", 32, 4, false, rounds, false);
+                bench_passes("open", 32, 4, false, rounds, 0);
         else if (strcmp(what, "full") == 0)
-                bench_passes("full", 64, 8, false, rounds, false);
+                bench_passes("full", 64, 8, false, rounds, 0);
         else if (strcmp(what, "journal") == 0)
                 bench_journal(rounds);
         else if (strcmp(what, "simulate") == 0 && argc == 4)
                 return bench_simulate(argv[2], argv[3]);
         else
-                return fprintf(stderr,
-                               "usage: bench-sched pass|open|full|journal [ROUNDS], simulate ROOM TRACE\n"),
+                return fprintf(stderr, "usage: bench-sched pass|open|full|journal [ROUNDS [EVENTS]], "
+                                       "simulate ROOM TRACE\n"),
                        2;
         return 0;
 }

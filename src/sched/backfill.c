@@ -30,41 +30,49 @@ static gint64 task_end(const NodeTask *at)
         return job_end(at->job);
 }
 
-static gint64 first_end(Node *node)
+static int compare_ends(gconstpointer a, gconstpointer b)
 {
-        if (node->first_end_version == node->version)
-                return node->first_end;
-        node->first_end = G_MAXINT64;
-        node->first_end_version = node->version;
-        for (guint i = 0; i < node->tasks->len; i++)
-                node->first_end = MIN(node->first_end, task_end(&g_array_index(node->tasks, NodeTask, i)));
-        return node->first_end;
+        const TaskEnd *x = a, *y = b;
+
+        return (x->time > y->time) - (x->time < y->time);
 }
 
-static Resources task_each(const NodeTask *at)
+/* Of all tasks of the node, ascending. */
+static const GArray *ends_of(Node *node)
 {
-        const Ask *ask = job_ask(at->job);
-
-        return ask->roles[ask_role_of(ask, at->task)].each;
-}
-
-static Resources released_by(const Node *node, gint64 time)
-{
-        Resources sum = { 0 };
-
+        if (node->ends_version == node->version)
+                return node->ends;
+        node->ends_version = node->version;
+        g_array_set_size(node->ends, 0);
         for (guint i = 0; i < node->tasks->len; i++) {
                 const NodeTask *at = &g_array_index(node->tasks, NodeTask, i);
+                const Ask *ask = job_ask(at->job);
+                TaskEnd end = { task_end(at), &ask->roles[ask_role_of(ask, at->task)].each };
 
-                if (task_end(at) <= time) {
-                        Resources each = task_each(at);
-
-                        amounts_add(&sum, &each);
-                }
+                g_array_append_val(node->ends, end);
         }
+        g_array_sort(node->ends, compare_ends);
+        return node->ends;
+}
+
+static gint64 first_end(Node *node)
+{
+        const GArray *ends = ends_of(node);
+
+        return ends->len > 0 ? g_array_index(ends, TaskEnd, 0).time : G_MAXINT64;
+}
+
+static Resources released_by(Node *node, gint64 time)
+{
+        const GArray *ends = ends_of(node);
+        Resources sum = { 0 };
+
+        for (guint i = 0; i < ends->len && g_array_index(ends, TaskEnd, i).time <= time; i++)
+                amounts_add(&sum, g_array_index(ends, TaskEnd, i).each);
         return sum;
 }
 
-static Resources room_at(const Node *node, gint64 time)
+static Resources room_at(Node *node, gint64 time)
 {
         Resources room = released_by(node, time);
 
@@ -84,17 +92,10 @@ static int compare_openings(gconstpointer a, gconstpointer b)
         return (x->node->id > y->node->id) - (x->node->id < y->node->id);
 }
 
-static int compare_ends(gconstpointer a, gconstpointer b)
-{
-        gint64 x = task_end(a), y = task_end(b);
-
-        return (x > y) - (x < y);
-}
-
 /* When the node holds how many more, before `bound`; what is free now is at time 0. */
 static void add_openings(GArray *openings, Node *node, const Class *class, int most, gint64 bound)
 {
-        g_autoptr(GArray) tasks = NULL;
+        const GArray *ends;
         Resources room = node->free;
         gint64 had, has;
 
@@ -107,16 +108,14 @@ static void add_openings(GArray *openings, Node *node, const Class *class, int m
         }
         if (had == most || first_end(node) >= bound || room_slots(&node->total, class, 1) == 0)
                 return;
-        tasks = g_array_copy(node->tasks);
-        g_array_sort(tasks, compare_ends);
-        for (guint i = 0; i < tasks->len && had < most; i++, had = has) {
-                const NodeTask *at = &g_array_index(tasks, NodeTask, i);
-                Opening opening = { task_end(at), node, 0 };
-                Resources each = task_each(at);
+        ends = ends_of(node);
+        for (guint i = 0; i < ends->len && had < most; i++, had = has) {
+                const TaskEnd *end = &g_array_index(ends, TaskEnd, i);
+                Opening opening = { end->time, node, 0 };
 
                 if (opening.time >= bound)
                         return;
-                amounts_add(&room, &each);
+                amounts_add(&room, end->each);
                 has = MAX(had, room_slots(&room, class, most));
                 opening.n = (int)(has - had);
                 if (opening.n > 0)
@@ -174,7 +173,7 @@ static void find_openings(Scheduler *s, Ask *ask, int role)
 
         ask->openings_cut = false;
         g_array_set_size(openings, 0);
-        for (guint i = 0; i < s->nodes->len; i++) {
+        for (guint i = 0; i < s->nodes->len && bound > 0; i++) {
                 if (class->eligible[i])
                         add_openings(openings, s->nodes->pdata[i], class, ask->need[role], bound);
                 if ((int)openings->len < 2 * most || !cut(openings, most))
@@ -200,25 +199,35 @@ static bool same_openings(const GArray *a, const GArray *b)
         return true;
 }
 
+/* All that is known are places that are free now, on nodes that come before it. */
+static bool is_beyond(const Ask *ask, const Node *node)
+{
+        return ask->openings_cut && ask->openings_last.time == 0 && node->id > ask->openings_last.node->id;
+}
+
+static bool is_chosen(const Ask *ask, const Node *node)
+{
+        for (guint i = 0; i < ask->chosen->len; i++)
+                if (g_array_index(ask->chosen, Opening, i).node == node)
+                        return true;
+        return false;
+}
+
 /* Brings the openings of one node up to date. `was`, `is`: room to work in. What is held on a node of those
  * that were chosen depends on what else ends there, too. */
 static void refresh_openings(Ask *ask, int role, Node *node, GArray *was, GArray *is)
 {
         GArray *openings = ask->openings;
+        gint64 bound = ask->openings_cut ? ask->openings_last.time + 1 : G_MAXINT64;
 
-        for (guint i = 0; i < ask->chosen->len; i++)
-                if (g_array_index(ask->chosen, Opening, i).node == node) {
-                        ask->openings_version++;
-                        break;
-                }
-
+        ask->openings_version += is_chosen(ask, node);
         g_array_set_size(was, 0);
         g_array_set_size(is, 0);
         for (guint i = 0; i < openings->len; i++)
                 if (g_array_index(openings, Opening, i).node == node)
                         g_array_append_vals(was, &g_array_index(openings, Opening, i), 1);
         if (ask->classes[role]->eligible[node->id])
-                add_openings(is, node, ask->classes[role], ask->need[role], G_MAXINT64);
+                add_openings(is, node, ask->classes[role], ask->need[role], bound);
         while (ask->openings_cut && is->len > 0 &&
                compare_openings(&g_array_index(is, Opening, is->len - 1), &ask->openings_last) > 0)
                 g_array_set_size(is, is->len - 1);
@@ -232,27 +241,29 @@ static void refresh_openings(Ask *ask, int role, Node *node, GArray *was, GArray
         g_array_sort(openings, compare_openings);
 }
 
-/* False: too much has changed. */
-static bool follow_openings(Scheduler *s, Ask *ask, int role)
+/* False: too much has changed. *ret_touched: something of what is known. */
+static bool follow_openings(Scheduler *s, Ask *ask, int role, bool *ret_touched)
 {
         g_autoptr(GArray) was = NULL, is = NULL;
-        int before = -1;
+        const Node *before = NULL;
 
         if (ask->openings_room != cluster_find(s, ask->cluster)->version ||
             ask->openings_cursor < s->changes_base ||
             s->changes->len - (ask->openings_cursor - s->changes_base) > s->nodes->len / 4 + 16)
                 return false;
-        if (ask->openings_cursor - s->changes_base == s->changes->len)
-                return true;
-        was = g_array_new(FALSE, FALSE, sizeof(Opening));
-        is = g_array_new(FALSE, FALSE, sizeof(Opening));
         for (guint64 at = ask->openings_cursor - s->changes_base; at < s->changes->len; at++) {
-                int id = g_array_index(s->changes, int, at);
+                Node *node = s->nodes->pdata[g_array_index(s->changes, int, at)];
 
-                if (id != before && s->nodes->pdata[id])
-                        refresh_openings(ask, role, s->nodes->pdata[id], was, is);
-                before = id;
+                if (!node || node == before || is_beyond(ask, node))
+                        continue;
+                if (!was) {
+                        was = g_array_new(FALSE, FALSE, sizeof(Opening));
+                        is = g_array_new(FALSE, FALSE, sizeof(Opening));
+                }
+                refresh_openings(ask, role, node, was, is);
+                before = node;
         }
+        *ret_touched = was != NULL;
         return true;
 }
 
@@ -283,6 +294,7 @@ static void choose(Ask *ask, int need)
 /* The openings are kept from pass to pass and follow the log of changes of nodes. */
 static void sync_openings(Scheduler *s, Ask *ask, int role)
 {
+        bool touched = true;
         GArray *was;
 
         if (!ask->openings) {
@@ -290,12 +302,16 @@ static void sync_openings(Scheduler *s, Ask *ask, int role)
                 ask->chosen = g_array_new(FALSE, FALSE, sizeof(Opening));
         }
         class_sync(s, ask->classes[role]);
-        if (!follow_openings(s, ask, role) || (ask->openings_cut && count_openings(ask) < ask->need[role])) {
+        if (!follow_openings(s, ask, role, &touched) ||
+            (ask->openings_cut && count_openings(ask) < ask->need[role])) {
                 find_openings(s, ask, role);
                 ask->openings_room = cluster_find(s, ask->cluster)->version;
                 ask->openings_version++;
+                touched = true;
         }
         ask->openings_cursor = s->changes_base + s->changes->len;
+        if (!touched)
+                return;
         was = ask->chosen;
         ask->chosen = g_array_new(FALSE, FALSE, sizeof(Opening));
         choose(ask, ask->need[role]);
@@ -564,7 +580,7 @@ static gint64 time_of_max(const Scheduler *s, const Lane *queue, const Resources
         return G_MAXINT64;
 }
 
-static Resources alloc_at(const Scheduler *s, const Lane *queue, gint64 time)
+static void work_out_alloc(const Scheduler *s, Lane *queue, gint64 time)
 {
         g_autoptr(GArray) ends = ends_under(s, queue);
         Resources alloc = queue->alloc;
@@ -574,7 +590,17 @@ static Resources alloc_at(const Scheduler *s, const Lane *queue, gint64 time)
 
                 amounts_subtract(&alloc, &held);
         }
-        return alloc;
+        queue->alloc_then = alloc;
+        queue->then = time;
+        queue->then_charges = queue->charges;
+}
+
+/* What it will use then. Many who wait ask for the time of the same head. */
+static Resources alloc_at(const Scheduler *s, Lane *queue, gint64 time)
+{
+        if (queue->then != time || queue->then_charges != queue->charges)
+                work_out_alloc(s, queue, time);
+        return queue->alloc_then;
 }
 
 /* ---- the reservation ---- */
@@ -628,7 +654,6 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
 {
         Ask *ask = shape_ask(queue->head_shape);
         int role = only_role(ask);
-        gint64 of_room; /* 0: it would fit now */
 
         if (role >= 0 && !ask->topology_required) {
                 r->time = time_of_one_kind(s, ask, role);
@@ -637,7 +662,7 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
         } else {
                 r->time = time_by_search(s, r, ask);
         }
-        of_room = r->time;
+        r->of_room = r->time;
         for (const Lane *above = queue; above && r->time != G_MAXINT64; above = above->parent)
                 r->time = MAX(r->time, time_of_max(s, above, &ask->need_total, ask->mask));
         if (r->time != G_MAXINT64) {
@@ -646,7 +671,7 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
         }
         g_array_set_size(r->holds, 0);
         r->lacking = over_max_kinds(queue, ask);
-        if (of_room > 0)
+        if (r->of_room > 0)
                 r->lacking |= ask_lacking(s, ask);
 }
 
@@ -662,21 +687,35 @@ static bool is_the_same(const Reservation *a, const Reservation *b)
                memcmp(&a->need, &b->need, sizeof a->need) == 0 && same_holds(a->holds, b->holds);
 }
 
-/* Nothing that it depends on has changed: the head's openings, and no maximum is in play. */
+bool reservation_is_simple(const Lane *queue)
+{
+        const Ask *ask = shape_ask(queue->head_shape);
+
+        return only_role(ask) >= 0 && !ask->topology_required;
+}
+
+/* Nothing that it depends on has changed: the head's openings, and where a maximum is in play, what its
+ * queues use. Of an unknown time it depends on the whole room what is lacking, unless that is a maximum. */
 static bool still_holds(Scheduler *s, Lane *queue, const Reservation *r)
 {
         Ask *ask = shape_ask(queue->head_shape);
-        int role = only_role(ask);
 
-        return r->key == queue->head && r->ask == ask && r->time != G_MAXINT64 && role >= 0 &&
-               !ask->topology_required && !has_max(queue) && time_of_one_kind(s, ask, role) != G_MAXINT64 &&
+        return r->key == queue->head && r->ask == ask && reservation_is_simple(queue) &&
+               r->config == s->config_version && (r->time != G_MAXINT64 || r->of_room == 0) &&
+               (r->charges == lane_charges(queue) || (r->time != G_MAXINT64 && !has_max(queue))) &&
+               time_of_one_kind(s, ask, only_role(ask)) != G_MAXINT64 &&
                r->openings_version == ask->openings_version;
 }
 
 static void work_out(Scheduler *s, Lane *queue, Reservation *r)
 {
         Ask *ask = shape_ask(queue->head_shape);
-        Reservation new = { .key = queue->head, .ask = ask, .queue = queue, .need = ask->need_total };
+        Reservation new = { .key = queue->head,
+                            .ask = ask,
+                            .queue = queue,
+                            .need = ask->need_total,
+                            .config = s->config_version,
+                            .charges = lane_charges(queue) };
 
         if (still_holds(s, queue, r))
                 return;
@@ -688,7 +727,7 @@ static void work_out(Scheduler *s, Lane *queue, Reservation *r)
         *r = new;
 }
 
-static const Reservation *reservation_get(Scheduler *s, Lane *queue)
+const Reservation *reservation_get(Scheduler *s, Lane *queue)
 {
         if (!queue->reservation) {
                 queue->reservation = g_new0(Reservation, 1);
@@ -719,7 +758,7 @@ static bool maxima_let(const Scheduler *s, const Reservation *r, const Shape *sh
         Resources both = r->need;
 
         amounts_add(&both, &ask->need_total);
-        for (const Lane *queue = lane_common(r->queue, shape_queue(shape)); queue; queue = queue->parent) {
+        for (Lane *queue = lane_common(r->queue, shape_queue(shape)); queue; queue = queue->parent) {
                 Resources alloc = queue->alloc;
 
                 if (!is_over(queue, &alloc, &both, ask->mask))
@@ -801,19 +840,6 @@ static bool plan_beside(Pass *pass, Ask *ask, const GArray *holds)
         return fits;
 }
 
-/* The queue's reservation as the room is without what is planned. */
-static const Reservation *reservation_beside(Pass *pass, Lane *queue, Shape *shape)
-{
-        Cause cause;
-
-        if (queue->reservation_pass == pass->s->pass)
-                return queue->reservation;
-        plan_undo(pass->s, &pass->plan, shape_ask(shape));
-        (void)reservation_get(pass->s, queue);
-        (void)plan_gang(pass->s, &pass->plan, shape_ask(shape), &cause); /* as before */
-        return queue->reservation;
-}
-
 /* The queue whose head guards its reservation against this shape, which would go beyond its queue's min. */
 static Lane *guard_of(const Scheduler *s, const Shape *shape)
 {
@@ -839,8 +865,9 @@ static bool lasts(Scheduler *s, const Shape *shape, DecisionRule rule)
 {
         const Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
 
-        return was->lasts && was->stir == ask_stir(shape_ask(shape)) &&
-               was->guard == guard_version(s, shape) &&
+        return was->charges == lane_charges(shape_queue(shape)) &&
+               (was->alone ||
+                (was->stir == ask_stir(shape_ask(shape)) && was->guard == guard_version(s, shape))) &&
                was->own == (rule == RULE_BACKFILL ? reservation_get(s, shape_queue(shape))->version : 0);
 }
 
@@ -867,11 +894,12 @@ bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rul
 }
 
 static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own, const Reservation *guard,
-                       DecisionRule rule)
+                       bool alone, DecisionRule rule)
 {
         shape->group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
                                                                   .limit = shape->time_limit,
-                                                                  .lasts = !has_max(shape_queue(shape)),
+                                                                  .alone = alone,
+                                                                  .charges = lane_charges(shape_queue(shape)),
                                                                   .stir = ask_stir(shape_ask(shape)),
                                                                   .own = own ? own->version : 0,
                                                                   .guard = guard ? guard->version : 0 };
@@ -881,20 +909,21 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
         Lane *queue = shape_queue(shape), *by = guard_of(s, shape);
-        const Reservation *own = rule == RULE_BACKFILL ? reservation_beside(pass, queue, shape) : NULL;
-        const Reservation *guard = by ? reservation_beside(pass, by, shape) : NULL;
+        const Reservation *own = rule == RULE_BACKFILL ? reservation_get(s, queue) : NULL;
+        const Reservation *guard = by ? reservation_get(s, by) : NULL;
         g_autoptr(GArray) holds = NULL;
+        bool alone;
 
         if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD) || (!own && !guard))
                 return true;
         holds = g_array_new(FALSE, FALSE, sizeof(Hold));
         /* a guard whose time is not known guards in its own queue only */
-        if ((!own || may_pass(s, shape, own, holds)) &&
-            (!guard || guard->time == G_MAXINT64 || may_pass(s, shape, guard, holds)) &&
+        alone = own && !may_pass(s, shape, own, holds);
+        if (!alone && (!guard || guard->time == G_MAXINT64 || may_pass(s, shape, guard, holds)) &&
             plan_beside(pass, shape_ask(shape), holds))
                 return true;
         plan_undo(s, &pass->plan, shape_ask(shape));
-        note_delay(s, shape, own, guard, rule);
+        note_delay(s, shape, own, guard, alone, rule);
         return false;
 }
 
@@ -902,10 +931,15 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 
 static bool next_behind(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 {
-        const Shape *shape = queue->head_shape && queue->backfill ? lane_behind(s, queue) : NULL;
+        const Shape *shape;
 
+        if (!queue->head_shape || !queue->backfill || lane_is_settled(s, queue))
+                return false;
+        shape = lane_behind(s, queue);
         if (shape)
                 *ret_kinds = shape_ask(shape)->mask;
+        else
+                lane_settle(s, queue);
         return shape != NULL;
 }
 

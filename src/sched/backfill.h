@@ -15,12 +15,20 @@ struct Reservation {
         const Ask *ask;  /* what it asks for */
         guint32 openings_version;
         gint64 time;     /* when it fits, perhaps in the past; G_MAXINT64: not known */
+        gint64 of_room;  /* the same, by the room alone; 0: now */
+        guint64 charges; /* of its queue, and */
+        guint32 config;  /* the queues' configuration that it is of */
         guint32 lacking; /* kinds that it lacks now */
         Resources need;
         Lane *queue;
         GArray *holds; /* Hold; none when the time is not known */
 };
 
+/* Of this pass. It is worked out when it is asked for first: by the guard as soon as it guards, by others
+ * before anything is backfilled, so that what is remembered from earlier passes makes no difference. */
+const Reservation *reservation_get(Scheduler *s, Lane *queue);
+/* The head is a gang of one kind of task that may stand anywhere: nothing is searched for. */
+bool reservation_is_simple(const Lane *queue);
 /* The kinds that nobody behind the queue's head may take, because it is not known when the head will fit. */
 guint32 reservation_denies(Scheduler *s, Lane *queue);
 /* It is not worth trying: it would delay a head that it has to respect. */
@@ -30,3 +38,9 @@ bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rul
 /* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
  * planned anew. False: nothing is planned any more. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);
+
+/* ---- settle.c ---- */
+/* Behind its head nothing has started, and nothing is left to be tried in this pass. */
+void lane_settle(Scheduler *s, Lane *queue);
+/* That was so once, and all that it was due to is as it was. */
+bool lane_is_settled(Scheduler *s, Lane *queue);

@@ -111,7 +111,7 @@ SchedulerFigures *scheduler_figures(const Scheduler *s, gint64 now)
 
 typedef struct {
         const Shape *shape;
-        GSequenceIter *iter;
+        const Job *job;
 } Next;
 
 static bool comes_before(Scheduler *s, const Next *a, const Next *b)
@@ -120,11 +120,11 @@ static bool comes_before(Scheduler *s, const Next *a, const Next *b)
 
         if (order != 0)
                 return order < 0;
-        return job_compare_age(g_sequence_get(a->iter), g_sequence_get(b->iter), NULL) < 0;
+        return job_compare_age(a->job, b->job, NULL) < 0;
 }
 
-/* Keeps `next` if it is among the best. */
-static void keep_best(Scheduler *s, Next *best, int *n, Next next)
+/* Keeps `next` if it is among the best, and says so. */
+static bool keep_best(Scheduler *s, Next *best, int *n, Next next)
 {
         int at = *n;
 
@@ -134,6 +134,14 @@ static void keep_best(Scheduler *s, Next *best, int *n, Next next)
         if (at < SCHED_FIGURE_HEADS)
                 best[at] = next;
         *n = MIN(*n + 1, SCHED_FIGURE_HEADS);
+        return at < SCHED_FIGURE_HEADS;
+}
+
+static const Job *job_behind(const Job *job)
+{
+        GSequenceIter *iter = g_sequence_iter_next(job->iter);
+
+        return g_sequence_iter_is_end(iter) ? NULL : g_sequence_get(iter);
 }
 
 void lane_find_heads(Scheduler *s, Lane *queue)
@@ -146,15 +154,13 @@ void lane_find_heads(Scheduler *s, Lane *queue)
 
                 for (guint j = 0; j < group->shapes->len; j++) {
                         const Shape *shape = group->shapes->pdata[j];
-                        GSequenceIter *iter = g_sequence_get_begin_iter(shape->jobs);
+                        const Job *job = shape->first;
 
-                        for (int k = 0; k < SCHED_FIGURE_HEADS && !g_sequence_iter_is_end(iter); k++) {
-                                keep_best(s, best, &n, (Next){ shape, iter });
-                                iter = g_sequence_iter_next(iter);
-                        }
+                        while (job && keep_best(s, best, &n, (Next){ shape, job }))
+                                job = job_behind(job);
                 }
         }
         for (int i = 0; i < SCHED_FIGURE_HEADS; i++)
-                queue->heads[i] = i < n ? ((Job *)g_sequence_get(best[i].iter))->key : 0;
+                queue->heads[i] = i < n ? best[i].job->key : 0;
         queue->heads_stale = false;
 }

@@ -19,33 +19,70 @@ static bool somebody_waits(Scheduler *s, const Group *group)
         return false;
 }
 
-static void note_wanted(Scheduler *s, Growth *growth, Group *group)
+/* The kinds that the group waits for in the whole room; what it waits for below a queue's max is noted there.
+ */
+static guint32 wanted_by(Scheduler *s, Group *group)
 {
         Ask *ask = group->ask;
+        Lane *over;
         int kind;
-        Lane *over = lane_over_max(s, group->queue, &ask->need_total, ask->mask, NOW, &kind);
 
-        if (over)
-                over->wanted |= ask->mask & over->max_mask;
-        else
-                growth->wanted |= ask->closed ? ask_lacking(s, ask) : ask->mask;
+        if (group_hopeless(s, group) != CAUSE_NONE || !somebody_waits(s, group))
+                return 0;
+        over = lane_over_max(s, group->queue, &ask->need_total, ask->mask, NOW, &kind);
+        if (!over)
+                return ask->closed ? ask_lacking(s, ask) : ask->mask;
+        over->wanted |= ask->mask & over->max_mask;
+        return 0;
 }
 
-static void look_for_wanted(Scheduler *s, Growth *growth, const Cluster *cluster)
+/* The kinds that every task takes by which a job might grow. */
+static guint32 taken_by_all(const Scheduler *s)
 {
+        guint32 kinds = 0;
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                kinds |= (guint32)(s->elastic_without[kind] == 0) << kind;
+        return kinds;
+}
+
+static bool is_serving(const Lane *queue, const Cluster *cluster)
+{
+        return queue && queue->cluster == cluster->id && lane_is_startable(queue);
+}
+
+/* Who kept all from growing in the last pass does so still. */
+static bool is_still_wanting(Scheduler *s, const Cluster *cluster)
+{
+        const Lane *queue = lane_find(s, cluster->wanting);
+
+        return is_serving(queue, cluster) && cluster->wanting_group < queue->groups->len &&
+               (wanted_by(s, queue->groups->pdata[cluster->wanting_group]) & taken_by_all(s)) != 0;
+}
+
+/* False: nobody can grow, for one group waits for a kind that all would take. */
+static bool look_for_wanted(Scheduler *s, Growth *growth, Cluster *cluster)
+{
+        guint32 enough = taken_by_all(s);
+
+        if (is_still_wanting(s, cluster))
+                return false;
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
                         ((Lane *)s->queues->pdata[i])->wanted = 0;
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                const Lane *queue = s->queues->pdata[i];
 
-                if (!queue || queue->cluster != cluster->id || !lane_is_startable(queue))
-                        continue;
-                for (guint j = 0; j < queue->groups->len; j++)
-                        if (group_hopeless(s, queue->groups->pdata[j]) == CAUSE_NONE &&
-                            somebody_waits(s, queue->groups->pdata[j]))
-                                note_wanted(s, growth, queue->groups->pdata[j]);
+                for (guint j = 0; is_serving(queue, cluster) && j < queue->groups->len; j++) {
+                        growth->wanted |= wanted_by(s, queue->groups->pdata[j]);
+                        if (growth->wanted & enough) {
+                                cluster->wanting = queue->id;
+                                cluster->wanting_group = j;
+                                return false;
+                        }
+                }
         }
+        return true;
 }
 
 static bool is_wanted(const Growth *growth, const Lane *queue, guint32 kinds)
@@ -171,10 +208,9 @@ void phase_grow(Pass *pass, Cluster *cluster)
         g_autoptr(GPtrArray) grown = NULL;
         Lane *queue;
 
-        if (s->elastic->len == 0 || !collect(s, cluster))
+        if (s->elastic->len == 0 || !look_for_wanted(s, &growth, cluster) || !collect(s, cluster))
                 return;
         growth.grown = grown = g_ptr_array_new();
-        look_for_wanted(s, &growth, cluster);
         active_fill(s, cluster, next_grower);
         while ((queue = active_best(cluster))) {
                 if (!grow(&growth, queue->growers->pdata[0]))

@@ -57,12 +57,15 @@ static void list_in_shape(Job *job)
         if (shape->index < 0) {
                 shape->index = (int)group->shapes->len;
                 g_ptr_array_add(group->shapes, shape);
+                if (!shape->account->ranked)
+                        group->queue->ranking_stale = true;
         }
         if (group->index < 0) {
                 group->index = (int)group->queue->groups->len;
                 g_ptr_array_add(group->queue->groups, group);
         }
         group->queue->heads_stale = true;
+        group->queue->listings++;
         job->iter = insert(shape->jobs, job, job_compare_age);
         if (!shape->first || job_compare_age(job, shape->first, NULL) < 0)
                 set_first(shape, job);
@@ -74,6 +77,9 @@ static void unlist_in_shape(Job *job)
         Group *group = shape->group, *last_group;
 
         group->queue->heads_stale = true;
+        group->queue->listings++;
+        if (group->queue->vain_key == job->key)
+                group->queue->vain_key = 0; /* it may come back as another one */
         g_sequence_remove(job->iter);
         if (shape->first == job) {
                 bool empty = g_sequence_is_empty(shape->jobs);
@@ -148,9 +154,9 @@ static const Resources *each_of(const Job *job, int task)
         return &ask->roles[ask_role_of(ask, task)].each;
 }
 
-static void forget_first_end(Node *node)
+static void forget_ends(Node *node)
 {
-        node->first_end_version = node->version - 1;
+        node->ends_version = node->version - 1;
 }
 
 static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *each, int sign)
@@ -163,10 +169,12 @@ static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *e
                 node->releasing.amount[i] += amount;
                 if (node->usable)
                         cluster->releasing.amount[i] += amount;
-                for (Lane *queue = job_queue(job); queue && amount != 0; queue = queue->parent)
+                for (Lane *queue = job_queue(job); queue && amount != 0; queue = queue->parent) {
                         queue->releasing.amount[i] += amount;
+                        queue->charges++;
+                }
         }
-        forget_first_end(node);
+        forget_ends(node);
         node_changed_later(s, node);
         if (sign > 0 && node->n_planned > 0)
                 node_opened(s, node); /* less of what is free has to be kept */
@@ -194,7 +202,7 @@ static void add_task(Scheduler *s, Job *job, int task, const SchedTask *at)
         NodeTask entry = { job, task };
 
         g_array_append_val(node->tasks, entry);
-        forget_first_end(node);
+        forget_ends(node);
         lane_charge(job_queue(job), each, 1);
         amounts_add(&job->shape->account->alloc, each);
 }
@@ -212,7 +220,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
                         break;
                 }
         }
-        forget_first_end(node);
+        forget_ends(node);
         lane_charge(job_queue(job), each, -1);
         amounts_subtract(&job->shape->account->alloc, each);
         node_give(s, node, each, at->devices);
@@ -230,12 +238,26 @@ static bool is_below_full(const Job *job)
         return false;
 }
 
-static void leave_elastic(Scheduler *s, Run *run)
+static void count_elastic(Scheduler *s, const Job *job, int sign)
 {
+        const Ask *ask = job_ask(job);
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                for (int role = 0; role < ask->n_roles; role++)
+                        if (ask->roles[role].replicas > 0 && !(ask->classes[role]->mask >> kind & 1)) {
+                                s->elastic_without[kind] += sign;
+                                break;
+                        }
+}
+
+static void leave_elastic(Scheduler *s, Job *job)
+{
+        Run *run = job->run;
         Job *last;
 
         if (run->elastic < 0)
                 return;
+        count_elastic(s, job, -1);
         last = s->elastic->pdata[s->elastic->len - 1];
         last->run->elastic = run->elastic;
         (void)g_ptr_array_remove_index_fast(s->elastic, (guint)run->elastic);
@@ -246,16 +268,18 @@ void job_remark_elastic(Scheduler *s, Job *job)
 {
         Run *run = job->run;
 
-        leave_elastic(s, run);
+        leave_elastic(s, job);
         if (is_below_full(job)) {
+                count_elastic(s, job, 1);
                 run->elastic = (int)s->elastic->len;
                 g_ptr_array_add(s->elastic, job);
         }
 }
 
-static bool is_flexible(const Ask *ask)
+static void others_may_start(Lane *queue)
 {
-        return ask->n_tasks > ask->n_need;
+        queue->tops_stale = true;
+        queue->listings++;
 }
 
 static void count_running(Scheduler *s, Job *job, int sign)
@@ -267,15 +291,15 @@ static void count_running(Scheduler *s, Job *job, int sign)
                 shape->array->running += sign;
         for (Lane *queue = shape_queue(shape); queue; queue = queue->parent)
                 queue->n_running += sign;
-        shape_queue(shape)->n_flexible += sign * is_flexible(shape_ask(shape));
+        shape_queue(shape)->n_flexible += sign * ask_is_flexible(shape_ask(shape));
         shape_queue(shape)->lowest_stale = true;
         shape_queue(shape)->vain_key = 0;
         /* others of the user or of the array may or may not start now */
         if (shape->array || shape_queue(shape)->max_running_per_user > 0)
-                shape_queue(shape)->tops_stale = true;
+                others_may_start(shape_queue(shape));
         for (guint i = 0; shape->array && shape->array->spread && i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        ((Lane *)s->queues->pdata[i])->tops_stale = true;
+                        others_may_start(s->queues->pdata[i]);
 }
 
 static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks)
@@ -351,7 +375,7 @@ void job_release(Scheduler *s, Job *job)
         for (int i = 0; i < job_ask(job)->n_tasks; i++)
                 if (run->tasks[i].node >= 0)
                         remove_task(s, job, i, &run->tasks[i]);
-        leave_elastic(s, run);
+        leave_elastic(s, job);
         last->run->index = run->index;
         (void)g_ptr_array_remove_index_fast(queue->running, run->index);
         count_running(s, job, -1);

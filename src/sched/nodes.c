@@ -14,9 +14,11 @@ void node_changed_later(Scheduler *s, Node *node)
 {
         s->versions++;
         g_array_append_val(s->changes, node->id);
-        if (s->changes->len > 2 * s->nodes->len + 1024) {
-                s->changes_base += s->changes->len;
-                g_array_set_size(s->changes, 0);
+        if (s->changes->len > 4 * s->nodes->len + 2048) {
+                guint old = s->changes->len / 2; /* who reads seldom starts anew, who reads often goes on */
+
+                g_array_remove_range(s->changes, 0, old);
+                s->changes_base += old;
         }
 }
 
@@ -173,8 +175,12 @@ void ask_open(Ask *ask)
 
 void node_roomier(Node *node)
 {
-        for (guint i = 0; i < node->tasks->len; i++)
-                job_queue(g_array_index(node->tasks, NodeTask, i).job)->vain_key = 0;
+        for (guint i = 0; i < node->tasks->len; i++) {
+                Lane *queue = job_queue(g_array_index(node->tasks, NodeTask, i).job);
+
+                if (!queue->vain_by_max)
+                        queue->vain_key = 0;
+        }
 }
 
 guint64 ask_stir(const Ask *ask)

@@ -36,11 +36,13 @@ void nomination_plan(Scheduler *s, const Nomination *nomination, int sign)
                         if (sign < 0)
                                 node_opened(s, node);
                 }
-        for (Lane *queue = job_queue(job); queue; queue = queue->parent)
+        for (Lane *queue = job_queue(job); queue; queue = queue->parent) {
+                queue->charges++;
                 if (sign > 0)
                         amounts_add(&queue->planned, &ask->need_total);
                 else
                         amounts_subtract(&queue->planned, &ask->need_total);
+        }
 }
 
 void nomination_add(Scheduler *s, Nomination *nomination)

@@ -1,6 +1,5 @@
 /* One pass: the phases in their order (scheduler.h), and what becomes known on the way. */
-#include "sched/pass.h"
-
+#include "sched/backfill.h"
 #include "sched/victim.h"
 
 void decisions_init(Decisions *decisions)
@@ -161,8 +160,10 @@ static void set_head(Pass *pass, Lane *queue, Shape *shape, NextKinds next)
 
         queue->head = shape_first(shape)->key;
         queue->head_shape = shape;
-        if (queue->backfill && !cluster->guarding && waits_for_room(shape))
+        if (queue->backfill && !cluster->guarding && waits_for_room(shape)) {
                 cluster->guarding = queue;
+                (void)reservation_get(pass->s, queue); /* as the room is now, whoever asks for it later */
+        }
         active_moved(pass->s, queue, next);
 }
 

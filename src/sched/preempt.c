@@ -64,21 +64,25 @@ static int lowest_running(Lane *queue)
         return queue->lowest;
 }
 
-static bool has_lower(const Scheduler *s, Lane *queue, const Shape *nominee)
+/* Whole jobs may be taken, too. */
+static bool may_evict(const Scheduler *s, Lane *queue, const Shape *nominee)
 {
         int lowest = lowest_running(queue);
 
-        if (queue->n_flexible > 0 && lowest <= nominee->priority)
-                return true;
-        if (queue->preemption != PREEMPT_LOWER_PRIORITY)
-                return false;
-        return lowest < nominee->priority ||
-               (mutant_is(s, MUTANT_PREEMPT_EQUAL) && lowest == nominee->priority);
+        return queue->preemption == PREEMPT_LOWER_PRIORITY &&
+               (lowest < nominee->priority ||
+                (mutant_is(s, MUTANT_PREEMPT_EQUAL) && lowest == nominee->priority));
 }
 
-/* The first job found no room before, and since then nobody of the queue came, went or became fair game, on
- * no node on which the queue has tasks there will be more room, and on the others there are no more places.
- */
+static bool has_lower(const Scheduler *s, Lane *queue, const Shape *nominee)
+{
+        return (queue->n_flexible > 0 && lowest_running(queue) <= nominee->priority) ||
+               may_evict(s, queue, nominee);
+}
+
+/* The first job found no room before, and since then nobody of the queue came, went or became fair game.
+ * Where a queue's max was in the way, what those queues use is what it was; else on no node on which the
+ * queue has tasks there will be more room, and on the others there are no more places. */
 static bool is_in_vain(Scheduler *s, Lane *queue, const Shape *nominee)
 {
         Ask *ask = shape_ask(nominee);
@@ -87,11 +91,21 @@ static bool is_in_vain(Scheduler *s, Lane *queue, const Shape *nominee)
         if (queue->vain_key != shape_first(nominee)->key || s->now >= queue->vain_until ||
             queue->vain_config != s->config_version || queue->vain_lacking != lacking_later(s, nominee))
                 return false;
+        if (queue->vain_by_max)
+                return queue->vain_charges == lane_charges(queue);
         changes = sim_changes(s, ask);
         if (changes != queue->vain_changes && sim_slots_outside(s, ask, queue) > queue->vain_slots)
                 return false;
         queue->vain_changes = changes;
         return true;
+}
+
+static bool is_over_max(const Scheduler *s, const Shape *nominee)
+{
+        const Ask *ask = shape_ask(nominee);
+        int kind;
+
+        return lane_over_max(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) != NULL;
 }
 
 /* Whether it was a matter of nodes alone; of more than one sum it is not known what would change it. */
@@ -102,23 +116,27 @@ static bool is_simple(const Scheduler *s, const Shape *nominee)
 
         for (int role = 0; role < ask->n_roles; role++)
                 roles += ask->need[role] > 0;
-        return roles == 1 && !ask->topology_required &&
-               !lane_over_max(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) &&
+        return roles == 1 && !ask->topology_required && !is_over_max(s, nominee) &&
                !lane_kept_from(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind);
 }
 
-static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee)
+/* by_max: whoever goes, a queue's max would be in the way. */
+static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee, bool by_max)
 {
         const Past *past = shape_first(nominee)->past;
 
         queue->vain_key = 0;
-        if (!is_simple(s, nominee) || (past && past->evictor > 0))
+        if (!(by_max || is_simple(s, nominee)) || (past && past->evictor > 0))
                 return;
         queue->vain_key = shape_first(nominee)->key;
         queue->vain_config = s->config_version;
         queue->vain_lacking = lacking_later(s, nominee);
-        queue->vain_slots = sim_slots_outside(s, shape_ask(nominee), queue);
-        queue->vain_changes = sim_changes(s, shape_ask(nominee));
+        queue->vain_by_max = by_max;
+        queue->vain_charges = lane_charges(queue);
+        if (!by_max) {
+                queue->vain_slots = sim_slots_outside(s, shape_ask(nominee), queue);
+                queue->vain_changes = sim_changes(s, shape_ask(nominee));
+        }
         queue->vain_until = G_MAXINT64;
         for (guint i = 0; i < queue->running->len; i++) {
                 const Job *job = queue->running->pdata[i];
@@ -132,19 +150,21 @@ static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee)
 
 /* ---- the phase ---- */
 
-static bool look_for_room(Pass *pass, Lane *queue, Shape *nominee)
+/* False: *ret_by_max says whether it is a queue's max that is in the way, whoever goes. */
+static bool look_for_room(Pass *pass, Lane *queue, Shape *nominee, bool *ret_by_max)
 {
         Scheduler *s = pass->s;
         guint32 lacking = lacking_later(s, nominee);
-        const GArray *victims = victims_of(s, queue);
+        g_autoptr(GArray) with_surplus = victims_with_surplus(s, queue);
         Marks marks;
         bool found = false;
 
         marks_init(&marks);
         if (!mutant_is(s, MUTANT_EVICT_BEFORE_SHRINK))
-                found = take_surplus(s, &marks, victims, nominee, lacking);
-        if (!found && queue->preemption == PREEMPT_LOWER_PRIORITY)
-                found = take_jobs(s, &marks, victims, nominee, lacking);
+                found = take_surplus(s, &marks, with_surplus, nominee, lacking);
+        if (!found && may_evict(s, queue, nominee))
+                found = take_jobs(s, &marks, victims_of(s, queue), nominee, lacking);
+        *ret_by_max = !found && is_over_max(s, nominee);
         if (found)
                 found = marks_carry_out(s, pass, &marks, nominee, RULE_PREEMPT);
         else
@@ -156,14 +176,15 @@ static bool look_for_room(Pass *pass, Lane *queue, Shape *nominee)
 static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
 {
         Scheduler *s = pass->s;
+        bool by_max;
 
         if (!has_lower(s, queue, nominee) || is_in_vain(s, queue, nominee))
                 return false;
         if (nominee_fits(s, nominee))
                 return false; /* when those have gone that are going already */
-        if (look_for_room(pass, queue, nominee))
+        if (look_for_room(pass, queue, nominee, &by_max))
                 return true;
-        note_vain(s, queue, nominee);
+        note_vain(s, queue, nominee, by_max);
         return false;
 }
 

@@ -30,7 +30,18 @@ void lane_charge(Lane *queue, const Resources *r, int sign)
                 else
                         amounts_subtract(&queue->alloc, r);
                 queue->share_stale = true;
+                queue->charges++;
         }
+}
+
+guint64 lane_charges(const Lane *queue)
+{
+        guint64 charges = 0;
+
+        for (; queue; queue = queue->parent)
+                if (queue->max_mask | queue->min_mask)
+                        charges += queue->charges;
+        return charges;
 }
 
 /* ---- limits ---- */

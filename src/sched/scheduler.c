@@ -69,6 +69,7 @@ static void node_free(Scheduler *s, Node *node)
         labels_unref(s, node->labels);
         g_free(node->name);
         g_array_unref(node->tasks);
+        g_array_unref(node->ends);
         g_free(node);
 }
 
@@ -82,6 +83,8 @@ static void queue_free(Scheduler *s, Lane *queue)
         g_ptr_array_unref(queue->growers);
         g_array_unref(queue->victims);
         reservation_free(queue->reservation);
+        settled_clear(&queue->settled);
+        g_ptr_array_unref(queue->ranking);
         g_free(queue);
 }
 
@@ -168,7 +171,7 @@ Cluster *cluster_get(Scheduler *s, int id)
         cluster = g_new0(Cluster, 1);
         cluster->id = id;
         cluster->version = 1;
-        cluster->guard = -1;
+        cluster->guard = cluster->wanting = -1;
         cluster->active = g_ptr_array_new();
         cluster->keepers = g_ptr_array_new();
         g_ptr_array_add(s->clusters, cluster);
@@ -272,6 +275,7 @@ static Node *node_make(Scheduler *s, int id)
 
         node->id = id;
         node->tasks = g_array_new(FALSE, FALSE, sizeof(NodeTask));
+        node->ends = g_array_new(FALSE, FALSE, sizeof(TaskEnd));
         if (s->nodes->len <= (guint)id)
                 g_ptr_array_set_size(s->nodes, id + 1);
         s->nodes->pdata[id] = node;
@@ -385,6 +389,7 @@ static bool queue_is_sane(const Scheduler *s, const SchedQueue *put, const Lane 
 static void move_sums(Lane *queue, Scheduler *s, int sign)
 {
         for (Lane *above = queue->parent; above; above = above->parent) {
+                above->charges++;
                 for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
                         above->alloc.amount[i] += sign * queue->alloc.amount[i];
                         above->releasing.amount[i] += sign * queue->releasing.amount[i];
@@ -413,6 +418,7 @@ static Lane *queue_make(Scheduler *s, int id)
         queue->running = g_ptr_array_new();
         queue->active = g_ptr_array_new();
         queue->growers = g_ptr_array_new();
+        queue->ranking = g_ptr_array_new();
         queue->victims = g_array_new(FALSE, FALSE, sizeof(Victim));
         queue->usage.at = s->now;
         if (s->queues->len <= (guint)id)

@@ -76,11 +76,64 @@ static Shape *group_top(Scheduler *s, Group *group)
         return group->top;
 }
 
+static int compare_ranks(gconstpointer a, gconstpointer b, gpointer s)
+{
+        return compare_users(s, *(Account *const *)a, *(Account *const *)b);
+}
+
+/* The users that somebody waits for come in the order in which they came before. */
+static bool is_ranked(Scheduler *s, const Lane *queue)
+{
+        for (guint i = 1; i < queue->ranking->len; i++) {
+                Account *a = queue->ranking->pdata[i - 1], *b = queue->ranking->pdata[i];
+                int order = compare_users(s, a, b);
+
+                if (order > 0 || (order == 0) != (a->rank == b->rank))
+                        return false;
+        }
+        return !queue->ranking_stale;
+}
+
+static void collect_users(Lane *queue)
+{
+        for (guint i = 0; i < queue->ranking->len; i++)
+                ((Account *)queue->ranking->pdata[i])->ranked = false;
+        g_ptr_array_set_size(queue->ranking, 0);
+        for (guint i = 0; i < queue->groups->len; i++) {
+                const Group *group = queue->groups->pdata[i];
+
+                for (guint j = 0; j < group->shapes->len; j++) {
+                        Account *account = ((const Shape *)group->shapes->pdata[j])->account;
+
+                        if (!account->ranked)
+                                g_ptr_array_add(queue->ranking, account);
+                        account->ranked = true;
+                }
+        }
+        queue->ranking_stale = false;
+}
+
+/* Time passes for all users, but seldom lets one overtake another: only then the order is another one. */
+static void freshen_ranking(Scheduler *s, Lane *queue)
+{
+        if (is_ranked(s, queue))
+                return;
+        collect_users(queue);
+        g_ptr_array_sort_with_data(queue->ranking, compare_ranks, s);
+        for (guint i = 0; i < queue->ranking->len; i++) {
+                Account *account = queue->ranking->pdata[i],
+                        *before = i > 0 ? queue->ranking->pdata[i - 1] : NULL;
+
+                account->rank = before && compare_users(s, before, account) == 0 ? before->rank : i;
+        }
+        queue->tops_stale = true;
+}
+
 static void freshen_tops(Scheduler *s, Lane *queue)
 {
         if (queue->order == QUEUE_ORDER_FAIR && queue->fair_pass != s->pass) {
                 queue->fair_pass = s->pass;
-                queue->tops_stale = true;
+                freshen_ranking(s, queue);
         }
         if (!queue->tops_stale)
                 return;
@@ -228,7 +281,7 @@ static void commit(Pass *pass, Shape *shape, DecisionRule rule)
         g_array_set_size(pass->plan.placed, 0);
         job_start(pass->s, job, tasks);
         if (shape_queue(shape)->order == QUEUE_ORDER_FAIR)
-                shape_queue(shape)->tops_stale = true;
+                shape_queue(shape)->fair_pass = 0; /* its user may come later now */
         pass_decide_start(pass, rule, job);
 }
 

@@ -59,6 +59,12 @@ typedef struct {
         int task;
 } NodeTask;
 
+/* When a task will have ended, by its job's time limit, and what it holds until then. */
+typedef struct {
+        gint64 time; /* G_MAXINT64: not known */
+        const Resources *each;
+} TaskEnd;
+
 struct Node {
         int id, cluster;
         bool usable;
@@ -72,8 +78,8 @@ struct Node {
         guint32 version;               /* of free: grows with each change */
         int domains[SCHED_LEVELS_MAX]; /* index in Scheduler.domains, or -1 */
         GArray *tasks;                 /* NodeTask */
-        gint64 first_end;              /* as of first_end_version: when the first task may end */
-        guint32 first_end_version;
+        GArray *ends;                  /* TaskEnd: of tasks, ascending, as of ends_version */
+        guint32 ends_version;
         const Resources *hold; /* while a reservation is respected: what has to stay free */
 };
 
@@ -94,6 +100,8 @@ typedef struct {
         guint32 version;    /* grows when nodes come, go or change */
         Lane *guarding;     /* whose head guards its reservation, in this pass */
         int guard;          /* the queue whose head guarded its reservation in the last pass; -1: none */
+        int wanting;        /* a queue, and the index of its group, that kept all from growing; see grow.c */
+        guint wanting_group;
 } Cluster;
 
 /* ---- what has been used of late ---- */
@@ -111,6 +119,8 @@ typedef struct {
         Usage usage;
         guint32 seen_pass; /* seen_usage is of that pass */
         gint64 seen_usage;
+        bool ranked; /* it is in its queue's ranking; there its place, the same for those that are equal */
+        guint rank;
 } Account;
 
 typedef struct {
@@ -124,6 +134,16 @@ typedef struct {
 /* ---- queues ---- */
 
 typedef struct Reservation Reservation;
+
+/* That behind the blocked head nothing could start, and what that was due to; see settle.c. */
+typedef struct {
+        gint64 head; /* 0: nothing is known */
+        guint64 listings, charges, reserved, guarded;
+        guint32 config, room;
+        const Lane *guard;
+        bool by_reservation, by_guard; /* it was due to the queue's own, the guard's */
+        GArray *watches;               /* Watch: groups for which it was a matter of nodes */
+} Settled;
 
 struct Lane {
         int id, cluster, weight, priority, max_running_per_user;
@@ -139,6 +159,8 @@ struct Lane {
         int n_children;
 
         Resources alloc, releasing, planned, pending; /* of itself and its children */
+        guint64 charges;  /* grows with every change of alloc, releasing, planned */
+        guint64 listings; /* grows with every change of what waits in it, or of who of it may start */
         Usage usage;
         int n_jobs, n_pending, n_running; /* of itself and its children */
         int n_flexible;                   /* running jobs of itself that may have more than their minimum */
@@ -160,9 +182,16 @@ struct Lane {
         gint64 head; /* the key of the first that is blocked; 0: none */
         Shape *head_shape;
         Reservation *reservation;
+        Resources alloc_then; /* what will be used at `then`, as of then_charges; see backfill.c */
+        gint64 then;
+        guint64 then_charges;
         guint32 reservation_pass;
         guint32 denied, denied_pass; /* kinds that nobody behind the head may take, as of that pass */
         gint64 head_start;           /* of the reservation, for the figures */
+        Settled settled;
+        GPtrArray *
+                ranking; /* Account: in the order of QUEUE_ORDER_FAIR, all that somebody waits for; start.c */
+        bool ranking_stale; /* somebody else waits, too */
         bool heads_stale;
         gint64 heads[SCHED_FIGURE_HEADS]; /* keys of the first that wait */
         GArray *victims;                  /* as of victims_pass; see victim.c */
@@ -172,7 +201,8 @@ struct Lane {
         int lowest;
         bool lowest_stale;
         gint64 vain_key, vain_until, vain_slots;
-        guint64 vain_changes;
+        guint64 vain_changes, vain_charges;
+        bool vain_by_max;
         guint32 vain_config, vain_lacking;
         bool spent;         /* has none to give to a claim */
         GPtrArray *growers; /* Job, while elastic jobs grow */
@@ -248,9 +278,9 @@ struct Ask {
 /* That jobs of so long a time limit (0: none) would delay a head; see backfill.c. */
 typedef struct {
         guint32 pass;
-        bool lasts;
+        bool alone; /* its own queue's head is reason enough, whatever becomes of the room */
         gint64 limit;
-        guint64 stir, own, guard;
+        guint64 stir, own, guard, charges;
 } Guarded;
 
 /* The jobs of one queue that ask for the same. */
@@ -350,10 +380,11 @@ struct Scheduler {
         GHashTable *domain_index; /* "rack=r1" -> index + 1 */
         GHashTable *jobs;         /* &key -> Job */
         GHashTable *label_sets, *classes, *asks, *groups, *shapes, *accounts, *arrays; /* sets, by contents */
-        GSequence *timers;      /* Job that wait for their not_before */
-        GPtrArray *nominations; /* oldest first */
-        GPtrArray *elastic;     /* Job: running, below their full size; in no order */
-        guint32 config_version; /* of queues: grows when one comes, goes or changes */
+        GSequence *timers;                       /* Job that wait for their not_before */
+        GPtrArray *nominations;                  /* oldest first */
+        GPtrArray *elastic;                      /* Job: running, below their full size; in no order */
+        int elastic_without[RESOURCE_KINDS_MAX]; /* of those: with tasks that do not take that kind */
+        guint32 config_version;                  /* of queues: grows when one comes, goes or changes */
 
         GArray *changes; /* int: nodes whose free changed, for the indices */
         guint64 changes_base;
@@ -422,6 +453,10 @@ static inline Ask *job_ask(const Job *job)
 {
         return job->shape->group->ask;
 }
+static inline bool ask_is_flexible(const Ask *ask) /* a job may have more than its minimum */
+{
+        return ask->n_tasks > ask->n_need;
+}
 static inline Lane *job_queue(const Job *job)
 {
         return job->shape->group->queue;
@@ -482,8 +517,11 @@ Lane *lane_common(Lane *a, Lane *b);                    /* the nearest that is b
 int lane_compare(const Scheduler *s, Lane *a, Lane *b); /* siblings: who is served first */
 void lane_share(const Scheduler *s, Lane *queue);       /* brings share_num, share_den and below up to date */
 void lane_charge(Lane *queue, const Resources *r, int sign); /* alloc, up the chain */
-void lane_stale(Lane *queue);                                /* its share, up the chain */
-int lane_depth(const Lane *queue);                           /* 0: directly under its cluster */
+/* Another number when anything has changed of what it and those above it use, where that is limited or
+ * guaranteed. */
+guint64 lane_charges(const Lane *queue);
+void lane_stale(Lane *queue);      /* its share, up the chain */
+int lane_depth(const Lane *queue); /* 0: directly under its cluster */
 /* Which queues a phase serves, the best first. Whether the phase has something to do for `queue`, and which
  * kinds of resources that asks for. */
 typedef bool (*NextKinds)(Scheduler *s, Lane *queue, guint32 *ret_kinds);
@@ -573,6 +611,9 @@ void nominations_job_changes(Scheduler *s, Job *job, const SchedJob *put); /* pu
 /* ---- sim.c ---- */
 void sim_free(Sim *sim);
 void sim_forget(Scheduler *s, const Ask *ask); /* it goes */
+
+/* ---- settle.c ---- */
+void settled_clear(Settled *settled);
 
 /* ---- backfill.c ---- */
 void reservation_free(Reservation *reservation);

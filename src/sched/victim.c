@@ -43,28 +43,46 @@ static int compare_victims(gconstpointer a, gconstpointer b)
         return (x->job->key < y->job->key) - (x->job->key > y->job->key);
 }
 
+static bool is_fair_game(Scheduler *s, const Job *job)
+{
+        if (!job->shape->preemptable || job->state != SCHED_RUNNING || job->run->going || job_is_safe(s, job))
+                return false;
+        if (job->run->start_pass != s->pass)
+                return true;
+        s->again = true; /* nobody is started and evicted in one pass */
+        return false;
+}
+
+static void find_victims(Scheduler *s, const Lane *queue, bool with_surplus, GArray *victims)
+{
+        for (guint i = 0; i < queue->running->len; i++) {
+                Job *job = queue->running->pdata[i];
+                Victim victim = { job, 0 };
+
+                if (!is_fair_game(s, job) || (with_surplus && !ask_is_flexible(job_ask(job))))
+                        continue;
+                victim.lost = lost_work(s, job);
+                g_array_append_val(victims, victim);
+        }
+        g_array_sort(victims, compare_victims);
+}
+
 const GArray *victims_of(Scheduler *s, Lane *queue)
 {
         if (queue->victims_pass == s->pass)
                 return queue->victims;
         queue->victims_pass = s->pass;
         g_array_set_size(queue->victims, 0);
-        for (guint i = 0; i < queue->running->len; i++) {
-                Job *job = queue->running->pdata[i];
-                Victim victim = { job, 0 };
-
-                if (!job->shape->preemptable || job->state != SCHED_RUNNING || job->run->going ||
-                    job_is_safe(s, job))
-                        continue;
-                if (job->run->start_pass == s->pass) {
-                        s->again = true; /* nobody is started and evicted in one pass */
-                        continue;
-                }
-                victim.lost = lost_work(s, job);
-                g_array_append_val(queue->victims, victim);
-        }
-        g_array_sort(queue->victims, compare_victims);
+        find_victims(s, queue, false, queue->victims);
         return queue->victims;
+}
+
+GArray *victims_with_surplus(Scheduler *s, const Lane *queue)
+{
+        GArray *victims = g_array_new(FALSE, FALSE, sizeof(Victim));
+
+        find_victims(s, queue, true, victims);
+        return victims;
 }
 
 /* An evicted job does not get its place back at the cost of the one it made room for. */

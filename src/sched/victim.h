@@ -20,6 +20,7 @@ typedef struct {
 } Victim;
 
 const GArray *victims_of(Scheduler *s, Lane *queue); /* Victim; those that are taken first come first */
+GArray *victims_with_surplus(Scheduler *s, const Lane *queue); /* the same, only those that may have some */
 bool victim_may_go(const Scheduler *s, const Job *job, const Job *nominee);
 bool victim_helps(const Job *job, guint32 lacking);
 

@@ -1,0 +1,133 @@
+/* Queues behind whose blocked head nothing could start, and for which nothing has changed since: they cost a
+ * pass a comparison instead of a look at everything that waits.
+ *
+ * Why a group of jobs did not start is a matter of the queue's maxima and of its own reservation, which
+ * change with what its queues use (lane_charges) and with the head's openings; or of nodes or of the guard,
+ * and then the group is watched: a closed ask stays closed until somebody opens it, another one waits for
+ * room to become free where it fits. That time passes lets nobody start: what would end too late before, does
+ * so now.
+ */
+#include "sched/backfill.h"
+
+/* A group, and why it did not start. */
+typedef struct {
+        const Group *group;
+        bool closed;
+        guint64 stir; /* when it was not closed */
+} Watch;
+
+void settled_clear(Settled *settled)
+{
+        g_clear_pointer(&settled->watches, g_array_unref);
+}
+
+static const Lane *guard_now(const Scheduler *s, const Lane *queue)
+{
+        return cluster_find(s, queue->cluster)->guarding;
+}
+
+static guint64 guarded_now(Scheduler *s, const Lane *queue)
+{
+        Lane *guard = cluster_find(s, queue->cluster)->guarding;
+
+        return guard ? reservation_get(s, guard)->version : 0;
+}
+
+/* ---- noting it ---- */
+
+static bool somebody_could(const Group *group)
+{
+        for (guint i = 0; i < group->shapes->len; i++)
+                if (group->shapes->pdata[i] != group->queue->head_shape &&
+                    shape_limited(group->shapes->pdata[i]) == CAUSE_NONE)
+                        return true;
+        return false;
+}
+
+static void watch(Scheduler *s, Settled *settled, const Group *group)
+{
+        Watch entry = { group, group->ask->closed, ask_stir(group->ask) };
+
+        settled->by_guard = settled->by_guard || !entry.closed;
+        settled->by_reservation = settled->by_reservation || !entry.closed;
+        g_array_append_val(settled->watches, entry);
+}
+
+static void settle_group(Scheduler *s, Lane *queue, Group *group)
+{
+        const Ask *ask = group->ask;
+        const Guarded *was = &group->guarded[1];
+        int kind;
+
+        if (group_hopeless(s, group) != CAUSE_NONE ||
+            lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind))
+                return;
+        if (ask->closed) {
+                watch(s, &queue->settled, group);
+        } else if ((queue->denied_pass == s->pass && (ask->mask & queue->denied)) ||
+                   (was->pass == s->pass && was->alone)) {
+                queue->settled.by_reservation = true;
+        } else if (somebody_could(group)) {
+                watch(s, &queue->settled, group);
+        }
+}
+
+void lane_settle(Scheduler *s, Lane *queue)
+{
+        Settled *settled = &queue->settled;
+        const Cluster *cluster = cluster_find(s, queue->cluster);
+
+        settled->head = 0;
+        if (cluster->keepers->len > 0)
+                return; /* what is reserved for others depends on all queues */
+        settled->by_reservation = settled->by_guard = false;
+        if (!settled->watches)
+                settled->watches = g_array_new(FALSE, FALSE, sizeof(Watch));
+        g_array_set_size(settled->watches, 0);
+        for (guint i = 0; i < queue->groups->len; i++)
+                settle_group(s, queue, queue->groups->pdata[i]);
+        if (settled->by_reservation && !reservation_is_simple(queue))
+                return;
+        settled->head = queue->head;
+        settled->listings = queue->listings;
+        settled->charges = lane_charges(queue);
+        settled->config = s->config_version;
+        settled->room = cluster->version;
+        settled->guard = guard_now(s, queue);
+        settled->guarded = settled->by_guard ? guarded_now(s, queue) : 0;
+        settled->reserved = settled->by_reservation ? reservation_get(s, queue)->version : 0;
+}
+
+/* ---- trusting it ---- */
+
+static bool is_unchanged(const Scheduler *s, const Lane *queue)
+{
+        const Settled *settled = &queue->settled;
+        const Cluster *cluster = cluster_find(s, queue->cluster);
+
+        return settled->head != 0 && settled->head == queue->head && settled->listings == queue->listings &&
+               settled->config == s->config_version && settled->room == cluster->version &&
+               settled->charges == lane_charges(queue) && cluster->keepers->len == 0;
+}
+
+static bool is_still_watched(const Settled *settled)
+{
+        for (guint i = 0; i < settled->watches->len; i++) {
+                const Watch *entry = &g_array_index(settled->watches, Watch, i);
+                const Ask *ask = entry->group->ask;
+
+                if (entry->closed ? !ask->closed : ask->closed || entry->stir != ask_stir(ask))
+                        return false;
+        }
+        return true;
+}
+
+bool lane_is_settled(Scheduler *s, Lane *queue)
+{
+        const Settled *settled = &queue->settled;
+
+        return is_unchanged(s, queue) && is_still_watched(settled) &&
+               (!settled->by_guard ||
+                (settled->guard == guard_now(s, queue) && settled->guarded == guarded_now(s, queue))) &&
+               (!settled->by_reservation || settled->reserved == reservation_get(s, queue)->version);
+}
