@@ -641,15 +641,24 @@ static void op_inventory(Runtime *runtime, Resources *ret_total)
         *ret_total = ((LocalRuntime *)runtime)->total;
 }
 
+/* By its own name, where the job has its environment already: no link is on that way. */
+static char *environment_log(LocalRuntime *local, const char *job_id)
+{
+        g_autofree char *key = workdir_environment(local->state_dir, job_id);
+        g_autofree char *dir = workdir_job(local->state_dir, job_id);
+
+        if (key)
+                return g_build_filename(local->state_dir, "envs", key, "build.log", NULL);
+        return g_strconcat(dir, "/environment/build.log", NULL);
+}
+
 static char *op_log_path(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autofree char *dir = NULL;
 
-        if (strcmp(role, "environment") == 0) {
-                dir = workdir_job(local->state_dir, job_id);
-                return g_strconcat(dir, "/environment/build.log", NULL);
-        }
+        if (strcmp(role, "environment") == 0)
+                return environment_log(local, job_id);
         dir = workdir_attempt(local->state_dir, job_id, attempt);
         return g_strdup_printf("%s/log/%s-%d", dir, role, index);
 }

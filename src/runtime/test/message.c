@@ -45,6 +45,25 @@ static void test_start(void)
         g_assert_cmpint(json_integer_value(json_object_get(object, "ready_port")), ==, 20001);
         g_assert_true(json_is_null(json_object_get(object, "ready_file")));
         g_assert_true(json_is_null(json_object_get(object, "banner")));
+        g_assert_null(json_object_get(object, "uid")); /* the agent's own */
+}
+
+static void test_somebody_else(void)
+{
+        const char *argv[] = { "id", NULL };
+        gid_t groups[] = { 5, 4000000001u };
+        const Identity identity = { .owner = { 4000000000u, 7 }, .groups = groups, .n_groups = 2 };
+        TaskStart task = { .task = "j.1.trainer.0", .argv = (char *const *)argv, .dir = "/d", .log = "/l" };
+        g_autoptr(GString) line = g_string_new(NULL);
+        g_autoptr(json_t) object = NULL;
+
+        message_start(line, &task, &identity);
+        object = json_parse(line->str, line->len - 1, NULL);
+        g_assert_cmpint(json_integer_value(json_object_get(object, "uid")), ==, 4000000000);
+        g_assert_cmpint(json_integer_value(json_object_get(object, "gid")), ==, 7);
+        g_assert_cmpint(json_array_size(json_object_get(object, "groups")), ==, 2);
+        g_assert_cmpint(json_integer_value(json_array_get(json_object_get(object, "groups"), 1)), ==,
+                        4000000001);
 }
 
 static void test_small(void)
@@ -135,6 +154,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/message/start", test_start);
+        g_test_add_func("/message/somebody-else", test_somebody_else);
         g_test_add_func("/message/small", test_small);
         g_test_add_func("/message/parse", test_parse);
         g_test_add_func("/message/fields", test_fields);

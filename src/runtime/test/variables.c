@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 static const char *const server[] = { "PATH=/s/bin",
+                                      "TMPDIR=/root/tmp",
                                       "HOME=/root",
                                       "SECRET=1",
                                       "PADDLE_TOKEN=2",
@@ -40,6 +41,7 @@ static void test_plain(void)
 
         expect(env, "PATH", "/s/bin");
         expect(env, "HOME", "/root");
+        expect(env, "TMPDIR", "/root/tmp");
         expect(env, "USER", "ada");
         expect(env, "LANG", "C.UTF-8"); /* an empty one counts as none */
         expect(env, "https_proxy", "p");
@@ -114,11 +116,26 @@ static void test_bare_server(void)
         expect(env, "HOME", "/");
 }
 
+/* A member that is somebody else does not look for its things where the server keeps its own. */
+static void test_somebody_else(void)
+{
+        MemberPlace place = { .user = "ada", .home = "/home/ada", .work = "/w" };
+        const char *const task[] = { "A=1", NULL }, *const own[] = { "HOME=/mine", "TMPDIR=/t", NULL };
+        g_auto(GStrv) env = complete(&place, task), chosen = complete(&place, own);
+
+        expect(env, "HOME", "/home/ada");
+        expect(env, "TMPDIR", NULL);
+        expect(env, "PATH", "/s/bin");
+        expect(chosen, "HOME", "/mine");
+        expect(chosen, "TMPDIR", "/t");
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/variables/plain", test_plain);
         g_test_add_func("/variables/full", test_full);
         g_test_add_func("/variables/bare-server", test_bare_server);
+        g_test_add_func("/variables/somebody-else", test_somebody_else);
         return g_test_run();
 }
