@@ -20,6 +20,7 @@ typedef enum {
         ROGUE_RAW,      /* the text is the whole reply; the connection goes on */
         ROGUE_CLOSE,    /* the same, and the connection ends */
         ROGUE_HOLD,     /* the same, and nothing more is said, ever */
+        ROGUE_HEAR,     /* the same, and what comes is kept in `heard` until the connection ends */
         ROGUE_BYTEWISE, /* the same, a byte at a time; the connection ends */
 } RogueHow;
 
@@ -43,6 +44,7 @@ typedef struct {
         const RogueRow *rows;
         int used[64];
         GString *log; /* the request lines */
+        GString *heard;
         struct {
                 int fd;
                 pthread_t thread;
@@ -146,6 +148,17 @@ typedef struct {
         int fd;
 } RogueOne;
 
+static inline void rogue_hear(Rogue *rogue, int fd)
+{
+        char buffer[4096];
+
+        for (ssize_t got; (got = recv(fd, buffer, sizeof buffer, 0)) > 0;) {
+                pthread_mutex_lock(&rogue->mutex);
+                g_string_append_len(rogue->heard, buffer, got);
+                pthread_mutex_unlock(&rogue->mutex);
+        }
+}
+
 static inline void *rogue_serve(void *arg)
 {
         RogueOne *me = arg;
@@ -159,6 +172,8 @@ static inline void *rogue_serve(void *arg)
                 const RogueRow *row = request ? rogue_match(rogue, request) : NULL;
 
                 more = row && rogue_answer(fd, request, row);
+                if (row && row->how == ROGUE_HEAR)
+                        rogue_hear(rogue, fd);
         }
         shutdown(fd, SHUT_RDWR);
         return NULL;
@@ -193,6 +208,7 @@ static inline void rogue_start(Rogue *rogue, const RogueRow *rows)
         memset(rogue, 0, sizeof *rogue);
         rogue->rows = rows;
         rogue->log = g_string_new(NULL);
+        rogue->heard = g_string_new(NULL);
         pthread_mutex_init(&rogue->mutex, NULL);
         rogue->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         g_assert_cmpint(bind(rogue->fd, (struct sockaddr *)&address, len), ==, 0);
@@ -213,6 +229,7 @@ static inline void rogue_stop(Rogue *rogue)
         }
         close(rogue->fd);
         g_string_free(rogue->log, TRUE);
+        g_string_free(rogue->heard, TRUE);
         pthread_mutex_destroy(&rogue->mutex);
 }
 
