@@ -751,7 +751,7 @@ def test_a_reason_names_the_queue_above(room):
     job = room.waits("second", "two", cpu="1", cause="queue_max")
     reason = room.explain(job)["reasons"][0]
     got = {key: reason[key] for key in ("queue", "resource", "asked", "used", "limit")}
-    assert got == {"queue": "org", "resource": "cpu", "asked": "1", "used": "1.5", "limit": "2"}
+    assert got == {"queue": "org", "resource": "cpu", "asked": "1", "used": "1500m", "limit": "2"}
     text = room.paddle("explain", job["id"], check=0).stdout
     assert "queue 'org'" in text and "1.5 of 2" in text, text
     assert "'org'" in room.job(job["id"])["reason"]

@@ -147,6 +147,22 @@ def test_a_drop_of_an_older_version_is_refused(room, kind, body):
     refused(room.request("DELETE", path, None, {"If-Match": now.headers["ETag"]}), 404, "not_found", "team")
 
 
+def test_amounts_of_reasons_are_those_of_objects(room):
+    full = room.submit(["sleep", "600"], roles=[{"name": "worker", "cpu": "4"}], grace="1s")
+    room.wait(full["id"], "running")
+    free = wait_for(lambda: (f := room.get("/v1/scheduler").json["free"])["cpu"] == "0" and f, 10, "a full room")
+    assert set(free) == set(room.get("/v1/scheduler").json["total"])
+    job = room.submit(["true"], roles=[{"name": "worker", "cpu": "1500m"}])
+    later = room.submit(["true"], begin="2099-01-01T00:00:00Z")
+    last = room.submit(["true"], roles=[{"name": "worker", "cpu": "1500m"}])
+    for got in (room.job(job["id"]), room.get(f"/v1/jobs/{job['id']}/explain").json):
+        reason = got["reasons"][0]
+        assert (reason["resource"], reason["asked"], reason["free"]) == ("cpu", "1500m", "0"), reason
+        assert "1.5 cores" in reason["message"]
+    for got in (room.job(last["id"]), room.get(f"/v1/jobs/{last['id']}/explain").json):
+        assert [r["position"] for r in got["reasons"] if "position" in r] == [1], (got, later)
+
+
 def test_queues_of_an_offline_cluster_can_be_changed(room):
     assert room.post("/v1/clusters", {"name": "lab", "type": "Local"}).status == 201
     queue(room, "team", cluster="lab")

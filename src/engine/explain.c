@@ -225,10 +225,22 @@ static const int figures_of[CAUSES] = {
         [CAUSE_NOMINATED] = HAS_START,
 };
 
+/* As objects give it; the sentence has it as people say it. */
+static char *exact_amount(int kind, gint64 amount)
+{
+        if (amount == RESOURCE_UNLIMITED)
+                return quantity_text(kind, amount);
+        if (kind == RESOURCE_CPU)
+                return cpu_format(amount);
+        return kind == RESOURCE_MEMORY || kind == RESOURCE_STORAGE
+                       ? memory_format(amount)
+                       : g_strdup_printf("%" G_GINT64_FORMAT, amount);
+}
+
 static void add_amount(json_t *object, const Reason *reason, int which, int has, const char *name, gint64 n)
 {
         g_autofree char *text =
-                (has & which) && reason->kind >= 0 ? quantity_text(reason->kind, MAX(n, 0)) : NULL;
+                (has & which) && reason->kind >= 0 ? exact_amount(reason->kind, MAX(n, 0)) : NULL;
 
         if (text)
                 json_object_set_new(object, name, json_string(text));

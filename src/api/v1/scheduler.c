@@ -46,6 +46,17 @@ static json_t *format_queue(Api *api, const Queue *queue)
         return row;
 }
 
+/* Of each kind that there is, also when nothing of it is free. */
+static json_t *format_free(const Resources *total, const Resources *free)
+{
+        ResourceLimits limits = { .amount = *free };
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                if (total->amount[kind] > 0)
+                        limits.said |= 1u << kind;
+        return limits_format(&limits);
+}
+
 static void show_figures(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -67,7 +78,8 @@ static void show_figures(HttpRequest *request, void *arg)
         }
         reply = json_pack("{s:s, s:o, s:o, s:o}", "now", now, "total",
                           resources_format(figures ? &figures->total : &none), "free",
-                          resources_format(figures ? &figures->free : &none), "queues", rows);
+                          format_free(figures ? &figures->total : &none, figures ? &figures->free : &none),
+                          "queues", rows);
         if (figures)
                 scheduler_figures_unref(figures);
         http_reply_json(request, 200, reply);
