@@ -100,8 +100,7 @@ class Namespace:
     def remove(self, wait=False):
         self.api.delete("/api/v1/namespaces/" + self.name)
         if wait:
-            for pod in self.items("pods"):
-                self.api.request("DELETE", self.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
+            self.api.request("DELETE", self.path("pods"), {"gracePeriodSeconds": 1})
             wait_for(lambda: not self.items("pods"), f"the end of all pods in '{self.name}'")
 
 
