@@ -216,5 +216,4 @@ PORTS = [
     "volcano-scheduler",
     "volcano-controllers",
     "volcano-metrics",
-    "volcano-webhook",
 ]

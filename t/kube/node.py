@@ -29,7 +29,7 @@ PORTS |= {
     "dns": 53,
     "dns-ready": 8181,
 }
-PORTS |= {"volcano-scheduler": 11251, "volcano-controllers": 11252, "volcano-metrics": 8080, "volcano-webhook": 8443}
+PORTS |= {"volcano-scheduler": 11251, "volcano-controllers": 11252, "volcano-metrics": 8080}
 
 
 def run(*words, check=True):

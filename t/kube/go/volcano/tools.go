@@ -6,5 +6,4 @@ package tools
 import (
 	_ "volcano.sh/volcano/cmd/controller-manager"
 	_ "volcano.sh/volcano/cmd/scheduler"
-	_ "volcano.sh/volcano/cmd/webhook-manager"
 )
