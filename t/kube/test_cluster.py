@@ -14,7 +14,7 @@ import pytest
 from conftest import processes_of, wait_for
 
 from kube.cluster import ROOT, Api, ApiError, Cluster
-from kube.images import BASE
+from kube.images import BASE, PADDLE
 from kube.node import hierarchies
 
 
@@ -355,3 +355,12 @@ def test_inside_of_the_node(kube_node):
     inside = subprocess.check_output([*kube_node.cluster.enter(), "ip", "-json", "address"], text=True)
     addresses = {one["local"] for link in json.loads(inside) for one in link["addr_info"]}
     assert kube_node.cluster.settings["address"] in addresses
+
+
+def test_job_image(kube_node):
+    """Python and PaddlePaddle as jobs use them, in a pod of a node that was given the image while it ran."""
+    kube_node.cluster.load_image("paddle")
+    code = "import paddle, sklearn; print(paddle.__version__, int(paddle.ones([3]).sum()))"
+    kube_node.create("pods", pod("job", f"python -c '{code}'", image=PADDLE))
+    assert kube_node.wait_phase("job", "Succeeded", "Failed", timeout=180)["status"]["phase"] == "Succeeded"
+    assert kube_node.kubectl("logs", "job") == "2.6.2 3\n"
