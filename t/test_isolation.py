@@ -148,6 +148,21 @@ def test_beyond_the_pool(make_server):
     assert "70000-70001 of --job-uids" in job["reason"], job["reason"]
 
 
+def test_uids_that_the_kernel_does_not_have(make_server, tmp_path):
+    """Root in a user namespace is one user and no more."""
+    unshare = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine lets nobody have a user namespace")
+    program = tmp_path / "paddled"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(unshare)} {BIN}/paddled "$@"\n')
+    program.chmod(0o755)
+    server = make_server(program=program)
+    job = server.wait(Person(server, "ann").submit("true")["id"])
+    assert job["state"] == "failed"
+    assert "none that the kernel has here (/proc/self/uid_map)" in job["reason"] and "--job-uids" in job["reason"]
+    assert server.wait(server.submit(["true"])["id"])["state"] == "succeeded"
+
+
 @pytest.mark.parametrize(
     "options, says",
     [
@@ -233,7 +248,9 @@ def test_other_peoples_work_is_out_of_reach(served, ann, bob):
 
 def test_a_log_is_written_by_its_descriptor_only(served, ann):
     """It may be opened anew by it, though: programs do."""
-    said = ann.run("echo one; echo two >>/dev/stderr; echo three >>/dev/stdout; log=$(readlink /proc/$$/fd/1); ls $log; true")
+    said = ann.run(
+        "echo one; echo two >>/dev/stderr; echo three >>/dev/stdout; log=$(readlink /proc/$$/fd/1); ls $log; true"
+    )
     assert said.split("\n")[:3] == ["one", "two", "three"] and "Permission denied" in said
 
 
