@@ -129,7 +129,7 @@ static void index_owner(const json_t *object, GPtrArray *ret_values)
         const char *uid = json_string_value(json_object_get(kube_controller(object), "uid"));
 
         if (uid)
-                g_ptr_array_add(ret_values, (gpointer)uid);
+                g_ptr_array_add(ret_values, g_strdup(uid));
 }
 
 /* ---- what happens ---- */
