@@ -68,7 +68,7 @@ class Inner:
         self.plan = components.Plan(self.state, self.settings, pki.Authority(self.state / "pki"))
         self.listener = socket.socket(socket.AF_UNIX)
         self.node = node.Node(self.plan) if self.settings["node"] else None
-        self.end = False
+        self.loaded, self.end = set(), False
 
     def run(self):
         self.plan.certify()
@@ -172,8 +172,11 @@ class Inner:
         self.end = True
 
     def do_load(self, archive):
-        """Gives the node the image in an archive."""
-        self.node.load(archive)
+        """Gives the node the image in an archive, once."""
+        archive = os.path.realpath(archive)
+        if archive not in self.loaded:
+            self.node.load(archive)
+            self.loaded.add(archive)
 
     def do_kill(self, name, number):
         """Sends a component a signal; with TERM or KILL, returns when it is gone."""
