@@ -62,6 +62,14 @@ static gint64 first_end(Node *node)
         return ends->len > 0 ? g_array_index(ends, TaskEnd, 0).time : G_MAXINT64;
 }
 
+/* It is known of all tasks when. */
+static bool all_end(Node *node)
+{
+        const GArray *ends = ends_of(node);
+
+        return ends->len == 0 || g_array_index(ends, TaskEnd, ends->len - 1).time != G_MAXINT64;
+}
+
 static Resources released_by(Node *node, gint64 time)
 {
         const GArray *ends = ends_of(node);
@@ -560,8 +568,25 @@ static bool is_over(const Lane *queue, const Resources *alloc, const Resources *
         return false;
 }
 
+static void subtract_held(Resources *alloc, const JobEnd *end)
+{
+        Resources held = job_holds(end->job);
+
+        amounts_subtract(alloc, &held);
+}
+
+/* What the queue will use at `time`. alloc: when the first `at` of those who end have ended. */
+static void note_alloc(Lane *queue, const GArray *ends, guint at, Resources alloc, gint64 time)
+{
+        for (; at < ends->len && g_array_index(ends, JobEnd, at).end <= time; at++)
+                subtract_held(&alloc, &g_array_index(ends, JobEnd, at));
+        queue->alloc_then = alloc;
+        queue->then = time;
+        queue->then_charges = queue->charges;
+}
+
 /* When `queue` itself has room for `need` below its max. */
-static gint64 time_of_max(const Scheduler *s, const Lane *queue, const Resources *need, guint32 mask)
+static gint64 time_of_max(const Scheduler *s, Lane *queue, const Resources *need, guint32 mask)
 {
         g_autoptr(GArray) ends = NULL;
         Resources alloc = queue->alloc;
@@ -571,35 +596,24 @@ static gint64 time_of_max(const Scheduler *s, const Lane *queue, const Resources
         ends = ends_under(s, queue);
         for (guint i = 0; i < ends->len; i++) {
                 const JobEnd *end = &g_array_index(ends, JobEnd, i);
-                Resources held = job_holds(end->job);
 
-                amounts_subtract(&alloc, &held);
-                if (!is_over(queue, &alloc, need, mask))
-                        return end->end;
+                subtract_held(&alloc, end);
+                if (is_over(queue, &alloc, need, mask))
+                        continue;
+                note_alloc(queue, ends, i + 1, alloc, end->end); /* it will be asked for */
+                return end->end;
         }
         return G_MAXINT64;
-}
-
-static void work_out_alloc(const Scheduler *s, Lane *queue, gint64 time)
-{
-        g_autoptr(GArray) ends = ends_under(s, queue);
-        Resources alloc = queue->alloc;
-
-        for (guint i = 0; i < ends->len && g_array_index(ends, JobEnd, i).end <= time; i++) {
-                Resources held = job_holds(g_array_index(ends, JobEnd, i).job);
-
-                amounts_subtract(&alloc, &held);
-        }
-        queue->alloc_then = alloc;
-        queue->then = time;
-        queue->then_charges = queue->charges;
 }
 
 /* What it will use then. Many who wait ask for the time of the same head. */
 static Resources alloc_at(const Scheduler *s, Lane *queue, gint64 time)
 {
-        if (queue->then != time || queue->then_charges != queue->charges)
-                work_out_alloc(s, queue, time);
+        if (queue->then != time || queue->then_charges != queue->charges) {
+                g_autoptr(GArray) ends = ends_under(s, queue);
+
+                note_alloc(queue, ends, 0, queue->alloc, time);
+        }
         return queue->alloc_then;
 }
 
@@ -663,7 +677,7 @@ static void find_time(Scheduler *s, Lane *queue, Reservation *r)
                 r->time = time_by_search(s, r, ask);
         }
         r->of_room = r->time;
-        for (const Lane *above = queue; above && r->time != G_MAXINT64; above = above->parent)
+        for (Lane *above = queue; above && r->time != G_MAXINT64; above = above->parent)
                 r->time = MAX(r->time, time_of_max(s, above, &ask->need_total, ask->mask));
         if (r->time != G_MAXINT64) {
                 deduct_released(r);
@@ -740,6 +754,30 @@ const Reservation *reservation_get(Scheduler *s, Lane *queue)
                         queue->reservation->time == G_MAXINT64 ? 0 : MAX(s->now, queue->reservation->time);
         }
         return queue->reservation;
+}
+
+bool reservation_is_timed(Scheduler *s, const Lane *queue)
+{
+        const Ask *ask = shape_ask(queue->head_shape);
+        gint64 slots = 0;
+        Class *class;
+        int role;
+
+        if (!reservation_is_simple(queue) || has_max(queue))
+                return false;
+        role = only_role(ask);
+        class = ask->classes[role];
+        class_sync(s, class);
+        for (guint i = 0; i < s->nodes->len && slots < ask->need[role]; i++) {
+                Node *node = s->nodes->pdata[i];
+                Resources room;
+
+                if (!class->eligible[i] || room_slots(&node->total, class, 1) == 0 || !all_end(node))
+                        continue;
+                room = room_at(node, G_MAXINT64);
+                slots += room_slots(&room, class, ask->need[role]);
+        }
+        return slots >= ask->need[role];
 }
 
 guint32 reservation_denies(Scheduler *s, Lane *queue)

@@ -29,6 +29,8 @@ struct Reservation {
 const Reservation *reservation_get(Scheduler *s, Lane *queue);
 /* The head is a gang of one kind of task that may stand anywhere: nothing is searched for. */
 bool reservation_is_simple(const Lane *queue);
+/* It is plain, without working it out, that the time at which the head fits is known. */
+bool reservation_is_timed(Scheduler *s, const Lane *queue);
 /* The kinds that nobody behind the queue's head may take, because it is not known when the head will fit. */
 guint32 reservation_denies(Scheduler *s, Lane *queue);
 /* It is not worth trying: it would delay a head that it has to respect. */

@@ -388,3 +388,13 @@ Node *class_best(Scheduler *s, Class *class)
                 heap_push(class->heap, g_array_index(passed_over, Candidate, i));
         return best;
 }
+
+bool class_has_room(Scheduler *s, Class *class)
+{
+        if (class->full == s->versions)
+                return false;
+        if (class_best(s, class))
+                return true;
+        class->full = s->versions;
+        return false;
+}

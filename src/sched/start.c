@@ -143,15 +143,24 @@ static void freshen_tops(Scheduler *s, Lane *queue)
         queue->top_stale = true;
 }
 
+/* As group_hopeless, which most groups have been asked for already. */
+static bool is_hopeless(Scheduler *s, Group *group, guint32 room)
+{
+        if (group->ask->judged != room || group->judged != s->config_version + 1)
+                return group_hopeless(s, group) != CAUSE_NONE;
+        return group->hopeless != CAUSE_NONE || group->ask->hopeless != CAUSE_NONE;
+}
+
 static Shape *find_top(Scheduler *s, Lane *queue)
 {
+        guint32 room = cluster_find(s, queue->cluster)->version;
         Shape *top = NULL;
 
         for (guint i = 0; i < queue->groups->len; i++) {
                 Group *group = queue->groups->pdata[i];
                 Shape *shape;
 
-                if (group_hopeless(s, group) != CAUSE_NONE)
+                if (is_hopeless(s, group, room))
                         continue;
                 shape = group_top(s, group);
                 if (shape && (!top || shape_compare(s, shape, top) < 0))
@@ -226,13 +235,15 @@ static Shape *candidate_of(Scheduler *s, Group *group)
         Shape *shape;
         int kind;
 
-        if (ask->closed || (queue->denied_pass == s->pass && (ask->mask & queue->denied)))
+        if (group->over_pass == s->pass || ask->closed ||
+            (queue->denied_pass == s->pass && (ask->mask & queue->denied)))
                 return NULL;
+        if (lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind)) {
+                group->over_pass = s->pass; /* while jobs start, queues use more and more */
+                return NULL;
+        }
         shape = group_behind(s, group);
-        if (!shape || group_hopeless(s, group) != CAUSE_NONE ||
-            lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind))
-                return NULL;
-        return shape;
+        return shape && group_hopeless(s, group) == CAUSE_NONE ? shape : NULL;
 }
 
 static Shape *find_behind(Scheduler *s, Lane *queue)
@@ -248,6 +259,28 @@ static Shape *find_behind(Scheduler *s, Lane *queue)
         return best;
 }
 
+/* Somewhere there is room for a task of each of its roles. */
+static bool has_some_room(Scheduler *s, const Ask *ask)
+{
+        for (int role = 0; role < ask->n_roles; role++)
+                if (ask->need[role] > 0 && !class_has_room(s, ask->classes[role]))
+                        return false;
+        return true;
+}
+
+static bool somebody_has_room(Scheduler *s, const Lane *queue)
+{
+        for (guint i = 0; i < queue->groups->len; i++) {
+                Group *group = queue->groups->pdata[i];
+
+                if (candidate_of(s, group) && has_some_room(s, group->ask))
+                        return true;
+        }
+        return false;
+}
+
+/* Where nobody has room in any case, it does not matter where the head will stand, only whether that is
+ * known. */
 Shape *lane_behind(Scheduler *s, Lane *queue)
 {
         Shape *best;
@@ -257,6 +290,9 @@ Shape *lane_behind(Scheduler *s, Lane *queue)
         if (!best || !queue->backfill || queue->denied_pass == s->pass)
                 return best;
         queue->denied_pass = s->pass;
+        queue->denied = 0;
+        if (!somebody_has_room(s, queue) && reservation_is_timed(s, queue))
+                return best;
         queue->denied = reservation_denies(s, queue);
         return queue->denied ? find_behind(s, queue) : best;
 }

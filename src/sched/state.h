@@ -233,6 +233,7 @@ struct Class {
         int n_eligible, n_seen;
         guint64 cursor;
         guint32 built; /* the cluster's version that the index is of */
+        guint64 full;  /* of Scheduler.versions: then there was no room */
         gint64 last_used;
 };
 
@@ -294,8 +295,9 @@ struct Group {
         bool top_stale;
         Shape *behind; /* the same of those behind a blocked head, as of behind_pass */
         guint32 behind_pass;
-        gint64 barren;  /* behind this head there is nothing in the group that would not delay a head */
-        Cause hopeless; /* as of judged: a queue's max is in the way for ever */
+        guint32 over_pass; /* in that pass a queue's max is in the way of whoever comes behind the head */
+        gint64 barren;     /* behind this head there is nothing in the group that would not delay a head */
+        Cause hopeless;    /* as of judged: a queue's max is in the way for ever */
         guint32 judged;
         Guarded guarded[2]; /* by the global guard alone; behind a head */
         Cause cause;        /* as of the last time that it was looked at, and the queue whose limit it was */
@@ -552,7 +554,8 @@ bool node_fits(const Node *node,
 gint32 node_score(const Node *node, const Class *class, const Resources *room);
 gint64 room_slots(const Resources *room, const Class *class, gint64 most); /* how many tasks */
 void class_sync(Scheduler *s, Class *class);
-Node *class_best(Scheduler *s, Class *class); /* on which a task fits, and best; NULL: none */
+bool class_has_room(Scheduler *s, Class *class); /* now, somewhere */
+Node *class_best(Scheduler *s, Class *class);    /* on which a task fits, and best; NULL: none */
 void class_clear_index(Class *class);
 static inline Resources node_room(const Node *node) /* free, and promised to nobody */
 {
