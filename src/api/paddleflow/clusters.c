@@ -139,27 +139,10 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
                 flow_set(error, CODE_DuplicatedName, "cluster '%s' is there already", name));
 }
 
-static const EditRow new_row = { KIND_CLUSTER, NULL, show_cluster, codes, CODE_ClusterNotFound };
-
-static void create_cluster(HttpRequest *request, void *arg)
+static bool fill_new(const Call *call, Object *draft, const json_t *body, GError **error)
 {
-        g_auto(Call) call;
-        g_autoptr(json_t) body = NULL;
-        g_autoptr(Object) draft = NULL;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, cluster_body, &error);
-        if (body && check_new(&call, body, &error)) {
-                draft = object_new(KIND_CLUSTER, go_text(body, "clusterName"));
-                if (fill((Cluster *)draft, body, CODE_InvalidClusterCredential, CODE_InvalidClusterProperties,
-                         &error)) {
-                        edit_put(&call, &new_row, g_steal_pointer(&draft), NULL);
-                        return;
-                }
-        }
-        call_fail(&call, error);
+        return fill((Cluster *)draft, body, CODE_InvalidClusterCredential, CODE_InvalidClusterProperties,
+                    error);
 }
 
 /* ---- change, drop ---- */
@@ -170,22 +153,9 @@ static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GEr
                     error);
 }
 
-static void change_cluster(HttpRequest *request, void *arg)
+static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
 {
-        static const EditRow row = { KIND_CLUSTER, apply, show_cluster, codes, CODE_ClusterNameNotFound };
-        g_auto(Call) call;
-        json_t *body;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, cluster_body, &error);
-        if (body && call_root(&call, CODE_OnlyRootAllowed, &error)) {
-                edit_change(&call, &row, call_param(&call, "clusterName"), body);
-        } else {
-                json_decref(body);
-                call_fail(&call, error);
-        }
+        return call_root(call, CODE_OnlyRootAllowed, error);
 }
 
 static bool has_jobs(const Call *call, const char *cluster)
@@ -202,25 +172,43 @@ static bool has_jobs(const Call *call, const char *cluster)
         return false;
 }
 
+static bool check_drop(const Call *call, const char *name, GError **error)
+{
+        return call_root(call, CODE_OnlyRootAllowed, error) &&
+               (strcmp(name, CLUSTER_DEFAULT) != 0 || has_jobs(call, name) ||
+                flow_set(error, CODE_ActionNotAllowed, "cluster '%s' is built in and stays", name));
+}
+
+static const CodeMap in_use[] = { { ERR_NOT_FOUND, CODE_ClusterNotFound },
+                                  { ERR_CONFLICT, CODE_QueueIsInUse },
+                                  CODE_MAP_END };
+
+static const EditKind clusters = {
+        .member = "clusterName",
+        .param = "clusterName",
+        .body = cluster_body,
+        .check_new = check_new,
+        .fill = fill_new,
+        .check_change = check_change,
+        .check_drop = check_drop,
+        .made = { KIND_CLUSTER, NULL, show_cluster, codes, CODE_ClusterNotFound },
+        .changed = { KIND_CLUSTER, apply, show_cluster, codes, CODE_ClusterNameNotFound },
+        .dropped = { KIND_CLUSTER, NULL, NULL, in_use, CODE_ClusterNotFound },
+};
+
+static void create_cluster(HttpRequest *request, void *arg)
+{
+        edit_create(request, arg, &clusters);
+}
+
+static void change_cluster(HttpRequest *request, void *arg)
+{
+        edit_update(request, arg, &clusters);
+}
+
 static void drop_cluster(HttpRequest *request, void *arg)
 {
-        static const CodeMap in_use[] = { { ERR_NOT_FOUND, CODE_ClusterNotFound },
-                                          { ERR_CONFLICT, CODE_QueueIsInUse },
-                                          CODE_MAP_END };
-        static const EditRow row = { KIND_CLUSTER, NULL, NULL, in_use, CODE_ClusterNotFound };
-        g_auto(Call) call;
-        const char *name;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        name = call_param(&call, "clusterName");
-        if (call_root(&call, CODE_OnlyRootAllowed, &error) &&
-            (strcmp(name, CLUSTER_DEFAULT) != 0 || has_jobs(&call, name) ||
-             flow_set(&error, CODE_ActionNotAllowed, "cluster '%s' is built in and stays", name)))
-                edit_drop(&call, &row, name);
-        else
-                call_fail(&call, error);
+        edit_delete(request, arg, &clusters);
 }
 
 /* ---- show, list ---- */

@@ -139,3 +139,57 @@ void edit_put(const Call *call, const EditRow *row, Object *draft, const char *m
         engine_put(call->flow->engine, draft, call->user, done, edit);
         object_unref(draft);
 }
+
+/* ---- whole requests ---- */
+
+void edit_create(HttpRequest *request, void *arg, const EditKind *kind)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        g_autoptr(Object) draft = NULL;
+        GError *error = NULL;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        body = call_body(&call, kind->body, &error);
+        if (body && kind->check_new(&call, body, &error)) {
+                draft = object_new(kind->made.kind, go_text(body, kind->member));
+                if (kind->fill(&call, draft, body, &error)) {
+                        edit_put(&call, &kind->made, g_steal_pointer(&draft), kind->answer);
+                        return;
+                }
+        }
+        call_fail(&call, error);
+}
+
+void edit_update(HttpRequest *request, void *arg, const EditKind *kind)
+{
+        g_auto(Call) call;
+        g_autoptr(json_t) body = NULL;
+        GError *error = NULL;
+        const char *name;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_param(&call, kind->param);
+        body = call_body(&call, kind->body, &error);
+        if (body && kind->check_change(&call, name, body, &error))
+                edit_change(&call, &kind->changed, name, g_steal_pointer(&body));
+        else
+                call_fail(&call, error);
+}
+
+void edit_delete(HttpRequest *request, void *arg, const EditKind *kind)
+{
+        g_auto(Call) call;
+        GError *error = NULL;
+        const char *name;
+
+        if (!call_begin(&call, request, arg))
+                return;
+        name = call_param(&call, kind->param);
+        if (kind->check_drop(&call, name, &error))
+                edit_drop(&call, &kind->dropped, name);
+        else
+                call_fail(&call, error);
+}

@@ -69,40 +69,17 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
                check_cluster(call, go_text(body, "clusterName"), error) && check_scalars(body, error);
 }
 
-static Object *draft_of(const Call *call, const json_t *body)
+static bool fill_new(const Call *call, Object *draft, const json_t *body, GError **error)
 {
-        Flavour *flavour = (Flavour *)object_new(KIND_FLAVOUR, go_text(body, "name"));
+        Flavour *flavour = (Flavour *)draft;
 
         set_text(&flavour->cluster, go_text(body, "clusterName"));
         set_text(&flavour->creator, call->user);
-        return &flavour->object;
+        return apply(call->catalog, draft, body, error);
 }
 
-static const EditRow row = { KIND_FLAVOUR, apply, show_flavour, codes, CODE_FlavourNotFound };
-
-static void create_flavour(HttpRequest *request, void *arg)
+static const Flavour *find_flavour(const Call *call, const char *name, GError **error)
 {
-        g_auto(Call) call;
-        g_autoptr(json_t) body = NULL;
-        g_autoptr(Object) draft = NULL;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, flavour_body, &error);
-        if (body && check_new(&call, body, &error)) {
-                draft = draft_of(&call, body);
-                if (apply(call.catalog, draft, body, &error)) {
-                        edit_put(&call, &row, g_steal_pointer(&draft), "name");
-                        return;
-                }
-        }
-        call_fail(&call, error);
-}
-
-static const Flavour *find_flavour(const Call *call, GError **error)
-{
-        const char *name = call_param(call, "flavourName");
         const Flavour *flavour = catalog_flavour(call->catalog, name);
 
         if (!flavour)
@@ -111,43 +88,47 @@ static const Flavour *find_flavour(const Call *call, GError **error)
 }
 
 /* Who made it may change it, and root. */
-static bool may_change(const Call *call, const Flavour *flavour, GError **error)
+static bool check_drop(const Call *call, const char *name, GError **error)
 {
-        return call->root || g_strcmp0(flavour->creator, call->user) == 0 ||
-               flow_set(error, CODE_ActionNotAllowed, "flavour '%s' is not of '%s'", flavour->object.name,
-                        call->user);
+        const Flavour *flavour = find_flavour(call, name, error);
+
+        return flavour &&
+               (call->root || g_strcmp0(flavour->creator, call->user) == 0 ||
+                flow_set(error, CODE_ActionNotAllowed, "flavour '%s' is not of '%s'", name, call->user));
+}
+
+static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
+{
+        return check_drop(call, name, error) && check_scalars(body, error);
+}
+
+static const EditKind flavours = {
+        .member = "name",
+        .param = "flavourName",
+        .body = flavour_body,
+        .check_new = check_new,
+        .fill = fill_new,
+        .check_change = check_change,
+        .check_drop = check_drop,
+        .made = { KIND_FLAVOUR, NULL, NULL, codes, CODE_FlavourNotFound },
+        .changed = { KIND_FLAVOUR, apply, show_flavour, codes, CODE_FlavourNotFound },
+        .dropped = { KIND_FLAVOUR, NULL, NULL, codes, CODE_FlavourNotFound },
+        .answer = "name",
+};
+
+static void create_flavour(HttpRequest *request, void *arg)
+{
+        edit_create(request, arg, &flavours);
 }
 
 static void change_flavour(HttpRequest *request, void *arg)
 {
-        g_auto(Call) call;
-        g_autoptr(json_t) body = NULL;
-        const Flavour *flavour;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, flavour_body, &error);
-        flavour = body ? find_flavour(&call, &error) : NULL;
-        if (flavour && may_change(&call, flavour, &error) && check_scalars(body, &error))
-                edit_change(&call, &row, flavour->object.name, g_steal_pointer(&body));
-        else
-                call_fail(&call, error);
+        edit_update(request, arg, &flavours);
 }
 
 static void drop_flavour(HttpRequest *request, void *arg)
 {
-        g_auto(Call) call;
-        const Flavour *flavour;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        flavour = find_flavour(&call, &error);
-        if (flavour && may_change(&call, flavour, &error))
-                edit_drop(&call, &row, flavour->object.name);
-        else
-                call_fail(&call, error);
+        edit_delete(request, arg, &flavours);
 }
 
 static void show_one(HttpRequest *request, void *arg)
@@ -158,7 +139,7 @@ static void show_one(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        flavour = find_flavour(&call, &error);
+        flavour = find_flavour(&call, call_param(&call, "flavourName"), &error);
         if (flavour)
                 call_reply(&call, show_flavour(call.flow, call.catalog, &flavour->object));
         else

@@ -113,6 +113,23 @@ void edit_drop(const Call *call, const EditRow *row, const char *name);
 /* Puts a new object and answers {member: name}, or with its id. Takes draft. */
 void edit_put(const Call *call, const EditRow *row, Object *draft, const char *member);
 
+/* How the objects of a kind are made, changed and dropped by requests. A check says whether the caller may,
+ * and whether what they say is right, in the order in which the contract does. */
+typedef struct {
+        const char *member, *param; /* the name: in the body of a new one, in the path */
+        const GoField *body;
+        bool (*check_new)(const Call *call, const json_t *body, GError **error);
+        bool (*fill)(const Call *call, Object *draft, const json_t *body, GError **error); /* a new one */
+        bool (*check_change)(const Call *call, const char *name, const json_t *body, GError **error);
+        bool (*check_drop)(const Call *call, const char *name, GError **error);
+        EditRow made, changed, dropped;
+        const char *answer; /* edit_put's member for a new one */
+} EditKind;
+/* Whole requests; `arg` is the handler's. */
+void edit_create(HttpRequest *request, void *arg, const EditKind *kind);
+void edit_update(HttpRequest *request, void *arg, const EditKind *kind);
+void edit_delete(HttpRequest *request, void *arg, const EditKind *kind);
+
 /* ---- words ---- */
 
 char *time_text(gint64 ms);                       /* "2024-01-02 03:04:05", local; "" for 0 */

@@ -105,14 +105,16 @@ static bool take_labels(const char *name, const json_t *map, char ***field, GErr
         return false;
 }
 
-static bool fill_new(Pool *pool, const json_t *body, GError **error)
+static bool fill_new(const Call *call, Object *draft, const json_t *body, GError **error)
 {
+        Pool *pool = (Pool *)draft;
         const char *type = go_text(body, "quotaType");
 
         if (*type && !quota_type_parse(type, &pool->quota_type))
                 return flow_set(error, CODE_QueueQuotaTypeIsNotSupported,
                                 "quotaType '%.60s' is not one of %s, %s", type,
                                 quota_type_name(QUOTA_ELASTIC), quota_type_name(QUOTA_CAPABILITY));
+        set_text(&pool->creator, call->user);
         set_text(&pool->namespace, go_text(body, "namespace"));
         set_text(&pool->type, go_text(body, "type"));
         set_text(&pool->provider, go_text(body, "provider"));
@@ -124,28 +126,6 @@ static bool fill_new(Pool *pool, const json_t *body, GError **error)
                take_limits("minResources", body, false, &pool->min, CODE_InvalidComputeResource, error) &&
                take_labels("labels", json_object_get(body, "labels"), &pool->labels, error) &&
                take_labels("annotations", json_object_get(body, "annotations"), &pool->annotations, error);
-}
-
-static void create_pool(HttpRequest *request, void *arg)
-{
-        static const EditRow row = { KIND_POOL, NULL, NULL, codes, CODE_ResourceNotFound };
-        g_auto(Call) call;
-        g_autoptr(json_t) body = NULL;
-        g_autoptr(Object) draft = NULL;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, pool_body, &error);
-        if (body && check_new(&call, body, &error)) {
-                draft = object_new(KIND_POOL, go_text(body, "name"));
-                set_text(&((Pool *)draft)->creator, call.user);
-                if (fill_new((Pool *)draft, body, &error)) {
-                        edit_put(&call, &row, g_steal_pointer(&draft), "name");
-                        return;
-                }
-        }
-        call_fail(&call, error);
 }
 
 /* ---- change ---- */
@@ -180,38 +160,45 @@ static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GEr
                merge_annotations(pool, json_object_get(body, "annotations"), error);
 }
 
-static void change_pool(HttpRequest *request, void *arg)
+static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
 {
-        static const EditRow row = { KIND_POOL, apply, show_pool, codes, CODE_RecordNotFound };
-        g_auto(Call) call;
-        json_t *body;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, pool_body, &error);
-        if (body && call_root(&call, CODE_OnlyRootAllowed, &error)) {
-                edit_change(&call, &row, call_param(&call, "name"), body);
-        } else {
-                json_decref(body);
-                call_fail(&call, error);
-        }
+        return call_root(call, CODE_OnlyRootAllowed, error);
 }
 
 /* ---- drop, show, list ---- */
 
+static bool check_drop(const Call *call, const char *name, GError **error)
+{
+        return call_root(call, CODE_OnlyRootAllowed, error);
+}
+
+static const EditKind pools = {
+        .member = "name",
+        .param = "name",
+        .body = pool_body,
+        .check_new = check_new,
+        .fill = fill_new,
+        .check_change = check_change,
+        .check_drop = check_drop,
+        .made = { KIND_POOL, NULL, NULL, codes, CODE_ResourceNotFound },
+        .changed = { KIND_POOL, apply, show_pool, codes, CODE_RecordNotFound },
+        .dropped = { KIND_POOL, NULL, NULL, codes, CODE_ResourceNotFound },
+        .answer = "name",
+};
+
+static void create_pool(HttpRequest *request, void *arg)
+{
+        edit_create(request, arg, &pools);
+}
+
+static void change_pool(HttpRequest *request, void *arg)
+{
+        edit_update(request, arg, &pools);
+}
+
 static void drop_pool(HttpRequest *request, void *arg)
 {
-        static const EditRow row = { KIND_POOL, NULL, NULL, codes, CODE_ResourceNotFound };
-        g_auto(Call) call;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        if (call_root(&call, CODE_OnlyRootAllowed, &error))
-                edit_drop(&call, &row, call_param(&call, "name"));
-        else
-                call_fail(&call, error);
+        edit_delete(request, arg, &pools);
 }
 
 static void show_one(HttpRequest *request, void *arg)

@@ -209,8 +209,9 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
                check_namespace(cluster, go_text(body, "namespace"), error) && check_name(call, name, error);
 }
 
-static bool fill_new(Queue *queue, const json_t *body, GError **error)
+static bool fill_new(const Call *call, Object *draft, const json_t *body, GError **error)
 {
+        Queue *queue = (Queue *)draft;
         const char *type = go_text(body, "quotaType");
         g_autoptr(json_t) location = json_object();
 
@@ -229,28 +230,6 @@ static bool fill_new(Queue *queue, const json_t *body, GError **error)
         settle_limits(queue);
         settle_policies(queue, json_object_get(body, "schedulingPolicy"));
         return check_order(queue, error) && settle_location(queue, location, error);
-}
-
-static const EditRow new_row = { KIND_QUEUE, NULL, NULL, codes, CODE_QueueNameNotFound };
-
-static void create_queue(HttpRequest *request, void *arg)
-{
-        g_auto(Call) call;
-        g_autoptr(json_t) body = NULL;
-        g_autoptr(Object) draft = NULL;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, queue_body, &error);
-        if (body && check_new(&call, body, &error)) {
-                draft = object_new(KIND_QUEUE, go_text(body, "name"));
-                if (fill_new((Queue *)draft, body, &error)) {
-                        edit_put(&call, &new_row, g_steal_pointer(&draft), "name");
-                        return;
-                }
-        }
-        call_fail(&call, error);
 }
 
 /* ---- change ---- */
@@ -294,48 +273,56 @@ static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GEr
         return check_order(queue, error) && merge_location(queue, json_object_get(body, "location"), error);
 }
 
-static void change_queue(HttpRequest *request, void *arg)
+static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
 {
-        static const EditRow row = { KIND_QUEUE, apply, show_in_full, codes, CODE_RecordNotFound };
-        g_auto(Call) call;
-        g_autoptr(json_t) body = NULL;
-        const Queue *queue;
+        const Queue *queue = catalog_queue(call->catalog, name);
         const Cluster *cluster;
-        GError *error = NULL;
 
-        if (!call_begin(&call, request, arg))
-                return;
-        body = call_body(&call, queue_body, &error);
-        if (body && call_root(&call, CODE_OnlyRootAllowed, &error)) {
-                queue = catalog_queue(call.catalog, call_param(&call, "queueName"));
-                if (!queue)
-                        flow_set(&error, CODE_RecordNotFound, "there is no queue '%.255s'",
-                                 call_param(&call, "queueName"));
-                else if (check_cluster(&call, queue->cluster, &cluster, &error)) {
-                        edit_change(&call, &row, queue->object.name, g_steal_pointer(&body));
-                        return;
-                }
-        }
-        call_fail(&call, error);
+        if (!call_root(call, CODE_OnlyRootAllowed, error))
+                return false;
+        if (!queue)
+                return flow_set(error, CODE_RecordNotFound, "there is no queue '%.255s'", name);
+        return check_cluster(call, queue->cluster, &cluster, error);
 }
 
 /* ---- drop, show, list ---- */
 
+static bool check_drop(const Call *call, const char *name, GError **error)
+{
+        return call_root(call, CODE_OnlyRootAllowed, error);
+}
+
+static const CodeMap in_use[] = { { ERR_NOT_FOUND, CODE_QueueNameNotFound },
+                                  { ERR_CONFLICT, CODE_QueueIsInUse },
+                                  CODE_MAP_END };
+
+static const EditKind queues = {
+        .member = "name",
+        .param = "queueName",
+        .body = queue_body,
+        .check_new = check_new,
+        .fill = fill_new,
+        .check_change = check_change,
+        .check_drop = check_drop,
+        .made = { KIND_QUEUE, NULL, NULL, codes, CODE_QueueNameNotFound },
+        .changed = { KIND_QUEUE, apply, show_in_full, codes, CODE_RecordNotFound },
+        .dropped = { KIND_QUEUE, NULL, NULL, in_use, CODE_QueueNameNotFound },
+        .answer = "name",
+};
+
+static void create_queue(HttpRequest *request, void *arg)
+{
+        edit_create(request, arg, &queues);
+}
+
+static void change_queue(HttpRequest *request, void *arg)
+{
+        edit_update(request, arg, &queues);
+}
+
 static void drop_queue(HttpRequest *request, void *arg)
 {
-        static const CodeMap in_use[] = { { ERR_NOT_FOUND, CODE_QueueNameNotFound },
-                                          { ERR_CONFLICT, CODE_QueueIsInUse },
-                                          CODE_MAP_END };
-        static const EditRow row = { KIND_QUEUE, NULL, NULL, in_use, CODE_QueueNameNotFound };
-        g_auto(Call) call;
-        GError *error = NULL;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        if (call_root(&call, CODE_OnlyRootAllowed, &error))
-                edit_drop(&call, &row, call_param(&call, "queueName"));
-        else
-                call_fail(&call, error);
+        edit_delete(request, arg, &queues);
 }
 
 static void show_one(HttpRequest *request, void *arg)

@@ -230,22 +230,21 @@ static void set_password(HttpRequest *request, void *arg)
                              change_done, change_new(request, NULL));
 }
 
+static bool check_drop(const Call *call, const char *name, GError **error)
+{
+        return call_root(call, CODE_AccessDenied, error) &&
+               (strcmp(name, "root") != 0 || flow_set(error, CODE_AccessDenied, "root stays")) &&
+               find_user(call, name, error);
+}
+
+/* Those that are made and changed take the way of their passwords. */
+static const EditKind users = { .param = "username",
+                                .check_drop = check_drop,
+                                .dropped = { KIND_USER, NULL, NULL, codes, CODE_UserNotExist } };
+
 static void drop_user(HttpRequest *request, void *arg)
 {
-        static const EditRow row = { KIND_USER, NULL, NULL, codes, CODE_UserNotExist };
-        g_auto(Call) call;
-        GError *error = NULL;
-        const char *name;
-
-        if (!call_begin(&call, request, arg))
-                return;
-        name = call_param(&call, "username");
-        if (call_root(&call, CODE_AccessDenied, &error) &&
-            (strcmp(name, "root") != 0 || flow_set(&error, CODE_AccessDenied, "root stays")) &&
-            find_user(&call, name, &error))
-                edit_drop(&call, &row, name);
-        else
-                call_fail(&call, error);
+        edit_delete(request, arg, &users);
 }
 
 /* ---- version ---- */
