@@ -118,9 +118,9 @@ typedef struct {
 /* The connection that will read it; before the first stream_read. */
 void stream_attach(HttpStreamHandle *stream, void *connection, const StreamOps *ops);
 
-enum { STREAM_READ_END = -1, STREAM_READ_GONE = -2 };
+enum { STREAM_READ_END = -1 }; /* said all, or its client has gone */
 /* Called by the connection when it has room: bytes written to `buf`, 0 after suspending (or when to be called
- * again), or one of the above. */
+ * again), or the above. */
 gssize stream_read(HttpStreamHandle *stream, char *buf, gsize max);
 
 /* Ends the stream after what is buffered. */

@@ -277,9 +277,9 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
         StreamReply *reply = cls;
         gssize len = stream_read(reply->stream, buf, max);
 
-        return len == STREAM_READ_END    ? MHD_CONTENT_READER_END_OF_STREAM
-               : len == STREAM_READ_GONE ? MHD_CONTENT_READER_END_WITH_ERROR
-                                         : len;
+        /* A client that has gone gets a good end, too: a connection that ends with an error just after it was
+         * resumed may be left out of the library's epoll set (0.9.75), and then stays until SILENCE_S. */
+        return len == STREAM_READ_END ? MHD_CONTENT_READER_END_OF_STREAM : len;
 }
 
 static void free_stream(void *cls)

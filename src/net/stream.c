@@ -153,7 +153,7 @@ static gsize take(HttpStreamHandle *stream, char *buf, gsize max)
 static gssize check(HttpStreamHandle *stream)
 {
         pthread_mutex_lock(&stream->mutex);
-        gssize end = stream->gone ? STREAM_READ_GONE : stream->ended || stream->finish ? STREAM_READ_END : 0;
+        gssize end = stream->gone || stream->ended || stream->finish ? STREAM_READ_END : 0;
         stream->woken = false;
         pthread_mutex_unlock(&stream->mutex);
         return end;
