@@ -2,6 +2,7 @@
  * lines on standard output. Not a unit test. The configuration is that of KUBECONFIG. */
 #include <glib-unix.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -9,6 +10,7 @@
 #include "kube/cache.h"
 #include "kube/client.h"
 #include "kube/event.h"
+#include "kube/exec.h"
 #include "kube/lease.h"
 
 enum { MANY = 500, PATIENCE_MS = 60000 };
@@ -111,6 +113,24 @@ static void on_counted(const KubeReply *reply, void *arg)
         }
 }
 
+/* TCP connections that this process has open. */
+static int connections(void)
+{
+        g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
+        int count = 0;
+
+        for (const char *name; (name = g_dir_read_name(dir));) {
+                struct sockaddr_storage address;
+                socklen_t len = sizeof address;
+                int fd = (int)g_ascii_strtoll(name, NULL, 10);
+
+                if (getpeername(fd, (struct sockaddr *)&address, &len) == 0 &&
+                    (address.ss_family == AF_INET || address.ss_family == AF_INET6))
+                        count++;
+        }
+        return count;
+}
+
 /* create-many NS [COUNT]: all at once, over one connection. */
 static void create_many(Live *live)
 {
@@ -131,6 +151,7 @@ static void create_many(Live *live)
         while (count.left)
                 g_main_context_iteration(NULL, TRUE);
         live->failed += count.failed;
+        say("over %d connections", connections());
         say("created %d in %.0f ms", many - count.failed, (double)(g_get_monotonic_time() - began) / 1000);
 }
 
@@ -240,18 +261,65 @@ static void write_one(Live *live)
         delete_with_conditions(live, kube_uid(made.object));
 }
 
+static const char stateful_set[] = "{\"metadata\":{\"name\":\"set\"},\"spec\":{\"replicas\":0,"
+                                   "\"serviceName\":\"s\",\"selector\":{\"matchLabels\":"
+                                   "{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},"
+                                   "\"spec\":{\"containers\":[{\"name\":\"c\","
+                                   "\"image\":\"i\"}]}}}}";
+
+/* The answer to a patch of a sub-resource; `path` of it must be `number` then. */
+static void patch_part(Live *live, const char *part, const char *text, const char *path, gint64 number)
+{
+        g_autoptr(json_t) body = json_parse(text, strlen(text), NULL);
+        KubeRequest request = { .verb = KUBE_PATCH,
+                                .kind = &kube_stateful_sets,
+                                .namespace = live->args[0],
+                                .name = "set",
+                                .subresource = part,
+                                .body = body };
+        g_auto(Answer) answer = ask(live, &request);
+
+        if (expect(live, part, &answer, 200) && kube_get_int(answer.object, path, -1) != number) {
+                live->failed++;
+                say("FAILED %s: not %d", path, (int)number);
+        }
+}
+
+/* parts NS: scale and status of a StatefulSet. */
+static void parts(Live *live)
+{
+        g_autoptr(json_t) body = json_parse(stateful_set, sizeof stateful_set - 1, NULL);
+        KubeRequest request = {
+                .verb = KUBE_CREATE, .kind = &kube_stateful_sets, .namespace = live->args[0], .body = body
+        };
+        g_auto(Answer) made = ask(live, &request);
+
+        expect(live, "create", &made, 201);
+        patch_part(live, "scale", "{\"spec\":{\"replicas\":2}}", "spec.replicas", 2);
+        patch_part(live, "status", "{\"status\":{\"replicas\":7,\"collisionCount\":5}}",
+                   "status.collisionCount", 5);
+        request = (KubeRequest){ .verb = KUBE_DELETE,
+                                 .kind = &kube_stateful_sets,
+                                 .namespace = live->args[0],
+                                 .name = "set",
+                                 .propagation = "Foreground",
+                                 .has_grace = true };
+        g_auto(Answer) gone = ask(live, &request);
+        expect(live, "delete", &gone, 200);
+}
+
 /* get PATH: a raw one. */
 static void get(Live *live)
 {
         KubeRequest request = { .verb = KUBE_GET, .path = live->args[0] };
         g_auto(Answer) answer = ask(live, &request);
         g_autofree char *text = answer.object ? json_format(answer.object) : NULL;
+        GError error = { .domain = ERR_DOMAIN, .code = (int)answer.code };
 
-        say("%d %s %s", answer.status,
-            answer.message ? err_row(&(GError){ err_quark(), (int)answer.code, NULL })->word : "ok",
-            text             ? text
-            : answer.message ? answer.message
-                             : "");
+        if (answer.message)
+                say("%d %s %s", answer.status, err_row(&error)->word, answer.message);
+        else
+                say("%d ok %s", answer.status, text ? text : "");
 }
 
 /* ---- Watching ---- */
@@ -305,7 +373,8 @@ static void on_kind(const KubeKind *kind, const GError *error, void *arg)
         Live *live = arg;
 
         if (kind)
-                say("%s %s%s", kind->plural, kind->group, kind->cluster_scoped ? " cluster" : "");
+                say("%s%s%s%s", kind->plural, *kind->group ? " " : "", kind->group,
+                    kind->cluster_scoped ? " cluster" : "");
         else
                 say("%s %s", err_row(error)->word, error->message);
         g_main_loop_quit(live->loop);
@@ -416,6 +485,72 @@ static void lease(Live *live)
         g_main_loop_run(live->loop);
 }
 
+/* ---- Exec and logs ---- */
+
+static void on_output(int fd, const char *data, gsize len, void *arg)
+{
+        (void)write(fd, data, len);
+}
+
+static void on_exit_status(int status, const GError *error, void *arg)
+{
+        Live *live = arg;
+
+        if (error)
+                say("%s %s", err_row(error)->word, error->message);
+        else
+                say("exit %d", status);
+        g_main_loop_quit(live->loop);
+}
+
+static gboolean on_typed(int fd, GIOCondition condition, void *arg)
+{
+        char text[4096];
+        ssize_t len = read(fd, text, sizeof text);
+
+        if (len > 0 && kube_exec_write(arg, text, (gsize)len))
+                return G_SOURCE_CONTINUE;
+        kube_exec_close_input(arg);
+        return G_SOURCE_REMOVE;
+}
+
+/* exec NS POD CONTAINER WORD...: with our standard input. */
+static void execute(Live *live)
+{
+        KubeExecConfig config = { .namespace = live->args[0],
+                                  .pod = live->args[1],
+                                  .container = live->args[2],
+                                  .argv = (const char *const *)live->args + 3,
+                                  .input = true,
+                                  .output = on_output,
+                                  .done = on_exit_status,
+                                  .arg = live };
+        KubeExec *exec = kube_exec(live->client, &config);
+
+        g_unix_fd_add(STDIN_FILENO, G_IO_IN | G_IO_HUP, on_typed, exec);
+        g_main_loop_run(live->loop);
+}
+
+static bool on_log(const char *data, gsize len, void *arg)
+{
+        return write(STDOUT_FILENO, data, len) == (ssize_t)len;
+}
+
+static void on_log_end(const KubeReply *reply, void *arg)
+{
+        on_exit_status(0, reply->error, arg);
+}
+
+/* log NS POD CONTAINER: followed to its end. */
+static void follow(Live *live)
+{
+        g_autofree char *base = kube_path(&kube_pods, live->args[0], live->args[1], "log");
+        g_autofree char *path = g_strdup_printf("%s?follow=true&container=%s", base, live->args[2]);
+
+        kube_stream(live->client, path, 0, on_log, on_log_end, live);
+        g_main_loop_run(live->loop);
+}
+
 static const struct {
         const char *name;
         int args; /* at least */
@@ -425,6 +560,9 @@ static const struct {
         { "delete-all", 1, delete_all },
         { "list", 1, list },
         { "write", 1, write_one },
+        { "parts", 1, parts },
+        { "exec", 4, execute },
+        { "log", 3, follow },
         { "get", 1, get },
         { "watch", 1, watch },
         { "kind", 2, find_kind },
