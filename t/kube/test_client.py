@@ -11,6 +11,7 @@ import pytest
 from conftest import BIN, wait_for
 
 from kube.cluster import Cluster
+from kube.images import BASE
 
 LIVE = BIN.parent / "src/kube/kube-live"
 MADE = {"labels": {"made-by": "live"}}
@@ -293,3 +294,41 @@ def test_list_after_the_watch_has_lost_its_place(own):
     changes = [line for line in lines[4:-1] if not line.startswith(("trouble", "well"))]
     assert sorted(changes) == ["added d", "added e", "added f", "added last", "deleted a", "modified b"]
     assert lines[-1] == "size 6"
+
+
+def test_exec_and_logs(kube_node):
+    """On a real node: output of both kinds, exit status, input and its end, many bytes; a log to its end."""
+    kubeconfig = kube_node.cluster.kubeconfig
+    main = {"name": "main", "image": BASE, "imagePullPolicy": "Never"}
+    main["command"] = ["sh", "-c", "echo first; until [ -e /tmp/end ]; do sleep 0.1; done; echo last"]
+    kube_node.create("pods", {"metadata": {"name": "p"}, "spec": {"restartPolicy": "Never", "containers": [main]}})
+    kube_node.wait_phase("p", "Running")
+
+    def execute(*words, text="", container="main"):
+        return subprocess.run(
+            [LIVE, "exec", kube_node.name, "p", container, *words],
+            env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    done = execute("sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (done.stdout, done.stderr) == ("out\nexit 3\n", "err\n")
+    assert execute("cat", text="to and fro\n").stdout == "to and fro\nexit 0\n"
+    assert execute("sh", "-c", 'printf "%s|" "$@"', "sh", "", "a b", "&=%").stdout == "|a b|&=%|exit 0\n"
+    much = "0123456789abcdef" * 65536  # 1 MiB
+    assert execute("cat", text=much).stdout == much + "exit 0\n"
+    assert execute("sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x").stdout == "x" * 3000000 + "exit 0\n"
+    missing = execute("/nobody")
+    assert "/nobody" in missing.stdout and missing.stdout.startswith(("failed", "unavailable", "exit 1")), (
+        missing.stdout
+    )
+    assert "container nope is not valid for pod p" in execute("true", container="nope").stdout
+    with running(kubeconfig, "log", kube_node.name, "p", "main") as log:
+        log.until("first")
+        execute("touch", "/tmp/end")
+        assert log.end() == ["first", "last", "exit 0"]
+    assert live(kubeconfig, "exec", kube_node.name, "none", "main", "true")[0].startswith("not_found pods")

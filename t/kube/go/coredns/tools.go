@@ -1,8 +1,0 @@
-//go:build tools
-
-// The commands that t/kube/build builds, so that `go mod tidy` keeps what they need.
-package tools
-
-import (
-	_ "github.com/coredns/coredns"
-)
