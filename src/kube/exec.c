@@ -253,9 +253,10 @@ static void take_status(KubeExec *exec, const char *data, gsize len)
         } else if (g_strcmp0(reason, "NonZeroExitCode") == 0 && exit_code(status) >= 0) {
                 end(exec, exit_code(status), NULL);
         } else {
-                g_autofree char *text = g_strndup(data, len);
+                const char *message = kube_get_text(status, "message");
 
-                kube_status_error((int)kube_get_int(status, "code", 500), status, text, "exec", &error);
+                err_set(&error, ERR_FAILED, "the command did not run: %s",
+                        message ? message : "the server does not say why");
                 end(exec, -1, error);
         }
 }

@@ -14,8 +14,9 @@ typedef struct {
         /* fd: 1 or 2. It may cancel. */
         void (*output)(int fd, const char *data, gsize len, void *arg);
         /* Once, at the end; not after kube_exec_cancel. `error` NULL: the command ended with this status
-         * (0..255). ERR_NOT_FOUND no such pod, ERR_DENIED, ERR_INVALID (no such container, nothing to run),
-         * ERR_UNAVAILABLE: the connection ended first. The handle is gone when it returns. */
+         * (0..255). ERR_NOT_FOUND no such pod, ERR_DENIED, ERR_INVALID (no such container), ERR_FAILED (it
+         * does not start), ERR_UNAVAILABLE: the connection ended first. The handle is gone when it returns.
+         */
         void (*done)(int exit_status, const GError *error, void *arg);
         void *arg;
 } KubeExecConfig;

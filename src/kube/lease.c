@@ -53,16 +53,6 @@ bool kube_lease_is_held(const KubeLease *lease)
         return lease->held;
 }
 
-static void try_later(KubeLease *lease)
-{
-        gint64 retry_ms = lease->config.retry_ms;
-
-        /* Those who want it come at times of their own. */
-        if (!lease->held)
-                retry_ms += (gint64)((double)retry_ms * 1.2 * g_random_double());
-        kube_timer_set(lease->timer, retry_ms);
-}
-
 static void lose(KubeLease *lease)
 {
         if (!lease->held)
@@ -101,12 +91,34 @@ static void observe(KubeLease *lease, json_t *record)
         lease->seen_ms = clock_monotonic_ms();
 }
 
-static bool is_free(const KubeLease *lease)
+static gint64 duration_of(const KubeLease *lease)
 {
         gint64 seconds = kube_get_int(lease->record, "spec.leaseDurationSeconds", 0);
-        gint64 duration_ms = seconds > 0 && seconds < 86400 ? seconds * 1000 : lease->config.duration_ms;
 
-        return !*holder_of(lease->record) || clock_monotonic_ms() - lease->seen_ms >= duration_ms;
+        return seconds > 0 && seconds < 86400 ? seconds * 1000 : lease->config.duration_ms;
+}
+
+static bool is_free(const KubeLease *lease)
+{
+        return !*holder_of(lease->record) || clock_monotonic_ms() - lease->seen_ms >= duration_of(lease);
+}
+
+/* Who waits looks twice as often as the holder writes, so that it knows soon when the holder last did, and
+ * when that will have been too long ago; each at a time of its own. */
+static void try_later(KubeLease *lease)
+{
+        gint64 retry_ms = lease->config.retry_ms;
+
+        if (!lease->held) {
+                gint64 left_ms =
+                        lease->record ? lease->seen_ms + duration_of(lease) - clock_monotonic_ms() : 0;
+
+                retry_ms /= 2;
+                if (left_ms > 0)
+                        retry_ms = MIN(retry_ms, left_ms);
+                retry_ms += (gint64)((double)lease->config.retry_ms * 0.1 * g_random_double());
+        }
+        kube_timer_set(lease->timer, retry_ms);
 }
 
 /* ---- Writing ---- */

@@ -148,6 +148,8 @@ static const RogueRow rows[] = {
             V5 "\x82\x06\x01hello\x82\x04\x02"
                "err\x82\x01\x01\x89\x00" SUCCESS),
         ROW("v4", ROGUE_CLOSE, SWITCH("v4.channel.k8s.io") "\x82\x03\x01hi" EXITED),
+        ROW("absent", ROGUE_HOLD,
+            V5 "\x82\x45\x03{\"status\":\"Failure\",\"message\":\"no such file\",\"code\":500}            "),
         ROW("talk", ROGUE_HEAR, V5),
         ROW("lost", ROGUE_CLOSE, V5 "\x82\x03\x01hi"),
         ROW("closed", ROGUE_HOLD, V5 "\x88\x02\x03\xe8"),
@@ -174,6 +176,7 @@ static void test_ends(void)
         } cases[] = {
                 { "good", "1:hello 2:err ", 0, -1, NULL },
                 { "v4", "1:hi ", 42, -1, NULL },
+                { "absent", "", -1, ERR_FAILED, "did not run: no such file" },
                 { "lost", "1:hi ", -1, ERR_UNAVAILABLE, "ended before the command" },
                 { "closed", "", -1, ERR_UNAVAILABLE, "closed the connection" },
                 { "wild", "", -1, ERR_INVALID, "masked" },
@@ -203,7 +206,7 @@ static void test_ends(void)
         g_assert_cmpint(rogue_count(&rogue,
                                     "/exec?container=main&stdin=true&stdout=true&stderr=true&command=echo&"
                                     "command=&command=a%20b%26c HTTP/1.1"),
-                        ==, 10);
+                        ==, 11);
         g_clear_pointer(&client, kube_client_free);
         rogue_stop(&rogue);
 }
