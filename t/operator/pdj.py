@@ -19,6 +19,18 @@ CRD = ROOT / "deploy/v1/crd.yaml"
 FINALIZER = "finalizers.paddlepaddle.org"
 
 
+def install(cluster, file, name):
+    """Applies a file with a CRD, and returns when it is served."""
+    cluster.kubectl("apply", "-f", file)
+
+    def established():
+        crd = cluster.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name)
+        found = {item["type"]: item["status"] for item in crd.get("status", {}).get("conditions") or []}
+        return found.get("Established") == "True"
+
+    wait_for(established, 60, f"the CRD '{name}'")
+
+
 class Operator:
     """One `paddle-operator`; it is up when it has seen the cluster (or, electing, when it serves)."""
 
@@ -32,8 +44,8 @@ class Operator:
         self.process = subprocess.Popen(
             [*command, *flags], stdout=self.log, stderr=self.log, env={**os.environ, "KUBECONFIG": str(kubeconfig)}
         )
-        self.wait_log("the cluster has been seen" if wait else "info serving")
-        ports = re.search(r"metrics_port=(\d+) health_port=(\d+)", self.text())
+        self.wait_log("the cluster has been seen" if wait else "serving")
+        ports = re.search(r"metrics_port\W+(\d+)\W+health_port\W+(\d+)", self.text())
         self.metrics_port, self.health_port = map(int, ports.groups())
 
     def text(self):
@@ -211,8 +223,7 @@ def pod_status(pod, state, address):
 def operator_fixture(kube):
     """Starts operators that look after the test's namespace; all have ended well when the test has."""
     started = []
-    kube.cluster.kubectl("apply", "-f", CRD)
-    kube.cluster.kubectl("wait", "--for=condition=Established", "crd/paddlejobs.batch.paddlepaddle.org")
+    install(kube.cluster, CRD, "paddlejobs.batch.paddlepaddle.org")
 
     def start(*flags, kubeconfig=None, **options):
         started.append(Operator(kubeconfig or kube.cluster.kubeconfig, f"--namespace={kube.name}", *flags, **options))
@@ -231,8 +242,7 @@ def own_cluster(title, **options):
     """A cluster that nobody else uses, for faults and for what is cluster-wide."""
     cluster = Cluster.launch(title, owner=os.getpid(), **options)
     try:
-        cluster.kubectl("apply", "-f", CRD)
-        cluster.kubectl("wait", "--for=condition=Established", "crd/paddlejobs.batch.paddlepaddle.org")
+        install(cluster, CRD, "paddlejobs.batch.paddlepaddle.org")
         yield cluster
     finally:
         cluster.stop()
