@@ -79,6 +79,8 @@ static Cause job_cause(const Scheduler *s, const Job *job)
         if (is_about_room(cause) && job_queue(job)->head != 0 && job_queue(job)->head != job->key &&
             (cause == CAUSE_NONE || !g_sequence_iter_is_begin(job->iter)))
                 return CAUSE_BEHIND;
+        if (cause == CAUSE_NONE && job_queue(job)->head == job->key)
+                return job->shape->cause; /* room below a max was made after the pass had looked at it */
         return cause;
 }
 
