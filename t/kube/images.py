@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -80,14 +81,23 @@ def make_pause(work, archive):
     write_archive(archive, PAUSE, [work / "layer"], {"Entrypoint": ["/pause"]})
 
 
+def base_files():
+    """busybox and the libraries it names: {path in the image: content}"""
+    files = {"bin/busybox": BUSYBOX.read_bytes()}
+    for path in re.findall(r"(/\S+) \(0x", run("ldd", BUSYBOX).stdout):
+        files[path.lstrip("/")] = pathlib.Path(path).read_bytes()
+    return files
+
+
 def make_base(work, archive):
     """A shell and the usual small tools."""
     layer = Layer()
-    for folder in ("bin", "etc", "root", "proc", "sys", "dev", "var"):
+    for folder in ("bin", "etc", "lib", "lib/x86_64-linux-gnu", "lib64", "root", "proc", "sys", "dev", "var"):
         layer.add(folder, tarfile.DIRTYPE)
     layer.add("tmp", tarfile.DIRTYPE, 0o1777)
-    layer.add("bin/busybox", content=BUSYBOX.read_bytes())
-    for applet in subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split():
+    for name, content in base_files().items():
+        layer.add(name, content=content)
+    for applet in run(BUSYBOX, "--list").stdout.split():
         if applet != "busybox":
             layer.add("bin/" + applet, tarfile.SYMTYPE, target="busybox")
     layer.add(
@@ -142,7 +152,7 @@ def run(*words):
 
 IMAGES = {
     "pause": (make_pause, lambda: (HERE / "image/pause.c").read_bytes()),
-    "base": (make_base, lambda: BUSYBOX.read_bytes()),
+    "base": (make_base, lambda: b"".join(base_files().values())),
     "paddle": (make_paddle, lambda: " ".join(DEBIAN).encode() + REQUIREMENTS.read_bytes()),
 }
 ALWAYS = ("pause", "base")  # what every node has

@@ -300,7 +300,7 @@ def test_names_and_services(kube_node):
         "pods",
         pod(
             "client",
-            f"until wget -T 5 -q -O - http://greeter; do sleep 0.2; done; nslookup greeter.{kube_node.name}.svc.cluster.local.",
+            f"until wget -q -O - http://greeter; do sleep 0.2; done; nslookup greeter.{kube_node.name}.svc.cluster.local.",
         ),
     )
     kube_node.wait_phase("client", "Succeeded")
