@@ -8,6 +8,7 @@
  * at the same view would make everything twice. A job that was touched meanwhile is looked at again then. */
 #include "operator/controller.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 enum {
         EXPECT_MS = 5000, /* a view that shows nothing for so long shows it no more: made and gone between two
                              looks */
+        TRIM_MS = 500,    /* from a pass until the memory that it used is given back */
         WARNED_MAX = 64,  /* messages about one generation of a job */
 };
 
@@ -53,6 +55,7 @@ struct Controller {
         bool leading, stopping;
         void (*stopped)(void *arg);
         void *stopped_arg;
+        guint trim; /* timer */
         ControllerFigures figures;
 };
 
@@ -174,7 +177,17 @@ static void tell_stopped(Controller *controller)
         stopped(controller->stopped_arg);
 }
 
-/* The state may be gone after this. */
+/* What many passes and watch events have used lies between what is kept: a third of the heap after fifty new
+ * jobs. */
+static gboolean on_trim(void *data)
+{
+        Controller *controller = data;
+
+        controller->trim = 0;
+        (void)malloc_trim(0); /* whether there was something to give back */
+        return G_SOURCE_REMOVE;
+}
+
 static WorkResult end_pass(JobState *state, WorkResult result)
 {
         Controller *controller = state->controller;
@@ -182,6 +195,8 @@ static WorkResult end_pass(JobState *state, WorkResult result)
 
         count_pass(controller, state->began_us, result, state->touched);
         controller->figures.active--;
+        if (!controller->trim)
+                controller->trim = g_timeout_add(TRIM_MS, on_trim, controller);
         if (waiting && !state->timer)
                 state->timer = g_timeout_add(EXPECT_MS, on_expect_timeout, state);
         if (!waiting && state->touched && result != WORK_RETRY) {
@@ -402,6 +417,8 @@ void controller_free(Controller *controller)
 {
         if (!controller)
                 return;
+        if (controller->trim)
+                g_source_remove(controller->trim);
         etcd_free(controller->etcd); /* first: its answers name states */
         kube_queue_free(controller->queue);
         g_hash_table_unref(controller->states);

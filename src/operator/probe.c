@@ -111,26 +111,33 @@ static void put_queue(GString *out, const KubeQueueFigures *queue)
 
 static void put_requests(GString *out, const ProbeSource *source)
 {
-        static const char *const methods[] = { "GET", "GET", "POST", "PUT", "PATCH", "DELETE", "DELETE" };
+        static const struct {
+                const char *method;
+                KubeVerb verbs[2];
+        } rows[] = {
+                { "GET", { KUBE_GET, KUBE_LIST } },
+                { "POST", { KUBE_CREATE, KUBE_CREATE } },
+                { "PUT", { KUBE_REPLACE, KUBE_REPLACE } },
+                { "PATCH", { KUBE_PATCH, KUBE_PATCH } },
+                { "DELETE", { KUBE_DELETE, KUBE_DELETE_ALL } },
+        };
         static const char *const codes[] = { "<error>", "1xx", "2xx", "3xx", "4xx", "5xx" };
         KubeClientFigures figures;
 
         kube_client_figures(source->client, &figures);
-        figures.requests[KUBE_GET][0] += figures.requests[KUBE_LIST][0];
-        for (int code = 0; code < 6; code++) {
-                figures.requests[KUBE_LIST][code] += code ? figures.requests[KUBE_GET][code] : 0;
-                figures.requests[KUBE_DELETE_ALL][code] += figures.requests[KUBE_DELETE][code];
-        }
-        figures.requests[KUBE_LIST][0] = figures.requests[KUBE_GET][0];
         head(out, "rest_client_requests_total", "counter");
-        for (int verb = KUBE_LIST; verb <= KUBE_DELETE_ALL; verb++)
-                for (int code = 0; code < 6 && verb != KUBE_DELETE; code++)
-                        if (figures.requests[verb][code] > 0)
+        for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
+                for (gsize code = 0; code < G_N_ELEMENTS(codes); code++) {
+                        const KubeVerb *verbs = rows[row].verbs;
+                        guint64 n = figures.requests[verbs[0]][code];
+
+                        n += verbs[1] != verbs[0] ? figures.requests[verbs[1]][code] : 0;
+                        if (n > 0)
                                 g_string_append_printf(out,
                                                        "rest_client_requests_total{code=\"%s\",host=\"%s\","
                                                        "method=\"%s\"} %" G_GUINT64_FORMAT "\n",
-                                                       codes[code], source->host, methods[verb],
-                                                       figures.requests[verb][code]);
+                                                       codes[code], source->host, rows[row].method, n);
+                }
 }
 
 /* Field `index` of /proc/self/stat after the name; 0 when it cannot be read. */

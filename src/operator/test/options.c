@@ -1,0 +1,110 @@
+/* The command line, and the ports of jobs. Expected values are the contract's. */
+#include "operator/options.h"
+
+#include "base/err.h"
+#include "operator/ports.h"
+
+static bool read_line(OperatorOptions *options, const char *line, GError **error)
+{
+        g_auto(GStrv) words = g_strsplit(line, " ", -1);
+
+        return operator_options_read(options, (int)g_strv_length(words), words, error);
+}
+
+static void test_defaults(void)
+{
+        OperatorOptions options = { 0 };
+
+        g_assert_true(read_line(&options, "op", NULL));
+        g_assert_cmpstr(options.metrics, ==, ":8080");
+        g_assert_cmpstr(options.health, ==, ":8081");
+        g_assert_false(options.leader_elect);
+        g_assert_cmpstr(options.namespace, ==, "");
+        g_assert_cmpstr(options.scheduling, ==, "");
+        g_assert_cmpstr(options.init_image, ==, "docker.io/library/alpine:3.10");
+        g_assert_cmpstr(options.etcd_server, ==, "");
+        g_assert_cmpstr(options.port_range, ==, "35000,65000");
+        g_assert_cmpstr(json_string_value(json_object_get(options.init_requests, "memory")), ==, "10m");
+        g_assert_null(options.init_limits);
+        operator_options_clear(&options);
+}
+
+/* One dash or two, a value after '=' or a blank; what is no option ends them. */
+static void test_go(void)
+{
+        static const char *const lines[] = {
+                "op -namespace a -leader-elect -initImage=x",
+                "op --namespace=a --leader-elect=true --initImage x",
+                "op -namespace=a --leader-elect -initImage x word --bogus",
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
+                OperatorOptions options = { 0 };
+
+                g_assert_true(read_line(&options, lines[i], NULL));
+                g_assert_cmpstr(options.namespace, ==, "a");
+                g_assert_cmpstr(options.init_image, ==, "x");
+                g_assert_true(options.leader_elect);
+                operator_options_clear(&options);
+        }
+}
+
+static void test_refused(void)
+{
+        static const char *const lines[] = { "op --bogus",         "op -bogus=1",
+                                             "op --scheduling=x",  "op --compat=v0.3",
+                                             "op --init-limits=x", "op --init-requests=cpu=x",
+                                             "op --zap-encoder=x" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
+                OperatorOptions options = { 0 };
+                g_autoptr(GError) error = NULL;
+
+                g_assert_false(read_line(&options, lines[i], &error));
+                g_assert_error(error, ERR_DOMAIN, ERR_USAGE);
+                operator_options_clear(&options);
+        }
+}
+
+/* start+20, then 20 on, around to the start, past what is taken. */
+static void test_ports(void)
+{
+        g_autoptr(Ports) ports = ports_new("41000,41079", NULL);
+
+        g_assert_nonnull(ports);
+        ports_note(ports, "old", 41040);
+        g_assert_cmpint(ports_reserve(ports, "a"), ==, 41020);
+        g_assert_cmpint(ports_reserve(ports, "b"), ==, 41060);
+        g_assert_cmpint(ports_reserve(ports, "a"), ==, 41020);
+        g_assert_cmpint(ports_reserve(ports, "c"), ==, 41000);
+        g_assert_cmpint(ports_reserve(ports, "d"), ==, PORTS_EXHAUSTED);
+        ports_release(ports, "b");
+        g_assert_cmpint(ports_reserve(ports, "e"), ==, 41060);
+        ports_release(ports, "nobody");
+}
+
+static void test_port_ranges(void)
+{
+        static const char *const bad[] = { "",      "1",      "1,2",   "a,b",   "35000,65536",
+                                           "0,100", "100,50", "1,2,3", "-1,100" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(bad); i++) {
+                g_autoptr(GError) error = NULL;
+
+                g_test_message("%s", bad[i]);
+                g_assert_null(ports_new(bad[i], &error));
+                g_assert_error(error, ERR_DOMAIN, ERR_USAGE);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        g_test_add_func("/operator/options/defaults", test_defaults);
+        g_test_add_func("/operator/options/go", test_go);
+        g_test_add_func("/operator/options/refused", test_refused);
+        g_test_add_func("/operator/ports", test_ports);
+        g_test_add_func("/operator/ports/ranges", test_port_ranges);
+        return g_test_run();
+}
