@@ -78,46 +78,41 @@ static int notice(int64_t max, char *line, size_t size)
                         (long long)max);
 }
 
-bool log_file_cap(int fd, int64_t max, bool *cut)
-{
-        char line[256];
-        int len = notice(max, line, sizeof line);
-        struct stat status;
-
-        if (fstat(fd, &status) < 0 || status.st_size <= max + (*cut ? len + LOG_TAIL : 0))
-                return *cut;
-        if (!*cut) {
-                if (ftruncate(fd, max) < 0 || write(fd, line, (size_t)len) != len)
-                        return false; /* tried again at the next look */
-                *cut = true;
-        } else if (status.st_size > max + len + 16 * LOG_TAIL) {
-                (void)!ftruncate(fd, max + len);
-        }
-        return true;
-}
-
-/* The notice at the cap and behind it the last LOG_TAIL bytes. The member's descriptor appends wherever it is
- * told to write, so this needs one that does not. */
-static void keep_tail(int fd, off_t max, off_t size)
+/* The notice at the cap and behind it the last LOG_TAIL bytes, and what is appended meanwhile: it may be the
+ * member's last word. A member that writes faster than this copies is not at its end: it loses what lies
+ * between. The member's descriptor appends wherever it is told to write, so this needs one that does not.
+ * False: nothing was cut. */
+static bool keep_tail(int fd, off_t max, off_t size)
 {
         char path[40], chunk[8192];
         int len = notice(max, chunk, sizeof chunk), out;
-        off_t from = size - LOG_TAIL, to = max + len;
+        off_t from = size - LOG_TAIL, to = max + len, enough = to + (off_t)4 * LOG_TAIL;
+        bool cut = false;
         ssize_t got;
 
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         out = open(path, O_WRONLY | O_CLOEXEC);
         if (out < 0 || pwrite(out, chunk, (size_t)len, max) != len)
                 goto out;
-        while ((got = pread(fd, chunk, sizeof chunk, from)) > 0 &&
+        while (to < enough && (got = pread(fd, chunk, sizeof chunk, from)) > 0 &&
                pwrite(out, chunk, (size_t)got, to) == got) {
                 from += got;
                 to += got;
         }
-        (void)!ftruncate(out, to);
+        cut = ftruncate(out, to) == 0;
 out:
         if (out >= 0)
                 close(out);
+        return cut;
+}
+
+bool log_file_cap(int fd, int64_t max, bool *cut)
+{
+        struct stat status;
+
+        if (fstat(fd, &status) == 0 && status.st_size > max + (off_t)2 * LOG_TAIL)
+                *cut = keep_tail(fd, max, status.st_size) || *cut; /* else tried again at the next look */
+        return *cut;
 }
 
 void log_file_finish(int fd, int64_t max)
@@ -127,5 +122,5 @@ void log_file_finish(int fd, int64_t max)
         struct stat status;
 
         if (fstat(fd, &status) == 0 && status.st_size > max + len + LOG_TAIL)
-                keep_tail(fd, max, status.st_size);
+                (void)keep_tail(fd, max, status.st_size);
 }

@@ -2,9 +2,9 @@
  * it, adds the platform's own lines, and keeps it below its cap.
  *
  * The cap is not RLIMIT_FSIZE, which would stop the member's models too. Its keeper looks at the size: what
- * goes beyond the cap is cut off again, after a line that says so, and at the end the last LOG_TAIL bytes
- * written before the end are kept behind that line, so that a traceback is not lost. Bytes below the cap
- * never move: a reader's offset stays true. No GLib. */
+ * goes beyond the cap is cut off again, after a line that says so; the last LOG_TAIL bytes are kept behind
+ * that line each time, so that a traceback is not lost. Bytes below the cap never move: a reader's offset
+ * stays true. No GLib. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ void log_file_share(int fd, const char *path);
 /* "paddle: TEXT" as a line. */
 void log_file_say(int fd, const char *text);
 
-/* Cuts the file to `max` bytes and the notice when it has grown much beyond; true once it has. *cut
+/* Cuts the file to `max` bytes, the notice and the tail when it has grown much beyond; true once it has. *cut
  * remembers. */
 bool log_file_cap(int fd, int64_t max, bool *cut);
 
