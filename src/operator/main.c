@@ -123,22 +123,22 @@ static char *make_identity(void)
 
 static bool begin_to_lead(Operator *op, GError **error)
 {
-        const char *namespace = or_null(op->options.leader_namespace);
+        const char *home = or_null(op->options.leader_namespace);
 
         if (!op->options.leader_elect) {
                 controller_lead(op->controller);
                 return true;
         }
-        if (!namespace && strcmp(op->cluster->context, "in-cluster") == 0)
-        namespace = op->cluster->namespace;
-        if (!namespace)
+        if (!home && strcmp(op->cluster->context, "in-cluster") == 0)
+                home = op->cluster->namespace;
+        if (!home)
                 return err_set(
                         error, ERR_USAGE,
                         "--leader-elect: not running in-cluster, so that no namespace is known for the "
                         "lease\nSay it by --leader-election-namespace.");
         op->source.elects = true;
         op->identity = make_identity();
-        op->lease = kube_lease_new(op->client, &(KubeLeaseConfig){ .namespace = namespace,
+        op->lease = kube_lease_new(op->client, &(KubeLeaseConfig){ .namespace = home,
                                                                    .name = LEASE_NAME,
                                                                    .identity = op->identity,
                                                                    .gained = on_gained,

@@ -20,7 +20,7 @@ typedef struct {
         char *version; /* written: this one, or a later one, is there */
         bool gone;
 } Expected;
-void expected_free(void *expected);
+void expected_free(void *data);
 
 typedef struct {
         KubeClient *client;

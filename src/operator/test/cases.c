@@ -1,6 +1,6 @@
 /* The conformance cases of doc/operator.md that need no server, by their ids, and a test for each defect of
  * the older operator (D1..D19). Expected values come from the contract. */
-#include "world.h"
+#include "operator/test/world.h"
 
 #include <string.h>
 

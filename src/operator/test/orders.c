@@ -3,7 +3,7 @@
  * it rests. Worlds that were seen before are not entered again, so the search is exhaustive. world.c asserts
  * at each action that it may be done (nothing twice, never more pods than asked, no write that changes
  * nothing); here, at rest: nothing more is written, an end is final, and the phase is what the pods say. */
-#include "world.h"
+#include "operator/test/world.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A small cluster (see world.h). */
-#include "world.h"
+#include "operator/test/world.h"
 
 #include <string.h>
 
