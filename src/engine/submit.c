@@ -84,8 +84,9 @@ static char *job_name(const Entry *entry, int i)
 }
 
 /* Named after its program when it has no name; the id's beginning keeps such names apart. */
-static void name_entry(Engine *engine, Entry *entry, const Input *input)
+static void name_entry(Submission *submission, Entry *entry)
 {
+        const Input *input = submission->input;
         g_autofree char *label = NULL;
 
         if (input->id)
@@ -100,7 +101,8 @@ static void name_entry(Engine *engine, Entry *entry, const Input *input)
         for (int i = 0; i < NAME_TRIES; i++) {
                 g_free(entry->name);
                 entry->name = g_strdup_printf("%s-%.*s", label, GENERATED_ID, entry->id);
-                if (input->id || !live_by_name(engine, input->user, entry->name))
+                if (input->id || (!live_by_name(submission->engine, input->user, entry->name) &&
+                                  !g_hash_table_contains(submission->by_name, entry->name)))
                         return;
                 id_new(entry->id);
         }
@@ -690,7 +692,9 @@ static bool make_entries(Submission *submission)
                         name_culprit(submission, i);
                         return false;
                 }
-                name_entry(submission->engine, entry, submission->input);
+                name_entry(submission, entry);
+                if (!g_hash_table_contains(submission->by_name, entry->name))
+                        g_hash_table_insert(submission->by_name, entry->name, entry);
                 submission->n_jobs += entry_jobs(entry);
         }
         return true;
@@ -711,11 +715,6 @@ static bool check_names(Submission *submission)
 
 static bool resolve_all(Submission *submission)
 {
-        for (guint i = submission->entries->len; i > 0; i--) {
-                Entry *entry = g_ptr_array_index(submission->entries, i - 1);
-
-                g_hash_table_insert(submission->by_name, entry->name, entry);
-        }
         for (guint i = 0; i < submission->entries->len; i++) {
                 if (resolve_entry(submission, g_ptr_array_index(submission->entries, i)))
                         continue;

@@ -84,6 +84,36 @@ static void test_name_passes_on(void)
         house_free(house);
 }
 
+static void note_refusal(Job *job, bool repeated, const GError *error, void *arg)
+{
+        int *refused = arg;
+
+        *refused += error != NULL;
+}
+
+/* Six characters of an id are not enough to keep so many apart: one dry run in twenty met two that are equal.
+ */
+static void test_generated_names_differ(void)
+{
+        enum { MANY = 10000, TIMES = 60 };
+        House *house = house_new();
+        g_autoptr(json_t) object = json_pack("{s:[s]}", "command", "true");
+        g_autoptr(Spec) spec = spec_parse(object, NULL);
+        g_autofree Spec **specs = g_new(Spec *, MANY);
+        int refused = 0;
+
+        for (int i = 0; i < MANY; i++)
+                specs[i] = spec;
+        for (int i = 0; i < TIMES; i++)
+                engine_submit(house->engine,
+                              &(EngineSubmission){
+                                      .user = "ann", .specs = specs, .n_specs = MANY, .only_check = true },
+                              note_refusal, &refused);
+        house_barrier(house);
+        g_assert_cmpint(refused, ==, 0);
+        house_free(house);
+}
+
 static void test_generated_names(void)
 {
         static const struct {
@@ -611,6 +641,7 @@ int main(int argc, char **argv)
         g_test_add_func("/commands/name passes on", test_name_passes_on);
         g_test_add_func("/commands/repeated keeps its place", test_repeated_keeps_its_place);
         g_test_add_func("/commands/generated names", test_generated_names);
+        g_test_add_func("/commands/generated names differ", test_generated_names_differ);
         g_test_add_func("/commands/keys", test_keys);
         g_test_add_func("/commands/never fits", test_never_fits);
         g_test_add_func("/commands/order", test_order);
