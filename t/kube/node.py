@@ -310,12 +310,11 @@ conf_dir = "{self.plan.folder("cni")}"
         )
 
     def finish(self, kubectl):
-        """Images, the DNS service, and the node's readiness."""
+        """Images and the DNS service."""
         for archive in images.archives():
             self.load(archive)
         objects = {"apiVersion": "v1", "kind": "List", "items": self.dns_objects()}
         kubectl("create", "-f", self.plan.file("dns.json", objects))
-        kubectl("wait", "--for=condition=Ready", "--timeout=120s", f"node/{NAME}")
 
     def load(self, archive):
         run("ctr", "--address", f"{self.state}/containerd.sock", "-n", "k8s.io", "images", "import", archive)

@@ -83,6 +83,7 @@ class Inner:
         if self.node:
             self.start_all(self.node.components())
             self.node.finish(self.kubectl)
+            self.wait("the node", lambda: self.has_condition("Ready", f"node/{node.NAME}"))
         self.wait("the default service account", self.has_account)
         self.listener.bind(str(self.state / "control"))
         self.listener.listen(16)
@@ -105,7 +106,11 @@ class Inner:
         if self.settings["volcano"]:
             crds = components.BIN / "volcano-crds.yaml"
             self.kubectl("create", "-f", crds)
-            self.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", crds)
+            self.wait("Volcano's definitions", lambda: self.has_condition("Established", "-f", crds))
+
+    def has_condition(self, condition, *what):
+        """`kubectl wait` fails where an object has no conditions yet, and where it is not there yet."""
+        return self.kubectl("wait", f"--for=condition={condition}", "--timeout=5s", *what, check=False).returncode == 0
 
     def has_account(self):
         return self.kubectl("get", "serviceaccount", "default", "-o", "name", check=False).returncode == 0

@@ -51,12 +51,16 @@ def test_version(kube):
     assert versions["clientVersion"]["gitVersion"] == "v1.33.13"
 
 
+def has_condition(found, kind):
+    return any(one["type"] == kind and one["status"] == "True" for one in found.get("status", {}).get("conditions", []))
+
+
 def test_custom_resource(kube):
     group = f"{kube.name}.test"
     base, body = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(group)
     kube.api.create(base, body)
     try:
-        kube.cluster.kubectl("wait", "--for=condition=Established", "crd", f"toys.{group}", "--timeout=30s")
+        wait_for(lambda: has_condition(kube.api.get(f"{base}/toys.{group}"), "Established"), what="the definition")
         toy = {"apiVersion": f"{group}/v1", "kind": "Toy", "metadata": {"name": "one"}, "spec": {"size": 3}}
         kube.create("toys", toy, f"{group}/v1")
         assert kube.get("toys", "one", f"{group}/v1")["spec"] == {"size": 3}
@@ -220,8 +224,7 @@ def test_volcano_gang_waits_until_it_is_whole(kube_fake):
     add(names[1])
 
     def unschedulable():
-        conditions = kube_fake.get("podgroups", "gang", SCHEDULING).get("status", {}).get("conditions", [])
-        return [one for one in conditions if one["type"] == "Unschedulable" and one["status"] == "True"]
+        return has_condition(kube_fake.get("podgroups", "gang", SCHEDULING), "Unschedulable")
 
     wait_for(unschedulable, 30, "the gang's wait")
     assert {one["status"]["phase"] for one in kube_fake.items("pods")} == {"Pending"}
