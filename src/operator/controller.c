@@ -36,6 +36,7 @@ typedef struct {
         Run *run;            /* under way, or NULL */
         bool asking;         /* etcd, before the pass */
         bool touched;        /* while it could not be looked at */
+        bool failed;         /* something before the pass: it is to come again */
         GPtrArray *expected; /* Expected *, not yet seen; or NULL */
         guint timer;         /* of what is expected */
         gint64 began_us;
@@ -217,7 +218,7 @@ static void on_run_done(Run *run, WorkResult result, GPtrArray *expected, void *
                 state->expected = expected;
         else
                 g_ptr_array_unref(expected);
-        result = end_pass(state, result);
+        result = end_pass(state, state->failed ? WORK_RETRY : result);
         kube_queue_finish(controller->queue, state->key, result);
         tell_stopped(controller);
 }
@@ -277,7 +278,7 @@ static WorkResult pass(JobState *state, const json_t *job, const char *np)
                                              .plan = plan,
                                              .done = on_run_done,
                                              .arg = state });
-        return state->run ? WORK_LATER : end_pass(state, result);
+        return state->run ? WORK_LATER : end_pass(state, state->failed ? WORK_RETRY : result);
 }
 
 static void on_np(const char *value, const GError *error, void *arg)
@@ -285,18 +286,19 @@ static void on_np(const char *value, const GError *error, void *arg)
         JobState *state = arg;
         Controller *controller = state->controller;
         const json_t *job = view_job(controller->view, state->key);
-        WorkResult result = WORK_DONE;
+        WorkResult result;
 
         state->asking = false;
+        state->failed = error != NULL;
         if (error)
                 log_warning("the number of workers could not be read", "job", state->key, "error",
                             error->message, NULL);
         if (job && !controller->stopping)
                 result = pass(state, job, value);
         else
-                result = end_pass(state, result);
+                result = end_pass(state, WORK_DONE);
         if (result != WORK_LATER)
-                kube_queue_finish(controller->queue, state->key, error ? WORK_RETRY : result);
+                kube_queue_finish(controller->queue, state->key, result);
         tell_stopped(controller);
 }
 
@@ -332,7 +334,7 @@ static WorkResult begin(const char *key, void *arg)
                 return WORK_RETRY;
         }
         state->began_us = g_get_monotonic_time();
-        state->touched = false;
+        state->touched = state->failed = false;
         controller->figures.active++;
         return ask_etcd(state, job) ? WORK_LATER : pass(state, job, NULL);
 }
