@@ -16,7 +16,8 @@ static void on_child(int signo)
 
 int main(void)
 {
-        struct sigaction end = { .sa_handler = on_end }, child = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
+        struct sigaction end = { .sa_handler = on_end },
+                         child = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
 
         sigaction(SIGTERM, &end, NULL);
         sigaction(SIGINT, &end, NULL);
