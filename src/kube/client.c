@@ -26,6 +26,7 @@ enum {
         BACK_OFF_MS = 100,
         BACK_OFF_MAX_MS = 10000,
         RETRY_AFTER_MAX_S = 3600,
+        STREAMS_MAX = 90, /* transfers over one connection */
 };
 
 static const KubeClientOptions defaults = {
@@ -74,7 +75,7 @@ struct KubeClient {
         KubeReach reach;
         KubeClientOptions options;
         GMainContext *context;
-        KubeMulti *multi;      /* for new transfers */
+        GPtrArray *multis;     /* for new transfers, each with connections of its own */
         GPtrArray *old_multis; /* with transfers still, over connections that are not trusted any more */
         KubeDiscovery *discovery;
         KubeTimer *pump;
@@ -123,7 +124,7 @@ static void drop_transfer(KubeCall *call)
         if (call->is_attached)
                 kube_multi_remove(call->multi, call->handle);
         call->is_attached = false;
-        if (call->multi != client->multi && !kube_multi_size(call->multi))
+        if (!kube_multi_size(call->multi))
                 g_ptr_array_remove_fast(client->old_multis, call->multi);
         client->reach.api->easy_cleanup(call->handle);
         client->reach.api->slist_free_all(call->headers);
@@ -291,6 +292,19 @@ static void watch_silence(KubeCall *call)
         kube_timer_set(call->idle, call->timeout_ms);
 }
 
+static KubeMulti *multi_new(KubeClient *client);
+
+/* A server takes some 100 streams over one connection. Above that the library would open a connection for
+ * each one; in a multi of their own they wait for one that they share. */
+static KubeMulti *multi_with_room(KubeClient *client)
+{
+        for (guint i = 0; i < client->multis->len; i++)
+                if (kube_multi_size(client->multis->pdata[i]) < STREAMS_MAX)
+                        return client->multis->pdata[i];
+        g_ptr_array_add(client->multis, multi_new(client));
+        return client->multis->pdata[client->multis->len - 1];
+}
+
 static void call_start(KubeCall *call)
 {
         KubeClient *client = call->client;
@@ -304,7 +318,7 @@ static void call_start(KubeCall *call)
         *call->text = '\0';
         g_string_truncate(call->in, 0);
         set_request(call);
-        call->multi = client->multi;
+        call->multi = multi_with_room(client);
         call_move(call, CALL_RUNNING);
         if (!call->is_stream)
                 client->in_flight++;
@@ -335,15 +349,14 @@ static void fail_call(KubeCall *call, const GError *error)
         call_finish(call, &reply, error);
 }
 
-static KubeMulti *multi_new(KubeClient *client);
-
 /* New transfers get new connections: one of the present ones seems to lead nowhere. */
 static void distrust(KubeClient *client, KubeMulti *multi)
 {
-        if (multi != client->multi)
+        guint at;
+
+        if (!g_ptr_array_find(client->multis, multi, &at))
                 return;
-        g_ptr_array_add(client->old_multis, multi);
-        client->multi = multi_new(client);
+        g_ptr_array_add(client->old_multis, g_ptr_array_steal_index_fast(client->multis, at));
 }
 
 static bool is_repeatable(KubeCall *call, int status, bool broken, bool unsent)
@@ -621,7 +634,7 @@ static void set_options(KubeClient *client, const KubeClientOptions *options)
         set->burst = set->burst > 0 ? set->burst : defaults.burst;
         set->max_in_flight = set->max_in_flight > 0 ? set->max_in_flight : defaults.max_in_flight;
         set->timeout_ms = set->timeout_ms > 0 ? set->timeout_ms : defaults.timeout_ms;
-        set->retries = set->retries > 0 ? set->retries : defaults.retries;
+        set->retries = set->retries ? MAX(set->retries, 0) : defaults.retries;
         set->body_max = set->body_max ? set->body_max : defaults.body_max;
         client->reach.agent = g_strdup(set->agent ? set->agent : defaults.agent);
         set->agent = client->reach.agent;
@@ -642,7 +655,7 @@ KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *o
         client->reach.credential =
                 kube_credential_new(client->reach.config, client->context, on_credential, client);
         kube_reach_init(&client->reach);
-        client->multi = multi_new(client);
+        client->multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
         client->old_multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
         client->pump = kube_timer_new(client->context, on_pump, client);
         client->tokens = client->options.burst;
@@ -660,7 +673,7 @@ void kube_client_free(KubeClient *client)
                 for (GList *head; (head = queue_of(client, state)->head);)
                         call_end(head->data);
         client->freed = true;
-        kube_multi_free(client->multi);
+        g_ptr_array_unref(client->multis);
         g_ptr_array_unref(client->old_multis);
         kube_timer_free(client->pump);
         client_unref(client);

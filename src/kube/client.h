@@ -38,7 +38,7 @@ typedef struct {
         int burst;             /* 0: 1000 */
         int max_in_flight;     /* besides watches, 0: 64 */
         gint64 timeout_ms;     /* of one attempt of a request, 0: 30 s */
-        int retries;           /* 0: 5 */
+        int retries;           /* 0: 5; -1: none */
         gsize body_max;        /* of one reply in memory, 0: 256 MiB */
 } KubeClientOptions;
 
@@ -100,11 +100,11 @@ KubeCall *kube_send(KubeClient *client, const KubeRequest *request, KubeDone don
 void kube_call_cancel(KubeCall *call);
 
 /* A reply that flows: watches, logs, lists that are read item by item. `data` gets the body piece by piece
- * (2xx only), and nothing (len 0) at first, when the server has accepted; then `end` is called once:
- * reply->error is NULL at the ordinary end of the stream, `object` is the Status of a refusal. When `data`
- * has said false, and after kube_call_cancel, `end` is not called. `idle_ms`: silence after which the stream
- * counts as broken (half-closed connections), 0: none. A stream is never repeated by the client: whoever
- * reads it knows where to resume. */
+ * (2xx only); its first call says that the server has accepted, and may bring nothing yet (len 0). Then `end`
+ * is called once: reply->error is NULL at the ordinary end of the stream, `object` is the Status of a
+ * refusal. When `data` has said false, and after kube_call_cancel, `end` is not called. `idle_ms`: silence
+ * after which the stream counts as broken (half-closed connections), 0: none. A stream is never repeated by
+ * the client: whoever reads it knows where to resume. */
 typedef bool (*KubeData)(const char *data, gsize len, void *arg); /* false: enough */
 typedef KubeDone KubeEnd;
 KubeCall *kube_stream(KubeClient *client, const char *path_and_query, gint64 idle_ms, KubeData data,

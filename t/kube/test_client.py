@@ -111,6 +111,14 @@ def test_many_share_one_connection(kube):
         assert watch.end()[-1] == "size 0"
 
 
+def test_many_streams(kube):
+    """A server takes 100 streams over one connection: what is above shares the next ones."""
+    assert live(kube.cluster.kubeconfig, "streams", kube.name, 300) == [
+        "ok version 200",
+        "300 streams over 4 connections",
+    ]
+
+
 def test_watch(kube):
     kube.create("configmaps", config_map("a", x="1"))
     with running(kube.cluster.kubeconfig, "watch", kube.name) as watch:

@@ -62,7 +62,7 @@ static void drop_data(json_t *object)
         json_object_del(object, "data");
 }
 
-static void begin(Fixture *fixture, const RogueRow *rows)
+static void begin_with(Fixture *fixture, const RogueRow *rows, gint64 resync_ms)
 {
         *fixture = (Fixture){ .seen = g_string_new(NULL) };
         rogue_start(&fixture->rogue, rows);
@@ -73,13 +73,19 @@ static void begin(Fixture *fixture, const RogueRow *rows)
                                    .indexes = indexes,
                                    .trim = drop_data,
                                    .page = 2,
-                                   .idle_ms = 300 };
+                                   .idle_ms = 300,
+                                   .resync_ms = resync_ms };
         KubeCacheEvents events = { .changed = on_changed,
                                    .synced = on_synced,
                                    .trouble = on_trouble,
                                    .poisoned = on_poisoned,
                                    .arg = fixture };
         fixture->cache = kube_cache_new(fixture->client, &config, &events);
+}
+
+static void begin(Fixture *fixture, const RogueRow *rows)
+{
+        begin_with(fixture, rows, 0);
 }
 
 static void end(Fixture *fixture)
@@ -321,6 +327,22 @@ static void test_refused(void)
         end(&fixture);
 }
 
+/* Everything is reported again from time to time, though nothing has changed. */
+static void test_resync(void)
+{
+        static const RogueRow rows[] = {
+                { "limit=2 ", 0, ROGUE_REPLY, LIST("10", "", OBJECT("a", "1")), 0 },
+                { "resourceVersion=10&", 0, ROGUE_HOLD, STREAM, 0 },
+                { NULL, 0, 0, NULL, 0 },
+        };
+        Fixture fixture;
+
+        begin_with(&fixture, rows, 5);
+        run_until(strstr(fixture.seen->str, "~a ~a "));
+        g_assert_true(g_str_has_prefix(fixture.seen->str, "+a S ~a "));
+        end(&fixture);
+}
+
 /* The cache may be freed by any of its handlers. */
 static void test_free_within(void)
 {
@@ -356,6 +378,7 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/cache/half-closed", test_half_closed);
         g_test_add_func("/kube/cache/trouble", test_trouble);
         g_test_add_func("/kube/cache/refused", test_refused);
+        g_test_add_func("/kube/cache/resync", test_resync);
         g_test_add_func("/kube/cache/free-within", test_free_within);
         return g_test_run();
 }

@@ -368,6 +368,32 @@ static void watch(Live *live)
         say("size %u", kube_cache_size(cache));
 }
 
+static bool on_accepted(const char *data, gsize len, void *arg)
+{
+        *(bool *)arg = true;
+        return true;
+}
+
+/* streams NS COUNT: that many watches at once, and a request beside them. */
+static void streams(Live *live)
+{
+        g_autofree char *base = kube_path(&kube_config_maps, live->args[0], NULL, NULL);
+        g_autofree char *path = g_strconcat(base, "?watch=1", NULL);
+        int count = (int)g_ascii_strtoll(live->args[1], NULL, 10);
+        g_autofree bool *accepted = g_new0(bool, count);
+        KubeRequest request = { .verb = KUBE_GET, .path = "/version" };
+
+        for (int i = 0; i < count; i++)
+                kube_stream(live->client, path, 0, on_accepted, NULL, &accepted[i]);
+        for (int i = 0; i < count; i++)
+                while (!accepted[i])
+                        g_main_context_iteration(NULL, TRUE);
+        g_auto(Answer) answer = ask(live, &request);
+        expect(live, "version", &answer, 200);
+        say("%d streams over %d connections", count, connections());
+        g_clear_pointer(&live->client, kube_client_free);
+}
+
 static void on_kind(const KubeKind *kind, const GError *error, void *arg)
 {
         Live *live = arg;
@@ -560,6 +586,7 @@ static const struct {
         { "delete-all", 1, delete_all },
         { "list", 1, list },
         { "write", 1, write_one },
+        { "streams", 2, streams },
         { "parts", 1, parts },
         { "exec", 4, execute },
         { "log", 3, follow },
