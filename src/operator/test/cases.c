@@ -301,6 +301,9 @@ static const Case cleaning[] = {
           "go; all running; go; " SPEC(
                   "{\"worker\": {\"replicas\": 2}}") "go; pods=j-worker-0 j-worker-1; services=j-worker-0 "
                                                      "j-worker-1; job.status.phase=Running" },
+        { "G10-failed", WORKERS(2), /* what is no longer asked for cannot fail the job */
+          "go; all running; go; pod worker-1 failed; " SPEC(
+                  "{\"worker\": {\"replicas\": 1}}") "go; pods=j-worker-0; job.status.phase=Running" },
         { "D13-compat", WORKERS(2),
           "rules compat; go; all running; go; " SPEC(
                   "{\"worker\": {\"replicas\": 1}}") "go; pods=j-worker-0; services=j-worker-0 j-worker-1" },
