@@ -3,7 +3,6 @@ of 5.1 that change what the whole cluster knows."""
 
 import base64
 import contextlib
-import copy
 import json
 import os
 import signal
@@ -363,17 +362,17 @@ def test_i8_api_server_restarts(cluster, own):
         job.wait_pods("worker-0", "worker-1", "worker-2", "worker-3")
 
 
-def cluster_role():
-    for document in yaml.safe_load_all((ROOT / "deploy/v1/operator.yaml").read_text()):
-        if document and document["kind"] == "ClusterRole":
-            return document["rules"]
-    raise AssertionError("no ClusterRole")
+def manifest_rules():
+    """Those of the ClusterRole, and those of the Role for the lease."""
+    documents = yaml.safe_load_all((ROOT / "deploy/v1/operator.yaml").read_text())
+    return [rule for one in documents if one and one["kind"] in ("ClusterRole", "Role") for rule in one["rules"]]
 
 
 def test_i9_rbac_of_the_manifest_is_enough(cluster, own):
     install(cluster, KUBE_BIN / "volcano-crds.yaml", "podgroups.scheduling.volcano.sh")
-    kubeconfig = cluster.account(f"manager-{own.name}", own.name, copy.deepcopy(cluster_role()), everywhere=True)
-    with running(kubeconfig) as one:
+    kubeconfig = cluster.account(f"manager-{own.name}", own.name, manifest_rules(), everywhere=True)
+    lead = ["--leader-elect", f"--leader-election-namespace={own.name}"]
+    with running(kubeconfig, *lead, "--zap-log-level=debug") as one:
         job = Job(own, {"intranet": "Host", "worker": role(2)})
         job.wait_pods("worker-0", "worker-1")
         job.all("running")
@@ -388,6 +387,10 @@ def test_i9_rbac_of_the_manifest_is_enough(cluster, own):
         job.wait_services()
         job.delete()
         wait_for(lambda: not own.items("paddlejobs", GROUP), 60, "the end of the job")
+        job_events = {
+            event["reason"] for event in own.items("events") if event["involvedObject"]["kind"] == "PaddleJob"
+        }
+        assert job_events == {"Created", "Deleted"}
         assert "forbidden" not in one.text(), one.text()
 
 
