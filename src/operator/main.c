@@ -18,6 +18,7 @@
 #include "operator/controller.h"
 #include "operator/options.h"
 #include "operator/probe.h"
+#include "operator/training_controller.h"
 
 #define LEASE_NAME                                                                                           \
         "b2a304f2.paddlepaddle.org" /* as the older operator's, so that the two exclude each other */
@@ -30,6 +31,7 @@ typedef struct {
         KubeConfig *cluster;
         KubeClient *client;
         Controller *controller;
+        TrainingController *training;
         KubeLease *lease; /* or NULL */
         char *identity;
         HttpServer *metrics, *health;
@@ -87,7 +89,15 @@ static bool open_controller(Operator *op, GError **error)
         };
 
         op->controller = controller_new(&config, error);
+        if (op->controller)
+                op->training = training_controller_new(op->client, config.namespace);
         return op->controller != NULL;
+}
+
+static void lead(Operator *op)
+{
+        controller_lead(op->controller);
+        training_lead(op->training);
 }
 
 static void on_gained(void *arg)
@@ -96,7 +106,7 @@ static void on_gained(void *arg)
 
         op->source.leads = true;
         log_info("this operator leads", "identity", op->identity, NULL);
-        controller_lead(op->controller);
+        lead(op);
 }
 
 /* Somebody else may lead already: nothing more may be written. */
@@ -126,7 +136,7 @@ static bool begin_to_lead(Operator *op, GError **error)
         const char *home = or_null(op->options.leader_namespace);
 
         if (!op->options.leader_elect) {
-                controller_lead(op->controller);
+                lead(op);
                 return true;
         }
         if (!home && strcmp(op->cluster->context, "in-cluster") == 0)
@@ -193,6 +203,13 @@ static void on_stopped(void *arg)
                 g_main_loop_quit(op->loop);
 }
 
+static void on_jobs_stopped(void *arg)
+{
+        Operator *op = arg;
+
+        training_stop(op->training, on_stopped, op);
+}
+
 static gboolean on_deadline(void *arg)
 {
         Operator *op = arg;
@@ -212,7 +229,7 @@ static gboolean on_signal(void *arg)
         log_info("stopping; jobs run on", NULL);
         g_timeout_add(STOP_MS, on_deadline, op);
         if (op->controller)
-                controller_stop(op->controller, on_stopped, op);
+                controller_stop(op->controller, on_jobs_stopped, op);
         else
                 g_main_loop_quit(op->loop);
         return G_SOURCE_CONTINUE;
@@ -223,6 +240,7 @@ static void operator_close(Operator *op)
         http_server_free(op->metrics);
         http_server_free(op->health);
         kube_lease_free(op->lease);
+        training_controller_free(op->training);
         controller_free(op->controller);
         kube_client_free(op->client);
         kube_config_free(op->cluster);

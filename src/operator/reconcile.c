@@ -44,6 +44,14 @@ static void action_free(void *data)
         g_free(action);
 }
 
+Plan *plan_new(void)
+{
+        Plan *plan = g_new0(Plan, 1);
+
+        plan->actions = g_ptr_array_new_with_free_func(action_free);
+        return plan;
+}
+
 void plan_free(Plan *plan)
 {
         if (!plan)
@@ -52,15 +60,20 @@ void plan_free(Plan *plan)
         g_free(plan);
 }
 
-static Action *add(Pass *pass, ActionVerb verb, const KubeKind *kind, const char *name)
+Action *plan_add(Plan *plan, ActionVerb verb, const KubeKind *kind, const char *name)
 {
         Action *action = g_new0(Action, 1);
 
         action->verb = verb;
         action->kind = kind;
         action->name = g_strdup(name);
-        g_ptr_array_add(pass->plan->actions, action);
+        g_ptr_array_add(plan->actions, action);
         return action;
+}
+
+static Action *add(Pass *pass, ActionVerb verb, const KubeKind *kind, const char *name)
+{
+        return plan_add(pass->plan, verb, kind, name);
 }
 
 static void add_create(Pass *pass, const KubeKind *kind, json_t *body)
@@ -432,9 +445,8 @@ static void run(Pass *pass)
 
 Plan *reconcile(const OperatorRules *rules, const Observed *observed)
 {
-        Pass pass = { .rules = rules, .seen = observed, .plan = g_new0(Plan, 1) };
+        Pass pass = { .rules = rules, .seen = observed, .plan = plan_new() };
 
-        pass.plan->actions = g_ptr_array_new_with_free_func(action_free);
         paddle_job_read(observed->job, &pass.job);
         take_list(observed->pods, pass.job.uid, &pass.pods, &pass.pod_at);
         take_list(observed->services, pass.job.uid, &pass.services, &pass.service_at);

@@ -56,8 +56,11 @@ typedef struct {
 enum { PLAN_PODS_MAX = 256 }; /* made in one pass */
 
 Plan *reconcile(const OperatorRules *rules, const Observed *observed);
+Plan *plan_new(void);
 void plan_free(Plan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Plan, plan_free)
+/* A new action, the last so far; what it needs besides is set by the caller. */
+Action *plan_add(Plan *plan, ActionVerb verb, const KubeKind *kind, const char *name);
 
 /* The job's count of workers is kept in etcd, too, so Observed.np has to be asked for. */
 bool job_syncs_np(const PaddleJob *job, const OperatorRules *rules);

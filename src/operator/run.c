@@ -22,6 +22,7 @@ struct Run {
         GQueue chain;     /* Step *, on the job itself, that wait for the one before */
         GPtrArray *expected;
         WorkResult result;
+        char *refusal; /* the first creation that was refused for good; or NULL */
         GSource *idle; /* will call done */
 };
 
@@ -59,6 +60,11 @@ static Expected *expect(const Step *step, const char *uid, const char *version, 
         return expected;
 }
 
+static bool is_of_job(const Step *step)
+{
+        return step->action->kind == step->run->config.kind;
+}
+
 static gboolean finish(void *data)
 {
         Run *run = data;
@@ -75,7 +81,7 @@ static void send_job_step(Run *run);
 static void end_step(Step *step)
 {
         Run *run = step->run;
-        bool of_job = step->action->kind == &kube_paddle_jobs;
+        bool of_job = is_of_job(step);
 
         g_ptr_array_remove_fast(run->steps, step); /* frees it */
         if (of_job)
@@ -106,10 +112,10 @@ static void on_found(const KubeReply *reply, void *arg)
         Step *step = arg;
         const json_t *owner = kube_controller(reply->object);
         const char *name = json_string_value(json_object_get(owner, "name"));
-        bool dying =
-                reply->error || kube_is_deleting(reply->object) ||
-                (g_strcmp0(json_string_value(json_object_get(owner, "kind")), kube_paddle_jobs.kind) == 0 &&
-                 g_strcmp0(name, kube_name(step->run->job)) == 0);
+        bool dying = reply->error || kube_is_deleting(reply->object) ||
+                     (g_strcmp0(json_string_value(json_object_get(owner, "kind")),
+                                step->run->config.kind->kind) == 0 &&
+                      g_strcmp0(name, kube_name(step->run->job)) == 0);
 
         step->call = NULL;
         if (!reply->error && podspec_is_owned(reply->object, step->run->uid)) {
@@ -152,6 +158,8 @@ static void on_created(const KubeReply *reply, void *arg)
         } else {
                 warn(step, "Create", "create failed %s %s", reply->error->message);
                 worsen(step->run, err_is(reply->error, ERR_INVALID) ? WORK_PARK : WORK_RETRY);
+                if (err_is(reply->error, ERR_INVALID) && !step->run->refusal)
+                        step->run->refusal = g_strdup(reply->error->message);
         }
         end_step(step);
 }
@@ -265,6 +273,8 @@ Run *run_start(const RunConfig *config)
         Run *run = g_new0(Run, 1);
 
         run->config = *config;
+        if (!run->config.kind)
+                run->config.kind = &kube_paddle_jobs;
         run->job = json_incref((json_t *)config->job);
         run->namespace = g_strdup(kube_namespace(config->job));
         run->uid = g_strdup(kube_uid(config->job));
@@ -283,7 +293,7 @@ Run *run_start(const RunConfig *config)
                         continue;
                 }
                 g_ptr_array_add(run->steps, step);
-                if (step->action->kind == &kube_paddle_jobs)
+                if (is_of_job(step))
                         g_queue_push_tail(&run->chain, step);
                 else
                         send_step(step);
@@ -293,6 +303,11 @@ Run *run_start(const RunConfig *config)
                 return run;
         run_free(run);
         return NULL;
+}
+
+const char *run_refusal(const Run *run)
+{
+        return run->refusal;
 }
 
 void run_free(Run *run)
@@ -311,5 +326,6 @@ void run_free(Run *run)
         json_decref(run->job);
         g_free(run->namespace);
         g_free(run->uid);
+        g_free(run->refusal);
         g_free(run);
 }

@@ -25,9 +25,10 @@ void expected_free(void *data);
 typedef struct {
         KubeClient *client;
         KubeRecorder *recorder;
-        Etcd *etcd;        /* or NULL */
-        const json_t *job; /* a copy is kept */
-        Plan *plan;        /* taken */
+        Etcd *etcd;           /* or NULL */
+        const KubeKind *kind; /* of the job; NULL: PaddleJob */
+        const json_t *job;    /* a copy is kept */
+        Plan *plan;           /* taken */
         /* `expected`: Expected *, taken by the callee. */
         void (*done)(Run *run, WorkResult result, GPtrArray *expected, void *arg);
         void *arg;
@@ -35,4 +36,6 @@ typedef struct {
 
 /* `done` is never called from within. NULL when there is nothing to send. */
 Run *run_start(const RunConfig *config);
+/* In `done`: what the server says of a creation that it refuses for good, NULL: none; borrowed. */
+const char *run_refusal(const Run *run);
 void run_free(Run *run); /* before `done`: what was sent may still arrive, and nobody hears of it */
