@@ -249,27 +249,30 @@ static void refresh_openings(Ask *ask, int role, Node *node, GArray *was, GArray
         g_array_sort(openings, compare_openings);
 }
 
-/* False: too much has changed. *ret_touched: something of what is known. */
+/* False: too much has changed. *ret_touched: something of what is known. What was planned and undone changes
+ * few nodes many times. */
 static bool follow_openings(Scheduler *s, Ask *ask, int role, bool *ret_touched)
 {
         g_autoptr(GArray) was = NULL, is = NULL;
-        const Node *before = NULL;
+        guint left = s->nodes->len / 4 + 16;
+        gint64 stamp = ++s->uses;
 
         if (ask->openings_room != cluster_find(s, ask->cluster)->version ||
-            ask->openings_cursor < s->changes_base ||
-            s->changes->len - (ask->openings_cursor - s->changes_base) > s->nodes->len / 4 + 16)
+            ask->openings_cursor < s->changes_base)
                 return false;
         for (guint64 at = ask->openings_cursor - s->changes_base; at < s->changes->len; at++) {
                 Node *node = s->nodes->pdata[g_array_index(s->changes, int, at)];
 
-                if (!node || node == before || is_beyond(ask, node))
+                if (!node || node->stamp == stamp || is_beyond(ask, node))
                         continue;
+                if (left-- == 0)
+                        return false;
+                node->stamp = stamp;
                 if (!was) {
                         was = g_array_new(FALSE, FALSE, sizeof(Opening));
                         is = g_array_new(FALSE, FALSE, sizeof(Opening));
                 }
                 refresh_openings(ask, role, node, was, is);
-                before = node;
         }
         *ret_touched = was != NULL;
         return true;
@@ -701,11 +704,14 @@ static bool is_the_same(const Reservation *a, const Reservation *b)
                memcmp(&a->need, &b->need, sizeof a->need) == 0 && same_holds(a->holds, b->holds);
 }
 
+static bool is_simple(const Ask *ask)
+{
+        return only_role(ask) >= 0 && !ask->topology_required;
+}
+
 bool reservation_is_simple(const Lane *queue)
 {
-        const Ask *ask = shape_ask(queue->head_shape);
-
-        return only_role(ask) >= 0 && !ask->topology_required;
+        return is_simple(shape_ask(queue->head_shape));
 }
 
 /* Nothing that it depends on has changed: the head's openings, and where a maximum is in play, what its
@@ -878,11 +884,11 @@ static bool plan_beside(Pass *pass, Ask *ask, const GArray *holds)
         return fits;
 }
 
-/* The queue whose head guards its reservation against this shape, which would go beyond its queue's min. */
-static Lane *guard_of(const Scheduler *s, const Shape *shape)
+/* The queue whose head guards its reservation against this group, which would go beyond its queue's min. */
+static Lane *guard_of(const Scheduler *s, const Group *group)
 {
-        Lane *queue = shape_queue(shape), *guard = cluster_find(s, queue->cluster)->guarding;
-        const Ask *ask = shape_ask(shape);
+        Lane *queue = group->queue, *guard = cluster_find(s, queue->cluster)->guarding;
+        const Ask *ask = group->ask;
 
         if (!guard || guard == queue ||
             lane_is_within_min(queue, lane_common(queue, guard), &ask->need_total, ask->mask))
@@ -892,7 +898,7 @@ static Lane *guard_of(const Scheduler *s, const Shape *shape)
 
 static guint64 guard_version(Scheduler *s, const Shape *shape)
 {
-        Lane *guard = guard_of(s, shape);
+        Lane *guard = guard_of(s, shape->group);
 
         return guard ? reservation_get(s, guard)->version : 0;
 }
@@ -914,7 +920,7 @@ bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule)
 {
         Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
 
-        if (was->pass == 0 || (shape->time_limit > 0 && (was->limit == 0 || shape->time_limit < was->limit)))
+        if (was->pass == 0 || shape_span(shape) < was->span)
                 return false;
         if (was->pass != s->pass)
                 was->pass = lasts(s, shape, rule) ? s->pass : 0;
@@ -935,7 +941,7 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
                        bool alone, DecisionRule rule)
 {
         shape->group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
-                                                                  .limit = shape->time_limit,
+                                                                  .span = shape_span(shape),
                                                                   .alone = alone,
                                                                   .charges = lane_charges(shape_queue(shape)),
                                                                   .stir = ask_stir(shape_ask(shape)),
@@ -943,24 +949,63 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
                                                                   .guard = guard ? guard->version : 0 };
 }
 
+/* ---- what the guard keeps from all queues ---- */
+
+bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span)
+{
+        const Ask *ask = group->ask;
+        Lane *guard;
+
+        if (ask->kept_by == 0 || ask->kept_stir != ask_stir(ask))
+                return false;
+        guard = guard_of(s, group);
+        *ret_span = ask->kept_span;
+        return guard && reservation_get(s, guard)->version == ask->kept_by;
+}
+
+/* Of one kind of task: with less held it would fit if it did with more. The guard lets it pass but for what
+ * it holds. */
+static void note_kept(Pass *pass, const Shape *shape, const Reservation *guard)
+{
+        Ask *ask = shape_ask(shape);
+        Cause cause;
+        bool fits;
+
+        if (!is_simple(ask) || ends_before(pass->s, shape, guard))
+                return;
+        hold_back(guard->holds, true);
+        fits = plan_gang(pass->s, &pass->plan, ask, &cause);
+        hold_back(guard->holds, false);
+        if (fits) {
+                plan_undo(pass->s, &pass->plan, ask);
+                return;
+        }
+        ask->kept_by = guard->version;
+        ask->kept_stir = ask_stir(ask);
+        ask->kept_span = shape_span(shape);
+}
+
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
-        Lane *queue = shape_queue(shape), *by = guard_of(s, shape);
+        Lane *queue = shape_queue(shape), *by = guard_of(s, shape->group);
         const Reservation *own = rule == RULE_BACKFILL ? reservation_get(s, queue) : NULL;
         const Reservation *guard = by ? reservation_get(s, by) : NULL;
         g_autoptr(GArray) holds = NULL;
-        bool alone;
+        bool alone, kept;
 
         if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD) || (!own && !guard))
                 return true;
         holds = g_array_new(FALSE, FALSE, sizeof(Hold));
         /* a guard whose time is not known guards in its own queue only */
         alone = own && !may_pass(s, shape, own, holds);
-        if (!alone && (!guard || guard->time == G_MAXINT64 || may_pass(s, shape, guard, holds)) &&
+        kept = !alone && guard && guard->time != G_MAXINT64;
+        if (!alone && (!kept || may_pass(s, shape, guard, holds)) &&
             plan_beside(pass, shape_ask(shape), holds))
                 return true;
         plan_undo(s, &pass->plan, shape_ask(shape));
+        if (kept)
+                note_kept(pass, shape, guard);
         note_delay(s, shape, own, guard, alone, rule);
         return false;
 }

@@ -37,6 +37,10 @@ guint32 reservation_denies(Scheduler *s, Lane *queue);
 bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule);
 /* For some limit this is known of the group. */
 bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rule);
+/* The group respects the guard, which is known to leave no room to those of it that take as long as
+ * *ret_span.
+ */
+bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span);
 /* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
  * planned anew. False: nothing is planned any more. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);

@@ -126,6 +126,8 @@ static void copy_jobs(const Scheduler *s, Scheduler *clone)
                         (void)restore_going(clone, copy, job->run->going);
                 copy->shape->cause = job->shape->cause;
                 copy->shape->group->cause = job->shape->group->cause;
+                copy->shape->group->kept = job->shape->group->kept;
+                copy->shape->group->kept_span = job->shape->group->kept_span;
                 copy->shape->group->cause_queue = job->shape->group->cause_queue;
                 copy->shape->group->hopeless = job->shape->group->hopeless;
                 job_ask(copy)->hopeless = job_ask(job)->hopeless;

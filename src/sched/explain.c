@@ -38,6 +38,21 @@ static bool is_about_room(Cause cause)
                cause == CAUSE_FRAGMENTED || cause == CAUSE_TOPOLOGY || cause == CAUSE_NONE;
 }
 
+static bool is_behind_head(const Shape *shape)
+{
+        const Lane *queue = shape_queue(shape);
+
+        return queue->head != 0 && shape->first && shape->first->key != queue->head;
+}
+
+/* By the guard. */
+static bool is_kept_behind_head(const Shape *shape)
+{
+        const Group *group = shape->group;
+
+        return group->kept == group->queue->head && shape_span(shape) >= group->kept_span;
+}
+
 /* What the last pass found of the jobs of this shape. */
 static Cause shape_cause(const Scheduler *s, const Shape *shape)
 {
@@ -55,8 +70,7 @@ static Cause shape_cause(const Scheduler *s, const Shape *shape)
                 return CAUSE_QUEUE_MAX;
         if (ask->closed && shape->cause != CAUSE_LENT)
                 return ask->cause;
-        if (shape_queue(shape)->head != 0 && shape->first && shape->first->key != shape_queue(shape)->head &&
-            (shape_queue(shape)->denied & ask->mask))
+        if (is_behind_head(shape) && ((shape_queue(shape)->denied & ask->mask) || is_kept_behind_head(shape)))
                 return CAUSE_RESERVED;
         return is_about_room(shape->cause) ? shape->cause : CAUSE_NONE;
 }

@@ -65,7 +65,7 @@ static void settle_group(Scheduler *s, Lane *queue, Group *group)
         if (ask->closed) {
                 watch(s, &queue->settled, group);
         } else if ((queue->denied_pass == s->pass && (ask->mask & queue->denied)) ||
-                   (was->pass == s->pass && was->alone)) {
+                   (was->pass == s->pass && was->alone && group->kept == 0)) {
                 queue->settled.by_reservation = true;
         } else if (somebody_could(group)) {
                 watch(s, &queue->settled, group);

@@ -66,9 +66,11 @@ static Shape *group_top(Scheduler *s, Group *group)
         group->top_stale = false;
         group->behind_pass = 0;
         group->barren = 0;
+        group->shortest = G_MAXINT64;
         for (guint i = 0; i < group->shapes->len; i++) {
                 Shape *shape = group->shapes->pdata[i];
 
+                group->shortest = MIN(group->shortest, shape_span(shape));
                 if (shape_limited(shape) == CAUSE_NONE &&
                     (!group->top || shape_compare(s, shape, group->top) < 0))
                         group->top = shape;
@@ -183,11 +185,35 @@ Shape *lane_top(Scheduler *s, Lane *queue)
         return queue->top;
 }
 
+/* Notes the cause. */
+static bool blocked(Shape *shape, Cause cause, Lane *queue)
+{
+        shape->cause = cause;
+        shape->group->cause = cause;
+        shape->group->cause_queue = queue ? queue->id : -1;
+        return false;
+}
+
 /* ---- behind a blocked head ---- */
+
+/* It takes so long that the guard is known to keep it from starting. */
+static bool is_kept(Scheduler *s, const Shape *shape)
+{
+        gint64 span;
+
+        return is_kept_by_guard(s, shape->group, &span) && shape_span(shape) >= span;
+}
 
 static DecisionRule rule_behind(const Lane *queue)
 {
         return queue->backfill ? RULE_BACKFILL : RULE_ALLOCATE;
+}
+
+static bool is_kept_behind(const Shape *shape)
+{
+        const Group *group = shape->group;
+
+        return group->kept != 0 && shape_span(shape) >= group->kept_span;
 }
 
 static Shape *find_follower(Scheduler *s, Group *group)
@@ -202,7 +228,7 @@ static Shape *find_follower(Scheduler *s, Group *group)
                 if (shape == group->queue->head_shape || shape_limited(shape) != CAUSE_NONE ||
                     is_known_to_delay(s, shape, rule))
                         continue;
-                if (shape->failed_pass == s->pass)
+                if (shape->failed_pass == s->pass || is_kept_behind(shape))
                         failed = true;
                 else if (!best || shape_compare(s, shape, best) < 0)
                         best = shape;
@@ -217,13 +243,28 @@ static bool is_barren(Scheduler *s, Group *group)
                is_known_to_delay_at_all(s, group, rule_behind(group->queue));
 }
 
+/* Notes what the guard keeps from the group by now: somebody else may have tried. */
+static void look_at_guard(Scheduler *s, Group *group)
+{
+        bool kept =
+                rule_behind(group->queue) == RULE_BACKFILL && is_kept_by_guard(s, group, &group->kept_span);
+
+        group->kept = kept ? group->queue->head : 0;
+}
+
 static Shape *group_behind(Scheduler *s, Group *group)
 {
         (void)group_top(s, group); /* what follows from an old one is forgotten */
-        if (group->behind_pass == s->pass)
+        if (group->behind_pass == s->pass && !group->behind)
+                return NULL;
+        look_at_guard(s, group);
+        if (group->behind_pass == s->pass && !is_kept_behind(group->behind))
                 return group->behind;
         group->behind_pass = s->pass;
-        group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
+        if (group->kept != 0 && group->shortest >= group->kept_span)
+                group->behind = NULL;
+        else
+                group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
         return group->behind;
 }
 
@@ -299,14 +340,6 @@ Shape *lane_behind(Scheduler *s, Lane *queue)
 
 /* ---- starting ---- */
 
-static bool blocked(Shape *shape, Cause cause, Lane *queue)
-{
-        shape->cause = cause;
-        shape->group->cause = cause;
-        shape->group->cause_queue = queue ? queue->id : -1;
-        return false;
-}
-
 static void commit(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Ask *ask = shape_ask(shape);
@@ -347,7 +380,7 @@ static bool try_first(Pass *pass, Shape *shape, DecisionRule rule)
         }
         if (!lane_lets(s, shape))
                 return false;
-        if (!ask->closed && is_known_to_delay(s, shape, rule))
+        if (!ask->closed && (is_known_to_delay(s, shape, rule) || is_kept(s, shape)))
                 return blocked(shape, CAUSE_RESERVED, NULL);
         if (!ask->closed && !plan_gang(s, &pass->plan, ask, &cause))
                 ask_close(ask, cause);

@@ -274,13 +274,17 @@ struct Ask {
         gint64 openings_time; /* of the last of those; G_MAXINT64: there are not enough */
         guint64 openings_cursor;
         guint32 openings_room, openings_version; /* another one when `chosen` changes */
+        /* beside what this reservation of the guard holds there is no room for one that takes as long as
+         * kept_span, until room becomes free where it fits; see backfill.c */
+        guint64 kept_by, kept_stir;
+        gint64 kept_span;
 };
 
-/* That jobs of so long a time limit (0: none) would delay a head; see backfill.c. */
+/* That jobs of so long a time limit would delay a head; see backfill.c. */
 typedef struct {
         guint32 pass;
         bool alone; /* its own queue's head is reason enough, whatever becomes of the room */
-        gint64 limit;
+        gint64 span;
         guint64 stir, own, guard, charges;
 } Guarded;
 
@@ -296,8 +300,11 @@ struct Group {
         Shape *behind; /* the same of those behind a blocked head, as of behind_pass */
         guint32 behind_pass;
         guint32 over_pass; /* in that pass a queue's max is in the way of whoever comes behind the head */
-        gint64 barren;     /* behind this head there is nothing in the group that would not delay a head */
-        Cause hopeless;    /* as of judged: a queue's max is in the way for ever */
+        gint64 shortest;   /* the least span of its shapes, unless top_stale */
+        gint64 kept;       /* behind this head the guard keeps all of such a span from starting: */
+        gint64 kept_span;
+        gint64 barren;  /* behind this head there is nothing in the group that would not delay a head */
+        Cause hopeless; /* as of judged: a queue's max is in the way for ever */
         guint32 judged;
         Guarded guarded[2]; /* by the global guard alone; behind a head */
         Cause cause;        /* as of the last time that it was looked at, and the queue whose limit it was */
@@ -450,6 +457,10 @@ static inline Lane *shape_queue(const Shape *shape)
 static inline Ask *shape_ask(const Shape *shape)
 {
         return shape->group->ask;
+}
+static inline gint64 shape_span(const Shape *shape) /* its jobs take as long */
+{
+        return shape->time_limit > 0 ? shape->time_limit : G_MAXINT64;
 }
 static inline Ask *job_ask(const Job *job)
 {
