@@ -1,0 +1,302 @@
+"""TrainingJobs against a real API server whose controller manager makes the pods.  No node is there: the test writes what a
+kubelet would say of them.  What follows from the objects alone is tried in src/operator/test/training.c."""
+
+import time
+
+import pytest
+from conftest import ROOT, wait_for
+from kube.cluster import ApiError
+from pdj import Operator, install, operator_fixture, own_cluster  # noqa: F401
+
+GROUP = "paddlepaddle.org/v1"
+CRD = "trainingjobs.paddlepaddle.org"
+LABELS = {"master": "paddle-job-master", "pserver": "paddle-job-pserver", "trainer": "paddle-job"}
+SENTENCE = "max-instances should equal to min-instances when fault_tolerant is disabled"
+
+
+def spec(trainers=2, most=None, pservers=1, **more):
+    return {
+        "image": "i",
+        "pserver": {"min-instance": pservers, "max-instance": pservers, "resources": {}},
+        "trainer": {
+            "entrypoint": "python train.py",
+            "workspace": "/w",
+            "min-instance": trainers,
+            "max-instance": most or trainers,
+            "resources": {"requests": {"cpu": "200m", "memory": "200Mi"}},
+        },
+        **more,
+    }
+
+
+class Training:
+    """A TrainingJob in a namespace of a cluster."""
+
+    def __init__(self, kube, body, name="j"):
+        self.kube, self.name = kube, name
+        kube.create(
+            "trainingjobs",
+            {"apiVersion": GROUP, "kind": "TrainingJob", "metadata": {"name": name}, "spec": body},
+            GROUP,
+        )
+
+    def get(self):
+        return self.kube.get("trainingjobs", self.name, GROUP)
+
+    def status(self):
+        return self.get().get("status", {})
+
+    def path(self):
+        return self.kube.path("trainingjobs", self.name, GROUP)
+
+    def delete(self):
+        self.kube.api.delete(self.path())
+
+    def member(self, role):
+        """The ReplicaSet or Job of a role, or None."""
+        kind, version = ("jobs", "batch/v1") if role == "trainer" else ("replicasets", "apps/v1")
+        try:
+            return self.kube.get(kind, f"{self.name}-{role}", version)
+        except ApiError as error:
+            assert error.status == 404
+            return None
+
+    def pods(self, role):
+        return [
+            pod
+            for pod in self.kube.items("pods")
+            if pod["metadata"].get("labels", {}).get(LABELS[role]) == self.name
+            and "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def wait_pods(self, role, count):
+        wait_for(lambda: len(self.pods(role)) == count, 60, f"{count} pods of the {role}")
+        return self.pods(role)
+
+    def wait_member(self, role):
+        return wait_for(lambda: self.member(role), 60, f"the {role}")
+
+    def wait_no_member(self, role):
+        wait_for(lambda: not self.member(role) and not self.pods(role), 60, f"no {role}")
+
+    def wait_phase(self, phase):
+        wait_for(lambda: self.status().get("phase") == phase, 60, f"phase {phase}, not {self.status()}")
+        return self.status()
+
+    def states(self):
+        return {item["training_resource_type"]: item["state"] for item in self.status().get("replica_statuses", [])}
+
+    def wait_states(self, states):
+        wait_for(lambda: self.states() == states, 60, f"{states}, not {self.states()}")
+
+    def set(self, pod, phase):
+        ready = "True" if phase == "Running" else "False"
+        self.kube.api.patch(
+            self.kube.path("pods", pod["metadata"]["name"]) + "/status",
+            {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}},
+        )
+
+    def all(self, role, count, phase):
+        for pod in self.wait_pods(role, count):
+            self.set(pod, phase)
+
+
+@pytest.fixture(name="training")
+def training_fixture(kube, operator):
+    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    one = operator()
+    one.wait_log("training jobs are looked after")
+
+    def start(body, name="j"):
+        return Training(kube, body, name)
+
+    start.operator = one
+    return start
+
+
+def test_names_and_columns(kube, training):
+    training(spec(), "simple").wait_phase("creating")
+    for word in ("tj", "trainingjob", "trainingjobs"):
+        lines = kube.kubectl("get", word).splitlines()
+        assert lines[0].split() == ["NAME", "PHASE", "REASON", "AGE"]
+        assert lines[1].split()[:2] == ["simple", "creating"]
+
+
+def test_order_and_success(training):
+    """Master, pservers, trainers, each once the one before is ready; at the end only the trainers' Job stays."""
+    job = training(spec(fault_tolerant=True))
+    job.wait_phase("creating")
+    job.wait_pods("master", 1)
+    assert not job.member("pserver") and not job.member("trainer")
+    job.all("master", 1, "Running")
+    job.wait_pods("pserver", 1)
+    assert not job.member("trainer")
+    job.all("pserver", 1, "Running")
+    job.wait_phase("running")
+    job.all("trainer", 2, "Running")
+    job.wait_states({"MASTER": "running", "PSERVER": "running", "TRAINER": "running"})
+    job.all("trainer", 2, "Succeeded")
+    assert job.wait_phase("succeeded")["reason"] == "Success!"
+    job.wait_no_member("master")
+    job.wait_no_member("pserver")
+    assert job.member("trainer")["status"]["succeeded"] == 2
+    job.wait_states({"MASTER": "", "PSERVER": "", "TRAINER": "succeeded"})
+
+
+def test_71_plain_failure(training):
+    """One failure ends the job; the pservers are released, the other trainer stops, the failed one stays."""
+    job = training(spec())
+    job.all("pserver", 1, "Running")
+    job.all("trainer", 2, "Running")
+    failed = job.pods("trainer")[0]
+    job.set(failed, "Failed")
+    assert job.wait_phase("failed")["reason"] == "at least one trainer failed!"
+    job.wait_no_member("pserver")
+    left = job.wait_pods("trainer", 1)
+    assert left[0]["metadata"]["name"] == failed["metadata"]["name"]
+
+
+def test_plain_success(training):
+    job = training(spec())
+    job.all("pserver", 1, "Running")
+    for pod in job.wait_pods("trainer", 2):
+        job.set(pod, "Succeeded")
+    assert job.wait_phase("succeeded")["reason"] == "all trainer have succeeded!"
+    job.wait_no_member("pserver")
+
+
+def test_elastic(kube, training):
+    """The trainers' number is others' to change, and a failed trainer is replaced; all failed is the end."""
+    job = training(spec(2, 4, fault_tolerant=True))
+    job.all("master", 1, "Running")
+    job.all("pserver", 1, "Running")
+    job.all("trainer", 2, "Running")
+    made = job.member("trainer")["spec"]
+    assert made["parallelism"] == 2 and "completions" not in made
+    path = kube.path("jobs", "j-trainer", "batch/v1")
+    kube.api.patch(path, {"spec": {"parallelism": 4}})
+    job.all("trainer", 4, "Running")
+    assert job.member("trainer")["spec"]["parallelism"] == 4
+    pods = job.pods("trainer")
+    for pod in pods[:3]:
+        job.set(pod, "Failed")
+    wait_for(lambda: job.member("trainer")["status"].get("failed") == 3, 60, "three failures")
+    assert job.status()["phase"] == "running"
+    job.set(pods[3], "Failed")
+    assert job.wait_phase("failed")["reason"] == "all trainer have failed!"
+    job.wait_no_member("master")
+    job.wait_no_member("pserver")
+    wait_for(lambda: job.member("trainer")["status"].get("active", 0) == 0, 60, "no trainer that runs on")
+    assert job.member("trainer")["spec"]["parallelism"] == 0
+
+
+def test_65_elastic_needs_fault_tolerance(kube, training):
+    job = training(spec(1, 2))
+    assert job.wait_phase("failed")["reason"] == SENTENCE
+    assert not job.member("pserver") and not job.member("trainer")
+    wait_for(
+        lambda: any(e["reason"] == "Failed" and SENTENCE in e["message"] for e in kube.items("events")), 60, "the event"
+    )
+
+
+def test_refused_is_rolled_back(training):
+    """What was made before a member that the server never takes goes again."""
+    job = training(spec(pservers=1, VolumeMounts=[]), "j" * 56)  # `-trainer` makes the Job's name 64 long
+    job.all("pserver", 1, "Running")
+    assert "63" in job.wait_phase("failed")["reason"]
+    job.wait_no_member("pserver")
+    assert not job.member("trainer")
+
+
+def test_70_deletion(training):
+    job = training(spec(fault_tolerant=True))
+    job.all("master", 1, "Running")
+    job.all("pserver", 1, "Running")
+    job.wait_pods("trainer", 2)
+    job.delete()
+    for role in LABELS:
+        job.wait_no_member(role)
+
+
+def test_somebody_elses_object(kube, training):
+    labels = {"a": "b"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    kube.create(
+        "replicasets",
+        {
+            "metadata": {"name": "j-pserver"},
+            "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+        },
+        "apps/v1",
+    )
+    job = training(spec())
+    wait_for(
+        lambda: any("belongs to somebody else" in event["message"] for event in kube.items("events")), 60, "the warning"
+    )
+    assert job.status()["phase"] == "creating"
+    kube.api.delete(kube.path("replicasets", "j-pserver", "apps/v1"))
+    job.wait_pods("pserver", 1)
+
+
+def test_restart_of_the_operator(operator, training):
+    """What ended while nobody looked is seen, and nothing is made twice or written in steady state."""
+    job = training(spec())
+    job.all("pserver", 1, "Running")
+    job.all("trainer", 2, "Running")
+    job.wait_states({"PSERVER": "running", "TRAINER": "running"})
+    before = {role: job.member(role)["metadata"]["uid"] for role in ("pserver", "trainer")}
+    training.operator.kill()
+    version = job.get()["metadata"]["resourceVersion"]
+    operator().wait_log("training jobs are looked after")
+    time.sleep(1)  # nothing is to be waited for
+    assert job.get()["metadata"]["resourceVersion"] == version
+    assert {role: job.member(role)["metadata"]["uid"] for role in before} == before
+    job.all("trainer", 2, "Succeeded")
+    job.wait_phase("succeeded")
+
+
+def test_crd_that_comes_later():
+    """An operator that finds no TrainingJobs looks for them again."""
+    with own_cluster("training") as cluster:
+        one = Operator(cluster.kubeconfig)
+        assert "training jobs" not in one.text()
+        install(cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+        one.wait_log("training jobs are looked after")
+        assert one.stop() == 0
+
+
+def test_free_form(training):
+    """Members that people write and the contract does not know; nothing behind a colon; the older name of a GPU."""
+    body = spec(
+        VolumeMounts=[{"name": "v", "mountPath": "/d"}], volumes=[{"name": "v", "emptyDir": {}}], other={"x": 1}
+    )
+    body["trainer"]["resources"] = {"limits": {"alpha.kubernetes.io/nvidia-gpu": 1}}
+    body["trainer"]["passes"] = 3
+    body["master"] = {"resources": None, "etcd-endpoint": None}
+    job = training(body)
+    job.all("pserver", 1, "Running")
+    container = job.wait_pods("trainer", 2)[0]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert {"name": "v", "mountPath": "/d"} in container["volumeMounts"]
+    assert {"name": "PADDLE_INIT_NUM_PASSES", "value": "3"} in container["env"]
+    assert job.get()["spec"]["other"] == {"x": 1}
+
+
+def test_host_network(kube, training):
+    """A port manager writes the ports, then the count; until then there is no pod."""
+    job = training(spec(host_network=True))
+    made = job.wait_member("pserver")
+    assert made["spec"]["replicas"] == 0
+    assert made["metadata"]["annotations"] == {
+        "port-manager/hostnetwork": "true",
+        "port-manager/rc.replicas": "1",
+    }
+    kube.api.patch(kube.path("replicasets", "j-pserver", "apps/v1"), {"spec": {"replicas": 1}})
+    assert job.wait_pods("pserver", 1)[0]["spec"]["hostNetwork"] is True
+    job.all("pserver", 1, "Running")
+    made = job.wait_member("trainer")
+    assert made["spec"]["parallelism"] == 0 and made["metadata"]["annotations"]["port-manager/parallelism"] == "2"
+    assert job.wait_phase("running")
+    kube.api.patch(kube.path("jobs", "j-trainer", "batch/v1"), {"spec": {"parallelism": 2}})
+    job.all("trainer", 2, "Succeeded")
+    job.wait_phase("succeeded")
