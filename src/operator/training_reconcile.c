@@ -217,8 +217,8 @@ static void write_status(Pass *pass)
         {
                 const json_t *was = json_object_get(old, name);
 
-                if (!was || !json_equal(was, is))
-                        json_object_set(patch, name, is);
+                if (!was || (!json_equal(was, is) && strcmp(name, "scale_status") != 0))
+                        json_object_set(patch, name, is); /* what others write into scale_status is theirs */
         }
         if (json_object_size(patch) > 0)
                 plan_add(pass->plan, ACTION_STATUS, &kube_training_jobs, pass->job.name)->body =
