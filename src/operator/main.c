@@ -1,6 +1,7 @@
 /* paddle-operator: reads its options, connects to the cluster, waits for the lease if there are several, runs
  * the controller until SIGTERM or SIGINT: then the passes under way end, the lease is given back, and the
- * jobs run on. */
+ * jobs run on. With --guard nothing is done before the operator holds its own rights, and when these are
+ * being deleted it lets the jobs go (wipe.h), then its rights (guard.h). */
 #include <glib-unix.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,14 +17,18 @@
 #include "kube/client.h"
 #include "kube/lease.h"
 #include "operator/controller.h"
+#include "operator/guard.h"
 #include "operator/options.h"
 #include "operator/probe.h"
 #include "operator/training_controller.h"
+#include "operator/wipe.h"
 
 #define LEASE_NAME                                                                                           \
         "b2a304f2.paddlepaddle.org" /* as the older operator's, so that the two exclude each other */
 
-enum { STOP_MS = 8000 }; /* of the 10 s that a pod has */
+/* A pod has 30 s: 10 s after SIGTERM all has ended, but when jobs must be let go. LINGER_MS: whoever deletes
+ * the Deployment first deletes the rights in the next moment. */
+enum { STOP_MS = 8000, LEAVE_MS = 28000, LINGER_MS = 2000 };
 
 typedef struct {
         OperatorOptions options;
@@ -33,10 +38,13 @@ typedef struct {
         Controller *controller;
         TrainingController *training;
         KubeLease *lease; /* or NULL */
+        Guard *guard;     /* or NULL */
+        Wipe *wipe;       /* when leaving */
+        guint deadline, linger;
         char *identity;
         HttpServer *metrics, *health;
         ProbeSource source;
-        bool stopping;
+        bool stopping, stopped, leaving;
         int status;
 } Operator;
 
@@ -131,30 +139,38 @@ static char *make_identity(void)
         return g_strconcat(host, "_", uuid, NULL);
 }
 
-static bool begin_to_lead(Operator *op, GError **error)
+/* The lease's namespace; NULL: it is not known. */
+static const char *lease_home(const Operator *op)
 {
         const char *home = or_null(op->options.leader_namespace);
+        bool in_cluster = strcmp(op->cluster->context, "in-cluster") == 0;
 
+        return home ? home : in_cluster ? op->cluster->namespace : NULL;
+}
+
+static bool check_lease(const Operator *op, GError **error)
+{
+        if (!op->options.leader_elect || lease_home(op))
+                return true;
+        return err_set(error, ERR_USAGE,
+                       "--leader-elect: not running in-cluster, so that no namespace is known for the lease\n"
+                       "Say it by --leader-election-namespace.");
+}
+
+static void begin_to_lead(Operator *op)
+{
         if (!op->options.leader_elect) {
                 lead(op);
-                return true;
+                return;
         }
-        if (!home && strcmp(op->cluster->context, "in-cluster") == 0)
-                home = op->cluster->namespace;
-        if (!home)
-                return err_set(
-                        error, ERR_USAGE,
-                        "--leader-elect: not running in-cluster, so that no namespace is known for the "
-                        "lease\nSay it by --leader-election-namespace.");
         op->source.elects = true;
         op->identity = make_identity();
-        op->lease = kube_lease_new(op->client, &(KubeLeaseConfig){ .namespace = home,
+        op->lease = kube_lease_new(op->client, &(KubeLeaseConfig){ .namespace = lease_home(op),
                                                                    .name = LEASE_NAME,
                                                                    .identity = op->identity,
                                                                    .gained = on_gained,
                                                                    .lost = on_lost,
                                                                    .arg = op });
-        return true;
 }
 
 static bool open_probes(Operator *op, GError **error)
@@ -177,19 +193,44 @@ static bool open_probes(Operator *op, GError **error)
         return true;
 }
 
-static bool operator_open(Operator *op, GError **error)
-{
-        return connect_cluster(op, error) && open_controller(op, error) && open_probes(op, error) &&
-               begin_to_lead(op, error);
-}
-
 /* ---- stop ---- */
 
+static void on_let_go(void *arg)
+{
+        Operator *op = arg;
+
+        log_info("this operator was taken away; its jobs run on without it", NULL);
+        g_main_loop_quit(op->loop);
+}
+
+static void on_wiped(void *arg)
+{
+        Operator *op = arg;
+
+        guard_release(op->guard, on_let_go, op);
+}
+
+static gboolean on_lingered(void *arg)
+{
+        Operator *op = arg;
+
+        op->linger = 0;
+        g_main_loop_quit(op->loop);
+        return G_SOURCE_REMOVE;
+}
+
+/* Nothing more is written to jobs, and the lease is somebody else's. */
 static void on_released(void *arg)
 {
         Operator *op = arg;
 
-        g_main_loop_quit(op->loop);
+        op->stopped = true;
+        if (op->leaving)
+                op->wipe = wipe_new(op->client, or_null(op->options.namespace), on_wiped, op);
+        else if (!op->guard)
+                g_main_loop_quit(op->loop);
+        else if (!guard_is_leaving(op->guard))
+                op->linger = g_timeout_add(LINGER_MS, on_lingered, op);
 }
 
 static void on_stopped(void *arg)
@@ -200,7 +241,7 @@ static void on_stopped(void *arg)
         if (lease)
                 kube_lease_release(lease, on_released, op);
         else
-                g_main_loop_quit(op->loop);
+                on_released(op);
 }
 
 static void on_jobs_stopped(void *arg)
@@ -214,9 +255,28 @@ static gboolean on_deadline(void *arg)
 {
         Operator *op = arg;
 
-        log_warning("a pass has not ended in time; the next operator will finish it", NULL);
+        op->deadline = 0;
+        log_warning("what was under way has not ended in time; the next operator will finish it", NULL);
         g_main_loop_quit(op->loop);
         return G_SOURCE_REMOVE;
+}
+
+static void set_deadline(Operator *op, guint ms)
+{
+        if (op->deadline)
+                g_source_remove(op->deadline);
+        op->deadline = g_timeout_add(ms, on_deadline, op);
+}
+
+static void stop(Operator *op)
+{
+        if (op->stopping)
+                return;
+        op->stopping = true;
+        if (op->controller)
+                controller_stop(op->controller, on_jobs_stopped, op);
+        else
+                g_main_loop_quit(op->loop);
 }
 
 static gboolean on_signal(void *arg)
@@ -225,20 +285,60 @@ static gboolean on_signal(void *arg)
 
         if (op->stopping)
                 return G_SOURCE_CONTINUE;
-        op->stopping = true;
         log_info("stopping; jobs run on", NULL);
-        g_timeout_add(STOP_MS, on_deadline, op);
-        if (op->controller)
-                controller_stop(op->controller, on_jobs_stopped, op);
-        else
-                g_main_loop_quit(op->loop);
+        set_deadline(op, op->guard && guard_is_leaving(op->guard) ? LEAVE_MS : STOP_MS);
+        stop(op);
         return G_SOURCE_CONTINUE;
+}
+
+/* ---- guard ---- */
+
+static void on_held(void *arg)
+{
+        Operator *op = arg;
+
+        if (!op->stopping)
+                begin_to_lead(op);
+}
+
+static void on_leaving(void *arg)
+{
+        Operator *op = arg;
+
+        log_info("this operator is being taken away: letting the jobs go", "guard", op->options.guard, NULL);
+        op->leaving = true;
+        set_deadline(op, LEAVE_MS);
+        if (op->linger)
+                g_source_remove(op->linger);
+        op->linger = 0;
+        if (op->stopped)
+                on_released(op);
+        else
+                stop(op);
+}
+
+static bool operator_open(Operator *op, GError **error)
+{
+        if (!connect_cluster(op, error) || !check_lease(op, error) || !open_controller(op, error) ||
+            !open_probes(op, error))
+                return false;
+        if (*op->options.guard)
+                op->guard = guard_new(&(GuardConfig){ .client = op->client,
+                                                      .binding = op->options.guard,
+                                                      .held = on_held,
+                                                      .leaving = on_leaving,
+                                                      .arg = op });
+        else
+                begin_to_lead(op);
+        return true;
 }
 
 static void operator_close(Operator *op)
 {
         http_server_free(op->metrics);
         http_server_free(op->health);
+        wipe_free(op->wipe);
+        guard_free(op->guard);
         kube_lease_free(op->lease);
         training_controller_free(op->training);
         controller_free(op->controller);

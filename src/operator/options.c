@@ -37,6 +37,10 @@ const Option operator_options[] = {
           "'v0.3.5': write ConfigMaps once, with that version's ports, and leave Services of removed pods" },
         { "kubeconfig", 0, OPTION_STRING, FIELD(kubeconfig), "FILE", "",
           "default: $KUBECONFIG, the pod's service account, $HOME/.kube/config" },
+        { "guard", 0, OPTION_STRING, FIELD(guard), "NAME", "",
+          "the ClusterRoleBinding of this operator: hold on to it, to its role and its account, so that all "
+          "can "
+          "be deleted while jobs run" },
         { "kube-api-qps", 0, OPTION_INT, FIELD(qps), "N", "500", "requests to the API server in a second", 1,
           100000 },
         { "kube-api-burst", 0, OPTION_INT, FIELD(burst), "N", "1000", "requests at once", 1, 100000 },

@@ -12,7 +12,7 @@ typedef struct {
         bool leader_elect;
         char *leader_namespace; /* or NULL: the pod's own */
         char *namespace;        /* "": all */
-        char *scheduling, *init_image, *etcd_server, *port_range, *kubeconfig, *compat;
+        char *scheduling, *init_image, *etcd_server, *port_range, *kubeconfig, *compat, *guard;
         char *init_requests_text, *init_limits_text;
         json_t *init_requests, *init_limits; /* or NULL */
         gint64 qps, burst;

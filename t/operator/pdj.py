@@ -57,7 +57,10 @@ class Operator:
             assert self.process.poll() is None or words in self.text(), self.text()
             return words in self.text()
 
-        wait_for(look, timeout, f"'{words}' in the operator's log")
+        try:
+            wait_for(look, timeout, f"'{words}' in the operator's log")
+        except AssertionError as late:
+            raise AssertionError(f"{late}:\n{self.text()}") from None
 
     def http(self, port, path):
         try:
