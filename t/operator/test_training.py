@@ -4,6 +4,7 @@ kubelet would say of them.  What follows from the objects alone is tried in src/
 import time
 
 import pytest
+import yaml
 from conftest import ROOT, wait_for
 from kube.cluster import ApiError
 from pdj import Operator, install, operator_fixture, own_cluster  # noqa: F401
@@ -300,3 +301,67 @@ def test_host_network(kube, training):
     kube.api.patch(kube.path("jobs", "j-trainer", "batch/v1"), {"spec": {"parallelism": 2}})
     job.all("trainer", 2, "Succeeded")
     job.wait_phase("succeeded")
+
+
+def rules_of(file):
+    documents = yaml.safe_load_all((ROOT / "deploy/v1" / file).read_text())
+    return [rule for one in documents if one and one["kind"] in ("ClusterRole", "Role") for rule in one["rules"]]
+
+
+def test_rights_of_the_manifests_are_enough(kube, operator):
+    """For a whole life, with an object of somebody else in the way and trainers that have to be stopped."""
+    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    rules = rules_of("operator.yaml") + rules_of("trainingjob.yaml")
+    one = operator(kubeconfig=kube.cluster.account(f"training-{kube.name}", kube.name, rules, everywhere=True))
+    one.wait_log("training jobs are looked after")
+    job = Training(kube, spec(fault_tolerant=True))
+    job.all("master", 1, "Running")
+    job.all("pserver", 1, "Running")
+    job.all("trainer", 2, "Running")
+    for pod in job.pods("trainer"):
+        job.set(pod, "Failed")
+    job.wait_phase("failed")
+    job.wait_no_member("master")
+    job.wait_no_member("pserver")
+    wait_for(lambda: job.member("trainer")["spec"]["parallelism"] == 0, 60, "no more trainers")
+    job.delete()
+    job.wait_no_member("trainer")
+
+    def reasons():
+        return {e["reason"] for e in kube.items("events") if e["involvedObject"]["kind"] == "TrainingJob"}
+
+    wait_for(lambda: reasons() == {"Created", "Deleted", "Failed"}, 60, "the events")
+    assert "forbidden" not in one.text(), one.text()
+
+
+def test_plain_commands_on_a_real_node(kube_node, request):
+    """The launcher is a script of this test: trainers that start after their pservers, and know them by the environment."""
+    kube = kube_node
+    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    install(kube.cluster, ROOT / "deploy/v1/crd.yaml", "paddlejobs.batch.paddlepaddle.org")
+    script = """#!/bin/sh
+case $1 in
+start_pserver) trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
+start_trainer) echo "$PADDLE_JOB_NAME $TRAINERS $PSERVERS $PADDLE_INIT_PORT $NAMESPACE $POD_IP"; sh -c "$ENTRY" ;;
+esac
+"""
+    kube.create("configmaps", {"metadata": {"name": "launcher"}, "data": {"paddle_k8s": script}})
+    body = spec(
+        image="test.local/base:1",
+        imagePullPolicy="Never",
+        volumes=[{"name": "launcher", "configMap": {"name": "launcher", "defaultMode": 0o755}}],
+        VolumeMounts=[{"name": "launcher", "mountPath": "/usr/local/bin"}],
+    )
+    body["trainer"].update(entrypoint="echo trained", resources={})
+    one = Operator(kube.cluster.kubeconfig, f"--namespace={kube.name}")
+    request.addfinalizer(one.kill)
+    one.wait_log("training jobs are looked after")
+    job = Training(kube, body)
+    assert job.wait_phase("succeeded")["reason"] == "all trainer have succeeded!"
+    job.wait_no_member("pserver")
+    for pod in job.pods("trainer"):
+        text = kube.kubectl("logs", pod["metadata"]["name"])
+        assert text == f"j 2 1 7164 {kube.name} {pod['status']['podIP']}\ntrained\n"
+    job.delete()
+    job.wait_no_member("trainer")
+    assert one.stop() == 0
