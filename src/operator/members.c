@@ -106,7 +106,10 @@ static char *coord_script(const PaddleJob *job, JobRole role)
 
                 g_string_append_printf(script, " \"%s\"", name);
         }
-        g_string_append(script, "; do n=1; until nslookup \"$name\"; do echo \"$name: attempt $n of 1000\"; "
+        /* An image has one of the three. Newer busyboxes' nslookup fails when any domain of the search list,
+         * or any type of address, has no answer; the others ask as programs do. */
+        g_string_append(script, "; do n=1; until nslookup \"$name\" || getent hosts \"$name\" || "
+                                "ping -c 1 -W 1 \"$name\"; do echo \"$name: attempt $n of 1000\"; "
                                 "[ $n -ge 1000 ] && exit 1; n=$((n + 1)); sleep 1; done; done; sleep 2");
         return g_string_free(script, FALSE);
 }

@@ -24,7 +24,8 @@ const Option operator_options[] = {
         { "scheduling", 0, OPTION_STRING, FIELD(scheduling), "NAME", "",
           "'volcano': place the pods of a job as a gang" },
         { "initImage", 0, OPTION_STRING, FIELD(init_image), "IMAGE", "docker.io/library/alpine:3.10",
-          "image with sh and nslookup, which holds pods back until their peers have names; empty: none" },
+          "image with sh and one of nslookup, getent, ping, which holds pods back until their peers have "
+          "names; empty: none" },
         { "init-requests", 0, OPTION_STRING, FIELD(init_requests_text), "LIST", "cpu=10m,memory=10m",
           "what that container requests" },
         { "init-limits", 0, OPTION_STRING, FIELD(init_limits_text), "LIST", "",
