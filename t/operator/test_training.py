@@ -256,6 +256,35 @@ def test_restart_of_the_operator(operator, training):
     job.wait_phase("succeeded")
 
 
+def test_killed_at_every_step(kube, operator):
+    """Each step of a job is another operator's; nothing is made twice, and what is released stays so."""
+    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    job = Training(kube, spec(fault_tolerant=True))
+    made = {}
+
+    def step(done, what):
+        one = operator()
+        wait_for(done, 60, what)
+        one.kill()
+        for role, uid in made.items():
+            assert job.member(role)["metadata"]["uid"] == uid
+        made.update({role: job.member(role)["metadata"]["uid"] for role in LABELS if job.member(role)})
+
+    step(lambda: job.member("master"), "the master")
+    job.all("master", 1, "Running")
+    step(lambda: job.member("pserver"), "the pserver")
+    job.all("pserver", 1, "Running")
+    step(lambda: job.member("trainer"), "the trainers")
+    job.all("trainer", 2, "Succeeded")
+    wait_for(lambda: job.member("trainer")["status"].get("succeeded") == 2, 60, "the end of the trainers")
+    del made["master"], made["pserver"]
+    step(lambda: job.status().get("phase") == "succeeded", "the end of the job")
+    operator()
+    job.wait_no_member("master")
+    job.wait_no_member("pserver")
+    assert job.status()["reason"] == "Success!"
+
+
 def test_crd_that_comes_later():
     """An operator that finds no TrainingJobs looks for them again."""
     with own_cluster("training") as cluster:
