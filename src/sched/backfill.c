@@ -21,15 +21,6 @@ void reservation_free(Reservation *reservation)
 
 /* ---- ends ---- */
 
-static gint64 task_end(const NodeTask *at)
-{
-        const Run *run = at->job->run;
-
-        if (run->going && run->going[at->task].node >= 0)
-                return 0;
-        return job_end(at->job);
-}
-
 static int compare_ends(gconstpointer a, gconstpointer b)
 {
         const TaskEnd *x = a, *y = b;
@@ -40,9 +31,9 @@ static int compare_ends(gconstpointer a, gconstpointer b)
 /* Of all tasks of the node, ascending. */
 static const GArray *ends_of(Node *node)
 {
-        if (node->ends_version == node->version)
+        if (!node->ends_stale)
                 return node->ends;
-        node->ends_version = node->version;
+        node->ends_stale = false;
         g_array_set_size(node->ends, 0);
         for (guint i = 0; i < node->tasks->len; i++) {
                 const NodeTask *at = &g_array_index(node->tasks, NodeTask, i);

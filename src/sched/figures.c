@@ -109,32 +109,42 @@ SchedulerFigures *scheduler_figures(const Scheduler *s, gint64 now)
 
 /* ---- the first that wait ---- */
 
-typedef struct {
-        const Shape *shape;
-        const Job *job;
-} Next;
-
-static bool comes_before(Scheduler *s, const Next *a, const Next *b)
+static bool comes_before(Scheduler *s, const Job *a, const Job *b)
 {
         int order = shape_rank(s, a->shape, b->shape);
 
-        if (order != 0)
-                return order < 0;
-        return job_compare_age(a->job, b->job, NULL) < 0;
+        return order != 0 ? order < 0 : job_compare_age(a, b, NULL) < 0;
 }
 
-/* Keeps `next` if it is among the best, and says so. */
-static bool keep_best(Scheduler *s, Next *best, int *n, Next next)
+/* Keeps `job` if it is among the first, and says so. */
+static bool keep_first(Scheduler *s, Lane *queue, const Job *job)
 {
-        int at = *n;
+        int at = SCHED_FIGURE_HEADS;
 
-        for (; at > 0 && comes_before(s, &next, &best[at - 1]); at--)
+        for (; at > 0 && (!queue->first[at - 1] || comes_before(s, job, queue->first[at - 1])); at--)
                 if (at < SCHED_FIGURE_HEADS)
-                        best[at] = best[at - 1];
+                        queue->first[at] = queue->first[at - 1];
         if (at < SCHED_FIGURE_HEADS)
-                best[at] = next;
-        *n = MIN(*n + 1, SCHED_FIGURE_HEADS);
+                queue->first[at] = job;
         return at < SCHED_FIGURE_HEADS;
+}
+
+/* The order of users is another one from pass to pass. */
+void lane_has_more(Scheduler *s, Lane *queue, const Job *job)
+{
+        queue->heads_stale = true;
+        queue->first_stale = queue->first_stale || queue->order == QUEUE_ORDER_FAIR;
+        if (!queue->first_stale)
+                (void)keep_first(s, queue, job);
+}
+
+void lane_has_less(Lane *queue, const Job *job)
+{
+        queue->heads_stale = true;
+        queue->first_stale = queue->first_stale || queue->order == QUEUE_ORDER_FAIR;
+        for (int i = 0; i < SCHED_FIGURE_HEADS; i++)
+                if (queue->first[i] == job)
+                        queue->first_stale = true;
 }
 
 static const Job *job_behind(const Job *job)
@@ -144,23 +154,27 @@ static const Job *job_behind(const Job *job)
         return g_sequence_iter_is_end(iter) ? NULL : g_sequence_get(iter);
 }
 
-void lane_find_heads(Scheduler *s, Lane *queue)
+static void find_first(Scheduler *s, Lane *queue)
 {
-        Next best[SCHED_FIGURE_HEADS];
-        int n = 0;
-
+        memset(queue->first, 0, sizeof queue->first);
         for (guint i = 0; i < queue->groups->len; i++) {
                 const Group *group = queue->groups->pdata[i];
 
                 for (guint j = 0; j < group->shapes->len; j++) {
-                        const Shape *shape = group->shapes->pdata[j];
-                        const Job *job = shape->first;
+                        const Job *job = ((const Shape *)group->shapes->pdata[j])->first;
 
-                        while (job && keep_best(s, best, &n, (Next){ shape, job }))
+                        while (job && keep_first(s, queue, job))
                                 job = job_behind(job);
                 }
         }
+        queue->first_stale = false;
+}
+
+void lane_find_heads(Scheduler *s, Lane *queue)
+{
+        if (queue->first_stale)
+                find_first(s, queue);
         for (int i = 0; i < SCHED_FIGURE_HEADS; i++)
-                queue->heads[i] = i < n ? best[i].job->key : 0;
+                queue->heads[i] = queue->first[i] ? queue->first[i]->key : 0;
         queue->heads_stale = false;
 }

@@ -313,7 +313,7 @@ static Group *group_intern(Scheduler *s, Lane *queue, Ask *ask)
         ask->refs++;
         group->shapes = g_ptr_array_new();
         group->index = -1;
-        group->top_stale = true;
+        group->shortest = G_MAXINT64;
         g_hash_table_add(s->groups, group);
         return group;
 }

@@ -42,14 +42,7 @@ static void queue_count_pending(Lane *queue, const Resources *r, int sign)
                         amounts_subtract(&queue->pending, r);
 }
 
-static void set_first(Shape *shape, Job *job)
-{
-        shape->first = job;
-        shape->group->top_stale = true;
-        shape->group->queue->top_stale = true;
-}
-
-static void list_in_shape(Job *job)
+static void list_in_shape(Scheduler *s, Job *job)
 {
         Shape *shape = job->shape;
         Group *group = shape->group;
@@ -64,11 +57,13 @@ static void list_in_shape(Job *job)
                 group->index = (int)group->queue->groups->len;
                 g_ptr_array_add(group->queue->groups, group);
         }
-        group->queue->heads_stale = true;
         group->queue->listings++;
         job->iter = insert(shape->jobs, job, job_compare_age);
-        if (!shape->first || job_compare_age(job, shape->first, NULL) < 0)
-                set_first(shape, job);
+        lane_has_more(s, group->queue, job);
+        if (!shape->first || job_compare_age(job, shape->first, NULL) < 0) {
+                shape->first = job;
+                shape_comes_earlier(s, shape);
+        }
 }
 
 static void unlist_in_shape(Job *job)
@@ -76,7 +71,7 @@ static void unlist_in_shape(Job *job)
         Shape *shape = job->shape, *last;
         Group *group = shape->group, *last_group;
 
-        group->queue->heads_stale = true;
+        lane_has_less(group->queue, job);
         group->queue->listings++;
         if (group->queue->vain_key == job->key)
                 group->queue->vain_key = 0; /* it may come back as another one */
@@ -84,7 +79,8 @@ static void unlist_in_shape(Job *job)
         if (shape->first == job) {
                 bool empty = g_sequence_is_empty(shape->jobs);
 
-                set_first(shape, empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs)));
+                shape->first = empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs));
+                group->top_stale = group->queue->top_stale = true;
         }
         if (!g_sequence_is_empty(shape->jobs))
                 return;
@@ -112,7 +108,7 @@ void job_list(Scheduler *s, Job *job)
                 return;
         }
         job->place = PLACE_LISTED;
-        list_in_shape(job);
+        list_in_shape(s, job);
         queue_count_pending(job_queue(job), &job_ask(job)->full_total, 1);
 }
 
@@ -136,8 +132,6 @@ void job_nominate(Scheduler *s, Job *job)
         job->place = PLACE_NOMINATED;
 }
 
-/* ---- what holds ---- */
-
 int ask_role_of(const Ask *ask, int task)
 {
         int role = 0;
@@ -154,10 +148,40 @@ static const Resources *each_of(const Job *job, int task)
         return &ask->roles[ask_role_of(ask, task)].each;
 }
 
-static void forget_ends(Node *node)
+/* ---- when tasks end ---- */
+
+gint64 job_end(const Job *job)
 {
-        node->ends_version = node->version - 1;
+        gint64 limit = job->shape->time_limit;
+
+        if (job->state == SCHED_ENDING)
+                return 0;
+        return limit > 0 ? job->run->started + limit : G_MAXINT64;
 }
+
+gint64 task_end(const NodeTask *at)
+{
+        const Run *run = at->job->run;
+
+        if (run->going && run->going[at->task].node >= 0)
+                return 0;
+        return job_end(at->job);
+}
+
+/* While the job is at hand; to look at all jobs later costs more. */
+static void note_end(Node *node, const NodeTask *at)
+{
+        TaskEnd end = { task_end(at), each_of(at->job, at->task) };
+        guint i = node->ends->len;
+
+        if (node->ends_stale)
+                return;
+        while (i > 0 && g_array_index(node->ends, TaskEnd, i - 1).time > end.time)
+                i--;
+        g_array_insert_val(node->ends, i, end);
+}
+
+/* ---- what holds ---- */
 
 static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *each, int sign)
 {
@@ -174,7 +198,7 @@ static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *e
                         queue->charges++;
                 }
         }
-        forget_ends(node);
+        node->ends_stale = true;
         node_changed_later(s, node);
         if (sign > 0 && node->n_planned > 0)
                 node_opened(s, node); /* less of what is free has to be kept */
@@ -202,7 +226,7 @@ static void add_task(Scheduler *s, Job *job, int task, const SchedTask *at)
         NodeTask entry = { job, task };
 
         g_array_append_val(node->tasks, entry);
-        forget_ends(node);
+        note_end(node, &entry);
         lane_charge(job_queue(job), each, 1);
         amounts_add(&job->shape->account->alloc, each);
 }
@@ -220,7 +244,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
                         break;
                 }
         }
-        forget_ends(node);
+        node->ends_stale = true;
         lane_charge(job_queue(job), each, -1);
         amounts_subtract(&job->shape->account->alloc, each);
         node_give(s, node, each, at->devices);
@@ -302,13 +326,14 @@ static void count_running(Scheduler *s, Job *job, int sign)
                         others_may_start(s->queues->pdata[i]);
 }
 
-static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks)
+static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
 {
         const Ask *ask = job_ask(job);
         Lane *queue = job_queue(job);
         Run *run = g_new0(Run, 1);
 
         run->tasks = g_memdup2(tasks, sizeof *tasks * (gsize)ask->n_tasks);
+        run->started = started;
         run->elastic = -1;
         run->index = queue->running->len;
         g_ptr_array_add(queue->running, job);
@@ -320,12 +345,12 @@ static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks)
         account_changed(s, job->shape->account);
 }
 
-void job_hold(Scheduler *s, Job *job, const SchedTask *tasks)
+void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
 {
         for (int i = 0; i < job_ask(job)->n_tasks; i++)
                 if (tasks[i].node >= 0)
                         node_take(s, node_find(s, tasks[i].node), each_of(job, i), tasks[i].devices);
-        begin_run(s, job, tasks);
+        begin_run(s, job, tasks, started);
         if (job->state == SCHED_ENDING)
                 job_releasing(s, job, 1);
         job_remark_elastic(s, job);
@@ -337,8 +362,7 @@ void job_start(Scheduler *s, Job *job, const SchedTask *tasks)
         for (Lane *queue = job_queue(job); queue; queue = queue->parent)
                 queue->n_pending--;
         job->state = SCHED_RUNNING;
-        begin_run(s, job, tasks);
-        job->run->started = s->now;
+        begin_run(s, job, tasks, s->now);
         if (job->past && job->past->victim) {
                 job->past->victim = false;
                 job->past->safe_until = s->now + s->cooldown_ms;
@@ -405,15 +429,6 @@ Past *job_past(Job *job)
         if (!job->past)
                 job->past = g_new0(Past, 1);
         return job->past;
-}
-
-gint64 job_end(const Job *job)
-{
-        gint64 limit = job->shape->time_limit;
-
-        if (job->state == SCHED_ENDING)
-                return 0;
-        return limit > 0 ? job->run->started + limit : G_MAXINT64;
 }
 
 bool job_is_safe(const Scheduler *s, const Job *job)

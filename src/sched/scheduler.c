@@ -473,7 +473,8 @@ static void set_queue(Scheduler *s, Lane *queue, const SchedQueue *put)
         queue->name = g_strdup(put->name ? put->name : "");
         queue->cluster = put->cluster;
         set_keeper(s, queue, amounts_mask(&put->reserved) != 0);
-        queue->tops_stale = true;
+        queue->tops_stale = queue->tops_stale || queue->groups->len > 0;
+        queue->first_stale = queue->first_stale || queue->groups->len > 0;
         s->config_version++;
 }
 
@@ -699,8 +700,7 @@ static void attach(Scheduler *s, Job *job, const SchedTask *tasks, const SchedJo
                 job_list(s, job);
                 return;
         }
-        job_hold(s, job, tasks);
-        job->run->started = put->started;
+        job_hold(s, job, tasks, put->started);
         job->run->saved = put->saved;
 }
 

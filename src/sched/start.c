@@ -58,14 +58,35 @@ Cause shape_limited(const Shape *shape)
         return CAUSE_NONE;
 }
 
+static void forget_behind(Group *group)
+{
+        group->behind_pass = 0;
+        group->barren = 0;
+}
+
+void shape_comes_earlier(Scheduler *s, Shape *shape)
+{
+        Group *group = shape->group;
+        Lane *queue = group->queue;
+
+        queue->top_stale = true;
+        if (queue->order == QUEUE_ORDER_FAIR || shape_limited(shape) != CAUSE_NONE)
+                group->top_stale = true;
+        if (group->top_stale)
+                return;
+        forget_behind(group);
+        group->shortest = MIN(group->shortest, shape_span(shape));
+        if (!group->top || shape_compare(s, shape, group->top) < 0)
+                group->top = shape;
+}
+
 static Shape *group_top(Scheduler *s, Group *group)
 {
         if (!group->top_stale)
                 return group->top;
         group->top = NULL;
         group->top_stale = false;
-        group->behind_pass = 0;
-        group->barren = 0;
+        forget_behind(group);
         group->shortest = G_MAXINT64;
         for (guint i = 0; i < group->shapes->len; i++) {
                 Shape *shape = group->shapes->pdata[i];
@@ -252,6 +273,23 @@ static void look_at_guard(Scheduler *s, Group *group)
         group->kept = kept ? group->queue->head : 0;
 }
 
+/* Somewhere there is room for a task of each of its roles. */
+static bool has_some_room(Scheduler *s, const Ask *ask)
+{
+        for (int role = 0; role < ask->n_roles; role++)
+                if (ask->need[role] > 0 && !class_has_room(s, ask->classes[role]))
+                        return false;
+        return true;
+}
+
+/* As trying would, but for all of the group at once. */
+static bool closes(Scheduler *s, Ask *ask)
+{
+        if (!has_some_room(s, ask))
+                ask_close(ask, place_why_not(s, ask));
+        return ask->closed;
+}
+
 static Shape *group_behind(Scheduler *s, Group *group)
 {
         (void)group_top(s, group); /* what follows from an old one is forgotten */
@@ -261,7 +299,7 @@ static Shape *group_behind(Scheduler *s, Group *group)
         if (group->behind_pass == s->pass && !is_kept_behind(group->behind))
                 return group->behind;
         group->behind_pass = s->pass;
-        if (group->kept != 0 && group->shortest >= group->kept_span)
+        if ((group->kept != 0 && group->shortest >= group->kept_span) || closes(s, group->ask))
                 group->behind = NULL;
         else
                 group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
@@ -298,15 +336,6 @@ static Shape *find_behind(Scheduler *s, Lane *queue)
                         best = shape;
         }
         return best;
-}
-
-/* Somewhere there is room for a task of each of its roles. */
-static bool has_some_room(Scheduler *s, const Ask *ask)
-{
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0 && !class_has_room(s, ask->classes[role]))
-                        return false;
-        return true;
 }
 
 static bool somebody_has_room(Scheduler *s, const Lane *queue)

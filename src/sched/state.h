@@ -78,8 +78,8 @@ struct Node {
         guint32 version;               /* of free: grows with each change */
         int domains[SCHED_LEVELS_MAX]; /* index in Scheduler.domains, or -1 */
         GArray *tasks;                 /* NodeTask */
-        GArray *ends;                  /* TaskEnd: of tasks, ascending, as of ends_version */
-        guint32 ends_version;
+        GArray *ends;                  /* TaskEnd: of tasks, ascending, unless ends_stale */
+        bool ends_stale;
         const Resources *hold; /* while a reservation is respected: what has to stay free */
 };
 
@@ -193,8 +193,10 @@ struct Lane {
                 ranking; /* Account: in the order of QUEUE_ORDER_FAIR, all that somebody waits for; start.c */
         bool ranking_stale; /* somebody else waits, too */
         bool heads_stale;
-        gint64 heads[SCHED_FIGURE_HEADS]; /* keys of the first that wait */
-        GArray *victims;                  /* as of victims_pass; see victim.c */
+        gint64 heads[SCHED_FIGURE_HEADS];     /* keys of the first that wait, as of the last pass */
+        const Job *first[SCHED_FIGURE_HEADS]; /* the same as of now, unless first_stale; NULL: no more */
+        bool first_stale;
+        GArray *victims; /* as of victims_pass; see victim.c */
         guint32 victims_pass, fair_pass;
         guint next_victim; /* of those, while a claim looks for some */
         /* see preempt.c */
@@ -496,8 +498,9 @@ int job_compare_age(gconstpointer a, gconstpointer b, gpointer unused);
 void job_list(Scheduler *s, Job *job);     /* among those that wait, or the timers; nowhere when held */
 void job_unlist(Scheduler *s, Job *job);   /* out of there */
 void job_nominate(Scheduler *s, Job *job); /* out of there, still waiting */
-void job_hold(Scheduler *s, Job *job, const SchedTask *tasks); /* it runs on them: charges what they hold */
-void job_release(Scheduler *s, Job *job);                      /* and back; frees job->run */
+/* It runs on them since `started`: charges what they hold. */
+void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started);
+void job_release(Scheduler *s, Job *job); /* and back; frees job->run */
 void job_start(Scheduler *s, Job *job,
                const SchedTask *tasks); /* pending to running; the nodes hold already */
 void job_place_task(Scheduler *s, Job *job, int task, SchedTask at); /* of a running job; likewise */
@@ -507,7 +510,8 @@ void job_let_task_go(Scheduler *s, Job *job, int task); /* from tasks to going: 
 void job_release_going(Scheduler *s, Job *job);
 void job_remark_elastic(Scheduler *s, Job *job);
 Past *job_past(Job *job);
-gint64 job_end(const Job *job); /* by its time limit; 0: any moment, G_MAXINT64: not known */
+gint64 task_end(const NodeTask *at); /* when it will have gone: as job_end, and 0 when it was shrunk away */
+gint64 job_end(const Job *job);      /* by its time limit; 0: any moment, G_MAXINT64: not known */
 bool job_is_safe(const Scheduler *s, const Job *job);
 int ask_role_of(const Ask *ask, int task);
 
@@ -542,6 +546,13 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next);
 Lane *active_best(const Cluster *cluster);                    /* NULL: none left */
 void active_moved(Scheduler *s, Lane *queue, NextKinds next); /* the best's share has grown */
 void active_remove(Scheduler *s, Lane *queue);                /* the best leaves */
+
+/* ---- start.c ---- */
+void shape_comes_earlier(Scheduler *s, Shape *shape); /* its first job is another one, and older */
+
+/* ---- figures.c: the first that wait ---- */
+void lane_has_more(Scheduler *s, Lane *queue, const Job *job); /* who is listed now */
+void lane_has_less(Lane *queue, const Job *job);
 
 /* ---- usage.c ---- */
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now);
@@ -602,6 +613,7 @@ void plan_clear(Plan *plan);
 void plan_undo(Scheduler *s, Plan *plan, const Ask *ask);
 /* Puts the gang of `ask` on nodes, whole or not at all. False: *ret_cause says why. */
 bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause);
+Cause place_why_not(const Scheduler *s, const Ask *ask); /* when there is no room for the gang */
 /* The node that a task of the class fits on best, within `domain` (NULL: anywhere); NULL: none. */
 Node *place_best(Scheduler *s, Class *class, const Domain *domain);
 void plan_tasks(const Plan *plan, const Ask *ask, SchedTask *ret); /* by replica */
