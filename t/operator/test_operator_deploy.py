@@ -1,0 +1,190 @@
+"""What people install: the older servers' manifests and kustomize say the same as deploy/v1, and the operator's rights are what it
+uses, no less and no more."""
+
+import json
+import os
+
+import pytest
+import yaml
+from conftest import ROOT, wait_for
+from kube.cluster import Cluster
+from kube.fixtures import Namespace
+from pdj import CRD, GROUP, Job, Operator, install, role
+
+from kube import components
+
+V1, V1BETA1 = ROOT / "deploy/v1", ROOT / "deploy/v1beta1"
+GANG = "scheduling.volcano.sh/v1beta1"
+OWN = "paddle-system"
+
+
+def objects(text):
+    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text) if one}
+
+
+def test_older_servers():
+    new, old = (yaml.safe_load((folder / "crd.yaml").read_text()) for folder in (V1, V1BETA1))
+    assert (new["apiVersion"], old["apiVersion"]) == ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
+    assert new["metadata"] == old["metadata"]
+    version = new["spec"].pop("versions")[0]
+    old = old["spec"]
+    assert old.pop("validation") == version.pop("schema")
+    assert old.pop("subresources") == version.pop("subresources")
+    columns = [{**item, "jsonPath": item["JSONPath"]} for item in old.pop("additionalPrinterColumns")]
+    for item in columns:
+        del item["JSONPath"]
+    assert columns == version.pop("additionalPrinterColumns")
+    assert old.pop("versions") == [version] and old.pop("version") == version["name"]
+    assert old.pop("preserveUnknownFields") is False  # v1 knows nothing else
+    assert old == new["spec"]
+    assert (V1BETA1 / "operator.yaml").read_text() == (V1 / "operator.yaml").read_text()
+
+
+@pytest.mark.parametrize("folder", ["deploy/v1", "config/default"])
+def test_kustomize(kube, folder):
+    rendered = objects(kube.kubectl("kustomize", ROOT / folder))
+    assert rendered == {
+        **objects((V1 / "crd.yaml").read_text()),
+        **objects((V1 / "operator.yaml").read_text()),
+    }
+
+
+def test_kustomize_the_rest(kube):
+    for folder in ("config/prometheus", "config/samples", "deploy/v1beta1", "deploy/examples"):
+        assert objects(kube.kubectl("kustomize", ROOT / folder)), folder
+
+
+# ---- rights ----
+
+
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "users": [f"system:serviceaccount:{OWN}:paddle-manager-sa"]}, {"level": "None"}],
+}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """A cluster that writes down what the operator asks for."""
+    folder = tmp_path_factory.mktemp("audit")
+    (folder / "policy.json").write_text(json.dumps(AUDIT))
+    flags = [f"--audit-policy-file={folder}/policy.json", f"--audit-log-path={folder}/log"]
+    cluster = Cluster.launch("operator-rights", owner=os.getpid(), api_flags=flags)
+    try:
+        yield cluster, folder / "log"
+    finally:
+        cluster.stop()
+
+
+def granted():
+    """{(group, resource with its part, verb)} of the manifest."""
+    found = set()
+    for one in yaml.safe_load_all((V1 / "operator.yaml").read_text()):
+        for rule in one.get("rules", []) if one else []:
+            found |= {
+                (group, resource, verb)
+                for group in rule["apiGroups"]
+                for resource in rule["resources"]
+                for verb in rule["verbs"]
+            }
+    return found
+
+
+def asked(log):
+    """The same of what the operator asked for, and what was forbidden of it."""
+    used, forbidden = set(), []
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        what = event.get("objectRef")
+        if not what:
+            continue  # no object: /version, discovery
+        part = "/" + what["subresource"] if what.get("subresource") else ""
+        used.add((what.get("apiGroup", ""), what.get("resource", "") + part, event["verb"]))
+        if event["responseStatus"]["code"] == 403:
+            forbidden.append(event)
+    return used, forbidden
+
+
+# The API server asks for these itself, where owners that wait for what they own need the right to.
+OWNERS = {
+    ("batch.paddlepaddle.org", "paddlejobs/finalizers", "update"),
+    ("paddlepaddle.org", "trainingjobs/finalizers", "update"),
+    ("rbac.authorization.k8s.io", "clusterroles/finalizers", "update"),
+    ("rbac.authorization.k8s.io", "clusterrolebindings/finalizers", "update"),
+}
+
+
+# Asked for when somebody has made an object of this name and the watch has not told yet.
+MOMENTS = {("", "services", "get"), ("scheduling.volcano.sh", "podgroups", "get")}
+
+
+def a_gang(space):
+    job = Job(space, {"intranet": "Host", "worker": role(2)}, "gang")
+    wait_for(lambda: job.owned("podgroups", GANG), 60, "the PodGroup")
+    group = space.path("podgroups", "gang", GANG)
+    served = space.api.get(f"/apis/{GANG}")["resources"]
+    part = "/status" if any(kind["name"] == "podgroups/status" for kind in served) else ""
+    space.api.request("PUT", group + part, {**space.api.get(group), "status": {"phase": "Inqueue"}})
+    job.wait_pods("worker-0", "worker-1")
+    job.all("running")
+    job.wait_phase("Running")
+    job.wait_map()
+    job.patch({"spec": {"worker": {"replicas": 1}}})
+    job.wait_pods("worker-0")
+    wait_for(lambda: job.map()["PADDLE_TRAINERS_NUM"] == "1", 60, "a shorter list")
+    job.all("succeeded")
+    job.wait_phase("Completed")
+    job.wait_services()
+    wait_for(lambda: not job.owned("podgroups", GANG), 60, "the end of the PodGroup")
+    return job
+
+
+def names_of_others(space):
+    """A job that finds its names taken."""
+    space.create("pods", {"metadata": {"name": "taken-worker-0"}, "spec": role(1)["template"]["spec"]})
+    space.create("configmaps", {"metadata": {"name": "map"}})
+    taken = Job(space, {"worker": role(1, schedulerName="default-scheduler")}, "taken")
+    taken.wait_event("Warning", "Create", "belongs to somebody else")
+    job = Job(space, {"worker": role(1, schedulerName="default-scheduler")}, "map")
+    job.wait_pods("worker-0")
+    job.all("running")
+    job.wait_event("Warning", "Create", "create failed ConfigMap map")
+
+    def again():
+        return any(one.get("count", 0) > 1 and one["reason"] == "Create" for one in space.items("events"))
+
+    wait_for(again, 60, "a warning that is counted again")
+
+
+def test_rights_are_what_is_used(audited):
+    cluster, log = audited
+    for file, name in (
+        (CRD, "paddlejobs.batch.paddlepaddle.org"),
+        (components.BIN / "volcano-crds.yaml", "podgroups.scheduling.volcano.sh"),
+    ):
+        install(cluster, file, name)
+    cluster.kubectl("apply", "-f", V1 / "operator.yaml")
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    path = f"/api/v1/namespaces/{OWN}/serviceaccounts/paddle-manager-sa/token"
+    token = cluster.api.create(path, request)["status"]["token"]
+    kubeconfig = cluster.authority.kubeconfig(
+        cluster.state / "kubeconfig/manager", cluster.url, token=token, namespace=OWN
+    )
+    space = Namespace(cluster, "rights")
+    flags = ["--leader-elect", "--guard=paddle-manager-rolebinding", "--scheduling=volcano"]
+    one = Operator(kubeconfig, *flags, f"--leader-election-namespace={OWN}")
+    try:
+        job = a_gang(space)
+        names_of_others(space)
+        job.delete()
+        wait_for(lambda: len(space.items("paddlejobs", GROUP)) == 2, 60, "the end of the job")
+        cluster.kubectl("delete", "-f", V1 / "operator.yaml")
+        assert one.process.wait(30) == 0, one.text()
+    finally:
+        one.kill()
+    used, forbidden = asked(log)
+    mine = {right for right in granted() if right[0] not in ("paddlepaddle.org", "apps", "batch")}  # of TrainingJobs
+    assert forbidden == []
+    assert mine - OWNERS - MOMENTS - used == set(), "granted and never used"
