@@ -252,17 +252,24 @@ static gint64 port_of_uid(const char *uid)
         return RANDOM_PORT + hash % RANDOM_PORTS;
 }
 
-static gint64 first_port(const PaddleJob *job, const OperatorRules *rules, const json_t *old)
+gint64 member_port(const json_t *map)
 {
-        const char *text = kube_get_text(old, "data.PADDLE_PORT");
+        const char *text = kube_get_text(map, "data.PADDLE_PORT");
         gint64 port;
 
+        return text && number_parse("PADDLE_PORT", text, 1, G_MAXUINT16, &port, NULL) ? port : 0;
+}
+
+static gint64 first_port(const PaddleJob *job, const OperatorRules *rules, const json_t *old)
+{
+        gint64 port = member_port(old);
+
+        if (port)
+                return port;
         if (job->intranet == INTRANET_SERVICE && !rules->compat)
                 return JOB_PORT;
         if (job->intranet == INTRANET_HOST && job->host_port)
                 return job->host_port;
-        if (text && number_parse("PADDLE_PORT", text, 1, G_MAXUINT16, &port, NULL))
-                return port;
         return port_of_uid(job->uid);
 }
 

@@ -22,6 +22,9 @@ json_t *member_service(const PaddleJob *job, JobRole role, gint64 index);
 /* ERR_INVALID when a template's requests are no quantities. */
 json_t *member_pod_group(const PaddleJob *job, GError **error);
 
+/* The port that a job's ConfigMap says; 0: there is none. Who was started by it keeps it, and so do all. */
+gint64 member_port(const json_t *map);
+
 /* The ConfigMap's data. `ips`: of each role's pods in order of their indices; `old`: the present ConfigMap or
  * NULL, whose port stays. */
 json_t *member_addresses(const PaddleJob *job, const OperatorRules *rules, GPtrArray *const ips[ROLES],

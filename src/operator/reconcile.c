@@ -343,10 +343,12 @@ static void write_addresses(Pass *pass, GPtrArray *ips[ROLES])
 }
 
 /* In Host mode the ports of a job are its own on every host: reserved first, and recorded in its annotation.
- */
+ * A running job of the older operator has its port already. */
 static bool has_port(Pass *pass)
 {
-        g_autofree char *port = g_strdup_printf("%" G_GINT64_FORMAT, pass->seen->host_port);
+        const json_t *map = pass->seen->config_map;
+        gint64 old = map && podspec_is_owned(map, pass->job.uid) ? member_port(map) : 0;
+        g_autofree char *port = g_strdup_printf("%" G_GINT64_FORMAT, old ? old : pass->seen->host_port);
 
         if (pass->job.intranet != INTRANET_HOST || pass->job.host_port || !pass->seen->host_port)
                 return true;
