@@ -206,7 +206,7 @@ static bool place_within(Scheduler *s, Plan *plan, Ask *ask, int level)
         return false;
 }
 
-Cause place_why_not(const Scheduler *s, const Ask *ask)
+static Cause why_not(const Scheduler *s, const Ask *ask)
 {
         const Cluster *cluster = cluster_find(s, ask->cluster);
 
@@ -234,7 +234,7 @@ bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause)
                 *ret_cause = CAUSE_TOPOLOGY;
                 return false;
         }
-        *ret_cause = place_why_not(s, ask);
+        *ret_cause = why_not(s, ask);
         return false;
 }
 

@@ -273,23 +273,6 @@ static void look_at_guard(Scheduler *s, Group *group)
         group->kept = kept ? group->queue->head : 0;
 }
 
-/* Somewhere there is room for a task of each of its roles. */
-static bool has_some_room(Scheduler *s, const Ask *ask)
-{
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0 && !class_has_room(s, ask->classes[role]))
-                        return false;
-        return true;
-}
-
-/* As trying would, but for all of the group at once. */
-static bool closes(Scheduler *s, Ask *ask)
-{
-        if (!has_some_room(s, ask))
-                ask_close(ask, place_why_not(s, ask));
-        return ask->closed;
-}
-
 static Shape *group_behind(Scheduler *s, Group *group)
 {
         (void)group_top(s, group); /* what follows from an old one is forgotten */
@@ -299,7 +282,7 @@ static Shape *group_behind(Scheduler *s, Group *group)
         if (group->behind_pass == s->pass && !is_kept_behind(group->behind))
                 return group->behind;
         group->behind_pass = s->pass;
-        if ((group->kept != 0 && group->shortest >= group->kept_span) || closes(s, group->ask))
+        if (group->kept != 0 && group->shortest >= group->kept_span)
                 group->behind = NULL;
         else
                 group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
@@ -336,6 +319,15 @@ static Shape *find_behind(Scheduler *s, Lane *queue)
                         best = shape;
         }
         return best;
+}
+
+/* Somewhere there is room for a task of each of its roles. */
+static bool has_some_room(Scheduler *s, const Ask *ask)
+{
+        for (int role = 0; role < ask->n_roles; role++)
+                if (ask->need[role] > 0 && !class_has_room(s, ask->classes[role]))
+                        return false;
+        return true;
 }
 
 static bool somebody_has_room(Scheduler *s, const Lane *queue)

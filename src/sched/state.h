@@ -613,7 +613,6 @@ void plan_clear(Plan *plan);
 void plan_undo(Scheduler *s, Plan *plan, const Ask *ask);
 /* Puts the gang of `ask` on nodes, whole or not at all. False: *ret_cause says why. */
 bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause);
-Cause place_why_not(const Scheduler *s, const Ask *ask); /* when there is no room for the gang */
 /* The node that a task of the class fits on best, within `domain` (NULL: anywhere); NULL: none. */
 Node *place_best(Scheduler *s, Class *class, const Domain *domain);
 void plan_tasks(const Plan *plan, const Ask *ask, SchedTask *ret); /* by replica */
