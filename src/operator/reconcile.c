@@ -6,9 +6,10 @@
  *     ended           PodGroup goes; by policy pods, then Services. Nothing is ever made again
  *     misconfigured   a Warning; nothing is made or deleted until the job changes
  *     gang            without pods: the PodGroup must let them in
- *     members         surplus goes; what is missing is made: ps, worker, heter by index, each pod with its
- * Service addresses       all members have addresses: the ConfigMap says them etcd            the count of
- * workers of an elastic job
+ *     members         surplus goes; what is missing is made, ps, worker, heter by index,
+ *                     each pod with its Service
+ *     addresses       all members have addresses: the ConfigMap says them
+ *     etcd            the count of workers of an elastic job
  *
  * What destroys (cleaning) looks at the phase that is recorded, not at the one just found: a crash in between
  * must not leave a job without pods that seems to run. */
