@@ -19,7 +19,11 @@ typedef struct Engine Engine;
 
 typedef struct {
         Store *store;
-        Runtime *runtime;
+        Runtime *runtime; /* of this machine: of all clusters of type Local */
+        /* Makes the runtime of another cluster; NULL without an error: nobody takes such clusters. It is
+         * opened, closed and freed by the engine. Or NULL. */
+        Runtime *(*driver)(const Cluster *cluster, void *arg, GError **error);
+        void *driver_arg;
         const char *dc;          /* datacenter name, for the variables of members */
         const char *boot_id;     /* of the machine now */
         gint64 keep_events;      /* how many are kept; 0: 1,000,000 */
