@@ -7,6 +7,7 @@ static Runtime *make_kubernetes(const Cluster *cluster, const DriversConfig *con
 {
         return kubernetes_runtime_new(&(KubernetesConfig){ .name = cluster->object.name,
                                                            .credential = cluster->credential,
+                                                           .setting = cluster->setting,
                                                            .state_dir = config->state_dir,
                                                            .server = config->server,
                                                            .log_limit = config->log_limit },

@@ -23,9 +23,9 @@
 #include "runtime/local/workdir.h"
 
 enum {
-        RETRY_MS = 1000, /* of a request that did not get through */
-        NODES_MS = 300,  /* changes of nodes are told together */
-        CREDENTIAL_MAX = 1 << 20,
+        RETRY_MS = 1000,  /* of a request that did not get through */
+        NODES_MS = 300,   /* changes of nodes are told together */
+        IMAGE_MAX = 1024, /* bytes of a reference */
 };
 
 typedef struct Kubernetes Kubernetes;
@@ -48,6 +48,7 @@ typedef struct {
 struct Kubernetes {
         Runtime runtime;
         char *name, *state_dir, *server, *namespace;
+        char *image; /* of jobs that name none; or NULL */
         gint64 log_limit;
         KubeConfig *config;
         MemberHome home;
@@ -619,9 +620,13 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
 
+        RuntimeJob about = *job;
+
+        if (!about.image)
+                about.image = k8s->image;
         give(k8s, &(Order){ .run = run_start,
                             .name = g_strdup(task->task),
-                            .pod = member_pod(&k8s->home, job, task),
+                            .pod = member_pod(&k8s->home, &about, task),
                             .service = member_service(&k8s->home, job->id, job->attempt) });
 }
 
@@ -667,9 +672,9 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                         return g_strdup_printf("%s cannot be brought to cluster '%s' yet: put what the job "
                                                "needs into its image",
                                                missing[i].what, k8s->name);
-        if (!job->image)
+        if (!job->image && !k8s->image)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
-                                       "Name one with --image.",
+                                       "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
         if (job->namespace && strcmp(job->namespace, k8s->namespace) != 0)
                 return g_strdup_printf("namespace '%s': jobs of cluster '%s' run in '%s', the one of its "
@@ -855,6 +860,7 @@ static void op_free(Runtime *runtime)
         g_mutex_clear(&k8s->lock);
         kube_config_free(k8s->config);
         g_free(k8s->selector);
+        g_free(k8s->image);
         g_free(k8s->namespace);
         g_free(k8s->server);
         g_free(k8s->state_dir);
@@ -915,9 +921,22 @@ static KubeConfig *read_credential(const KubernetesConfig *config, GError **erro
         return read;
 }
 
+/* Texts that are no object are somebody else's notes. */
+static bool read_setting(const KubernetesConfig *config, char **ret_image, GError **error)
+{
+        const char *text = config->setting ? config->setting : "", *image = NULL;
+        g_autoptr(json_t) setting = *text == '{' ? json_parse(text, strlen(text), error) : json_object();
+
+        if (!setting || !json_get_string(setting, "", "image", IMAGE_MAX, &image, error))
+                return err_prefix(error, "cluster '%s', setting: ", config->name);
+        *ret_image = g_strdup(image);
+        return true;
+}
+
 Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
 {
-        KubeConfig *cluster = read_credential(config, error);
+        g_autofree char *image = NULL;
+        KubeConfig *cluster = read_setting(config, &image, error) ? read_credential(config, error) : NULL;
         Kubernetes *k8s;
 
         if (!cluster)
@@ -931,6 +950,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->namespace = g_strdup(cluster->namespace);
         k8s->home = (MemberHome){ k8s->namespace, k8s->server };
         k8s->log_limit = config->log_limit;
+        k8s->image = g_steal_pointer(&image);
         k8s->context = g_main_context_new();
         k8s->loop = g_main_loop_new(k8s->context, FALSE);
         k8s->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, task_free);

@@ -8,9 +8,11 @@
 typedef struct {
         const char *name;       /* of the cluster, for messages */
         const char *credential; /* a kubeconfig, in base64 or as it is; everything it needs is in it */
-        const char *state_dir;  /* logs are kept beside those of other jobs */
-        const char *server;     /* the server's id: a label of all its pods */
-        gint64 log_limit;       /* bytes per log file; 0: none */
+        const char
+                *setting; /* {"image": REF} for jobs that name none; other texts say nothing here; or NULL */
+        const char *state_dir; /* logs are kept beside those of other jobs */
+        const char *server;    /* the server's id: a label of all its pods */
+        gint64 log_limit;      /* bytes per log file; 0: none */
 } KubernetesConfig;
 
 /* ERR_INVALID with what is wrong with the credential. Freed by its op. */
