@@ -118,7 +118,11 @@ gint64 engine_queue_open(Engine *engine, const char *queue);
 /* The figures of the last published pass (a reference), and the ids they use. */
 SchedulerFigures *engine_figures(Engine *engine);
 int engine_queue_id(Engine *engine, const char *queue); /* -1: unknown */
-const char *engine_queue_name(Engine *engine, int id);  /* interned; NULL: unknown */
+/* How the cluster's runtime stands (NULL: this machine's): connected, and else why not (the caller's, or
+ * NULL); what its usable nodes have. Any may be NULL. */
+bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why);
+const char *engine_node_name(Engine *engine, int id);  /* interned; NULL: this machine */
+const char *engine_queue_name(Engine *engine, int id); /* interned; NULL: unknown */
 
 /* ---- questions ---- */
 

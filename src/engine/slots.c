@@ -47,6 +47,23 @@ void cluster_view_clear(ClusterView *view)
         g_clear_pointer(&view->why, g_free);
 }
 
+bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why)
+{
+        g_auto(ClusterView) view = { 0 };
+
+        cluster_view(engine, cluster, &view);
+        if (ret_total)
+                *ret_total = view.total;
+        if (ret_why)
+                *ret_why = g_steal_pointer(&view.why);
+        return view.connected;
+}
+
+const char *engine_node_name(Engine *engine, int id)
+{
+        return slot_node_name(engine, id);
+}
+
 int cluster_id(const Engine *engine, const Cluster *cluster)
 {
         return ids_get(engine->cluster_ids, key_of(cluster));
