@@ -119,10 +119,10 @@ RuntimeSlot *slot_of_cluster(Engine *engine, const Cluster *cluster)
         return make_slot(engine, name);
 }
 
-RuntimeSlot *slot_of_queue(Engine *engine, const char *name)
+RuntimeSlot *slot_of_queue(Engine *engine, const char *queue_name)
 {
         const Catalog *catalog = engine->batch.catalog ? engine->batch.catalog : engine->catalog;
-        const Queue *queue = catalog_queue(catalog, name);
+        const Queue *queue = catalog_queue(catalog, queue_name);
 
         return slot_of_cluster(engine,
                                queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);

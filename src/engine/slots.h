@@ -43,7 +43,7 @@ void slots_free(Engine *engine); /* after slots_close, and when no input is left
 RuntimeSlot *slot_local(const Engine *engine);
 /* Never NULL: one is made for a cluster that is new. `cluster` NULL: this machine's. */
 RuntimeSlot *slot_of_cluster(Engine *engine, const Cluster *cluster);
-RuntimeSlot *slot_of_queue(Engine *engine, const char *queue); /* of the catalog of the batch */
+RuntimeSlot *slot_of_queue(Engine *engine, const char *queue_name); /* of the catalog of the batch */
 RuntimeSlot *slot_of(Engine *engine, const Job *job);
 bool slot_is_local(const RuntimeSlot *slot);
 bool slots_any_connected(const Engine *engine); /* or synced in this batch */
