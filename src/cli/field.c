@@ -134,28 +134,41 @@ static json_t *from_words(const char *what, const FieldSlot *slot, GError **erro
         return g_steal_pointer(&array);
 }
 
+static json_t *coded(const char *text, gsize len)
+{
+        g_autofree char *base64 = g_base64_encode((const guchar *)text, len);
+
+        return json_string(base64);
+}
+
+static json_t *coded_file(const char *what, const char *path, GError **error)
+{
+        g_autofree char *text = NULL;
+        g_autoptr(GError) cause = NULL;
+        gsize len;
+
+        if (file_read(path, SECRET_MAX, &text, &len, &cause))
+                return coded(text, len);
+        err_set(error, ERR_USAGE, "%s: %s", what, cause->message);
+        return NULL;
+}
+
+static json_t *from_file(const char *what, const FieldSlot *slot, GError **error)
+{
+        return *slot->text ? coded_file(what, slot->text, error) : json_null();
+}
+
 static json_t *from_secret(const char *what, const FieldSlot *slot, GError **error)
 {
-        g_autofree char *text = NULL, *coded = NULL;
-        g_autoptr(GError) cause = NULL;
-        gsize len = strlen(slot->text);
-
-        if (!*slot->text)
-                return json_null();
-        if (slot->text[0] != '@') {
-                text = g_strdup(slot->text);
-        } else if (!file_read(slot->text + 1, SECRET_MAX, &text, &len, &cause)) {
-                err_set(error, ERR_USAGE, "%s: %s", what, cause->message);
-                return NULL;
-        }
-        coded = g_base64_encode((const guchar *)text, len);
-        return json_string(coded);
+        if (slot->text[0] == '@')
+                return coded_file(what, slot->text + 1, error);
+        return *slot->text ? coded(slot->text, strlen(slot->text)) : json_null();
 }
 
 static Convert *const converts[FIELD_TYPES] = {
         [FIELD_TEXT] = from_text,       [FIELD_NUMBER] = from_number, [FIELD_SWITCH] = from_switch,
         [FIELD_AMOUNTS] = from_amounts, [FIELD_LABELS] = from_labels, [FIELD_WORDS] = from_words,
-        [FIELD_SECRET] = from_secret,
+        [FIELD_SECRET] = from_secret,   [FIELD_FILE] = from_file,
 };
 
 /* All slots are pointers but a switch, whose 0 is the same byte for byte. */

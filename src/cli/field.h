@@ -20,6 +20,7 @@ typedef enum {
         FIELD_LABELS,  /* repeatable "K=V" as an object */
         FIELD_WORDS,   /* "a,b" as an array */
         FIELD_SECRET,  /* text, or the contents of a file after '@', in base64 */
+        FIELD_FILE,    /* the contents of a file, in base64 */
         FIELD_TYPES,
 } FieldType;
 
@@ -50,6 +51,7 @@ typedef struct {
 #define FIELD_AS_LABELS OPTION_LIST
 #define FIELD_AS_WORDS OPTION_STRING
 #define FIELD_AS_SECRET OPTION_STRING
+#define FIELD_AS_FILE OPTION_STRING
 
 #define FIELD_OPTION(place, name, type, member, arg, help)                                                   \
         { name,                                                                                              \

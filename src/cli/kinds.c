@@ -311,7 +311,8 @@ const Verb verb_flavour_delete =
         ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
         ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
-        ROW(8, "setting", TEXT, "setting", "TEXT", "anything else, kept as given")
+        ROW(8, "setting", TEXT, "setting", "TEXT", "{\"image\": REF}: of jobs that name none")               \
+        ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")
 
 static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
 static const Option cluster_options[] = { CLUSTER_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
@@ -384,8 +385,8 @@ const Verb verb_cluster_create = {
         .args = "NAME",
         .summary = "Make a cluster known",
         .examples =
-                "paddle cluster create lab --type Kubernetes --endpoint https://10.0.0.1:6443 --credential "
-                "@$HOME/.kube/config --version 1.28+",
+                "paddle cluster create lab --type Kubernetes --kubeconfig ~/.kube/config\ta cluster to run "
+                "jobs on",
         .options = cluster_options,
         .size = sizeof(ObjectTarget),
         .min_words = 1,

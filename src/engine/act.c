@@ -124,13 +124,24 @@ static void take_list(char ***at, char ***list)
         *at = g_strdupv(*list);
 }
 
+/* What another cluster's runtime has prepared is of no use. */
+static void move(Engine *engine, Job *job, const Queue *queue)
+{
+        const RuntimeSlot *was = slot_of(engine, job), *slot;
+
+        job->queue = g_intern_string(queue->object.name);
+        slot = slot_of(engine, job);
+        if (slot != was)
+                job->env_state = submit_environment(engine, job);
+}
+
 static void change(Engine *engine, Live *live, const Queue *queue, Input *input)
 {
         Life life = batch_life(engine, live);
         Job *job = live->job;
 
         if (queue)
-                job->queue = g_intern_string(queue->object.name);
+                move(engine, job, queue);
         if (input->sets_priority)
                 job->priority = input->priority;
         take_list(&job->labels, &input->labels);

@@ -18,6 +18,7 @@ typedef struct {
         Spec *fewer; /* shallow: only its roles' replicas are its own; or NULL */
         int **ports;
         char ***gpus;
+        char ***hosts;
 } Stand;
 
 static int count_surplus(const Job *job, int role)
@@ -49,23 +50,35 @@ static bool has_surplus(const Job *job)
         return false;
 }
 
-static void stand_init(Stand *stand, const Engine *engine, const Job *job)
+static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeJob *about, const Spec *spec,
+                        const Member *member)
+{
+        Runtime *runtime = slot->runtime;
+
+        stand->ports[member->role][member->index] = member->port;
+        /* elsewhere a member sees its own devices only, whatever their numbers are there */
+        stand->gpus[member->role][member->index] = slot_is_local(slot) ? member->gpus : NULL;
+        stand->hosts[member->role][member->index] =
+                runtime->ops->address(runtime, about, spec->roles[member->role].name, member->index);
+}
+
+static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *slot, const Job *job)
 {
         const Spec *spec = job->spec;
+        RuntimeJob about;
 
         *stand = (Stand){ .fewer = has_surplus(job) ? spec_of_present(job) : NULL };
         stand->ports = g_new0(int *, spec->n_roles + 1);
         stand->gpus = g_new0(char **, spec->n_roles + 1);
+        stand->hosts = g_new0(char **, spec->n_roles + 1);
         for (int r = 0; r < spec->n_roles; r++) {
                 stand->ports[r] = g_new0(int, spec->roles[r].replicas + 1);
                 stand->gpus[r] = g_new0(char *, spec->roles[r].replicas + 1);
+                stand->hosts[r] = g_new0(char *, spec->roles[r].replicas + 1);
         }
-        for (int i = 0; i < job->n_members; i++) {
-                const Member *member = &job->members[i];
-
-                stand->ports[member->role][member->index] = member->port;
-                stand->gpus[member->role][member->index] = member->gpus;
-        }
+        runtime_job_fill(engine, job, &about);
+        for (int i = 0; i < job->n_members; i++)
+                note_member(stand, slot, &about, spec, &job->members[i]);
         stand->placement = (Placement){ .spec = stand->fewer ? stand->fewer : spec,
                                         .job_id = job->id,
                                         .job_name = job->name,
@@ -74,7 +87,7 @@ static void stand_init(Stand *stand, const Engine *engine, const Job *job)
                                         .queue = job->queue,
                                         .namespace = spec->namespace,
                                         .attempt = job->attempt,
-                                        .host = "127.0.0.1",
+                                        .hosts = (char *const *const *)stand->hosts,
                                         .ports = (int *const *)stand->ports,
                                         .extra_ports = &job->extra_port,
                                         .gpus = (char *const *const *)stand->gpus };
@@ -85,9 +98,11 @@ static void stand_clear(Stand *stand)
         for (int r = 0; r < stand->placement.spec->n_roles; r++) {
                 g_free(stand->ports[r]);
                 g_free(stand->gpus[r]); /* the lists in it are the members' */
+                g_strfreev(stand->hosts[r]);
         }
         g_free(stand->ports);
         g_free(stand->gpus);
+        g_free(stand->hosts);
         g_free(stand->fewer);
 }
 
@@ -102,6 +117,8 @@ void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
                              .attempt = job->attempt,
                              .package = spec->package,
                              .package_name = spec->package_name,
+                             .image = spec->image,
+                             .namespace = spec->namespace,
                              .requirements = spec->requirements,
                              .input = spec->input,
                              .output = spec->output };
@@ -160,14 +177,14 @@ static char **add_array(char **env, Engine *engine, const Job *job)
         return add_variable(env, "PADDLE_ARRAY_ID", id ? id : job->id);
 }
 
-static void start(Engine *engine, const Job *job, const Member *member, const Placement *placement)
+static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
+                  const Placement *placement)
 {
-        const RuntimeOps *ops = engine->runtime->ops;
+        const RuntimeOps *ops = slot->runtime->ops;
         const Role *role = &job->spec->roles[member->role];
         g_autofree char **argv = framework_argv(job->spec, member->role);
         g_autofree char *task = task_format(job, member);
-        g_autofree char *log =
-                ops->log_path(engine->runtime, job->id, job->attempt, role->name, member->index);
+        g_autofree char *log = ops->log_path(slot->runtime, job->id, job->attempt, role->name, member->index);
         g_autofree char *ready = declares_itself(job, member) ? g_strdup_printf("%s.ready", log) : NULL;
         g_auto(GStrv) env = framework_environment(placement, member->role, member->index);
         Resources weight = { 0 };
@@ -176,9 +193,9 @@ static void start(Engine *engine, const Job *job, const Member *member, const Pl
         if (ready)
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
         env = add_array(env, engine, job);
-        spec_member_wants(job->spec, member->role, &engine->total, &weight);
+        spec_member_wants(job->spec, member->role, &slot->total, &weight);
         runtime_job_fill(engine, job, &about);
-        ops->start(engine->runtime, &about,
+        ops->start(slot->runtime, &about,
                    &(TaskStart){
                            .task = task,
                            .argv = argv,
@@ -205,7 +222,7 @@ static bool starts(const Job *was, const Job *now, int i)
         return now->members[i].state == MEMBER_INTENDED && state_before(was, now, i) != MEMBER_INTENDED;
 }
 
-static void start_members(Engine *engine, const Job *was, const Job *now)
+static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
         Stand stand;
         int first = 0;
@@ -214,10 +231,10 @@ static void start_members(Engine *engine, const Job *was, const Job *now)
                 first++;
         if (first == now->n_members)
                 return;
-        stand_init(&stand, engine, now);
+        stand_init(&stand, engine, slot, now);
         for (int i = first; i < now->n_members; i++)
                 if (starts(was, now, i))
-                        start(engine, now, &now->members[i], &stand.placement);
+                        start(engine, slot, now, &now->members[i], &stand.placement);
         stand_clear(&stand);
 }
 
@@ -234,7 +251,7 @@ static bool is_killed(const Job *job)
         return job->state == JOB_STOPPING && job->kill_at;
 }
 
-static void stop_members(Engine *engine, const Job *was, const Job *now)
+static void stop_members(Runtime *runtime, const Job *was, const Job *now)
 {
         bool sooner = is_killed(now) && was && !is_killed(was);
 
@@ -245,7 +262,7 @@ static void stop_members(Engine *engine, const Job *was, const Job *now)
                     (state_before(was, now, i) == MEMBER_STOPPING && !sooner))
                         continue;
                 task = task_format(now, &now->members[i]);
-                engine->runtime->ops->stop(engine->runtime, task, grace_of(now));
+                runtime->ops->stop(runtime, task, grace_of(now));
         }
 }
 
@@ -257,7 +274,7 @@ static bool is_warned(const Job *job)
                ((job->state == JOB_PREEMPTING && job->kill_at) || (job->state == JOB_RUNNING && job->warned));
 }
 
-static void warn_members(Engine *engine, const Job *was, const Job *now)
+static void warn_members(Runtime *runtime, const Job *was, const Job *now)
 {
         if (!is_warned(now) || (was && was->state == now->state && is_warned(was)))
                 return;
@@ -267,12 +284,12 @@ static void warn_members(Engine *engine, const Job *was, const Job *now)
                 if (now->members[i].state != MEMBER_RUNNING && now->members[i].state != MEMBER_READY)
                         continue;
                 task = task_format(now, &now->members[i]);
-                engine->runtime->ops->signal(engine->runtime, task, now->spec->warn_signal);
+                runtime->ops->signal(runtime, task, now->spec->warn_signal);
         }
 }
 
 /* A task whose end is durable now. */
-static void forget_members(Engine *engine, const Job *was, const Job *now)
+static void forget_members(Runtime *runtime, const Job *was, const Job *now)
 {
         for (int i = 0; i < now->n_members; i++) {
                 g_autofree char *task = NULL;
@@ -281,36 +298,40 @@ static void forget_members(Engine *engine, const Job *was, const Job *now)
                     member_is_ended(&was->members[i]))
                         continue;
                 task = task_format(now, &now->members[i]);
-                engine->runtime->ops->forget(engine->runtime, task);
+                runtime->ops->forget(runtime, task);
         }
 }
 
-static void prepare(Engine *engine, const Job *was, const Job *now)
+static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
+        bool moved = was && was->queue != now->queue && slot_of(engine, was) != slot;
         RuntimeJob about;
 
         if ((now->state != JOB_QUEUED && now->state != JOB_SUSPENDED) || now->env_state != ENV_BUILDING ||
-            (was && was->env_state == ENV_BUILDING))
+            (was && was->env_state == ENV_BUILDING && !moved))
                 return;
         runtime_job_fill(engine, now, &about);
-        engine->runtime->ops->prepare(engine->runtime, &about);
+        slot->runtime->ops->prepare(slot->runtime, &about);
 }
 
 void actions_run(Engine *engine, const Job *was, const Job *now)
 {
-        const RuntimeOps *ops = engine->runtime->ops;
+        const RuntimeSlot *slot = slot_of(engine, now);
+        Runtime *runtime = slot->runtime;
 
-        if (engine->connected) { /* else all of it is asked for when the runtime is synced */
-                prepare(engine, was, now);
-                start_members(engine, was, now);
-                warn_members(engine, was, now);
-                stop_members(engine, was, now);
+        if (slot->connected) { /* else all of it is asked for when the runtime is synced */
+                prepare(engine, slot, was, now);
+                start_members(engine, slot, was, now);
+                warn_members(runtime, was, now);
+                stop_members(runtime, was, now);
         }
-        forget_members(engine, was, now);
+        if (!runtime)
+                return;
+        forget_members(runtime, was, now);
         if (was && !life_is_at_rest(was) && life_is_at_rest(now)) {
-                ops->release_ports(engine->runtime, now->id);
+                runtime->ops->release_ports(runtime, now->id);
                 if (engine->ports_at)
                         engine->ports_at = 1; /* there may be ports at once */
-                ops->clean(engine->runtime, now->id, now->attempt);
+                runtime->ops->clean(runtime, now->id, now->attempt);
         }
 }

@@ -20,6 +20,7 @@ static void clear_members(Job *job)
 {
         for (int i = 0; i < job->n_members; i++) {
                 g_free(job->members[i].gpus);
+                g_free(job->members[i].node);
                 g_free(job->members[i].error);
         }
         g_clear_pointer(&job->members, g_free);
@@ -47,14 +48,16 @@ static char *devices_format(guint64 devices)
         return g_strdup(list->str);
 }
 
-static void place(Member *member, const SchedTask *task)
+static void place(const Engine *engine, Member *member, const SchedTask *task)
 {
+        g_free(member->node);
+        member->node = task->node < 0 ? NULL : g_strdup(slot_node_name(engine, task->node));
         g_free(member->gpus);
         member->gpus = devices_format(task->devices);
 }
 
 /* One for each replica, in the order of `tasks`; those without a place are surplus. */
-static void make_members(Job *job, const SchedTask *tasks, const int *ports)
+static void make_members(const Engine *engine, Job *job, const SchedTask *tasks, const int *ports)
 {
         const Spec *spec = job->spec;
         Member *member;
@@ -69,7 +72,7 @@ static void make_members(Job *job, const SchedTask *tasks, const int *ports)
                         member->exit_code = -1;
                         member->state = tasks->node < 0 ? MEMBER_SURPLUS : MEMBER_WAITING;
                         member->port = role_has_port(job, r) ? (guint16)*ports++ : 0;
-                        place(member, tasks);
+                        place(engine, member, tasks);
                 }
         }
         job->extra_port = spec->framework->extra_ports ? *ports : 0;
@@ -77,7 +80,7 @@ static void make_members(Job *job, const SchedTask *tasks, const int *ports)
 
 static int count_ports(const Job *job)
 {
-        int n = job->spec->framework->extra_ports;
+        int n = 0;
 
         for (int r = 0; r < job->spec->n_roles; r++)
                 n += role_has_port(job, r) ? job->spec->roles[r].replicas : 0;
@@ -97,18 +100,20 @@ static void lacks_ports(Engine *engine, Live *live)
 
 static void start(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
 {
-        int n = count_ports(live->job);
-        g_autofree int *ports = g_new0(int, n + 1);
+        int n = count_ports(live->job), extra = live->job->spec->framework->extra_ports;
+        g_autofree int *ports = g_new0(int, n + extra + 1);
+        Runtime *runtime = slot_of(engine, live->job)->runtime;
         Life life;
 
-        if (n > 0 && !engine->runtime->ops->lease_ports(engine->runtime, live->job->id, n, ports, NULL)) {
+        if (n + extra > 0 &&
+            !(runtime && runtime->ops->lease_ports(runtime, live->job->id, n, extra, ports, NULL))) {
                 lacks_ports(engine, live);
                 return;
         }
-        live->leased = n > 0;
+        live->leased = n + extra > 0;
         life = batch_life(engine, live);
         life.job->attempt++;
-        make_members(life.job, tasks, ports);
+        make_members(engine, life.job, tasks, ports);
         life_admitted(&life);
         feed_known(engine, live);
         batch_end_life(engine, live, &life);
@@ -122,7 +127,7 @@ static void grow(Engine *engine, Live *live, const Decision *decision, const Sch
         for (int i = 0; i < life.job->n_members && i < decision->n_tasks; i++) {
                 comes[i] = tasks[i].node >= 0 && life.job->members[i].state == MEMBER_SURPLUS;
                 if (comes[i])
-                        place(&life.job->members[i], &tasks[i]);
+                        place(engine, &life.job->members[i], &tasks[i]);
         }
         life_grown(&life, comes);
         feed_known(engine, live);
@@ -225,8 +230,7 @@ void admit_pass(Engine *engine)
         retry_ports(engine);
         feed_jobs(engine);
         due = scheduler_due(engine->scheduler);
-        if (!(engine->connected || engine->batch.synced) ||
-            !(engine->pass_due || (due && due <= engine->pass_time)))
+        if (!slots_any_connected(engine) || !(engine->pass_due || (due && due <= engine->pass_time)))
                 return;
         engine->pass_due = false;
         started = g_get_monotonic_time();
@@ -243,7 +247,7 @@ gint64 admit_due(const Engine *engine)
         gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(),
                due = scheduler_due(engine->scheduler), until = -1;
 
-        if (!engine->connected)
+        if (!slots_any_connected(engine))
                 return -1;
         if (engine->pass_due || engine->unfed->len > 0)
                 return 0;

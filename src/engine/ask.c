@@ -19,7 +19,7 @@ SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec
                               SchedJob *ret, GError **error)
 {
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
-        g_autoptr(SchedulerFigures) figures = views_figures(engine->views);
+        g_auto(ClusterView) view = { 0 };
         const Queue *queue = queue_of(catalog, spec, error);
         SchedJobFill *fill;
 
@@ -35,7 +35,8 @@ SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec
                            .not_before = spec->begin,
                            .held = spec->after != NULL,
                            .state = SCHED_PENDING };
-        feed_spec(spec, &figures->total, engine->topology, fill, ret);
+        cluster_view(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL, &view);
+        feed_spec(spec, &view.total, engine->topology, fill, ret);
         return fill;
 }
 
@@ -52,5 +53,5 @@ bool engine_fill_queue(Engine *engine, const Queue *queue, SchedQueue *ret)
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
 
         ret->labels = NULL;
-        return queue_fill(engine->queue_ids, catalog, queue, ret);
+        return queue_fill(engine, catalog, queue, ret);
 }

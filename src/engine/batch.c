@@ -29,6 +29,12 @@ static void object_unref_p(gpointer object)
         object_unref(object);
 }
 
+static void stray_free_p(gpointer stray)
+{
+        g_free(((Stray *)stray)->task);
+        g_free(stray);
+}
+
 /* Its lists, each with what frees its items. */
 static const struct {
         gsize offset;
@@ -44,8 +50,8 @@ static const struct {
         { offsetof(Batch, dropped_tokens), g_free },
         { offsetof(Batch, logged_out), g_free },
         { offsetof(Batch, usage), usage_free_p },
-        { offsetof(Batch, strays), g_free },
-        { offsetof(Batch, unwanted), g_free },
+        { offsetof(Batch, strays), stray_free_p },
+        { offsetof(Batch, unwanted), stray_free_p },
 };
 
 static GPtrArray **list_at(Batch *batch, gsize i)
@@ -82,7 +88,8 @@ void batch_begin(Engine *engine)
         engine->pass_time = MAX(engine->pass_time, batch->now);
         batch->revision = engine->revision;
         batch->horizon = 0;
-        batch->synced = false;
+        for (guint i = 0; i < engine->slots->len; i++)
+                ((RuntimeSlot *)engine->slots->pdata[i])->synced = false;
 }
 
 static void touch(Engine *engine, Live *live)
@@ -153,6 +160,11 @@ gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *da
 
 /* ---- committing ---- */
 
+static bool stores_boot(const Engine *engine)
+{
+        return slot_local(engine)->synced && engine->boot_due;
+}
+
 static bool is_empty(const Engine *engine)
 {
         const Batch *batch = &engine->batch;
@@ -160,7 +172,7 @@ static bool is_empty(const Engine *engine)
         return !batch->dirty->len && !batch->events->len && !batch->objects->len &&
                !batch->dropped_objects->len && !batch->tokens->len && !batch->dropped_tokens->len &&
                !batch->dropped_jobs->len && !batch->logged_out->len && !batch->usage->len &&
-               !batch->horizon && !(batch->synced && engine->boot_due);
+               !batch->horizon && !stores_boot(engine);
 }
 
 static void die(Engine *engine, const GError *error)
@@ -221,7 +233,7 @@ static bool commit(Engine *engine, GError **error)
                            .logged_out = batch->logged_out,
                            .dropped_jobs = batch->dropped_jobs,
                            .events_horizon = batch->horizon,
-                           .boot_id = batch->synced && engine->boot_due ? engine->boot_id : NULL };
+                           .boot_id = stores_boot(engine) ? engine->boot_id : NULL };
         StoreFailure failure = STORE_FAILED_CLEAN;
         gint64 started = g_get_monotonic_time();
         g_autoptr(GError) failed = NULL;
@@ -240,12 +252,20 @@ static bool commit(Engine *engine, GError **error)
 /* ---- after a failed commit ---- */
 
 /* What is new goes; what changed is as it was. */
+static void release_ports(Engine *engine, const Job *job)
+{
+        Runtime *runtime = slot_of(engine, job)->runtime;
+
+        if (runtime)
+                runtime->ops->release_ports(runtime, job->id);
+}
+
 static void restore_view(Engine *engine, Live *live)
 {
         Job *draft = live->job;
 
         if (live->leased)
-                engine->runtime->ops->release_ports(engine->runtime, draft->id);
+                release_ports(engine, draft);
         live->leased = false;
         if (live->was) {
                 live->job = g_steal_pointer(&live->was);
@@ -399,7 +419,7 @@ static GArray *settle_drafts(Engine *engine)
                 g_array_append_val(changes, change);
                 batch_count(&engine->metrics, change.was, change.now);
                 if (live->leased && life_is_at_rest(live->job)) /* started and stopped in one batch */
-                        engine->runtime->ops->release_ports(engine->runtime, live->job->id);
+                        release_ports(engine, live->job);
                 later = feed_later(live);
                 live->dirty = live->leased = false;
                 live->was = NULL;
@@ -424,7 +444,7 @@ void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray
 {
         ViewState state = { .revision = engine->revision,
                             .ready = engine->opened && !engine->dead,
-                            .connected = engine->connected,
+                            .connected = slot_local(engine)->connected,
                             .metrics = engine->metrics };
         SchedulerFigures *figures = NULL;
 
@@ -449,6 +469,7 @@ static void settle_catalog(Engine *engine)
                 return;
         catalog_unref(engine->catalog);
         engine->catalog = catalog_ref(engine->batch.catalog);
+        slots_settle(engine);
 }
 
 static void answer_all(Engine *engine)
@@ -463,54 +484,68 @@ static void answer_all(Engine *engine)
  */
 static void handle_strays(Engine *engine)
 {
-        const RuntimeOps *ops = engine->runtime->ops;
-
         for (guint i = 0; i < engine->batch.strays->len; i++) {
-                const char *task = g_ptr_array_index(engine->batch.strays, i);
+                const Stray *stray = g_ptr_array_index(engine->batch.strays, i);
+                Runtime *runtime = stray->slot->runtime;
                 TaskName name;
                 Live *live;
 
-                ops->forget(engine->runtime, task);
-                if (!task_parse(task, &name))
+                if (!runtime)
+                        continue;
+                runtime->ops->forget(runtime, stray->task);
+                if (!task_parse(stray->task, &name))
                         continue;
                 live = live_find(engine, name.job_id);
                 if (!live || live->job->attempt != name.attempt)
-                        ops->clean(engine->runtime, name.job_id, name.attempt);
+                        runtime->ops->clean(runtime, name.job_id, name.attempt);
         }
-        for (guint i = 0; i < engine->batch.unwanted->len; i++)
-                ops->stop(engine->runtime, g_ptr_array_index(engine->batch.unwanted, i), 0);
+        for (guint i = 0; i < engine->batch.unwanted->len; i++) {
+                const Stray *stray = g_ptr_array_index(engine->batch.unwanted, i);
+                Runtime *runtime = stray->slot->runtime;
+
+                if (runtime)
+                        runtime->ops->stop(runtime, stray->task, 0);
+        }
+}
+
+/* A slot that is synced now asks for everything that its jobs want. */
+static void resync(Engine *engine)
+{
+        GHashTableIter iter;
+        gpointer key;
+
+        g_hash_table_iter_init(&iter, engine->by_id);
+        while (g_hash_table_iter_next(&iter, &key, NULL)) {
+                const Live *live = key;
+
+                if (slot_of(engine, live->job)->synced)
+                        actions_run(engine, NULL, live->job);
+        }
 }
 
 static void act(Engine *engine, const GArray *changes)
 {
-        bool resync = engine->batch.synced;
+        bool any =
+                slots_mark_synced(engine, false); /* what starts and stops there is asked for below, once */
 
-        if (resync)
-                engine->connected = false; /* what starts and stops is asked for below, once */
         for (guint i = 0; i < changes->len; i++) {
                 const ViewChange *change = &g_array_index(changes, ViewChange, i);
 
                 actions_run(engine, change->was, change->now);
         }
         handle_strays(engine);
-        if (resync) {
-                GHashTableIter iter;
-                gpointer live;
-
-                engine->connected = true;
-                g_hash_table_iter_init(&iter, engine->by_id);
-                while (g_hash_table_iter_next(&iter, &live, NULL))
-                        actions_run(engine, NULL, ((Live *)live)->job);
+        if (any) {
+                (void)slots_mark_synced(engine, true);
+                resync(engine);
         }
 }
 
 static void note_synced(Engine *engine)
 {
-        if (!engine->batch.synced)
-                return;
-        engine->connected = engine->opened = true;
-        engine->boot_due = engine->rebooted = false;
-        g_hash_table_remove_all(engine->seen);
+        if (slots_mark_synced(engine, true) && slot_local(engine)->synced) {
+                engine->opened = true;
+                engine->boot_due = engine->rebooted = false;
+        }
 }
 
 static void free_final(const GArray *changes)

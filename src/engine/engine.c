@@ -207,20 +207,12 @@ void engine_poke(Engine *engine)
         inbox_poke(&engine->inbox);
 }
 
-static void observe(Observation *observation, void *arg)
-{
-        Engine *engine = arg;
-        Input *input = input_new(INPUT_OBSERVATION, NULL, NULL);
-
-        input->observation = observation;
-        inbox_put(&engine->inbox, input);
-}
-
 /* ---- starting and stopping ---- */
 
 static void keep_ports(Engine *engine, const Job *job)
 {
         g_autofree int *ports = g_new0(int, job->n_members + 1);
+        Runtime *runtime = slot_of(engine, job)->runtime;
         int n = 0;
 
         for (int i = 0; i < job->n_members; i++)
@@ -228,8 +220,8 @@ static void keep_ports(Engine *engine, const Job *job)
                         ports[n++] = job->members[i].port;
         if (job->extra_port)
                 ports[n++] = job->extra_port;
-        if (n > 0)
-                engine->runtime->ops->keep_ports(engine->runtime, job->id, n, ports);
+        if (n > 0 && runtime)
+                runtime->ops->keep_ports(runtime, job->id, n, ports);
 }
 
 static void adopt(Engine *engine, Job *job, GArray *changes)
@@ -289,12 +281,8 @@ static bool load(Engine *engine, GError **error)
         engine->rebooted = engine->boot_due && state.boot_id[0];
         if (!objects_load(engine, state.objects, error) || !open_scheduler(engine, error))
                 return false;
-        if (!engine->runtime->ops->open(engine->runtime, observe, engine, error))
+        if (!slots_open(engine, error))
                 return false;
-        engine->open = true;
-        engine->runtime->ops->inventory(engine->runtime, &engine->total);
-        feed_limit(&engine->total);
-        feed_node(engine);
         feed_queues(engine, engine->catalog);
         feed_usage(engine, state.usage);
         adopt_all(engine, jobs);
@@ -321,7 +309,6 @@ static void copy_config(Engine *engine, const EngineConfig *config)
 {
         engine->config = *config;
         engine->store = config->store;
-        engine->runtime = config->runtime;
         engine->dc = g_strdup(config->dc);
         engine->node_name = g_strdup(config->node_name ? config->node_name : "local");
         engine->node_labels = g_strdupv((char **)config->node_labels);
@@ -339,7 +326,7 @@ Engine *engine_new(const EngineConfig *config, GError **error)
         engine->views = views_new();
         engine->queue_ids = ids_new();
         engine->user_ids = ids_new();
-        engine->seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        slots_init(engine);
         engine->portless = g_array_new(FALSE, FALSE, sizeof(gint64));
         g_queue_init(&engine->held);
         inbox_init(&engine->inbox);
@@ -379,8 +366,7 @@ void engine_free(Engine *engine)
                 pthread_join(engine->thread, NULL);
                 store_usage(engine);
         }
-        if (engine->open)
-                engine->runtime->ops->close(engine->runtime);
+        slots_close(engine);
         inbox_clear(&engine->inbox);
         g_queue_clear_full(&engine->held, input_free_p);
         live_clear(engine);
@@ -393,9 +379,9 @@ void engine_free(Engine *engine)
         catalog_unref(engine->catalog);
         ids_free(engine->queue_ids);
         ids_free(engine->user_ids);
-        g_hash_table_unref(engine->seen);
         g_array_unref(engine->portless);
         views_free(engine->views);
+        slots_free(engine);
         g_strfreev(engine->node_labels);
         g_strfreev(engine->topology);
         g_free(engine->node_name);

@@ -19,7 +19,11 @@ typedef struct Engine Engine;
 
 typedef struct {
         Store *store;
-        Runtime *runtime;
+        Runtime *runtime; /* of this machine: of all clusters of type Local */
+        /* Makes the runtime of another cluster; NULL without an error: nobody takes such clusters. It is
+         * opened, closed and freed by the engine. Or NULL. */
+        Runtime *(*driver)(const Cluster *cluster, void *arg, GError **error);
+        void *driver_arg;
         const char *dc;          /* datacenter name, for the variables of members */
         const char *boot_id;     /* of the machine now */
         gint64 keep_events;      /* how many are kept; 0: 1,000,000 */
@@ -114,7 +118,11 @@ gint64 engine_queue_open(Engine *engine, const char *queue);
 /* The figures of the last published pass (a reference), and the ids they use. */
 SchedulerFigures *engine_figures(Engine *engine);
 int engine_queue_id(Engine *engine, const char *queue); /* -1: unknown */
-const char *engine_queue_name(Engine *engine, int id);  /* interned; NULL: unknown */
+/* How the cluster's runtime stands (NULL: this machine's): connected, and else why not (the caller's, or
+ * NULL); what its usable nodes have. Any may be NULL. */
+bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why);
+const char *engine_node_name(Engine *engine, int id);  /* interned; NULL: this machine */
+const char *engine_queue_name(Engine *engine, int id); /* interned; NULL: unknown */
 
 /* ---- questions ---- */
 

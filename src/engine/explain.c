@@ -62,9 +62,14 @@ static char *say_no_nodes(const Words *words)
         g_autoptr(Catalog) catalog = engine_catalog(words->engine);
         const Queue *queue = catalog_queue(catalog, words->queue);
         const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        g_auto(ClusterView) view = { 0 };
 
-        if (!cluster)
+        cluster_view(words->engine, cluster, &view);
+        if (!cluster || view.connected)
                 return g_strdup("its cluster has no usable node");
+        if (view.why)
+                return g_strdup_printf("cluster '%s' cannot be reached as it is set up: %s",
+                                       cluster->object.name, view.why);
         return g_strdup_printf(
                 "cluster '%s' is of type %s and not connected: this server has no runtime for it yet",
                 cluster->object.name, cluster_type_name(cluster->type));
@@ -355,14 +360,35 @@ static bool lacks_ports(const Job *job, const ViewState *state)
         return false;
 }
 
+static json_t *away_reason(const Cluster *cluster, const ClusterView *view)
+{
+        g_autofree char *message =
+                cluster && cluster->type != CLUSTER_LOCAL
+                        ? g_strdup_printf("cluster '%s' is not connected%s%s; the job starts when it is back",
+                                          cluster->object.name, view->why ? ": " : "",
+                                          view->why ? view->why : "")
+                        : g_strdup("the runtime is not connected; the job starts when it is back");
+
+        return own_reason("runtime", message);
+}
+
 /* NULL: it waits for nothing that the engine knows of. */
 static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
 {
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+        const Queue *queue = catalog_queue(catalog, job->queue);
+        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        bool here = !cluster || cluster->type == CLUSTER_LOCAL;
+        g_auto(ClusterView) view = { 0 };
         ViewState state;
+
+        cluster_view(engine, cluster, &view);
 
         if (job->state == JOB_SUSPENDED)
                 return held_reason(job);
-        if (job->env_state == ENV_BUILDING) {
+        if (!here && view.known && !view.connected)
+                return away_reason(cluster, &view);
+        if (job->env_state == ENV_BUILDING && (here || view.known)) {
                 g_autofree char *message = g_strdup_printf(
                         "its environment is being built; see `paddle logs %s --member environment`",
                         job->name);
@@ -374,8 +400,8 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
         if (job->not_before > now)
                 return time_reason(job, now);
         views_state(engine->views, &state);
-        if (!state.connected)
-                return own_reason("runtime", "the runtime is not connected; the job starts when it is back");
+        if (here && !state.connected)
+                return away_reason(cluster, &view);
         if (lacks_ports(job, &state))
                 return own_reason("ports", "waits for ports: all that may be leased are taken");
         return NULL;
@@ -389,7 +415,8 @@ typedef struct {
         const Catalog *catalog;
         const SchedulerFigures *figures;
         gint64 now;
-        Resources want; /* of its least gang */
+        Resources total; /* of its cluster */
+        Resources want;  /* of its least gang */
         json_t *reasons;
 } Question;
 
@@ -421,11 +448,13 @@ static Reason reason_of(const Question *question, Cause cause)
 static bool ask_cluster(Question *question, const Queue *queue)
 {
         const Cluster *cluster = queue->cluster ? catalog_cluster(question->catalog, queue->cluster) : NULL;
-        bool connected = queue_is_connected(question->catalog, queue);
-        Reason reason = reason_of(question, connected ? CAUSE_QUEUE_CLOSED : CAUSE_NO_NODES);
+        g_auto(ClusterView) view = { 0 };
+        Reason reason;
 
-        if (connected && !(cluster && cluster->offline))
+        cluster_view(question->engine, cluster, &view);
+        if (view.known && !(cluster && cluster->offline))
                 return false;
+        reason = reason_of(question, view.known ? CAUSE_QUEUE_CLOSED : CAUSE_NO_NODES);
         add(question, &reason);
         return true;
 }
@@ -433,11 +462,11 @@ static bool ask_cluster(Question *question, const Queue *queue)
 /* True when it asks for more than there ever is. */
 static bool ask_size(Question *question, const Queue *queue)
 {
-        int kind = resources_lacking(&question->want, &question->figures->total);
+        int kind = resources_lacking(&question->want, &question->total);
         Reason reason = reason_of(question, CAUSE_TOO_LARGE);
 
         reason.queue = -1;
-        reason.limit = kind >= 0 ? question->figures->total.amount[kind] : 0;
+        reason.limit = kind >= 0 ? question->total.amount[kind] : 0;
         for (const Queue *at = queue; at && kind < 0; at = queue_parent(question->catalog, at)) {
                 Resources max = limits_flat(&at->max, at->only_listed ? 0 : RESOURCE_UNLIMITED);
 
@@ -570,9 +599,13 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
                               .now = now,
                               .reasons = reasons };
         int ahead = views_ahead(engine->views, job, now);
+        g_auto(ClusterView) view = { 0 };
 
-        if (!queue || ask_cluster(&question, queue) ||
-            !feed_wants(job->spec, &figures->total, true, &question.want) || ask_size(&question, queue))
+        if (!queue || ask_cluster(&question, queue))
+                return;
+        cluster_view(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL, &view);
+        question.total = view.total;
+        if (!feed_wants(job->spec, &view.total, true, &question.want) || ask_size(&question, queue))
                 return;
         ask_limits(&question, queue);
         ask_max(&question, queue);

@@ -3,7 +3,7 @@
  * telling it again.
  *
  * Every cluster of this machine (type Local) is one cluster of the scheduler, since they share the machine;
- * all others are a second one, which has no nodes: nobody runs jobs there yet. */
+ * each other is one of its own, with the nodes that its runtime tells of (slots.c). */
 #include "engine/state.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "model/catalog.h"
 
-enum { NODE = 0, HERE = 0, ELSEWHERE = 1 };
+enum { NODE = 0 };
 
 /* ---- the machine ---- */
 
@@ -23,27 +23,7 @@ void feed_limit(Resources *total)
         total->gpus = SCHED_DEVICES_MAX;
 }
 
-void feed_node(Engine *engine)
-{
-        const SchedNode node = { .id = NODE,
-                                 .cluster = HERE,
-                                 .name = engine->node_name,
-                                 .total = engine->total,
-                                 .usable = true,
-                                 .labels = (const char *const *)engine->node_labels };
-
-        (void)journal_put_node(engine->journal, &node); /* a node can always be put */
-        engine->pass_due = engine->figures_due = true;
-}
-
 /* ---- queues ---- */
-
-bool queue_is_connected(const Catalog *catalog, const Queue *queue)
-{
-        const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
-
-        return !cluster || cluster->type == CLUSTER_LOCAL;
-}
 
 /* Its location also holds the older interface's own keys. */
 static char **node_labels(const Queue *queue)
@@ -61,15 +41,19 @@ static char **node_labels(const Queue *queue)
 }
 
 /* All but its labels. */
-bool queue_fill(const Ids *ids, const Catalog *catalog, const Queue *queue, SchedQueue *ret)
+bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue, SchedQueue *ret)
 {
+        const Ids *ids = engine->queue_ids;
+        g_auto(ClusterView) view = { 0 };
         const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
         int id = ids_find(ids, queue->object.name),
             parent = queue->parent ? ids_find(ids, queue->parent) : -1;
-        bool usable = !cluster || !cluster->offline;
+        bool usable;
 
+        cluster_view(engine, cluster, &view);
+        usable = (view.connected || !view.known) && !(cluster && cluster->offline);
         *ret = (SchedQueue){ .id = id,
-                             .cluster = queue_is_connected(catalog, queue) ? HERE : ELSEWHERE,
+                             .cluster = cluster_id(engine, cluster),
                              .parent = parent,
                              .name = queue->object.name,
                              .state = usable ? queue_state(queue, 1, true) : QUEUE_UNAVAILABLE,
@@ -95,7 +79,7 @@ void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue)
         if (parent && ids_find(engine->queue_ids, queue->parent) < 0)
                 feed_queue(engine, catalog, parent);
         ids_get(engine->queue_ids, queue->object.name);
-        if (queue_fill(engine->queue_ids, catalog, queue, &put)) {
+        if (queue_fill(engine, catalog, queue, &put)) {
                 put.labels = (const char *const *)labels;
                 if (!journal_put_queue(engine->journal, &put))
                         log_error("the scheduler does not take a queue", "queue", queue->object.name, NULL);
@@ -213,14 +197,17 @@ static guint64 devices_of(const Member *member)
         return set;
 }
 
-static SchedTask *tasks_of(const Job *job)
+static SchedTask *tasks_of(Engine *engine, const Job *job)
 {
+        RuntimeSlot *slot = slot_of(engine, job);
         SchedTask *tasks = g_new(SchedTask, job->n_members + 1);
 
         for (int i = 0; i < job->n_members; i++) {
-                bool placed = job->members[i].state != MEMBER_SURPLUS;
+                const Member *member = &job->members[i];
+                bool placed = member->state != MEMBER_SURPLUS;
+                int node = placed && member->node ? slot_node(engine, slot, member->node) : NODE;
 
-                tasks[i] = (SchedTask){ placed ? NODE : -1, placed ? devices_of(&job->members[i]) : 0 };
+                tasks[i] = (SchedTask){ placed ? node : -1, placed ? devices_of(member) : 0 };
         }
         return tasks;
 }
@@ -244,7 +231,7 @@ static void fill_job(Engine *engine, const Live *live, const SchedTask *tasks, S
                            .started = job->admitted,
                            .saved = job->saved,
                            .tasks = tasks };
-        feed_spec(job->spec, &engine->total, engine->topology, fill, put);
+        feed_spec(job->spec, &slot_of(engine, job)->total, engine->topology, fill, put);
 }
 
 static void mix(guint64 *digest, guint64 value)
@@ -293,7 +280,7 @@ bool feed_later(const Live *live)
 
 static void put(Engine *engine, Live *live, bool tell)
 {
-        SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(live->job);
+        SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(engine, live->job);
         SchedJobFill fill;
         SchedJob job;
         guint64 digest;

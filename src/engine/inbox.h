@@ -43,6 +43,7 @@ typedef struct {
         gint64 version; /* DROP: the one that is to go; 0: any */
         Token *token;
         Observation *observation;
+        gpointer source; /* of the observation: a Source of slots.h */
 
         EngineDone done;
         EngineCloned cloned; /* CLONE: called instead, on success */

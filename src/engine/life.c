@@ -533,7 +533,8 @@ static void confirm_start(Life *life, Member *member, int pid, gint64 time)
                 member->pid = pid;
         if (!member->started)
                 member->started = time ? time : life->now;
-        member->finished = 0; /* of an earlier stay of a member that had to leave */
+        g_clear_pointer(&member->error, g_free); /* why it had to wait */
+        member->finished = 0;                    /* of an earlier stay of a member that had to leave */
 }
 
 void life_member_started(Life *life, int index, int pid, gint64 time)
@@ -546,6 +547,19 @@ void life_member_started(Life *life, int index, int pid, gint64 time)
         member->state = MEMBER_RUNNING;
         note_member(life, "member.started", member);
         advance(life);
+}
+
+void life_member_waits(Life *life, int index, const char *why)
+{
+        Member *member = &life->job->members[index];
+        g_autofree char *name = NULL;
+
+        if (member->state != MEMBER_INTENDED || g_strcmp0(member->error, why) == 0)
+                return;
+        g_free(member->error);
+        member->error = g_strdup(why);
+        name = member_name(life->job, member);
+        note(life, "member.waits", json_pack("{s:s, s:s}", "member", name, "reason", why ? why : ""));
 }
 
 void life_member_ready(Life *life, int index, gint64 time)

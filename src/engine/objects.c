@@ -38,10 +38,11 @@ static bool room(const char *name, Resources *ret, void *arg)
         Engine *engine = arg;
         const Cluster *cluster = catalog_cluster(engine->batch.catalog, name);
 
-        if (!cluster || cluster->type != CLUSTER_LOCAL)
-                return false;
-        *ret = engine->total;
-        return true;
+        g_auto(ClusterView) view = { 0 };
+
+        cluster_view(engine, cluster, &view);
+        *ret = view.total;
+        return cluster && (cluster->type == CLUSTER_LOCAL || view.connected);
 }
 
 static CatalogFacts facts(Engine *engine)

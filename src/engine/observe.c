@@ -13,14 +13,22 @@ static bool is_end(ObservationKind kind)
         return kind == OBSERVED_EXITED || kind == OBSERVED_LOST || kind == OBSERVED_START_FAILED;
 }
 
-static void stray(Engine *engine, const Observation *observed)
+static void stray(Engine *engine, RuntimeSlot *slot, const Observation *observed)
 {
         GPtrArray *list = is_end(observed->kind) ? engine->batch.strays : engine->batch.unwanted;
+        Stray *one = g_new(Stray, 1);
 
-        g_ptr_array_add(list, g_strdup(observed->task));
+        *one = (Stray){ slot, g_strdup(observed->task) };
+        g_ptr_array_add(list, one);
 }
 
-static MemberEnd end_of(const Engine *engine, const Observation *observed)
+/* The machine's restart is that of members that stand on it. */
+static bool is_rebooted(const Engine *engine, const RuntimeSlot *slot)
+{
+        return engine->rebooted && slot_is_local(slot);
+}
+
+static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Observation *observed)
 {
         return (MemberEnd){ .kind = observed->kind == OBSERVED_EXITED         ? END_EXITED
                                     : observed->kind == OBSERVED_START_FAILED ? END_START_FAILED
@@ -33,7 +41,7 @@ static MemberEnd end_of(const Engine *engine, const Observation *observed)
                             .cpu_us = observed->cpu_us,
                             .text = observed->text,
                             .permanent = observed->permanent,
-                            .rebooted = engine->rebooted };
+                            .rebooted = is_rebooted(engine, slot) };
 }
 
 /* False when the member's state has nothing to learn from it. */
@@ -41,6 +49,7 @@ static bool is_news(const Member *member, ObservationKind kind)
 {
         switch (kind) {
         case OBSERVED_STARTED: return member->state == MEMBER_INTENDED || !member->started;
+        case OBSERVED_WAITS: return member->state == MEMBER_INTENDED;
         case OBSERVED_READY: return member->state == MEMBER_INTENDED || member->state == MEMBER_RUNNING;
         default: return true;
         }
@@ -53,7 +62,8 @@ static bool is_earlier(const Member *member, const Observation *observed)
                observed->time <= member->finished;
 }
 
-static void member_observed(Engine *engine, Live *live, int index, const Observation *observed)
+static void member_observed(Engine *engine, RuntimeSlot *slot, Live *live, int index,
+                            const Observation *observed)
 {
         Life life;
 
@@ -64,15 +74,17 @@ static void member_observed(Engine *engine, Live *live, int index, const Observa
                 life_member_started(&life, index, observed->pid, observed->time);
         } else if (observed->kind == OBSERVED_READY) {
                 life_member_ready(&life, index, observed->time);
+        } else if (observed->kind == OBSERVED_WAITS) {
+                life_member_waits(&life, index, observed->text);
         } else {
-                MemberEnd end = end_of(engine, observed);
+                MemberEnd end = end_of(engine, slot, observed);
 
                 life_member_ended(&life, index, &end);
         }
         batch_end_life(engine, live, &life);
 }
 
-static void task_observed(Engine *engine, const Observation *observed)
+static void task_observed(Engine *engine, RuntimeSlot *slot, const Observation *observed)
 {
         TaskName name;
         Live *live;
@@ -80,19 +92,19 @@ static void task_observed(Engine *engine, const Observation *observed)
 
         if (!task_parse(observed->task, &name))
                 return;
-        if (!engine->connected)
-                g_hash_table_add(engine->seen, g_strdup(observed->task));
+        if (!slot->connected)
+                g_hash_table_add(slot->seen, g_strdup(observed->task));
         live = live_find(engine, name.job_id);
-        index = live ? task_member(live->job, &name) : -1;
+        index = live && slot_of(engine, live->job) == slot ? task_member(live->job, &name) : -1;
         if (index < 0 || live->job->members[index].state == MEMBER_WAITING) {
-                stray(engine, observed);
+                stray(engine, slot, observed);
         } else if (is_earlier(&live->job->members[index], observed)) {
                 if (is_end(observed->kind))
-                        stray(engine, observed);
+                        stray(engine, slot, observed);
         } else if (!member_is_ended(&live->job->members[index])) {
-                member_observed(engine, live, index, observed);
+                member_observed(engine, slot, live, index, observed);
         } else if (is_end(observed->kind) || live->job->members[index].state != MEMBER_EXITED) {
-                stray(engine, observed); /* told before; or given up, and it runs after all */
+                stray(engine, slot, observed); /* told before; or given up, and it runs after all */
         }
 }
 
@@ -106,17 +118,19 @@ static bool should_run(const Member *member)
 
 /* What was intended and is not known never ran: it is asked for again. What was confirmed and is not known is
  * lost. */
-static void lose_unseen(Engine *engine, Live *live)
+static void lose_unseen(Engine *engine, RuntimeSlot *slot, Live *live)
 {
         for (int i = 0; i < live->job->n_members; i++) {
                 g_autofree char *task = NULL;
-                const MemberEnd end = { .kind = END_LOST, .exit_code = -1, .rebooted = engine->rebooted };
+                const MemberEnd end = { .kind = END_LOST,
+                                        .exit_code = -1,
+                                        .rebooted = is_rebooted(engine, slot) };
                 Life life;
 
                 if (!should_run(&live->job->members[i]))
                         continue;
                 task = task_format(live->job, &live->job->members[i]);
-                if (g_hash_table_contains(engine->seen, task))
+                if (g_hash_table_contains(slot->seen, task))
                         continue;
                 life = batch_life(engine, live);
                 life_member_ended(&life, i, &end);
@@ -124,57 +138,56 @@ static void lose_unseen(Engine *engine, Live *live)
         }
 }
 
-/* Another machine than the one before: what jobs ask for may depend on its size. */
-static void take_inventory(Engine *engine)
+/* Other machines than before: what jobs ask for may depend on their size. */
+static void take_inventory(Engine *engine, RuntimeSlot *slot)
 {
-        Resources total = engine->total;
         GHashTableIter iter;
-        gpointer live;
+        gpointer key;
 
-        engine->runtime->ops->inventory(engine->runtime, &total);
-        feed_limit(&total);
-        if (resources_equal(&engine->total, &total))
+        if (!slot_take_nodes(engine, slot))
                 return;
-        engine->total = total;
-        feed_node(engine);
         g_hash_table_iter_init(&iter, engine->by_id);
-        while (g_hash_table_iter_next(&iter, &live, NULL))
-                if (((Live *)live)->fed)
+        while (g_hash_table_iter_next(&iter, &key, NULL)) {
+                Live *live = key;
+
+                if (live->fed && slot_of(engine, live->job) == slot)
                         feed_again(engine, live);
+        }
 }
 
-static void synced(Engine *engine)
+static void synced(Engine *engine, RuntimeSlot *slot)
 {
         g_autoptr(GList) lives = g_hash_table_get_keys(engine->by_id);
 
-        take_inventory(engine);
-        for (GList *at = engine->connected ? NULL : lives; at; at = at->next) {
+        take_inventory(engine, slot);
+        for (GList *at = slot->connected ? NULL : lives; at; at = at->next) {
                 Live *live = at->data;
 
-                if (!life_is_at_rest(live->job))
-                        lose_unseen(engine, live);
+                if (!life_is_at_rest(live->job) && slot_of(engine, live->job) == slot)
+                        lose_unseen(engine, slot, live);
         }
-        engine->batch.synced = true;
+        slot_up(engine, slot);
+        slot->synced = true;
         engine->pass_due = true;
 }
 
-static void disconnected(Engine *engine, const char *why)
+static void disconnected(Engine *engine, RuntimeSlot *slot, const char *why)
 {
         log_warning("the runtime is not connected; members run on, nothing is started until it is back",
-                    "reason", why ? why : "", NULL);
-        engine->connected = engine->batch.synced = false;
-        g_hash_table_remove_all(engine->seen);
+                    "cluster", slot_is_local(slot) ? "this machine" : slot->name, "reason", why ? why : "",
+                    NULL);
+        slot_down(engine, slot, why);
 }
 
 /* ---- environments ---- */
 
-static void environment_observed(Engine *engine, const Observation *observed)
+static void environment_observed(Engine *engine, const RuntimeSlot *slot, const Observation *observed)
 {
         Live *live = live_find(engine, observed->task);
         bool ready = observed->kind == OBSERVED_PREPARED;
         Life life;
 
-        if (!live || live->job->env_state != ENV_BUILDING ||
+        if (!live || slot_of(engine, live->job) != slot || live->job->env_state != ENV_BUILDING ||
             (live->job->state != JOB_QUEUED && live->job->state != JOB_SUSPENDED))
                 return;
         life = batch_life(engine, live);
@@ -185,13 +198,18 @@ static void environment_observed(Engine *engine, const Observation *observed)
 bool apply_observation(Engine *engine, Input *input)
 {
         const Observation *observed = input->observation;
+        const Source *source = input->source;
+        RuntimeSlot *slot = source->slot;
 
+        if (slot->source != source) /* of a runtime that was closed meanwhile */
+                return true;
         switch (observed->kind) {
-        case OBSERVED_SYNCED: synced(engine); break;
-        case OBSERVED_DISCONNECTED: disconnected(engine, observed->text); break;
+        case OBSERVED_SYNCED: synced(engine, slot); break;
+        case OBSERVED_DISCONNECTED: disconnected(engine, slot, observed->text); break;
+        case OBSERVED_NODES: take_inventory(engine, slot); break;
         case OBSERVED_PREPARED:
-        case OBSERVED_PREPARE_FAILED: environment_observed(engine, observed); break;
-        default: task_observed(engine, observed);
+        case OBSERVED_PREPARE_FAILED: environment_observed(engine, slot, observed); break;
+        default: task_observed(engine, slot, observed);
         }
         return true;
 }

@@ -12,6 +12,7 @@
 #include "engine/ids.h"
 #include "engine/inbox.h"
 #include "engine/life.h"
+#include "engine/slots.h"
 #include "engine/views.h"
 #include "sched/journal.h"
 
@@ -32,6 +33,12 @@ typedef struct Live {
         GSequenceIter *timer; /* in engine->timers, or NULL */
 } Live;
 
+/* A task that no job knows, and the runtime that does. */
+typedef struct {
+        RuntimeSlot *slot;
+        char *task;
+} Stray;
+
 /* What one transaction holds, and what follows from it. */
 typedef struct {
         gint64 now;
@@ -48,16 +55,14 @@ typedef struct {
         GPtrArray *logged_out;            /* char, owned */
         GPtrArray *usage;                 /* Usage */
         Catalog *catalog;                 /* as it will be; a reference */
-        GPtrArray *strays;                /* char: tasks that no job knows and that have ended */
-        GPtrArray *unwanted;              /* char: tasks that no job knows and that run */
+        GPtrArray *strays;                /* Stray: tasks that no job knows and that have ended */
+        GPtrArray *unwanted;              /* Stray: tasks that no job knows and that run */
         gint64 revision;                  /* of its last event */
         gint64 horizon;                   /* events up to here may go; 0: none */
-        bool synced;                      /* the runtime has reported all it knows */
 } Batch;
 
 struct Engine {
         Store *store;
-        Runtime *runtime;
         char *dc, *node_name, *journal_dir;
         char **node_labels;
         char **topology; /* label keys */
@@ -67,7 +72,10 @@ struct Engine {
         Views *views;
         Ids *queue_ids, *user_ids; /* the scheduler's numbers; any thread */
         pthread_t thread;
-        bool running, open; /* the thread; the runtime */
+        bool running; /* the thread */
+        GMutex clusters_lock;
+        GHashTable *clusters;        /* name -> ClusterView: what readers know of them; "": this machine */
+        Ids *cluster_ids, *node_ids; /* the scheduler's numbers, see slots.c */
 
         /* From here on the engine thread's alone. */
         GHashTable *by_id;   /* set of Live: every live job, new ones of this batch too */
@@ -80,7 +88,8 @@ struct Engine {
         GHashTable *rates;   /* user (interned) -> Rate, see submit.c */
         GSequence *timers;   /* Live by due */
 
-        Resources total; /* of the machine */
+        GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
+        GPtrArray *sources; /* Source, of all openings */
         Scheduler *scheduler;
         Journal *journal; /* stands before it */
         Decisions decisions;
@@ -95,13 +104,12 @@ struct Engine {
         gint64 usage_at,
                 flush_at; /* monotonic ms: usage is stored, the journal flushed then; 0: nothing to do */
 
-        bool connected, opened; /* synced now; synced once */
-        bool rebooted;    /* the machine restarted since the last run, and what it left is not reported yet */
-        bool boot_due;    /* this boot's id is not stored yet */
-        bool dead;        /* a commit ended in an unknown state */
-        GHashTable *seen; /* tasks reported since the runtime connected, until it is synced */
-        GQueue held;      /* observations of a batch whose commit failed, in order */
-        gint64 retry_at;  /* monotonic ms; the held ones and the clock wait until then; 0: nothing held */
+        bool opened;     /* this machine's runtime was synced once */
+        bool rebooted;   /* the machine restarted since the last run, and what it left is not reported yet */
+        bool boot_due;   /* this boot's id is not stored yet */
+        bool dead;       /* a commit ended in an unknown state */
+        GQueue held;     /* observations of a batch whose commit failed, in order */
+        gint64 retry_at; /* monotonic ms; the held ones and the clock wait until then; 0: nothing held */
 
         bool failing; /* the last commit failed */
         guint singly; /* so many commands are applied one by one: their batch broke a constraint */
@@ -143,7 +151,6 @@ void feed_spec(const Spec *spec, const Resources *total, char *const *topology, 
                SchedJob *ret);
 /* What its members ask for together at least, and at most. False on overflow. */
 bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources *ret);
-void feed_node(Engine *engine);
 void feed_limit(Resources *total); /* to what the scheduler can count on one node */
 void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue);
 void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those not in it are dropped */
@@ -156,11 +163,10 @@ void feed_again(Engine *engine, Live *live);
 void feed_drop(Engine *engine, Live *live);
 /* What became of it in this batch counts for the scheduler after the commit only: settle it again then. */
 bool feed_later(const Live *live);
-/* Which queues the server's own machine serves. */
-bool queue_is_connected(const Catalog *catalog, const Queue *queue);
 void feed_usage(Engine *engine, const GPtrArray *usage /* Usage */);
 void feed_take_usage(Engine *engine, GPtrArray *ret);
-bool queue_fill(const Ids *ids, const Catalog *catalog, const Queue *queue, SchedQueue *ret);
+/* Any thread. */
+bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue, SchedQueue *ret);
 
 /* ---- depend.c: jobs that wait for others ---- */
 
@@ -209,6 +215,8 @@ void submit_clear(Engine *engine);
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error);
 /* Whether the user may have `n` more open jobs in it. */
 bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error);
+/* Whether the runtime of its cluster has what it needs to start. */
+EnvState submit_environment(Engine *engine, const Job *job);
 /* The queue that a submission by the user goes to. */
 const Queue *submit_queue(Engine *engine, const char *name, const char *user, bool admin, GError **error);
 

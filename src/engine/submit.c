@@ -272,12 +272,14 @@ static bool check_max(const Queue *queue, const Resources *least, GError **error
 
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error)
 {
+        const RuntimeSlot *slot =
+                slot_of_cluster(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);
+        bool known = slot_is_local(slot) || slot->connected;
         Resources least, most;
 
-        if (!feed_wants(spec, &engine->total, true, &least) ||
-            !feed_wants(spec, &engine->total, false, &most))
+        if (!feed_wants(spec, &slot->total, true, &least) || !feed_wants(spec, &slot->total, false, &most))
                 return err_set(error, ERR_INVALID, "the job asks for more than can be counted");
-        if (queue_is_connected(catalog, queue) && !check_machine(&least, &engine->total, error))
+        if (known && !check_machine(&least, &slot->total, error))
                 return false;
         for (const Queue *at = queue; at; at = queue_parent(catalog, at))
                 if (!check_max(at, &least, error))
@@ -726,12 +728,13 @@ static bool resolve_all(Submission *submission)
 
 /* ---- jobs ---- */
 
-static EnvState environment_of(Engine *engine, const Job *job)
+EnvState submit_environment(Engine *engine, const Job *job)
 {
+        Runtime *runtime = slot_of(engine, job)->runtime;
         RuntimeJob about;
 
         runtime_job_fill(engine, job, &about);
-        if (!engine->runtime->ops->is_prepared(engine->runtime, &about))
+        if (!runtime || !runtime->ops->is_prepared(runtime, &about))
                 return ENV_BUILDING;
         return job->spec->requirements ? ENV_READY : ENV_NONE;
 }
@@ -770,7 +773,7 @@ static void make_jobs(Submission *submission, Entry *entry)
                 Life life;
 
                 if (i == 0)
-                        env = environment_of(engine, job);
+                        env = submit_environment(engine, job);
                 if (i == 0 && entry == g_ptr_array_index(submission->entries, 0))
                         job->idempotency_key = g_strdup(submission->input->text);
                 live = batch_add_job(engine, job);

@@ -24,8 +24,10 @@ static char *hosts(const Placement *placement, const char *name)
 {
         g_autoptr(GString) list = g_string_new(NULL);
 
+        int role = spec_role_index(placement->spec, name);
+
         for (int i = 0; i < spec_replicas(placement->spec, name); i++)
-                g_string_append_printf(list, "%s%s", i ? "," : "", placement->host);
+                g_string_append_printf(list, "%s%s", i ? "," : "", placement_host(placement, role, i));
         return g_string_free(g_steal_pointer(&list), FALSE);
 }
 
@@ -73,7 +75,7 @@ void paddle_common_env(const Placement *placement, int role, int index, GPtrArra
         const FrameworkRole *row = framework_role(spec->framework, spec->roles[role].name);
         int trainers = spec_replicas(spec, "trainer") + spec_replicas(spec, "worker");
 
-        env_put(env, "POD_IP", "%s", placement->host);
+        env_put(env, "POD_IP", "%s", placement_host(placement, role, index));
         env_put(env, "PADDLE_TRAINER_ID", "%d", index);
         env_put(env, "PADDLE_TRAINERS_NUM", "%d", trainers);
         if (row && row->training_role) {
@@ -93,7 +95,7 @@ static void endpoint_env(const Placement *placement, int role, int index, GPtrAr
         int port = placement_port(placement, role, index);
 
         env_put(env, "PADDLE_PORT", "%d", port);
-        env_put(env, "PADDLE_CURRENT_ENDPOINT", "%s:%d", placement->host, port);
+        env_put(env, "PADDLE_CURRENT_ENDPOINT", "%s:%d", placement_host(placement, role, index), port);
         env_put(env, "PADDLE_TRAINER_ENDPOINTS", "%s", trainers);
         env_put(env, "PADDLE_TRAINERS", "%s", trainer_hosts);
         env_put(env, "TRAINER_PORTS_NUM", "1");
@@ -111,7 +113,8 @@ static void gloo_env(const Placement *placement, const char *role, int index, GP
 
         env_put(env, "PADDLE_WITH_GLOO", "%d", !again);
         env_put(env, "PADDLE_GLOO_RENDEZVOUS", "3");
-        env_put(env, "PADDLE_GLOO_HTTP_ENDPOINT", "%s:%d", placement->host,
+        env_put(env, "PADDLE_GLOO_HTTP_ENDPOINT", "%s:%d",
+                placement_host(placement, spec_role_index(placement->spec, "pserver"), 0),
                 placement->extra_ports ? placement->extra_ports[0] : 0);
         if (again && index == 0)
                 env_put(env, "TEST_MODE", "1");

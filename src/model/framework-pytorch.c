@@ -22,7 +22,7 @@ static void member_env(const Placement *placement, int role, int index, GPtrArra
         int rank = (role == first ? 0 : masters(spec)) + index;
         bool sees_own_gpus_only = spec->roles[role].each.gpus > 0;
 
-        env_put(env, "MASTER_ADDR", "%s", placement->host);
+        env_put(env, "MASTER_ADDR", "%s", placement_host(placement, first, 0));
         env_put(env, "MASTER_PORT", "%d", placement_port(placement, first, 0));
         env_put(env, "WORLD_SIZE", "%d", world);
         env_put(env, "RANK", "%d", rank);

@@ -18,6 +18,8 @@ int spec_role_index(const Spec *spec, const char *name);
 
 /* The member's lease, or 0. */
 int placement_port(const Placement *placement, int role, int index);
+/* Where others reach the member. */
+const char *placement_host(const Placement *placement, int role, int index);
 
 /* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" when the job has no such role. The caller's.
  */

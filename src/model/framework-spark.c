@@ -133,8 +133,9 @@ static void executor_env(const Placement *placement, int role, int index, GPtrAr
 
 static void member_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
-        env_put(env, "SPARK_LOCAL_IP", "%s", placement->host);
-        env_put(env, "SPARK_MASTER_HOST", "%s", placement->host);
+        env_put(env, "SPARK_LOCAL_IP", "%s", placement_host(placement, role, index));
+        env_put(env, "SPARK_MASTER_HOST", "%s",
+                placement_host(placement, spec_role_index(placement->spec, "executor"), 0));
         env_put(env, "SPARK_MASTER_PORT", "%d", placement->extra_ports ? placement->extra_ports[0] : 0);
         if (role == spec_role_index(placement->spec, "driver"))
                 driver_env(placement, env);

@@ -139,9 +139,14 @@ char *role_endpoints(const Placement *placement, const char *name)
         int role = spec_role_index(placement->spec, name);
 
         for (int i = 0; role >= 0 && i < placement->spec->roles[role].replicas; i++)
-                g_string_append_printf(list, "%s%s:%d", i ? "," : "", placement->host,
+                g_string_append_printf(list, "%s%s:%d", i ? "," : "", placement_host(placement, role, i),
                                        placement_port(placement, role, i));
         return g_string_free(g_steal_pointer(&list), FALSE);
+}
+
+const char *placement_host(const Placement *placement, int role, int index)
+{
+        return placement->hosts ? placement->hosts[role][index] : "127.0.0.1";
 }
 
 int placement_port(const Placement *placement, int role, int index)
@@ -178,7 +183,7 @@ void rank_env(const Placement *placement, int role, int index, GPtrArray *env)
         if (placement->spec->roles[role].replicas < 2)
                 return;
         if (port) {
-                env_put(env, "MASTER_ADDR", "%s", placement->host);
+                env_put(env, "MASTER_ADDR", "%s", placement_host(placement, role, 0));
                 env_put(env, "MASTER_PORT", "%d", port);
         }
         env_put(env, "WORLD_SIZE", "%d", placement->spec->roles[role].replicas);

@@ -53,14 +53,15 @@ typedef struct Framework {
 struct Placement {
         const Spec *spec;
         const char *job_id, *job_name, *user, *dc;
-        const char *queue;        /* NULL: "default" */
-        const char *namespace;    /* NULL: the user's name stands for one */
-        int attempt;              /* from 1 */
-        int restart;              /* > 0 for a member that is started again inside the attempt */
-        const char *host;         /* "127.0.0.1" */
-        int *const *ports;        /* ports[role][index], 0 where the role has none */
-        const int *extra_ports;   /* the framework's extra_ports */
-        char *const *const *gpus; /* gpus[role][index]: "0,1", or NULL */
+        const char *queue;         /* NULL: "default" */
+        const char *namespace;     /* NULL: the user's name stands for one */
+        int attempt;               /* from 1 */
+        int restart;               /* > 0 for a member that is started again inside the attempt */
+        char *const *const *hosts; /* hosts[role][index]: where others reach the member; NULL: all members
+                                    * stand on this machine */
+        int *const *ports;         /* ports[role][index], 0 where the role has none */
+        const int *extra_ports;    /* the framework's extra_ports */
+        char *const *const *gpus;  /* gpus[role][index]: "0,1", or NULL */
 };
 
 const Framework *framework_find(const char *name); /* NULL: unknown */

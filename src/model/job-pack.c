@@ -88,6 +88,7 @@ static const Field member_fields[] = {
         MEMBER_FIELD(peak_memory, I64, 0, G_MININT64, G_MAXINT64),
         MEMBER_FIELD(cpu_us, I64, 0, G_MININT64, G_MAXINT64),
         MEMBER_FIELD(gpus, TEXT, 0, 0, 0),
+        MEMBER_FIELD(node, TEXT, 0, 0, 0),
         MEMBER_FIELD(error, TEXT, 0, 0, 0),
         { NULL },
 };
@@ -245,6 +246,7 @@ static void drop_members(Job *job)
 {
         for (int i = 0; i < job->n_members; i++) {
                 g_free(job->members[i].gpus);
+                g_free(job->members[i].node);
                 g_free(job->members[i].error);
         }
         g_clear_pointer(&job->members, g_free);

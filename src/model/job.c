@@ -132,6 +132,7 @@ void job_unref(Job *job)
                 return;
         for (int i = 0; i < job->n_members; i++) {
                 g_free(job->members[i].gpus);
+                g_free(job->members[i].node);
                 g_free(job->members[i].error);
         }
         g_free(job->members);
@@ -153,6 +154,7 @@ static Member *copy_members(const Member *members, int n)
 
         for (int i = 0; i < n; i++) {
                 copy[i].gpus = g_strdup(members[i].gpus);
+                copy[i].node = g_strdup(members[i].node);
                 copy[i].error = g_strdup(members[i].error);
         }
         return copy;

@@ -69,6 +69,7 @@ typedef struct {
         gint64 peak_memory; /* bytes */
         gint64 cpu_us;      /* user + system */
         char *gpus;         /* "0,1" or NULL */
+        char *node;         /* of its cluster: where it is to stand; NULL: this machine */
         char *error;        /* why it could not be started, or NULL */
 } Member;
 

@@ -50,7 +50,9 @@ typedef enum {
                             never ran */
         OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
         OBSERVED_PREPARE_FAILED, /* task = the job's id; text says why */
-        OBSERVED_DISCONNECTED,   /* actions are refused until the next OBSERVED_SYNCED */
+        OBSERVED_WAITS, /* it is not running yet; text says why (no node has room, an image is pulled) */
+        OBSERVED_NODES, /* the cluster's nodes have changed: ask again */
+        OBSERVED_DISCONNECTED, /* actions are refused until the next OBSERVED_SYNCED */
 } ObservationKind;
 
 typedef struct {
@@ -71,6 +73,15 @@ void observation_free(Observation *observation);
 /* Called from the runtime's own thread; takes the observation. Must not block. */
 typedef void (*ObserveFunc)(Observation *observation, void *arg);
 
+/* A machine of the cluster that members may stand on. */
+typedef struct {
+        char *name;
+        Resources allocatable;
+        char **labels; /* "K=V", sorted; or NULL */
+        bool usable;   /* ready, and open for new members */
+} RuntimeNode;
+void runtime_node_free(RuntimeNode *node);
+
 typedef struct Runtime Runtime;
 typedef struct RuntimeJob RuntimeJob;
 
@@ -81,6 +92,8 @@ struct RuntimeJob {
         int attempt;         /* 0 while it only waits */
         const char *package; /* hash or NULL */
         const char *package_name;
+        const char *image;          /* or NULL */
+        const char *namespace;      /* asked for; or NULL */
         const char *requirements;   /* text or NULL */
         const char *input, *output; /* /pfs/... or NULL */
 };
@@ -96,6 +109,11 @@ typedef struct {
 
         /* What the cluster has in all. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
+        /* Its nodes as of the last OBSERVED_SYNCED or OBSERVED_NODES: a list of RuntimeNode, each name once;
+         * the caller's. NULL: it is one node, the machine that the server runs on. */
+        GPtrArray *(*nodes)(Runtime *runtime);
+        /* Where the others reach a member of the job's attempt: a host name or an address; the caller's. */
+        char *(*address)(Runtime *runtime, const RuntimeJob *job, const char *role, int index);
         /* What a running member uses at this moment (its cgroup's own counters); false: not known. Any
          * thread, short. */
         bool (*usage)(Runtime *runtime, const char *task, TaskUsage *ret);
@@ -107,9 +125,10 @@ typedef struct {
          * transaction). */
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
 
-        /* Leases `n` ports that nobody else has; given back by name of the job. False with ERR_UNAVAILABLE.
-         * Not blocking I/O. */
-        bool (*lease_ports)(Runtime *runtime, const char *job_id, int n, int *ret_ports, GError **error);
+        /* Leases ports that nobody else has where the members stand: `n` for as many members, then `extra`
+         * for the job itself; given back by name of the job. False with ERR_UNAVAILABLE. Not blocking I/O. */
+        bool (*lease_ports)(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,
+                            GError **error);
         /* Marks ports as leased again, after a restart of the server. */
         void (*keep_ports)(Runtime *runtime, const char *job_id, int n, const int *ports);
         void (*release_ports)(Runtime *runtime, const char *job_id);
@@ -130,6 +149,8 @@ typedef struct {
         /* Path of a member's log file; the caller's. The environment's build log: role "environment", index
          * 0. */
         char *(*log_path)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
+        /* The end of one that a driver has made (drivers.h), after close. NULL: its maker ends it. */
+        void (*free)(Runtime *runtime);
 } RuntimeOps;
 
 /* Every driver's struct begins with this. */

@@ -15,10 +15,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "engine/engine.h"
+#include "runtime/drivers.h"
 #include "runtime/local/local.h"
 #include "server/options.h"
 
@@ -29,6 +31,8 @@ typedef struct {
         Store *store;
         Identities *identities; /* NULL: members run as the server */
         Runtime *runtime;
+        DriversConfig drivers; /* of other clusters' runtimes */
+        char *id;              /* by which this server knows its own in a cluster */
         Storage *storage;
         PackageStore *packages;
         Engine *engine;
@@ -208,11 +212,45 @@ static bool describe_node(Server *server, GError **error)
         return true;
 }
 
+/* Made at the first start. */
+static bool read_id(Server *server, GError **error)
+{
+        g_autofree char *path = state_path(server, "server-id");
+        g_autofree char *text = NULL;
+        char id[ID_LEN + 1];
+
+        if (g_file_test(path, G_FILE_TEST_EXISTS)) {
+                if (!file_read(path, 64, &text, NULL, error))
+                        return false;
+                g_strstrip(text);
+                if (!id_is_valid(text))
+                        return err_set(error, ERR_INVALID, "'%s' does not hold a server's id, but '%s'", path,
+                                       text);
+                server->id = g_steal_pointer(&text);
+                return true;
+        }
+        id_new(id);
+        server->id = g_strdup(id);
+        return file_replace(path, id, strlen(id), 0644, true, error);
+}
+
+static bool open_drivers(Server *server, GError **error)
+{
+        if (!read_id(server, error) ||
+            !memory_parse("--log-limit", server->options.log_limit, &server->drivers.log_limit, error))
+                return false;
+        server->drivers.state_dir = server->options.state;
+        server->drivers.server = server->id;
+        return true;
+}
+
 static bool open_engine(Server *server, GError **error)
 {
         EngineConfig config = {
                 .store = server->store,
                 .runtime = server->runtime,
+                .driver = drivers_make,
+                .driver_arg = &server->drivers,
                 .dc = server->options.datacenter,
                 .boot_id = server->boot_id,
                 .keep_events = server->options.keep_events,
@@ -330,7 +368,7 @@ static bool server_open(Server *server, GError **error)
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
-            !open_runtime(server, error) || !open_engine(server, error))
+            !open_runtime(server, error) || !open_drivers(server, error) || !open_engine(server, error))
                 return false;
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
@@ -388,6 +426,7 @@ static void server_close(Server *server)
         store_close(server->store);
         g_strfreev(server->node_labels);
         g_free(server->journal);
+        g_free(server->id);
 }
 
 static gboolean on_signal(void *arg)

@@ -83,13 +83,23 @@ void api_fail(HttpRequest *request, GError *error)
         g_error_free(error);
 }
 
+/* On this machine, not in another cluster. */
+static bool runs_here(const Api *api, const Job *job)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Queue *queue = catalog_queue(catalog, job->queue);
+        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        return !cluster || cluster->type == CLUSTER_LOCAL;
+}
+
 /* What a person should know of a job beside its state: sentences. */
 static json_t *job_notes(const Api *api, const Job *job)
 {
         const RuntimeOps *ops = api->runtime->ops;
         json_t *notes = json_array();
 
-        if (job->spec->image && !ops->uses_images)
+        if (job->spec->image && runs_here(api, job) && !ops->uses_images)
                 json_array_append_new(notes, json_sprintf("the image '%s' is recorded and not used: the %s "
                                                           "cluster runs the programs of "
                                                           "its machine",

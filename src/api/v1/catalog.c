@@ -13,15 +13,24 @@ enum { LIST_MAX = 1000, BODY_MAX = 512 * 1024, NAME_BYTES_MAX = 400, PASSWORD_TE
 
 /* ---- what is shown besides an object's members ---- */
 
-const char *api_cluster_trouble(Api *api, const Cluster *cluster)
+static char *connection_trouble(Api *api, const Cluster *cluster)
+{
+        g_autofree char *why = NULL;
+
+        if (engine_cluster(api->engine, cluster, NULL, &why))
+                return NULL;
+        return g_strdup_printf("it has no connection%s%s", why ? ": " : "", why ? why : "");
+}
+
+char *api_cluster_trouble(Api *api, const Cluster *cluster)
 {
         if (cluster->offline)
-                return "it is offline";
+                return g_strdup("it is offline");
         if (cluster->type != CLUSTER_LOCAL)
-                return "this server has no connection to clusters of this type yet";
+                return connection_trouble(api, cluster);
         if (strcmp(cluster->object.name, CLUSTER_DEFAULT) != 0)
-                return "a server has one local cluster, '" CLUSTER_DEFAULT "'";
-        return engine_is_ready(api->engine) ? NULL : "its agent is not connected";
+                return g_strdup("a server has one local cluster, '" CLUSTER_DEFAULT "'");
+        return engine_is_ready(api->engine) ? NULL : g_strdup("its agent is not connected");
 }
 
 static void add_queue(Api *api, const Catalog *catalog, const Object *object, json_t *shown)
@@ -29,7 +38,8 @@ static void add_queue(Api *api, const Catalog *catalog, const Object *object, js
         const Queue *queue = (const Queue *)object;
         const Cluster *cluster = catalog_cluster(catalog, queue->cluster);
         gint64 open = engine_queue_open(api->engine, object->name);
-        bool usable = cluster && !api_cluster_trouble(api, cluster);
+        g_autofree char *trouble = cluster ? api_cluster_trouble(api, cluster) : NULL;
+        bool usable = cluster && !trouble;
         json_t *figures = api_queue_figures(api, queue);
 
         json_object_set_new(shown, "state", json_string(queue_state_name(queue_state(queue, open, usable))));
@@ -40,7 +50,7 @@ static void add_queue(Api *api, const Catalog *catalog, const Object *object, js
 static void add_cluster(Api *api, const Catalog *catalog, const Object *object, json_t *shown)
 {
         const Cluster *cluster = (const Cluster *)object;
-        const char *trouble = api_cluster_trouble(api, cluster);
+        g_autofree char *trouble = api_cluster_trouble(api, cluster);
         bool local = cluster->type == CLUSTER_LOCAL && strcmp(object->name, CLUSTER_DEFAULT) == 0;
 
         json_object_set_new(shown, "connected", json_boolean(!trouble));
@@ -230,7 +240,7 @@ static void warn_queue(Api *api, const Catalog *catalog, const Queue *queue, jso
 {
         const char *name = queue->object.name;
         const Cluster *cluster = catalog_cluster(catalog, queue->cluster);
-        const char *trouble = cluster ? api_cluster_trouble(api, cluster) : NULL;
+        g_autofree char *trouble = cluster ? api_cluster_trouble(api, cluster) : NULL;
         QueueFigures figures = { .id = -1 };
         gint64 open = engine_queue_open(api->engine, name);
 
@@ -265,7 +275,7 @@ static json_t *warnings_of(Api *api, const Catalog *catalog, const Object *objec
         if (object->kind == KIND_QUEUE)
                 warn_queue(api, catalog, (const Queue *)object, warnings);
         if (object->kind == KIND_CLUSTER) {
-                const char *trouble = api_cluster_trouble(api, (const Cluster *)object);
+                g_autofree char *trouble = api_cluster_trouble(api, (const Cluster *)object);
 
                 if (trouble)
                         json_array_append_new(warnings, json_sprintf("jobs for cluster '%s' wait: %s",

@@ -57,7 +57,7 @@ bool api_take_key(HttpRequest *request, const char **ret, GError **error);
 bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error);
 
 /* Can jobs run on the cluster now? If not, why, as a sentence that begins with "it"; else NULL. */
-const char *api_cluster_trouble(Api *api, const Cluster *cluster);
+char *api_cluster_trouble(Api *api, const Cluster *cluster);
 /* What a queue holds and lends, as published; false: not known yet. And as JSON, NULL then. */
 bool api_find_figures(Api *api, const char *queue, QueueFigures *ret);
 json_t *api_queue_figures(Api *api, const Queue *queue);

@@ -89,7 +89,9 @@ static void show_figures(HttpRequest *request, void *arg)
 
 const char *api_node_name(const Api *api, int id)
 {
-        return id == 0 && api->node_name ? api->node_name : "local";
+        const char *name = engine_node_name(api->engine, id);
+
+        return name ? name : api->node_name ? api->node_name : "local";
 }
 
 typedef struct {
@@ -110,16 +112,15 @@ static json_t *format_devices(guint64 devices)
 
 static json_t *format_node(Api *api, Scheduler *clone)
 {
-        EngineMetrics metrics;
-        Resources used = { 0 };
+        Resources used = { 0 }, total;
         guint64 devices = 0;
 
-        engine_metrics(api->engine, &metrics);
+        (void)engine_cluster(api->engine, NULL, &total, NULL);
         (void)scheduler_node(clone, 0, &used, &devices); /* not connected yet: it holds nothing */
         return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:{s:I, s:o}}", "name", api_node_name(api, 0),
                          "cluster", CLUSTER_DEFAULT, "usable", engine_is_ready(api->engine), "labels",
-                         labels_format(api->node_labels), "total", resources_format(&metrics.total), "used",
-                         resources_format(&used), "gpus", "total", (json_int_t)metrics.total.gpus, "used",
+                         labels_format(api->node_labels), "total", resources_format(&total), "used",
+                         resources_format(&used), "gpus", "total", (json_int_t)total.gpus, "used",
                          format_devices(devices));
 }
 

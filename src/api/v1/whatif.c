@@ -223,13 +223,10 @@ static Resources used(const char *queue, void *arg)
 static bool room(const char *cluster, Resources *ret, void *arg)
 {
         Api *api = arg;
-        EngineMetrics metrics;
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Cluster *known = catalog_cluster(catalog, cluster);
 
-        if (strcmp(cluster, CLUSTER_DEFAULT) != 0 || !engine_is_ready(api->engine))
-                return false;
-        engine_metrics(api->engine, &metrics);
-        *ret = metrics.total;
-        return true;
+        return known && engine_cluster(api->engine, known, ret, NULL);
 }
 
 void api_what_if(Api *api, HttpRequest *request, const Queue *was, Queue *queue)

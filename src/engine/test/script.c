@@ -64,6 +64,11 @@ static void script_inventory(Runtime *runtime, Resources *ret_total)
         *ret_total = of(runtime)->total;
 }
 
+static char *script_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
+{
+        return g_strdup("127.0.0.1");
+}
+
 static void script_prepare(Runtime *runtime, const RuntimeJob *job)
 {
         add_line(of(runtime), "prepare %s", job->id);
@@ -80,11 +85,13 @@ static bool script_is_prepared(Runtime *runtime, const RuntimeJob *job)
         return prepared;
 }
 
-static bool script_lease(Runtime *runtime, const char *job_id, int n, int *ret_ports, GError **error)
+static bool script_lease(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,
+                         GError **error)
 {
         Script *script = of(runtime);
         bool fits;
 
+        n += extra;
         pthread_mutex_lock(&script->lock);
         fits = script->leased + n <= script->ports;
         if (fits) {
@@ -176,6 +183,7 @@ static const RuntimeOps script_ops = {
         .open = script_open,
         .close = script_close,
         .inventory = script_inventory,
+        .address = script_address,
         .prepare = script_prepare,
         .is_prepared = script_is_prepared,
         .lease_ports = script_lease,

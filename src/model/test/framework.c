@@ -27,7 +27,6 @@ static Placement placement(const Spec *s, int *const *ports)
                             .user = "ann",
                             .dc = "local",
                             .attempt = 1,
-                            .host = "127.0.0.1",
                             .ports = ports,
                             .extra_ports = extra };
 }

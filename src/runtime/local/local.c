@@ -621,9 +621,10 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
                builds_is_prepared(local->builds, job->requirements, identity);
 }
 
-static bool op_lease_ports(Runtime *runtime, const char *job_id, int n, int *ret_ports, GError **error)
+static bool op_lease_ports(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,
+                           GError **error)
 {
-        return ports_lease(((LocalRuntime *)runtime)->ports, job_id, n, ret_ports, error);
+        return ports_lease(((LocalRuntime *)runtime)->ports, job_id, n + extra, ret_ports, error);
 }
 
 static void op_keep_ports(Runtime *runtime, const char *job_id, int n, const int *ports)
@@ -639,6 +640,11 @@ static void op_release_ports(Runtime *runtime, const char *job_id)
 static void op_inventory(Runtime *runtime, Resources *ret_total)
 {
         *ret_total = ((LocalRuntime *)runtime)->total;
+}
+
+static char *op_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
+{
+        return g_strdup("127.0.0.1");
 }
 
 /* By its own name, where the job has its environment already: no link is on that way. */
@@ -690,6 +696,7 @@ static const RuntimeOps local_ops = {
         .open = op_open,
         .close = op_close,
         .inventory = op_inventory,
+        .address = op_address,
         .prepare = op_prepare,
         .is_prepared = op_is_prepared,
         .lease_ports = op_lease_ports,

@@ -1,0 +1,477 @@
+/* The runtimes of the engine (see slots.h).
+ *
+ * Every cluster that is not of type Local is a cluster of the scheduler, with or without a runtime: its
+ * number never changes while it is there. A cluster that is away keeps its nodes; its queues start nothing
+ * until it is back, which costs the scheduler one word a queue, however many jobs wait there. */
+#include "engine/state.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+enum { HERE = 0 };
+
+static const char LOCAL_NODE[] = ""; /* its key among the nodes: those of others are "cluster/node" */
+
+/* ---- what readers know ---- */
+
+static void view_free(gpointer data)
+{
+        cluster_view_clear(data);
+        g_free(data);
+}
+
+static const char *key_of(const Cluster *cluster)
+{
+        return cluster && cluster->type != CLUSTER_LOCAL ? cluster->object.name : "";
+}
+
+void cluster_view(const Engine *engine, const Cluster *cluster, ClusterView *ret)
+{
+        const ClusterView *view;
+        GMutex *lock = &((Engine *)engine)->clusters_lock;
+
+        *ret = (ClusterView){ 0 };
+        g_mutex_lock(lock);
+        view = g_hash_table_lookup(engine->clusters, key_of(cluster));
+        if (view) {
+                *ret = *view;
+                ret->why = g_strdup(view->why);
+        }
+        g_mutex_unlock(lock);
+}
+
+void cluster_view_clear(ClusterView *view)
+{
+        g_clear_pointer(&view->why, g_free);
+}
+
+bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why)
+{
+        g_auto(ClusterView) view = { 0 };
+
+        cluster_view(engine, cluster, &view);
+        if (ret_total)
+                *ret_total = view.total;
+        if (ret_why)
+                *ret_why = g_steal_pointer(&view.why);
+        return view.connected;
+}
+
+const char *engine_node_name(Engine *engine, int id)
+{
+        return slot_node_name(engine, id);
+}
+
+int cluster_id(const Engine *engine, const Cluster *cluster)
+{
+        return ids_get(engine->cluster_ids, key_of(cluster));
+}
+
+static void publish(Engine *engine, const RuntimeSlot *slot, bool connected, const char *why)
+{
+        ClusterView *view = g_new0(ClusterView, 1);
+
+        *view = (ClusterView){ .known = slot->runtime != NULL,
+                               .connected = connected,
+                               .total = slot->total,
+                               .why = g_strdup(why) };
+        g_mutex_lock(&engine->clusters_lock);
+        g_hash_table_insert(engine->clusters, g_strdup(slot->name), view);
+        g_mutex_unlock(&engine->clusters_lock);
+}
+
+/* ---- finding ---- */
+
+RuntimeSlot *slot_local(const Engine *engine)
+{
+        return engine->slots->pdata[0];
+}
+
+bool slot_is_local(const RuntimeSlot *slot)
+{
+        return slot->id == HERE;
+}
+
+static RuntimeSlot *make_slot(Engine *engine, const char *name)
+{
+        RuntimeSlot *slot = g_new0(RuntimeSlot, 1);
+
+        slot->id = ids_get(engine->cluster_ids, name);
+        slot->name = g_strdup(name);
+        slot->nodes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        slot->seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_ptr_array_add(engine->slots, slot);
+        return slot;
+}
+
+RuntimeSlot *slot_of_cluster(Engine *engine, const Cluster *cluster)
+{
+        const char *name = key_of(cluster);
+
+        for (guint i = 0; i < engine->slots->len; i++) {
+                RuntimeSlot *slot = engine->slots->pdata[i];
+
+                if (strcmp(slot->name, name) == 0)
+                        return slot;
+        }
+        return make_slot(engine, name);
+}
+
+RuntimeSlot *slot_of_queue(Engine *engine, const char *queue_name)
+{
+        const Catalog *catalog = engine->batch.catalog ? engine->batch.catalog : engine->catalog;
+        const Queue *queue = catalog_queue(catalog, queue_name);
+
+        return slot_of_cluster(engine,
+                               queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);
+}
+
+RuntimeSlot *slot_of(Engine *engine, const Job *job)
+{
+        return slot_of_queue(engine, job->queue);
+}
+
+bool slots_any_connected(const Engine *engine)
+{
+        for (guint i = 0; i < engine->slots->len; i++) {
+                const RuntimeSlot *slot = engine->slots->pdata[i];
+
+                if (slot->connected || slot->synced)
+                        return true;
+        }
+        return false;
+}
+
+/* ---- nodes ---- */
+
+static char *node_key(const RuntimeSlot *slot, const char *name)
+{
+        return slot_is_local(slot) ? g_strdup(LOCAL_NODE) : g_strdup_printf("%s/%s", slot->name, name);
+}
+
+static void put_node(Engine *engine, RuntimeSlot *slot, const char *name, const RuntimeNode *node)
+{
+        g_autofree char *key = node_key(slot, name);
+        Resources total = node ? node->allocatable : (Resources){ 0 };
+        SchedNode put = { .id = ids_get(engine->node_ids, key), .cluster = slot->id, .name = name };
+
+        feed_limit(&total);
+        put.total = total;
+        if (node) {
+                put.usable = node->usable;
+                put.labels = (const char *const *)node->labels;
+        }
+        if (journal_put_node(engine->journal, &put))
+                g_hash_table_add(slot->nodes, g_strdup(name));
+        else
+                log_error("the scheduler does not take a node", "cluster", slot->name, "node", name, NULL);
+        engine->pass_due = engine->figures_due = true;
+}
+
+int slot_node(Engine *engine, RuntimeSlot *slot, const char *name)
+{
+        g_autofree char *key = node_key(slot, name);
+        int id = ids_find(engine->node_ids, key);
+
+        if (id >= 0)
+                return id;
+        put_node(engine, slot, name, NULL);
+        return ids_find(engine->node_ids, key);
+}
+
+const char *slot_node_name(const Engine *engine, int id)
+{
+        const char *key = ids_name(engine->node_ids, id);
+        const char *slash = key ? strchr(key, '/') : NULL;
+
+        return slash ? slash + 1 : NULL;
+}
+
+/* One that is not there any more goes; where members still stand it stays, and gets nothing new. */
+static void drop_others(Engine *engine, RuntimeSlot *slot, GHashTable *present)
+{
+        GHashTableIter iter;
+        gpointer name;
+
+        g_hash_table_iter_init(&iter, slot->nodes);
+        while (g_hash_table_iter_next(&iter, &name, NULL)) {
+                g_autofree char *key = node_key(slot, name);
+                int id = ids_find(engine->node_ids, key);
+
+                if (g_hash_table_contains(present, name))
+                        continue;
+                if (journal_drop_node(engine->journal, id)) {
+                        ids_give_back(engine->node_ids, key);
+                        g_hash_table_iter_remove(&iter);
+                } else {
+                        const SchedNode put = { .id = id, .cluster = slot->id, .name = name };
+
+                        (void)journal_put_node(engine->journal, &put);
+                }
+        }
+}
+
+static void add_up(Resources *sum, const RuntimeNode *node)
+{
+        if (node->usable && !resources_add(sum, &node->allocatable, 1))
+                log_error("a node is larger than can be counted", "node", node->name, NULL);
+}
+
+static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
+{
+        g_autoptr(GPtrArray) list = slot->runtime->ops->nodes(slot->runtime);
+        g_autoptr(GHashTable) present = g_hash_table_new(g_str_hash, g_str_equal);
+
+        *ret_total = (Resources){ 0 };
+        for (guint i = 0; i < list->len; i++) {
+                const RuntimeNode *node = list->pdata[i];
+
+                g_hash_table_add(present, node->name);
+                put_node(engine, slot, node->name, node);
+                add_up(ret_total, node);
+        }
+        drop_others(engine, slot, present);
+}
+
+/* The machine is its one node. */
+static void take_machine(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
+{
+        RuntimeNode node = { .name = slot_is_local(slot) ? engine->node_name : slot->name, .usable = true };
+
+        *ret_total = slot->total;
+        slot->runtime->ops->inventory(slot->runtime, ret_total);
+        feed_limit(ret_total);
+        if (g_hash_table_size(slot->nodes) > 0 && resources_equal(ret_total, &slot->total))
+                return;
+        node.allocatable = *ret_total;
+        node.labels = slot_is_local(slot) ? engine->node_labels : NULL;
+        put_node(engine, slot, node.name, &node);
+}
+
+bool slot_take_nodes(Engine *engine, RuntimeSlot *slot)
+{
+        Resources total;
+
+        if (slot->runtime->ops->nodes)
+                take_list(engine, slot, &total);
+        else
+                take_machine(engine, slot, &total);
+        if (resources_equal(&slot->total, &total))
+                return false;
+        slot->total = total;
+        publish(engine, slot, slot->connected || slot->synced, NULL);
+        return true;
+}
+
+/* ---- there and away ---- */
+
+static void feed_its_queues(Engine *engine, const RuntimeSlot *slot)
+{
+        const Catalog *catalog = engine->batch.catalog ? engine->batch.catalog : engine->catalog;
+        const GPtrArray *queues = catalog_list(catalog, KIND_QUEUE);
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queues->pdata[i];
+
+                if (slot_of_queue(engine, queue->object.name) == slot)
+                        feed_queue(engine, catalog, queue);
+        }
+}
+
+void slot_up(Engine *engine, RuntimeSlot *slot)
+{
+        if (slot->connected || slot->synced)
+                return;
+        publish(engine, slot, true, NULL);
+        feed_its_queues(engine, slot);
+}
+
+void slot_down(Engine *engine, RuntimeSlot *slot, const char *why)
+{
+        bool was = slot->connected || slot->synced;
+
+        slot->connected = slot->synced = false;
+        g_hash_table_remove_all(slot->seen);
+        publish(engine, slot, false, why);
+        if (was)
+                feed_its_queues(engine, slot);
+}
+
+bool slots_mark_synced(Engine *engine, bool connected)
+{
+        bool any = false;
+
+        for (guint i = 0; i < engine->slots->len; i++) {
+                RuntimeSlot *slot = engine->slots->pdata[i];
+
+                if (!slot->synced)
+                        continue;
+                any = true;
+                slot->connected = connected;
+                g_hash_table_remove_all(slot->seen);
+        }
+        return any;
+}
+
+/* ---- opening and closing ---- */
+
+static void observe(Observation *observation, void *arg)
+{
+        Source *source = arg;
+        Input *input = input_new(INPUT_OBSERVATION, NULL, NULL);
+
+        input->observation = observation;
+        input->source = source;
+        inbox_put(&source->engine->inbox, input);
+}
+
+static bool open_runtime(Engine *engine, RuntimeSlot *slot, GError **error)
+{
+        slot->source = g_new0(Source, 1);
+        *slot->source = (Source){ engine, slot };
+        g_ptr_array_add(engine->sources, slot->source);
+        return slot->runtime->ops->open(slot->runtime, observe, slot->source, error);
+}
+
+static void end_runtime(RuntimeSlot *slot)
+{
+        Runtime *runtime = g_steal_pointer(&slot->runtime);
+
+        slot->source = NULL; /* what is still in the inbox is nobody's */
+        if (runtime && runtime->ops->free)
+                runtime->ops->free(runtime);
+}
+
+static void close_slot(Engine *engine, RuntimeSlot *slot, const char *why)
+{
+        if (slot->runtime)
+                slot->runtime->ops->close(slot->runtime);
+        end_runtime(slot);
+        object_unref((Object *)g_steal_pointer(&slot->cluster));
+        slot_down(engine, slot, why);
+}
+
+static void open_slot(Engine *engine, RuntimeSlot *slot, const Cluster *cluster)
+{
+        g_autoptr(GError) error = NULL;
+        const EngineConfig *config = &engine->config;
+
+        slot->cluster = (Cluster *)object_ref((Object *)cluster);
+        slot->runtime = config->driver ? config->driver(cluster, config->driver_arg, &error) : NULL;
+        if (slot->runtime && !open_runtime(engine, slot, &error))
+                end_runtime(slot);
+        if (error)
+                log_warning("a cluster cannot be reached as it is set up", "cluster", slot->name, "reason",
+                            error->message, NULL);
+        publish(engine, slot, false, error ? error->message : NULL);
+}
+
+/* What a runtime was opened with. */
+static bool is_same(const Cluster *a, const Cluster *b)
+{
+        return a->type == b->type && g_strcmp0(a->credential, b->credential) == 0 &&
+               g_strcmp0(a->endpoint, b->endpoint) == 0 && g_strcmp0(a->setting, b->setting) == 0;
+}
+
+static void settle_slot(Engine *engine, const Cluster *cluster)
+{
+        RuntimeSlot *slot = slot_of_cluster(engine, cluster);
+
+        if (slot->cluster && is_same(slot->cluster, cluster))
+                return;
+        if (slot->cluster)
+                close_slot(engine, slot, NULL);
+        open_slot(engine, slot, cluster);
+}
+
+static bool is_gone(const Engine *engine, const RuntimeSlot *slot)
+{
+        const Cluster *cluster = catalog_cluster(engine->catalog, slot->name);
+
+        return !cluster || cluster->type == CLUSTER_LOCAL;
+}
+
+static void forget_nodes(Engine *engine, RuntimeSlot *slot)
+{
+        g_autoptr(GHashTable) none = g_hash_table_new(g_str_hash, g_str_equal);
+
+        drop_others(engine, slot, none);
+        slot->total = (Resources){ 0 };
+}
+
+void slots_settle(Engine *engine)
+{
+        const GPtrArray *clusters = catalog_list(engine->catalog, KIND_CLUSTER);
+
+        for (guint i = 1; i < engine->slots->len; i++) {
+                RuntimeSlot *slot = engine->slots->pdata[i];
+
+                if (!slot->cluster || !is_gone(engine, slot))
+                        continue;
+                forget_nodes(engine, slot);
+                close_slot(engine, slot, NULL);
+        }
+        for (guint i = 0; i < clusters->len; i++) {
+                const Cluster *cluster = clusters->pdata[i];
+
+                if (cluster->type != CLUSTER_LOCAL)
+                        settle_slot(engine, cluster);
+        }
+}
+
+bool slots_open(Engine *engine, GError **error)
+{
+        RuntimeSlot *local = slot_of_cluster(engine, NULL);
+
+        (void)ids_get(engine->node_ids, LOCAL_NODE); /* its node is the first */
+        local->runtime = engine->config.runtime;
+        if (!open_runtime(engine, local, error)) {
+                local->runtime = NULL;
+                return false;
+        }
+        (void)slot_take_nodes(engine, local);
+        slots_settle(engine);
+        return true;
+}
+
+void slots_close(Engine *engine)
+{
+        for (guint i = 0; i < engine->slots->len; i++) {
+                RuntimeSlot *slot = engine->slots->pdata[i];
+
+                if (slot->runtime)
+                        slot->runtime->ops->close(slot->runtime);
+                end_runtime(slot);
+        }
+}
+
+void slots_free(Engine *engine)
+{
+        for (guint i = 0; i < engine->slots->len; i++) {
+                RuntimeSlot *slot = engine->slots->pdata[i];
+
+                object_unref((Object *)slot->cluster);
+                g_hash_table_unref(slot->nodes);
+                g_hash_table_unref(slot->seen);
+                g_free(slot->name);
+                g_free(slot);
+        }
+        g_ptr_array_unref(engine->slots);
+        g_ptr_array_unref(engine->sources);
+        g_hash_table_unref(engine->clusters);
+        g_mutex_clear(&engine->clusters_lock);
+        ids_free(engine->cluster_ids);
+        ids_free(engine->node_ids);
+}
+
+void slots_init(Engine *engine)
+{
+        engine->slots = g_ptr_array_new();
+        engine->sources = g_ptr_array_new_with_free_func(g_free);
+        engine->clusters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, view_free);
+        g_mutex_init(&engine->clusters_lock);
+        engine->cluster_ids = ids_new();
+        engine->node_ids = ids_new();
+}

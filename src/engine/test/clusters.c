@@ -1,0 +1,230 @@
+/* Two clusters, each with a runtime of its own: this machine's, and one that a driver makes. */
+#include <string.h>
+
+#include "engine/test/help.h"
+
+typedef struct {
+        House *house;
+        Script *far;   /* the other cluster's */
+        char *refusal; /* what the driver says instead; or NULL */
+        int made;
+} World;
+
+static Runtime *make(const Cluster *cluster, void *arg, GError **error)
+{
+        World *world = arg;
+
+        world->made++;
+        if (world->refusal) {
+                g_set_error_literal(error, g_quark_from_static_string("test"), 1, world->refusal);
+                return NULL;
+        }
+        return cluster->type == CLUSTER_KUBERNETES ? script_runtime(world->far) : NULL;
+}
+
+static void open_world(World *world)
+{
+        world->house->config.driver = make;
+        world->house->config.driver_arg = world;
+        house_open(world->house);
+}
+
+static void put(World *world, ObjectKind kind, const char *name, const char *patch)
+{
+        g_autoptr(GError) error = NULL;
+
+        (void)house_patch(world->house, kind, name, patch, &error);
+        g_assert_no_error(error);
+}
+
+static void world_init(World *world)
+{
+        *world = (World){ .house = house_new_cold(),
+                          .far = script_new(&(Resources){ { 2000, 1ll << 30, 2 } }) };
+        open_world(world);
+        house_sync(world->house);
+        put(world, KIND_CLUSTER, "far", "{'type':'Kubernetes','credential':'x'}");
+        put(world, KIND_QUEUE, "away", "{'cluster':'far','everyone':true}");
+        house_barrier(world->house);
+}
+
+static void world_clear(World *world)
+{
+        house_free(world->house);
+        script_free(world->far);
+}
+
+static void sync_far(World *world)
+{
+        script_say_kind(world->far, OBSERVED_SYNCED, NULL);
+        house_barrier(world->house);
+}
+
+static char *submit(World *world, const char *queue)
+{
+        g_autofree char *spec = g_strdup_printf(
+                "{'command':['true'],'queue':'%s','roles':[{'name':'worker','replicas':1,'cpu':'1'}]}",
+                queue);
+
+        return house_submit_ok(world->house, spec);
+}
+
+static void end(World *world, Script *script, const char *id)
+{
+        g_autofree char *task = task_of(id, 1, "worker", 0);
+
+        script_say_kind(script, OBSERVED_STARTED, task);
+        script_say_exit(script, task, 0, 0, false);
+        job_unref(house_wait(world->house, id, JOB_SUCCEEDED));
+}
+
+static void test_each_its_own(void)
+{
+        World world;
+        g_autofree char *here = NULL, *there = NULL;
+        g_autoptr(Job) job = NULL;
+
+        world_init(&world);
+        sync_far(&world);
+        here = submit(&world, "default");
+        there = submit(&world, "away");
+        house_barrier(world.house);
+        g_assert_cmpint(script_count(world.house->script, "start "), ==, 1);
+        g_assert_cmpint(script_count(world.far, "start "), ==, 1);
+        job = house_job(world.house, there);
+        g_assert_cmpstr(job->members[0].node, ==, "far");
+        end(&world, world.far, there);
+        end(&world, world.house->script, here);
+        house_barrier(world.house);
+        g_assert_cmpint(script_count(world.far, "forget "), ==, 1);
+        g_assert_cmpint(script_count(world.far, "clean "), ==, 1);
+        g_assert_cmpint(script_count(world.house->script, "clean "), ==, 1);
+        world_clear(&world);
+}
+
+/* Either way round: jobs of the one that is away wait, those of the other do not. */
+static void test_away(void)
+{
+        for (int far_is_away = 0; far_is_away < 2; far_is_away++) {
+                World world;
+                g_autofree char *here = NULL, *there = NULL;
+                Script *away, *back;
+
+                world_init(&world);
+                sync_far(&world);
+                away = far_is_away ? world.far : world.house->script;
+                back = far_is_away ? world.house->script : world.far;
+                script_say_kind(away, OBSERVED_DISCONNECTED, NULL);
+                house_barrier(world.house);
+                here = submit(&world, "default");
+                there = submit(&world, "away");
+                house_barrier(world.house);
+                g_assert_cmpint(script_count(back, "start "), ==, 1);
+                g_assert_cmpint(script_count(away, "start "), ==, 0);
+                assert_state(world.house, far_is_away ? there : here, JOB_QUEUED);
+                script_say_kind(away, OBSERVED_SYNCED, NULL);
+                script_wait(away, "start ", 1);
+                end(&world, world.far, there);
+                end(&world, world.house->script, here);
+                world_clear(&world);
+        }
+}
+
+/* What the one reports or does not report says nothing of the other's tasks. */
+static void test_restart(void)
+{
+        World world;
+        g_autofree char *here = NULL, *there = NULL, *near_task = NULL, *far_task = NULL;
+
+        world_init(&world);
+        sync_far(&world);
+        here = submit(&world, "default");
+        there = submit(&world, "away");
+        near_task = task_of(here, 1, "worker", 0);
+        far_task = task_of(there, 1, "worker", 0);
+        script_say_kind(world.house->script, OBSERVED_STARTED, near_task);
+        script_say_kind(world.far, OBSERVED_STARTED, far_task);
+        job_unref(house_wait(world.house, here, JOB_RUNNING));
+        job_unref(house_wait(world.house, there, JOB_RUNNING));
+        house_close(world.house);
+        script_reset(world.far);
+        open_world(&world);
+        script_say_kind(world.house->script, OBSERVED_STARTED, near_task);
+        house_sync(world.house);
+        assert_state(world.house, here, JOB_RUNNING);
+        assert_state(world.house, there, JOB_RUNNING); /* not lost: its cluster has said nothing yet */
+        script_say_kind(world.far, OBSERVED_STARTED, far_task);
+        sync_far(&world);
+        assert_state(world.house, there, JOB_RUNNING);
+        g_assert_cmpint(script_count(world.far, "start "), ==, 0);
+        g_assert_cmpint(script_count(world.house->script, "start "), ==, 0);
+        end(&world, world.far, there);
+        end(&world, world.house->script, here);
+        world_clear(&world);
+}
+
+/* A task that the wrong runtime tells of is a stray there. */
+static void test_stranger(void)
+{
+        World world;
+        g_autofree char *there = NULL, *task = NULL, *line = NULL;
+
+        world_init(&world);
+        sync_far(&world);
+        there = submit(&world, "away");
+        task = task_of(there, 1, "worker", 0);
+        script_say_kind(world.far, OBSERVED_STARTED, task);
+        job_unref(house_wait(world.house, there, JOB_RUNNING));
+        script_say_exit(world.house->script, task, 1, 0, false);
+        house_barrier(world.house);
+        assert_state(world.house, there, JOB_RUNNING);
+        line = g_strdup_printf("forget %s", task);
+        g_assert_cmpint(script_count(world.house->script, line), ==, 1);
+        g_assert_cmpint(script_count(world.far, "forget"), ==, 0);
+        end(&world, world.far, there);
+        world_clear(&world);
+}
+
+static void test_opening(void)
+{
+        World world;
+        g_autofree char *id = NULL, *why = NULL;
+        g_autoptr(Catalog) catalog = NULL;
+
+        world_init(&world);
+        g_assert_cmpint(world.made, ==, 1);
+        put(&world, KIND_CLUSTER, "far", "{'description':'another word'}");
+        put(&world, KIND_CLUSTER, "far", "{'status':'offline'}");
+        put(&world, KIND_CLUSTER, "far", "{'status':'online'}");
+        house_barrier(world.house);
+        g_assert_cmpint(world.made, ==, 1);
+        world.refusal = "the credential is not good";
+        put(&world, KIND_CLUSTER, "far", "{'credential':'y'}");
+        house_barrier(world.house);
+        g_assert_cmpint(world.made, ==, 2);
+        catalog = engine_catalog(world.house->engine);
+        g_assert_false(engine_cluster(world.house->engine, catalog_cluster(catalog, "far"), NULL, &why));
+        g_assert_cmpstr(why, ==, world.refusal);
+        id = submit(&world, "away");
+        world.refusal = NULL;
+        put(&world, KIND_CLUSTER, "far", "{'credential':'z'}");
+        house_barrier(world.house);
+        g_assert_cmpint(world.made, ==, 3);
+        sync_far(&world);
+        script_wait(world.far, "prepare ", 1);
+        script_say_kind(world.far, OBSERVED_PREPARED, id);
+        script_wait(world.far, "start ", 1);
+        end(&world, world.far, id);
+        world_clear(&world);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/clusters/each its own", test_each_its_own);
+        g_test_add_func("/clusters/one is away", test_away);
+        g_test_add_func("/clusters/a restart", test_restart);
+        g_test_add_func("/clusters/a task of another", test_stranger);
+        g_test_add_func("/clusters/opening and closing", test_opening);
+        return g_test_run();
+}

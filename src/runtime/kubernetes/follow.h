@@ -1,0 +1,22 @@
+/* The log of a pod, followed into a file until its container has ended. What the file has already is not
+ * written again, so that a server that starts anew goes on where the last one was. Same thread as the client,
+ * and freed before it. */
+#pragma once
+
+#include "kube/client.h"
+
+typedef struct Follow Follow;
+
+typedef struct {
+        GMainContext *context;
+        const char *namespace, *pod, *container;
+        const char *path;        /* made with its directories */
+        gint64 limit;            /* bytes of the file; 0: none */
+        void (*done)(void *arg); /* all of it is there, after follow_last; it may free */
+        void *arg;
+} FollowConfig;
+
+Follow *follow_new(KubeClient *client, const FollowConfig *config);
+void follow_free(Follow *follow); /* NULL is a no-op */
+/* The container has ended: when the stream ends, all is there. It is waited for, but not for ever. */
+void follow_last(Follow *follow);

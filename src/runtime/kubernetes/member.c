@@ -1,0 +1,413 @@
+/* Members as pods (see member.h). Fields: Kubernetes API reference, core/v1 Pod, Node, Service. */
+#include "runtime/kubernetes/member.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "podspec/objects.h"
+
+enum { PROBE_MS_PER_S = 1000 };
+
+/* ---- names ---- */
+
+char *member_selector(const MemberHome *home)
+{
+        return g_strdup_printf("owner=paddleflow,paddle-server=%s", home->server);
+}
+
+char *member_pod_name(const char *task)
+{
+        return g_strdelimit(g_strdup(task), ".", '-');
+}
+
+/* A service's name begins with a letter; ids need not. */
+char *member_service_name(const char *job_id, int attempt)
+{
+        return g_strdup_printf("j-%s-%d", job_id, attempt);
+}
+
+char *member_address(const MemberHome *home, const char *job_id, int attempt, const char *role, int index)
+{
+        g_autofree char *service = member_service_name(job_id, attempt);
+
+        return g_strdup_printf("%s-%d-%s-%d.%s.%s.svc", job_id, attempt, role, index, service,
+                               home->namespace);
+}
+
+/* ---- a member as a pod ---- */
+
+static void put_labels(json_t *object, const MemberHome *home, const char *job_id, int attempt)
+{
+        g_autofree char *number = g_strdup_printf("%d", attempt);
+
+        podspec_label(object, "owner", "paddleflow");
+        podspec_label(object, "paddle-server", home->server);
+        podspec_label(object, "paddle-job-id", job_id);
+        podspec_label(object, "paddleflow-job-id", job_id);
+        podspec_label(object, "paddle-attempt", number);
+}
+
+json_t *member_service(const MemberHome *home, const char *job_id, int attempt)
+{
+        g_autofree char *name = member_service_name(job_id, attempt);
+        g_autofree char *number = g_strdup_printf("%d", attempt);
+        json_t *service = podspec_object(&kube_services, home->namespace, name, NULL);
+
+        put_labels(service, home, job_id, attempt);
+        json_object_set_new(service, "spec",
+                            json_pack("{s:s, s:b, s:{s:s, s:s, s:s}}", "clusterIP", "None",
+                                      "publishNotReadyAddresses", 1, "selector", "paddle-server",
+                                      home->server, "paddle-job-id", job_id, "paddle-attempt", number));
+        return service;
+}
+
+/* "$(NAME)" means something in commands and values; "$$" is a dollar. */
+static json_t *literal(const char *text)
+{
+        g_auto(GStrv) parts = g_strsplit(text, "$", -1);
+        g_autofree char *escaped = g_strjoinv("$$", parts);
+
+        return json_string(escaped);
+}
+
+static json_t *literals(char *const *words)
+{
+        json_t *list = json_array();
+
+        for (; *words; words++)
+                json_array_append_new(list, literal(*words));
+        return list;
+}
+
+/* The file by which a member says that it is ready lies in the pod, wherever a member of this machine would
+ * have it. */
+static json_t *environment(const TaskStart *task)
+{
+        json_t *list = json_array();
+
+        for (char *const *at = task->env; *at; at++) {
+                const char *equals = strchr(*at, '=');
+                g_autofree char *name = equals ? g_strndup(*at, (gsize)(equals - *at)) : NULL;
+                bool ready = name && task->ready_file && strcmp(name, "PADDLE_READY_FILE") == 0;
+
+                if (name)
+                        json_array_append_new(list,
+                                              json_pack("{s:s, s:o}", "name", name, "value",
+                                                        literal(ready ? MEMBER_READY_FILE : equals + 1)));
+        }
+        return list;
+}
+
+static void put_amount(json_t *object, const char *name, int kind, gint64 amount)
+{
+        if (amount > 0) {
+                g_autofree char *text = kind == RESOURCE_CPU ? cpu_format(amount)
+                                                             : g_strdup_printf("%" G_GINT64_FORMAT, amount);
+
+                json_object_set_new(object, name, json_string(text));
+        }
+}
+
+static json_t *resources(const TaskStart *task)
+{
+        json_t *requests = json_object(), *limits = json_object();
+
+        put_amount(requests, "cpu", RESOURCE_CPU, task->cpu_weight_milli);
+        put_amount(limits, "cpu", RESOURCE_CPU, task->limits.cpu_milli);
+        put_amount(requests, "memory", RESOURCE_MEMORY, task->limits.memory);
+        put_amount(limits, "memory", RESOURCE_MEMORY, task->limits.memory);
+        put_amount(limits, "nvidia.com/gpu", RESOURCE_GPU, task->limits.gpus);
+        return json_pack("{s:o, s:o}", "requests", requests, "limits", limits);
+}
+
+/* Of two ports the other one: it is open before the first (a server that others meet at). */
+static json_t *probe(const TaskStart *task)
+{
+        int port = task->ready_port_other > 0 ? task->ready_port_other : task->ready_port;
+        json_t *made = NULL;
+
+        if (task->ready_file)
+                made = json_pack("{s:{s:[s, s, s]}}", "exec", "command", "test", "-e", MEMBER_READY_FILE);
+        else if (port > 0)
+                made = json_pack("{s:{s:i}}", "tcpSocket", "port", port);
+        if (made) {
+                json_object_set_new(made, "periodSeconds", json_integer(1));
+                json_object_set_new(made, "failureThreshold", json_integer(3));
+        }
+        return made;
+}
+
+static json_t *container(const RuntimeJob *job, const TaskStart *task)
+{
+        json_t *made = json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", MEMBER_CONTAINER, "image",
+                                 job->image ? job->image : "", "command", literals(task->argv), "env",
+                                 environment(task), "resources", resources(task));
+        json_t *ready = probe(task);
+
+        if (ready)
+                json_object_set_new(made, "readinessProbe", ready);
+        return made;
+}
+
+json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStart *task)
+{
+        g_autofree char *name = member_pod_name(task->task);
+        g_autofree char *service = member_service_name(job->id, job->attempt);
+        g_auto(GStrv) parts = g_strsplit(task->task, ".", 4);
+        json_t *pod = podspec_object(&kube_pods, home->namespace, name, NULL);
+        gint64 grace_s = (task->grace_ms + PROBE_MS_PER_S - 1) / PROBE_MS_PER_S;
+
+        put_labels(pod, home, job->id, job->attempt);
+        podspec_label(pod, "paddle-role", parts[2]);
+        podspec_label(pod, "paddle-index", parts[3]);
+        json_object_set_new(pod, "spec",
+                            json_pack("{s:s, s:s, s:s, s:b, s:b, s:I, s:[o]}", "restartPolicy", "Never",
+                                      "hostname", name, "subdomain", service, "automountServiceAccountToken",
+                                      0, "enableServiceLinks", 0, "terminationGracePeriodSeconds",
+                                      (json_int_t)grace_s, "containers", container(job, task)));
+        return pod;
+}
+
+/* ---- a pod as a member ---- */
+
+static bool take_number(const json_t *pod, const char *label, int *ret)
+{
+        const char *text = kube_label(pod, label);
+        gint64 number;
+
+        if (!text || !number_parse(label, text, 0, G_MAXINT, &number, NULL))
+                return false;
+        *ret = (int)number;
+        return true;
+}
+
+static bool take_name(const json_t *pod, MemberLook *ret)
+{
+        const char *id = kube_label(pod, "paddle-job-id"), *role = kube_label(pod, "paddle-role");
+
+        if (!id || !role || strlen(id) >= sizeof ret->job_id || strlen(role) >= sizeof ret->role ||
+            !take_number(pod, "paddle-attempt", &ret->attempt) ||
+            !take_number(pod, "paddle-index", &ret->index))
+                return false;
+        g_strlcpy(ret->job_id, id, sizeof ret->job_id);
+        g_strlcpy(ret->role, role, sizeof ret->role);
+        return g_snprintf(ret->task, sizeof ret->task, "%s.%d.%s.%d", id, ret->attempt, role, ret->index) <
+               (int)sizeof ret->task;
+}
+
+static const json_t *main_status(const json_t *pod)
+{
+        const json_t *list = kube_get(pod, "status.containerStatuses"), *status;
+        gsize i;
+
+        json_array_foreach(list, i, status) if (g_strcmp0(kube_get_text(status, "name"), MEMBER_CONTAINER) ==
+                                                0) return status;
+        return NULL;
+}
+
+static const json_t *condition(const json_t *object, const char *type)
+{
+        const json_t *list = kube_get(object, "status.conditions"), *one;
+        gsize i;
+
+        json_array_foreach(list, i, one) if (g_strcmp0(kube_get_text(one, "type"), type) == 0) return one;
+        return NULL;
+}
+
+/* "ImagePullBackOff: Back-off pulling image ..."; the caller's, or NULL. */
+static char *say(const json_t *state)
+{
+        const char *reason = kube_get_text(state, "reason"), *message = kube_get_text(state, "message");
+
+        if (reason && message && *message)
+                return g_strdup_printf("%s: %s", reason, message);
+        return g_strdup(reason ? reason : message);
+}
+
+static void end_with(MemberLook *look, ObservationKind kind, char *text)
+{
+        look->ended = true;
+        look->end = kind;
+        g_free(look->text);
+        look->text = text;
+}
+
+/* Why a container waits, where it waits in vain. The pull that failed once may do better the next time, which
+ * is when the word becomes ImagePullBackOff. */
+static const struct {
+        const char *reason;
+        bool permanent;
+} vain[] = {
+        { "ImagePullBackOff", false },     { "ErrImageNeverPull", true },
+        { "InvalidImageName", true },      { "CreateContainerConfigError", true },
+        { "CreateContainerError", false }, { "RunContainerError", false },
+};
+
+static void look_waiting(const json_t *waiting, MemberLook *look)
+{
+        const char *reason = kube_get_text(waiting, "reason");
+
+        g_free(look->text);
+        look->text = say(waiting);
+        for (gsize i = 0; reason && i < G_N_ELEMENTS(vain); i++) {
+                if (strcmp(vain[i].reason, reason) != 0)
+                        continue;
+                look->permanent = vain[i].permanent;
+                end_with(look, OBSERVED_START_FAILED, g_steal_pointer(&look->text));
+        }
+}
+
+static bool could_not_start(const json_t *state)
+{
+        const char *reason = kube_get_text(state, "reason");
+
+        return g_strcmp0(reason, "StartError") == 0 || g_strcmp0(reason, "ContainerCannotRun") == 0;
+}
+
+static void look_terminated(const json_t *state, MemberLook *look)
+{
+        look->started_at = kube_time(kube_get_text(state, "startedAt"));
+        look->ended_at = kube_time(kube_get_text(state, "finishedAt"));
+        if (could_not_start(state)) {
+                look->permanent = true;
+                end_with(look, OBSERVED_START_FAILED, say(state));
+                return;
+        }
+        look->started = true;
+        look->exit_code = (int)kube_get_int(state, "exitCode", -1);
+        look->signal = (int)kube_get_int(state, "signal", 0);
+        look->oom = g_strcmp0(kube_get_text(state, "reason"), "OOMKilled") == 0;
+        if (look->oom)
+                look->signal = SIGKILL;
+        if (look->signal)
+                look->exit_code = -1;
+        end_with(look, OBSERVED_EXITED, NULL);
+}
+
+/* The cluster took it away: the node ran out of something, was drained, or is gone. */
+static bool was_taken(const json_t *pod)
+{
+        static const char *const reasons[] = { "Evicted",
+                                               "NodeLost",
+                                               "NodeShutdown",
+                                               "Terminated",
+                                               "Shutdown",
+                                               "Preempting",
+                                               "NodeAffinity",
+                                               "UnexpectedAdmissionError",
+                                               "OutOfcpu",
+                                               "OutOfmemory",
+                                               NULL };
+        const char *reason = kube_get_text(pod, "status.reason");
+        const json_t *target = condition(pod, "DisruptionTarget");
+
+        return (reason && g_strv_contains(reasons, reason)) ||
+               g_strcmp0(kube_get_text(target, "status"), "True") == 0;
+}
+
+static void look_failed(const json_t *pod, MemberLook *look)
+{
+        const char *phase = kube_get_text(pod, "status.phase");
+        const json_t *target = condition(pod, "DisruptionTarget");
+
+        if (g_strcmp0(phase, "Failed") != 0 && g_strcmp0(phase, "Succeeded") != 0)
+                return;
+        if (was_taken(pod))
+                end_with(look, OBSERVED_LOST, say(target ? target : kube_get(pod, "status")));
+        else if (!look->ended)
+                end_with(look, OBSERVED_LOST, say(kube_get(pod, "status")));
+}
+
+static void look_scheduled(const json_t *pod, MemberLook *look)
+{
+        const json_t *scheduled = condition(pod, "PodScheduled");
+
+        if (g_strcmp0(kube_get_text(scheduled, "status"), "False") == 0)
+                look->text = say(scheduled);
+}
+
+bool member_look(const json_t *pod, MemberLook *ret)
+{
+        const json_t *status = main_status(pod), *running = kube_get(status, "state.running"),
+                     *waiting = kube_get(status, "state.waiting"),
+                     *terminated = kube_get(status, "state.terminated");
+
+        *ret = (MemberLook){ .exit_code = -1 };
+        if (!take_name(pod, ret))
+                return false;
+        look_scheduled(pod, ret);
+        if (terminated) {
+                look_terminated(terminated, ret);
+        } else if (running) {
+                ret->started = true;
+                ret->started_at = kube_time(kube_get_text(running, "startedAt"));
+                ret->ready = json_is_true(json_object_get(status, "ready"));
+        } else if (waiting) {
+                look_waiting(waiting, ret);
+        }
+        look_failed(pod, ret);
+        return true;
+}
+
+void member_look_clear(MemberLook *look)
+{
+        g_clear_pointer(&look->text, g_free);
+}
+
+/* ---- nodes ---- */
+
+static int kind_of(const char *name)
+{
+        return strcmp(name, "nvidia.com/gpu") == 0 ? RESOURCE_GPU : resource_find(name);
+}
+
+static int by_text(gconstpointer a, gconstpointer b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char **labels_of(const json_t *node)
+{
+        GPtrArray *list = g_ptr_array_new();
+        const char *name;
+        json_t *value;
+
+        json_object_foreach(kube_get(node, "metadata.labels"), name, value)
+                g_ptr_array_add(list, g_strdup_printf("%s=%s", name, json_string_value(value)));
+        g_ptr_array_sort(list, by_text);
+        g_ptr_array_add(list, NULL);
+        return (char **)g_ptr_array_free(list, FALSE);
+}
+
+/* Our pods tolerate nothing. */
+static bool is_tainted(const json_t *node)
+{
+        const json_t *taints = kube_get(node, "spec.taints"), *taint;
+        gsize i;
+
+        json_array_foreach(taints, i, taint) if (g_strcmp0(kube_get_text(taint, "effect"),
+                                                           "PreferNoSchedule") != 0) return true;
+        return false;
+}
+
+RuntimeNode *node_look(const json_t *node)
+{
+        RuntimeNode *made = g_new0(RuntimeNode, 1);
+        const char *name;
+        json_t *value;
+
+        made->name = g_strdup(kube_name(node));
+        made->labels = labels_of(node);
+        json_object_foreach(kube_get(node, "status.allocatable"), name, value)
+        {
+                const char *text = json_string_value(value);
+                int kind = kind_of(name);
+
+                if (text && kind >= 0) /* what cannot be read is not there for us */
+                        (void)quantity_parse(name, kind, text, &made->allocatable.amount[kind], NULL);
+        }
+        made->usable = g_strcmp0(kube_get_text(condition(node, "Ready"), "status"), "True") == 0 &&
+                       !json_is_true(kube_get(node, "spec.unschedulable")) && !is_tainted(node);
+        return made;
+}

@@ -1,0 +1,53 @@
+/* A member as a pod, and a pod as what is known of the member. Pure: JSON trees in and out.
+ *
+ * The pod's name is the task's with dashes for dots; its labels say the same in parts, so that everything is
+ * found again after a restart. A headless service of the attempt gives each pod a name that others resolve.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "runtime/runtime.h"
+
+enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
+
+#define MEMBER_CONTAINER "main"
+#define MEMBER_READY_FILE "/tmp/paddle.ready"
+
+/* Where a server's pods live, and whose they are. */
+typedef struct {
+        const char *namespace;
+        const char *server; /* its id: several may share a cluster */
+} MemberHome;
+
+/* "owner=paddleflow,paddle-server=ID"; the caller's. */
+char *member_selector(const MemberHome *home);
+
+/* The caller's. `task`: "ID.1.trainer.0". */
+char *member_pod_name(const char *task);
+char *member_service_name(const char *job_id, int attempt);
+char *member_address(const MemberHome *home, const char *job_id, int attempt, const char *role, int index);
+
+json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStart *task);
+json_t *member_service(const MemberHome *home, const char *job_id, int attempt);
+
+/* What a pod says of its member. */
+typedef struct {
+        char task[TASK_NAME_MAX + 1];
+        char job_id[32], role[TASK_NAME_MAX + 1];
+        int attempt, index;
+        bool started, ready, ended;
+        ObservationKind end; /* EXITED, START_FAILED, LOST */
+        int exit_code;       /* -1: not known */
+        int signal;
+        bool oom, permanent;
+        gint64 started_at, ended_at; /* ms; 0: not said */
+        char *text;                  /* why it waits, could not start or was lost; NULL: nothing to say */
+} MemberLook;
+
+/* False when it is no member's pod. */
+bool member_look(const json_t *pod, MemberLook *ret);
+void member_look_clear(MemberLook *look);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MemberLook, member_look_clear)
+
+/* What members may use of a node; the caller's. */
+RuntimeNode *node_look(const json_t *node);

@@ -1,0 +1,188 @@
+/* Members as pods, and pods as members: tables of what the API server says. */
+#include "runtime/kubernetes/member.h"
+
+#include <string.h>
+
+#include "kube/kind.h"
+
+static const MemberHome home = { "jobs", "s3rv3r" };
+
+static json_t *json_of(const char *text)
+{
+        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
+        g_autoptr(GError) error = NULL;
+        json_t *value = json_parse(quoted, strlen(quoted), &error);
+
+        g_assert_no_error(error);
+        return value;
+}
+
+static json_t *pod_with(const char *status)
+{
+        g_autofree char *text =
+                g_strdup_printf("{'metadata': {'name': 'x', 'labels': {'paddle-job-id': '0123456789abcdef', "
+                                "'paddle-attempt': '2', "
+                                "'paddle-role': 'trainer', 'paddle-index': '3'}}, 'status': %s}",
+                                status);
+
+        return json_of(text);
+}
+
+#define MAIN(state) "{'phase': 'Running', 'containerStatuses': [{'name': 'main', 'state': {" state "}}]}"
+
+static void test_look(void)
+{
+        static const struct {
+                const char *status;
+                bool started, ended;
+                ObservationKind end;
+                int exit_code, signal;
+                bool oom, permanent;
+                const char *text;
+        } cases[] = {
+                { "{'phase': 'Pending'}", .exit_code = -1 },
+                { "{'phase': 'Pending', 'conditions': [{'type': 'PodScheduled', 'status': 'False', 'reason': "
+                  "'Unschedulable', 'message': '0/2 nodes are available'}]}",
+                  .exit_code = -1, .text = "Unschedulable: 0/2 nodes are available" },
+                { MAIN("'waiting': {'reason': 'ContainerCreating'}"), .exit_code = -1,
+                  .text = "ContainerCreating" },
+                { MAIN("'waiting': {'reason': 'ErrImagePull', 'message': 'not found'}"), .exit_code = -1,
+                  .text = "ErrImagePull: not found" },
+                { MAIN("'waiting': {'reason': 'ImagePullBackOff', 'message': 'Back-off'}"), .ended = true,
+                  .end = OBSERVED_START_FAILED, .exit_code = -1, .text = "ImagePullBackOff: Back-off" },
+                { MAIN("'waiting': {'reason': 'InvalidImageName'}"), .ended = true,
+                  .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "InvalidImageName" },
+                { MAIN("'running': {'startedAt': '2024-01-01T00:00:00Z'}"), .started = true,
+                  .exit_code = -1 },
+                { MAIN("'terminated': {'exitCode': 0}"), .started = true, .ended = true,
+                  .end = OBSERVED_EXITED },
+                { MAIN("'terminated': {'exitCode': 3, 'reason': 'Error'}"), .started = true, .ended = true,
+                  .end = OBSERVED_EXITED, .exit_code = 3 },
+                { MAIN("'terminated': {'exitCode': 137, 'reason': 'OOMKilled'}"), .started = true,
+                  .ended = true, .end = OBSERVED_EXITED, .exit_code = -1, .signal = 9, .oom = true },
+                { MAIN("'terminated': {'exitCode': 128, 'reason': 'StartError', 'message': 'no such file'}"),
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "StartError: no such file" },
+                { "{'phase': 'Failed', 'reason': 'Evicted', 'message': 'low on memory'}", .ended = true,
+                  .end = OBSERVED_LOST, .exit_code = -1, .text = "Evicted: low on memory" },
+                { "{'phase': 'Failed', 'conditions': [{'type': 'DisruptionTarget', 'status': 'True', "
+                  "'reason': "
+                  "'DeletionByTaintManager', 'message': 'taint'}], 'containerStatuses': [{'name': 'main', "
+                  "'state': {'terminated': {'exitCode': 143}}}]}",
+                  .started = true, .ended = true, .end = OBSERVED_LOST, .exit_code = 143,
+                  .text = "DeletionByTaintManager: taint" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) pod = pod_with(cases[i].status);
+                g_auto(MemberLook) look = { 0 };
+
+                g_assert_true(member_look(pod, &look));
+                g_assert_cmpstr(look.task, ==, "0123456789abcdef.2.trainer.3");
+                g_assert_cmpint(look.started, ==, cases[i].started);
+                g_assert_cmpint(look.ended, ==, cases[i].ended);
+                if (look.ended)
+                        g_assert_cmpint(look.end, ==, cases[i].end);
+                g_assert_cmpint(look.exit_code, ==, cases[i].exit_code);
+                g_assert_cmpint(look.signal, ==, cases[i].signal);
+                g_assert_cmpint(look.oom, ==, cases[i].oom);
+                g_assert_cmpint(look.permanent, ==, cases[i].permanent);
+                g_assert_cmpstr(look.text, ==, cases[i].text);
+        }
+}
+
+static void test_others(void)
+{
+        static const char *const pods[] = {
+                "{}",
+                "{'metadata': {'labels': {'paddle-job-id': 'a', 'paddle-role': 'r', 'paddle-attempt': '1'}}}",
+                "{'metadata': {'labels': {'paddle-job-id': 'a', 'paddle-role': 'r', 'paddle-attempt': '-1', "
+                "'paddle-index': '0'}}}",
+                "{'metadata': {'labels': {'paddle-job-id': 7, 'paddle-role': [], 'paddle-attempt': '1', "
+                "'paddle-index': '0'}}}",
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(pods); i++) {
+                g_autoptr(json_t) pod = json_of(pods[i]);
+                g_auto(MemberLook) look = { 0 };
+
+                g_assert_false(member_look(pod, &look));
+        }
+}
+
+static void test_pod(void)
+{
+        char *argv[] = { "sh", "-c", "echo $(HOME)", NULL },
+             *env[] = { "A=1$2=3", "PADDLE_READY_FILE=/x", NULL };
+        RuntimeJob job = { .id = "0123456789abcdef", .attempt = 2, .image = "base:1" };
+        TaskStart task = { .task = "0123456789abcdef.2.trainer.3",
+                           .argv = argv,
+                           .env = env,
+                           .limits.memory = 1024,
+                           .cpu_weight_milli = 1500,
+                           .grace_ms = 1500,
+                           .ready_file = "/x" };
+        g_autoptr(json_t) pod = member_pod(&home, &job, &task);
+        g_autoptr(json_t) service = member_service(&home, job.id, 2);
+        g_autofree char *address = member_address(&home, job.id, 2, "trainer", 3);
+        g_autofree char *host = g_strdup_printf("%s.%s.jobs.svc", kube_get_text(pod, "spec.hostname"),
+                                                kube_get_text(pod, "spec.subdomain"));
+        g_auto(MemberLook) look = { 0 };
+
+        g_assert_cmpstr(address, ==, host);
+        g_assert_cmpstr(kube_name(service), ==, kube_get_text(pod, "spec.subdomain"));
+        g_assert_cmpstr(kube_name(pod), ==, "0123456789abcdef-2-trainer-3");
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].command[2]"), ==, "echo $$(HOME)");
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].env[0].value"), ==, "1$$2=3");
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].env[1].value"), ==, MEMBER_READY_FILE);
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].resources.requests.cpu"), ==, "1500m");
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].resources.limits.memory"), ==, "1024");
+        g_assert_null(kube_get(pod, "spec.containers[0].resources.limits.cpu"));
+        g_assert_cmpint(kube_get_int(pod, "spec.terminationGracePeriodSeconds", 0), ==, 2);
+        g_assert_true(member_look(pod, &look));
+        g_assert_cmpstr(look.task, ==, task.task);
+}
+
+static void test_node(void)
+{
+        static const struct {
+                const char *spec, *ready;
+                bool usable;
+        } cases[] = {
+                { "{}", "True", true },
+                { "{}", "Unknown", false },
+                { "{'unschedulable': true}", "True", false },
+                { "{'taints': [{'key': 'k', 'effect': 'NoSchedule'}]}", "True", false },
+                { "{'taints': [{'key': 'k', 'effect': 'PreferNoSchedule'}]}", "True", true },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = g_strdup_printf(
+                        "{'metadata': {'name': 'n', 'labels': {'b': '2', 'a': '1'}}, 'spec': %s, 'status': "
+                        "{'allocatable': {'cpu': '1900m', 'memory': '2Ki', 'pods': '110', 'nvidia.com/gpu': "
+                        "'4'}, "
+                        "'conditions': [{'type': 'Ready', 'status': '%s'}]}}",
+                        cases[i].spec, cases[i].ready);
+                g_autoptr(json_t) json = json_of(text);
+                RuntimeNode *node = node_look(json);
+
+                g_assert_cmpstr(node->name, ==, "n");
+                g_assert_cmpstr(node->labels[0], ==, "a=1");
+                g_assert_cmpint(node->usable, ==, cases[i].usable);
+                g_assert_cmpint(node->allocatable.cpu_milli, ==, 1900);
+                g_assert_cmpint(node->allocatable.memory, ==, 2048);
+                g_assert_cmpint(node->allocatable.gpus, ==, 4);
+                runtime_node_free(node);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/member/what a pod says", test_look);
+        g_test_add_func("/member/pods that are no members", test_others);
+        g_test_add_func("/member/its pod", test_pod);
+        g_test_add_func("/member/nodes", test_node);
+        return g_test_run();
+}

@@ -1,0 +1,229 @@
+"""Jobs on a cluster of type Kubernetes: the server's runtime against a real API server, scheduler and node."""
+
+import json
+import os
+
+import pytest
+from conftest import wait_for
+
+from kube.cluster import Cluster
+from kube.fixtures import Namespace
+from kube.images import BASE
+
+RULES = [
+    {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+]
+
+
+def connect(server, kube):
+    """The cluster of the namespace with a queue `qq`, known and connected."""
+    account = kube.cluster.account(f"paddled-{kube.name}", namespace=kube.name, rules=RULES, everywhere=True)
+    server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", account, check=0)
+    server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
+
+
+def submit(server, script, *options, name="job"):
+    done = server.paddle(
+        *("submit", "--queue", "qq", "--base-image", BASE, "--name", name, "--no-package", *options),
+        *("--", "sh", "-c", script),
+        check=0,
+    )
+    assert done.stdout
+    return server.job(name)
+
+
+def pods(kube):
+    return kube.items("pods", selector="owner=paddleflow")
+
+
+def left(kube):
+    return pods(kube) or kube.items("services", selector="owner=paddleflow")
+
+
+@pytest.fixture
+def joined(server, kube_node):
+    connect(server, kube_node)
+    return server, kube_node
+
+
+def test_a_command_runs_as_a_pod(joined):
+    server, kube = joined
+    job = submit(server, "echo hi; echo there >&2; uname -n")
+    done = server.wait(job["id"])
+    member = done["members"][0]
+    host = f"{job['id']}-1-worker-0"
+    assert done["state"] == "succeeded", done["reason"]
+    assert member["node"] in {node["metadata"]["name"] for node in kube.api.get("/api/v1/nodes")["items"]}
+    assert sorted(server.member_log(job["id"]).split()) == sorted(["hi", "there", host])
+    wait_for(lambda: not left(kube), what="pod and service to go with the job")
+
+
+def test_a_cluster_may_have_an_image_for_all(server, kube_node):
+    connect(server, kube_node)
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE}), check=0)
+    server.paddle("submit", "--queue", "qq", "--no-package", "--name", "job", "--", "sh", "-c", "echo hi", check=0)
+    assert server.wait("job")["state"] == "succeeded"
+    assert server.paddle("logs", "job", check=0).stdout.endswith("hi\n")
+
+
+def test_its_exit_status_counts(joined):
+    server, _ = joined
+    job = submit(server, "echo before; exit 7")
+    done = server.wait(job["id"])
+    assert (done["state"], done["members"][0]["exit_code"]) == ("failed", 7)
+    assert server.member_log(job["id"]) == "before\n"
+
+
+def test_words_reach_the_pod_as_they_are(joined):
+    server, _ = joined
+    job = submit(server, 'echo "$PADDLE_JOB_ID" "$WORD" \'$(PADDLE_JOB_ID) $$\'', "--env", "WORD=$(HOME)$$x")
+    assert server.wait(job["id"])["state"] == "succeeded"
+    assert server.member_log(job["id"]) == f"{job['id']} $(HOME)$$x $(PADDLE_JOB_ID) $$\n"
+
+
+def test_cancel_ends_the_pod(joined):
+    server, kube = joined
+    job = submit(server, "trap 'echo asked; exit 3' TERM; echo up; while :; do sleep 0.1; done")
+    server.wait(job["id"], "running")
+    wait_for(lambda: server.member_log(job["id"]) == "up\n", what="the first line")
+    server.paddle("cancel", job["id"], check=0)
+    done = server.wait(job["id"])
+    assert done["state"] == "cancelled"
+    assert server.member_log(job["id"]) == "up\nasked\n"
+    wait_for(lambda: not left(kube), what="pod and service to go with the job")
+
+
+def test_a_restart_in_the_middle_starts_nothing_twice(joined):
+    server, kube = joined
+    job = submit(server, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 0")
+    server.wait(job["id"], "running")
+    wait_for(lambda: server.member_log(job["id"]).startswith("1\n"), what="the first line")
+    before = [pod["metadata"]["uid"] for pod in pods(kube)]
+    server.kill()
+    server.start()
+    assert [pod["metadata"]["uid"] for pod in pods(kube)] == before
+    done = server.wait(job["id"])
+    assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+    assert server.member_log(job["id"]) == "".join(f"{i}\n" for i in range(1, 9))
+
+
+def test_members_find_each_other_by_name(joined):
+    server, _ = joined
+    script = (
+        'case $RANK in 0) nc -l -p "$MASTER_PORT";; '
+        '*) until echo hello | nc -w 2 "$MASTER_ADDR" "$MASTER_PORT"; do sleep 0.2; done;; esac'
+    )
+    spec = {
+        "framework": "pytorch",
+        "queue": "qq",
+        "image": BASE,
+        "roles": [{"name": "worker", "replicas": 2}],
+    }
+    job = server.submit(["sh", "-c", script], **spec)
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    assert server.member_log(job["id"], "worker-0") == "hello\n"
+    assert {member["port"] for member in done["members"]} == {36000}
+
+
+def test_what_cannot_start_says_why(joined):
+    server, _ = joined
+    job = server.submit(["true"], queue="qq", image="test.local/none:1")
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "ImagePullBackOff" in done["members"][0]["error"]
+    job = server.submit(["/no/such/program"], queue="qq", image=BASE)
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "/no/such/program" in done["members"][0]["error"]
+
+
+def test_a_pod_without_a_node_waits_and_says_so(joined):
+    """What the node has, but others hold: our pass admits, the cluster's scheduler finds no room."""
+    server, kube = joined
+    node = kube.api.get("/api/v1/nodes")["items"][0]
+    memory = node["status"]["allocatable"]["memory"]
+    kube.create(
+        "pods",
+        {
+            "metadata": {"name": "other"},
+            "spec": {
+                "terminationGracePeriodSeconds": 1,
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": BASE,
+                        "imagePullPolicy": "Never",
+                        "command": ["sleep", "1000"],
+                        "resources": {"requests": {"memory": f"{int(memory[:-2]) * 9 // 10}Ki"}},
+                    }
+                ],
+            },
+        },
+    )
+    kube.wait_phase("other", "Running")
+    role = {"name": "worker", "replicas": 1, "resources": {"memory": f"{int(memory[:-2]) // 2}Ki"}}
+    job = server.submit(["true"], queue="qq", image=BASE, roles=[role])
+    wait_for(lambda: "Insufficient memory" in json.dumps(server.job(job["id"])["members"]), what="the reason")
+    assert server.job(job["id"])["state"] == "starting"
+    kube.api.request("DELETE", kube.path("pods", "other"))
+    assert server.wait(job["id"])["state"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({}, "names none"),
+        ({"image": BASE, "output": "/pfs/local/home/root/out"}, "--output"),
+        ({"image": BASE, "requirements": "six"}, "requirements"),
+    ],
+)
+def test_what_the_runtime_cannot_bring_is_refused(joined, spec, says):
+    server, kube = joined
+    job = server.submit(["true"], queue="qq", **spec)
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert says in done["reason"]
+    assert not pods(kube)
+
+
+def test_a_bad_credential_is_named(server, tmp_path):
+    (tmp_path / "config").write_text(json.dumps({"clusters": 7}))
+    server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", tmp_path / "config", check=0)
+    server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
+    job = server.submit(["true"], queue="qq", image=BASE)
+    said = server.get(f"/v1/jobs/{job['id']}/explain").json
+    assert "clusters" in json.dumps(said)
+    local = server.submit(["true"])
+    assert server.wait(local["id"])["state"] == "succeeded"
+
+
+@pytest.fixture
+def own_cluster():
+    """One that a test may break."""
+    cluster = Cluster.launch("runtime", os.getpid(), node=True)
+    yield Namespace(cluster, "jobs")
+    cluster.stop()
+
+
+def test_a_cluster_that_is_away_holds_up_nobody(server, own_cluster):
+    """Its jobs wait, others do not; nothing is lost when it is back."""
+    connect(server, own_cluster)
+    job = submit(server, "sleep 2; echo done")
+    server.wait(job["id"], "running")
+    own_cluster.cluster.kill("kube-apiserver")
+    try:
+        waiting = submit(server, "echo later", name="later")
+        wait_for(
+            lambda: "not connected" in (server.job(waiting["id"])["reason"] or ""),
+            what="the word that the cluster is away",
+        )
+        local = server.submit(["true"])
+        assert server.wait(local["id"])["state"] == "succeeded"
+    finally:
+        own_cluster.cluster.start("kube-apiserver")
+    assert server.wait(job["id"])["state"] == "succeeded"
+    assert server.wait(waiting["id"])["state"] == "succeeded"
+    assert server.member_log(waiting["id"]) == "later\n"
