@@ -279,10 +279,10 @@ def test_preemption_takes_lower_priority_and_least_lost_work(room):
     room.decided(low, ("evict", "preempt"))
     room.decided(saved, ("evict", "preempt"))
     assert room.job(old["id"])["state"] == room.job(high["id"])["state"] == "running"
-    equal = room.waits("equal", "team", priority="high")  # equals are not preempted
+    equal = room.waits("equal", "team", priority="normal")  # 'old' is its equal: equals are not preempted
     assert room.dry_run("peer", "team", priority="normal")["evicts"] == []
     room.cancel(wants)
-    room.wait(equal["id"], "running")  # before those of lower priority that are older
+    room.wait(equal["id"], "running")  # before 'low', which is older
     room.again(saved)
 
 
