@@ -18,7 +18,7 @@ setup-test:
 setup-frameworks:
 	@deploy/setup build frameworks
 setup-bench:
-	@deploy/setup build bench
+	@deploy/setup build bench kube
 
 demo: build
 	@examples/demo

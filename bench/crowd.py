@@ -5,7 +5,6 @@ import os
 import pathlib
 import sqlite3
 import subprocess
-import tempfile
 import time
 
 JOB = {"command": ["true"], "queue": "team", "roles": [{"name": "worker", "replicas": 1, "cpu": "100m"}]}
@@ -138,15 +137,11 @@ def before(bench):
             rate(bench, server, 300)
             ours.append(rate(bench, server))
         if baseline:
-            with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-                server = bench.Server(
-                    pathlib.Path(directory) / "state", "--cpus", "0.8", program=pathlib.Path(baseline) / "paddled"
-                ).start()
+            with bench.Scratch("--cpus", "0.8", program=pathlib.Path(baseline) / "paddled") as server:
                 rate(bench, server, 300, plain)
                 theirs.append(rate(bench, server, job=plain))
-                server.destroy()
     with bench.Slurm() as slurm:
-        peer = [slurm.rate(300) for _ in range(max(2, bench.ROUNDS // 2))]
+        peer = [slurm.rate(300) for _ in range(bench.ROUNDS)]
     found = {
         "jobs per second": bench.spread(ours),
         "of bare spawn": bench.spread([a / b for a, b in zip(ours, spawn)]),

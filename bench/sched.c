@@ -1,13 +1,21 @@
-/* Figures of the scheduler alone, a JSON object a line: bench-sched pass|open|full|journal [ROUNDS [EVENTS]],
- * or bench-sched simulate ROOM TRACE.
+/* Figures of the scheduler alone, a JSON object a line:
  *
- * pass: 10,000 nodes half full, 100,000 jobs wait in 200 queues, each of which may take a little more than it
- * has: the first pass; then single arrivals and completions, each with its pass.
+ *     bench-sched pass|open|full|memory|journal MIX [ROUNDS [EVENTS]]
+ *     bench-sched simulate ROOM TRACE
+ *
+ * A mix is what a room has and is asked for: `deep-learning`, half of the machines with 8 GPUs and jobs of up
+ * to two of these; or `harder`, small jobs of which hardly two are alike, time limits, elastic jobs, fair
+ * queues, preemption everywhere.
+ *
+ * pass: 10,000 nodes half full, 100,000 jobs wait in 200 queues: the first pass; then single arrivals and
+ * completions, each with its pass. In the harder mix a queue may take a little more than it has.
  *
  * open: the same without maxima of the queues: one pass fills the room.
  *
  * full: the same with a full room: a pass in which nothing can be placed, the first that the scheduler makes;
- * and the next one.
+ * the next one; and single events there.
+ *
+ * memory: of a job that waits.
  *
  * simulate: a trace, by the clock of the simulator.
  *
@@ -16,6 +24,7 @@
  * Two builds whose digests are equal decided the same.
  *
  * Times are of the processor, not of the wall, but for the simulator's, which is of the wall. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +45,33 @@ enum {
         AGAIN = 10, /* times that unchanged jobs are put */
 };
 static const gint64 NOW = 1700000000000;
+static const gint64 HOUR_MS = 3600 * 1000;
 static const gint64 GIB = 1024 * 1024 * 1024;
 
+typedef struct Mix Mix;
+
 typedef struct {
+        const Mix *mix;
+        Scheduler *scheduler;
         guint64 random;
         gint64 next_key;
+        int waiting;
         Resources total;
         Resources held[QUEUES];
+        GArray *running; /* gint64: keys */
+        Decisions decisions;
 } World;
+
+/* What a room has and is asked for. */
+struct Mix {
+        const char *name;
+        void (*draw_node)(int id, SchedNode *ret);
+        void (*draw_queue)(const World *world, int id, SchedQueue *ret);
+        void (*draw_job)(World *world, SchedJob *ret, SchedRole *ret_role);
+        void (*fill)(World *world, bool full); /* what runs already; nothing waits but in a full room */
+        gint64 more_milli; /* of the processors, what a queue of a limited room may take beside what it holds;
+                              0: without limit */
+};
 
 static guint draw(World *world, guint n)
 {
@@ -54,29 +82,22 @@ static guint draw(World *world, guint n)
         return (guint)((x ^ x >> 31) % n);
 }
 
-/* One node of five has 8 GPUs. */
-static SchedNode make_node(int id)
-{
-        SchedNode node = { .id = id, .name = "node", .usable = true };
+/* ---- any mix ---- */
 
-        node.total.cpu_milli = 64000;
-        node.total.memory = 256 * GIB;
-        node.total.gpus = id % 5 == 0 ? 8 : 0;
-        return node;
-}
-
-static void put_nodes(World *world, Scheduler *scheduler)
+static void put_nodes(World *world)
 {
         for (int i = 0; i < NODES; i++) {
-                SchedNode node = make_node(i);
+                g_autofree char *rack = g_strdup_printf("rack=r%d", i / 40);
+                const char *labels[] = { rack, NULL };
+                SchedNode node = { .id = i, .name = "node", .usable = true, .labels = labels };
 
+                world->mix->draw_node(i, &node);
                 (void)resources_add(&world->total, &node.total, 1);
-                g_assert_true(scheduler_put_node(scheduler, &node));
+                g_assert_true(scheduler_put_node(world->scheduler, &node));
         }
 }
 
-/* A min of half the queue's part of the room; a max, when `limited`, of what it holds and a little more. */
-static void put_queues(World *world, Scheduler *scheduler, bool limited)
+static void put_queues(World *world, bool limited)
 {
         for (int i = 0; i < QUEUES; i++) {
                 SchedQueue queue = { .id = i,
@@ -85,64 +106,182 @@ static void put_queues(World *world, Scheduler *scheduler, bool limited)
                                      .state = QUEUE_OPEN,
                                      .weight = 1 + i % 3,
                                      .reclaimable = true,
-                                     .preemption = PREEMPT_LOWER_PRIORITY,
-                                     .order = i % 4 == 3 ? QUEUE_ORDER_FAIR : QUEUE_ORDER_PRIORITY,
                                      .backfill = true };
 
-                for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
-                        queue.min.amount[kind] = world->total.amount[kind] / QUEUES / 4;
+                for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                         queue.max.amount[kind] = RESOURCE_UNLIMITED;
-                }
-                if (limited)
-                        queue.max.cpu_milli = world->held[i].cpu_milli + 195000;
-                g_assert_true(scheduler_put_queue(scheduler, &queue));
+                world->mix->draw_queue(world, i, &queue);
+                if (limited && world->mix->more_milli > 0)
+                        queue.max.cpu_milli = world->held[i].cpu_milli + world->mix->more_milli;
+                g_assert_true(scheduler_put_queue(world->scheduler, &queue));
         }
 }
 
-/* Mixed shapes: 1 to 8 cores, one in five with a GPU, one in three a gang, one in eight elastic; half of them
- * declare a limit. */
-static void draw_job(World *world, SchedJob *job, SchedRole *role)
+static void put_waiting(World *world, int jobs)
 {
-        *role = (SchedRole){ .replicas = 1, .min = 1 };
-        role->each.cpu_milli = 1000 << draw(world, 4);
-        role->each.memory = (1 + draw(world, 4)) * 2 * GIB;
-        role->each.gpus = draw(world, 5) == 0 ? 1 + draw(world, 2) : 0;
-        if (draw(world, 3) == 0)
-                role->replicas = role->min = 2 + (int)draw(world, TASKS - 1);
-        if (draw(world, 8) == 0)
-                role->min = (role->replicas + 1) / 2;
-        *job = (SchedJob){ .key = world->next_key++,
-                           .queue = (int)draw(world, QUEUES),
-                           .user = (int)draw(world, 20),
-                           .submitted = NOW - 1000 - draw(world, 100000),
-                           .time_limit_ms = draw(world, 2) ? (1 + draw(world, 24)) * 3600 * 1000LL : 0,
-                           .preemptable = true,
-                           .topology = -1,
-                           .n_roles = 1,
-                           .roles = role };
-}
-
-static void put_waiting(World *world, Scheduler *scheduler)
-{
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < jobs; i++) {
                 SchedRole role;
                 SchedJob job;
 
-                draw_job(world, &job, &role);
-                g_assert_true(scheduler_put_job(scheduler, &job));
+                world->mix->draw_job(world, &job, &role);
+                g_assert_true(scheduler_put_job(world->scheduler, &job));
+        }
+        world->waiting += jobs;
+}
+
+static void note_starts(World *world)
+{
+        const GArray *decisions = world->decisions.decisions;
+
+        for (guint i = 0; i < decisions->len; i++) {
+                const Decision *decision = &g_array_index(decisions, Decision, i);
+
+                if (decision->kind != DECIDE_START)
+                        continue;
+                g_array_append_val(world->running, decision->key);
+                world->waiting--;
         }
 }
 
-/* Every node gets jobs of one task until `cores` of it are used, and `gpus`. They end at known times. */
-static void put_running(World *world, Scheduler *scheduler, gint64 cores, gint64 gpus)
+static void drop_evicted(World *world)
 {
-        for (int node = 0; node < NODES; node++) {
-                gint64 left = cores * 1000, cards = make_node(node).total.gpus ? gpus : 0;
+        const GArray *decisions = world->decisions.decisions;
 
+        for (guint i = 0; i < decisions->len; i++)
+                if (g_array_index(decisions, Decision, i).kind == DECIDE_EVICT)
+                        scheduler_drop_job(world->scheduler, g_array_index(decisions, Decision, i).key);
+}
+
+/* ---- deep learning ---- */
+
+static void draw_machine(int id, SchedNode *ret)
+{
+        bool gpus = id % 2 == 0;
+
+        ret->total.cpu_milli = gpus ? 64000 : 32000;
+        ret->total.memory = (gpus ? 512 : 128) * GIB;
+        ret->total.gpus = gpus ? 8 : 0;
+}
+
+/* A min of half the queue's part of the room. */
+static void draw_team(const World *world, int id, SchedQueue *ret)
+{
+        ret->preemption = id % 2 ? PREEMPT_LOWER_PRIORITY : PREEMPT_NEVER;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                ret->min.amount[kind] = world->total.amount[kind] / QUEUES / 2;
+}
+
+static void draw_training(World *world, SchedJob *ret, SchedRole *ret_role)
+{
+        static const struct {
+                int replicas, cores, gib, gpus;
+        } shapes[] = {
+                { 1, 1, 2, 0 },    { 1, 2, 4, 0 },  { 1, 4, 16, 0 },   { 1, 8, 32, 0 },
+                { 1, 4, 16, 1 },   { 1, 8, 64, 2 }, { 1, 16, 128, 4 }, { 1, 32, 256, 8 },
+                { 2, 32, 256, 8 }, { 4, 8, 64, 2 }, { 8, 2, 8, 0 },    { 4, 4, 16, 1 },
+        };
+        guint shape = draw(world, G_N_ELEMENTS(shapes));
+
+        *ret_role = (SchedRole){ .replicas = shapes[shape].replicas, .min = shapes[shape].replicas };
+        ret_role->each.cpu_milli = shapes[shape].cores * 1000;
+        ret_role->each.memory = shapes[shape].gib * GIB;
+        ret_role->each.gpus = shapes[shape].gpus;
+        *ret = (SchedJob){ .key = world->next_key++,
+                           .queue = (int)draw(world, QUEUES),
+                           .user = (int)draw(world, 4),
+                           .priority = (int)draw(world, 3) * 10,
+                           .submitted = NOW - 1000,
+                           .time_limit_ms = draw(world, 3) * 2 * HOUR_MS,
+                           .grace_ms = 30 * 1000,
+                           .preemptable = true,
+                           .topology = -1,
+                           .n_roles = 1,
+                           .roles = ret_role };
+}
+
+/* By passes of its own. Full: until nothing more is decided, however much waits. */
+static void fill_by_passes(World *world, bool full)
+{
+        put_waiting(world, NODES * 6 / 10);
+        do {
+                scheduler_pass(world->scheduler, NOW - 1, &world->decisions);
+                note_starts(world);
+                if (!full)
+                        return;
+                drop_evicted(world);
+                put_waiting(world, JOBS - world->waiting);
+        } while (world->decisions.decisions->len > 0);
+}
+
+/* ---- a harder mix ---- */
+
+/* One node of five has 8 GPUs. */
+static void draw_node(int id, SchedNode *ret)
+{
+        ret->total.cpu_milli = 64000;
+        ret->total.memory = 256 * GIB;
+        ret->total.gpus = id % 5 == 0 ? 8 : 0;
+}
+
+static void draw_queue(const World *world, int id, SchedQueue *ret)
+{
+        ret->preemption = PREEMPT_LOWER_PRIORITY;
+        ret->order = id % 4 == 3 ? QUEUE_ORDER_FAIR : QUEUE_ORDER_PRIORITY;
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                ret->min.amount[kind] = world->total.amount[kind] / QUEUES / 4;
+}
+
+/* 1 to 8 cores, one in five with a GPU, one in three a gang, one in eight elastic; half of them declare a
+ * limit. */
+static void draw_job(World *world, SchedJob *ret, SchedRole *ret_role)
+{
+        *ret_role = (SchedRole){ .replicas = 1, .min = 1 };
+        ret_role->each.cpu_milli = 1000 << draw(world, 4);
+        ret_role->each.memory = (1 + draw(world, 4)) * 2 * GIB;
+        ret_role->each.gpus = draw(world, 5) == 0 ? 1 + draw(world, 2) : 0;
+        if (draw(world, 3) == 0)
+                ret_role->replicas = ret_role->min = 2 + (int)draw(world, TASKS - 1);
+        if (draw(world, 8) == 0)
+                ret_role->min = (ret_role->replicas + 1) / 2;
+        *ret = (SchedJob){ .key = world->next_key++,
+                           .queue = (int)draw(world, QUEUES),
+                           .user = (int)draw(world, 20),
+                           .submitted = NOW - 1000 - draw(world, 100000),
+                           .time_limit_ms = draw(world, 2) ? (1 + draw(world, 24)) * HOUR_MS : 0,
+                           .preemptable = true,
+                           .topology = -1,
+                           .n_roles = 1,
+                           .roles = ret_role };
+}
+
+static void put_running(World *world, SchedJob *job, const SchedTask *task)
+{
+        job->queue = (int)(job->key % QUEUES);
+        job->state = SCHED_RUNNING;
+        job->started = NOW - HOUR_MS;
+        job->time_limit_ms = (2 + draw(world, 24)) * HOUR_MS;
+        job->submitted = job->started;
+        job->tasks = task;
+        (void)resources_add(&world->held[job->queue], &job->roles->each, 1);
+        g_array_append_val(world->running, job->key);
+        g_assert_true(scheduler_put_job(world->scheduler, job));
+}
+
+/* Every node gets jobs of one task until its cores are used, or half of them; likewise its GPUs. They end at
+ * known times. */
+static void fill_nodes(World *world, bool full)
+{
+        for (int at = 0; at < NODES; at++) {
+                SchedNode node = { 0 };
+                gint64 left, cards, gpus;
+
+                draw_node(at, &node);
+                left = node.total.cpu_milli / (full ? 1 : 2);
+                cards = gpus = node.total.gpus / (full ? 1 : 2);
                 while (left > 0) {
                         SchedRole role;
                         SchedJob job;
-                        SchedTask task = { .node = node };
+                        SchedTask task = { .node = at };
 
                         draw_job(world, &job, &role);
                         role.replicas = role.min = 1;
@@ -153,30 +292,49 @@ static void put_running(World *world, Scheduler *scheduler, gint64 cores, gint64
                                 task.devices |= (guint64)1 << (gpus - cards + i);
                         cards -= role.each.gpus;
                         left -= role.each.cpu_milli;
-                        job.queue = (int)(job.key % QUEUES);
-                        job.state = SCHED_RUNNING;
-                        job.started = NOW - 3600 * 1000;
-                        job.time_limit_ms = (2 + draw(world, 24)) * 3600 * 1000LL;
-                        job.submitted = job.started;
-                        job.tasks = &task;
-                        (void)resources_add(&world->held[job.queue], &role.each, 1);
-                        g_assert_true(scheduler_put_job(scheduler, &job));
+                        put_running(world, &job, &task);
                 }
         }
+        if (full)
+                put_waiting(world, JOBS);
+}
+
+static const Mix mixes[] = {
+        { "deep-learning", draw_machine, draw_team, draw_training, fill_by_passes, 0 },
+        { "harder", draw_node, draw_queue, draw_job, fill_nodes, 195000 },
+};
+
+/* ---- the room ---- */
+
+typedef enum { ROOM_PASS, ROOM_OPEN, ROOM_FULL } RoomState;
+
+static void world_init(World *world, const Mix *mix)
+{
+        *world = (World){ .mix = mix,
+                          .scheduler = scheduler_new(&(SchedulerConfig){ .topology = "rack" }),
+                          .random = 42,
+                          .next_key = 1,
+                          .running = g_array_new(false, false, sizeof(gint64)) };
+        decisions_init(&world->decisions);
+}
+
+static void world_clear(World *world)
+{
+        scheduler_free(world->scheduler);
+        g_array_unref(world->running);
+        decisions_clear(&world->decisions);
 }
 
 /* The running jobs have to be known before the queues' maxima are. */
-static Scheduler *make_room(World *world, gint64 cores, gint64 gpus, bool limited)
+static void make_room(World *world, const Mix *mix, RoomState state)
 {
-        Scheduler *scheduler = scheduler_new(&(SchedulerConfig){ 0 });
-
-        *world = (World){ .random = 42, .next_key = 1 };
-        put_nodes(world, scheduler);
-        put_queues(world, scheduler, false);
-        put_running(world, scheduler, cores, gpus);
-        put_queues(world, scheduler, limited);
-        put_waiting(world, scheduler);
-        return scheduler;
+        world_init(world, mix);
+        put_nodes(world);
+        put_queues(world, false);
+        mix->fill(world, state == ROOM_FULL);
+        put_queues(world, state == ROOM_PASS);
+        if (state != ROOM_FULL)
+                put_waiting(world, JOBS);
 }
 
 /* Of this thread, in ns: other work of the machine does not count. */
@@ -221,91 +379,121 @@ static guint64 digest_decisions(guint64 digest, const Decisions *decisions)
                 const Decision *decision = &g_array_index(decisions->decisions, Decision, i);
 
                 digest = digest * 31 + (guint64)decision->key;
+                digest = digest * 31 + (guint64)decision->for_key;
                 digest = digest * 31 + decision->kind * RULES + decision->rule;
         }
-        for (guint i = 0; i < decisions->tasks->len; i++)
-                digest = digest * 31 + (guint64)g_array_index(decisions->tasks, SchedTask, i).node;
+        for (guint i = 0; i < decisions->tasks->len; i++) {
+                const SchedTask *task = &g_array_index(decisions->tasks, SchedTask, i);
+
+                digest = (digest * 31 + (guint64)task->node) * 31 + task->devices;
+        }
         return digest;
 }
 
-/* Arrivals and completions in turn, each with a pass: put or drop, and what follows from it. */
-static void single_events(World *world, Scheduler *scheduler, Decisions *decisions, int events)
+/* The next event of the room, put or drop, and the pass that decides what follows. Returns ms. */
+static double single_event(World *world, bool arrival, gint64 now)
+{
+        SchedRole role;
+        SchedJob job;
+        gint64 start, key = 0;
+
+        world->mix->draw_job(world, &job, &role);
+        job.submitted = now;
+        if (!arrival) {
+                guint which = draw(world, world->running->len);
+
+                key = g_array_index(world->running, gint64, which);
+                (void)g_array_remove_index_fast(world->running, which);
+        }
+        start = cpu_time();
+        if (arrival)
+                g_assert_true(scheduler_put_job(world->scheduler, &job));
+        else
+                scheduler_drop_job(world->scheduler, key);
+        scheduler_pass(world->scheduler, now, &world->decisions);
+        return ms_since(start);
+}
+
+/* Arrivals and completions in turn. */
+static void single_events(World *world, const char *name, int events)
 {
         g_autofree double *times = g_new(double, events);
-        g_autoptr(GArray) running = g_array_new(false, false, sizeof(gint64));
-        gint64 now = NOW, started = 0;
+        gint64 now = NOW + 1, started = 0;
         guint64 digest = 0;
         double sum = 0;
         int n = 0;
 
-        for (guint i = 0; i < decisions->decisions->len; i++)
-                if (g_array_index(decisions->decisions, Decision, i).kind == DECIDE_START)
-                        g_array_append_val(running, g_array_index(decisions->decisions, Decision, i).key);
-        for (int i = 0; i < events && sum < EVENTS_MS; i++) {
-                SchedRole role;
-                SchedJob job;
-                gint64 start, key = 0;
+        while (n < events && sum < EVENTS_MS) {
+                int jobs, tasks;
 
-                draw_job(world, &job, &role);
-                job.submitted = ++now;
-                if (i % 2) {
-                        guint which = draw(world, running->len);
-
-                        key = g_array_index(running, gint64, which);
-                        g_array_remove_index_fast(running, which);
-                }
-                start = cpu_time();
-                if (key)
-                        scheduler_drop_job(scheduler, key);
-                else
-                        g_assert_true(scheduler_put_job(scheduler, &job));
-                scheduler_pass(scheduler, now, decisions);
-                times[n] = ms_since(start);
+                times[n] = single_event(world, n % 2 == 0, ++now);
                 sum += times[n++];
-                digest = digest_decisions(digest, decisions);
-                for (guint j = 0; j < decisions->decisions->len; j++)
-                        if (g_array_index(decisions->decisions, Decision, j).kind == DECIDE_START) {
-                                g_array_append_val(running,
-                                                   g_array_index(decisions->decisions, Decision, j).key);
-                                started++;
-                        }
+                digest = digest_decisions(digest, &world->decisions);
+                count_starts(&world->decisions, &jobs, &tasks);
+                started += jobs;
+                note_starts(world);
         }
         qsort(times, (size_t)n, sizeof(double), compare_doubles);
-        printf("{\"bench\": \"event\", \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f, \"events\": %d, "
-               "\"started\": %" G_GINT64_FORMAT ", \"digest\": \"%016" G_GINT64_MODIFIER "x\"}\n",
-               times[n / 2], times[n * 99 / 100], times[n - 1], n, started, digest);
+        printf("{\"bench\": \"%s-event\", \"mix\": \"%s\", \"p50_ms\": %.4f, \"p99_ms\": %.4f, "
+               "\"max_ms\": %.4f, \"events\": %d, \"started\": %" G_GINT64_FORMAT
+               ", \"digest\": \"%016" G_GINT64_MODIFIER "x\"}\n",
+               name, world->mix->name, times[n / 2], times[n * 99 / 100], times[n - 1], n, started, digest);
 }
 
-/* First passes on clones of one room; single events on the last of them. */
-static void bench_passes(const char *name, gint64 cores, gint64 gpus, bool limited, int rounds, int events)
+static void one_pass(World *world, const char *name, const char *which, gint64 now)
+{
+        gint64 start = cpu_time();
+        int jobs, tasks;
+        double ms;
+
+        scheduler_pass(world->scheduler, now, &world->decisions);
+        ms = ms_since(start);
+        count_starts(&world->decisions, &jobs, &tasks);
+        note_starts(world);
+        printf("{\"bench\": \"%s%s\", \"mix\": \"%s\", \"ms\": %.3f, \"started\": %d, \"tasks\": %d, "
+               "\"decisions\": %u, \"digest\": \"%016" G_GINT64_MODIFIER "x\"}\n",
+               name, which, world->mix->name, ms, jobs, tasks, world->decisions.decisions->len,
+               digest_decisions(0, &world->decisions));
+}
+
+/* First passes on clones of one room, and single events after each. */
+static void bench_passes(const Mix *mix, const char *name, RoomState state, int rounds, int events)
 {
         World world;
-        g_autoptr(Scheduler) room = make_room(&world, cores, gpus, limited);
-        Decisions decisions;
+        Scheduler *room;
+        guint running;
 
-        decisions_init(&decisions);
+        make_room(&world, mix, state);
+        room = world.scheduler;
+        running = world.running->len;
         for (int round = 0; round < rounds; round++) {
                 g_autoptr(Scheduler) scheduler = scheduler_clone(room);
-                gint64 start = cpu_time();
-                int jobs, tasks;
-                double ms;
 
-                scheduler_pass(scheduler, NOW, &decisions);
-                ms = ms_since(start);
-                count_starts(&decisions, &jobs, &tasks);
-                printf("{\"bench\": \"%s\", \"ms\": %.3f, \"started\": %d, \"tasks\": %d, \"decisions\": "
-                       "%u, \"digest\": \"%016" G_GINT64_MODIFIER "x\"}\n",
-                       name, ms, jobs, tasks, decisions.decisions->len, digest_decisions(0, &decisions));
-                if (strcmp(name, "full") == 0) {
-                        start = cpu_time();
-                        scheduler_pass(scheduler, NOW + 1, &decisions);
-                        printf("{\"bench\": \"full-again\", \"ms\": %.3f, \"decisions\": %u}\n",
-                               ms_since(start), decisions.decisions->len);
-                }
-                if (events > 0)
-                        single_events(&world, scheduler, &decisions, events);
+                world.scheduler = scheduler;
+                g_array_set_size(world.running, running);
+                one_pass(&world, name, "", NOW);
+                if (state == ROOM_FULL)
+                        one_pass(&world, name, "-again", NOW + 1);
+                if (events > 0 && state != ROOM_OPEN)
+                        single_events(&world, name, events);
         }
-        decisions_clear(&decisions);
+        world.scheduler = room;
+        world_clear(&world);
+}
+
+static void bench_memory(const Mix *mix)
+{
+        World world;
+        size_t before;
+
+        world_init(&world, mix);
+        put_nodes(&world);
+        put_queues(&world, false);
+        before = mallinfo2().uordblks;
+        put_waiting(&world, JOBS);
+        printf("{\"bench\": \"memory\", \"mix\": \"%s\", \"bytes_per_job\": %zu}\n", mix->name,
+               (mallinfo2().uordblks - before) / JOBS);
+        world_clear(&world);
 }
 
 /* ---- the simulator ---- */
@@ -364,7 +552,7 @@ static void put_all(World *world, Journal *journal, double *ret_first, double *r
         g_autofree SchedRole *roles = g_new(SchedRole, JOBS);
 
         for (int i = 0; i < JOBS; i++)
-                draw_job(world, &jobs[i], &roles[i]);
+                world->mix->draw_job(world, &jobs[i], &roles[i]);
         for (int time = 0; time <= AGAIN; time++) {
                 gint64 start = cpu_time();
 
@@ -374,7 +562,7 @@ static void put_all(World *world, Journal *journal, double *ret_first, double *r
         }
 }
 
-static void bench_journal(int rounds)
+static void bench_journal(const Mix *mix, int rounds)
 {
         for (int round = 0; round < rounds; round++) {
                 double first[2] = { 0 }, again[2] = { 0 }, dump_ms = 0;
@@ -383,19 +571,22 @@ static void bench_journal(int rounds)
                 for (int with = 0; with < 2; with++) {
                         JournalSink sink = { .begin = drop_begin, .write = drop_write, .arg = &bytes };
                         JournalLimits limits = { .max_bytes = G_MAXSIZE };
-                        World world = { .random = 42, .next_key = 1 };
-                        g_autoptr(Scheduler) scheduler = scheduler_new(&(SchedulerConfig){ 0 });
-                        g_autoptr(Journal) journal = journal_new(scheduler, with ? &sink : NULL, &limits);
                         g_autoptr(GString) dump = g_string_new(NULL);
+                        World world;
+                        Journal *journal;
                         gint64 start;
 
-                        put_nodes(&world, scheduler);
-                        put_queues(&world, scheduler, false);
+                        world_init(&world, mix);
+                        journal = journal_new(world.scheduler, with ? &sink : NULL, &limits);
+                        put_nodes(&world);
+                        put_queues(&world, false);
                         put_all(&world, journal, &first[with], &again[with]);
                         start = cpu_time();
-                        (void)scheduler_dump(scheduler, dump);
+                        (void)scheduler_dump(world.scheduler, dump);
                         dump_ms = ms_since(start);
                         dumped = dump->len;
+                        journal_free(journal);
+                        world_clear(&world);
                 }
                 printf("{\"bench\": \"journal\", \"put_ns\": %.1f, \"added_ns\": %.1f, \"bytes_per_job\": "
                        "%.1f, "
@@ -404,27 +595,46 @@ static void bench_journal(int rounds)
         }
 }
 
+static const Mix *mix_find(const char *name)
+{
+        for (size_t i = 0; i < G_N_ELEMENTS(mixes); i++)
+                if (strcmp(mixes[i].name, name) == 0)
+                        return &mixes[i];
+        return NULL;
+}
+
+static int usage(void)
+{
+        fputs("usage: bench-sched pass|open|full|memory|journal MIX [ROUNDS [EVENTS]], simulate ROOM TRACE\n"
+              "mixes: deep-learning, harder\n",
+              stderr);
+        return 2;
+}
+
 int main(int argc, char **argv)
 {
-        const char *what = argc > 1 ? argv[1] : "";
-        int rounds = argc > 2 ? (int)g_ascii_strtoll(argv[2], NULL, 10) : 1;
-        int events = argc > 3 ? (int)g_ascii_strtoll(argv[3], NULL, 10) : EVENTS;
+        const char *what = argc > 2 ? argv[1] : "";
+        const Mix *mix = argc > 2 ? mix_find(argv[2]) : NULL;
+        int rounds = argc > 3 ? (int)g_ascii_strtoll(argv[3], NULL, 10) : 1;
+        int events = argc > 4 ? (int)g_ascii_strtoll(argv[4], NULL, 10) : EVENTS;
 
         setvbuf(stdout, NULL, _IOLBF, 0);
         json_init();
-        if (strcmp(what, "pass") == 0)
-                bench_passes("pass", 32, 4, true, rounds, events);
-        else if (strcmp(what, "open") == 0)
-                bench_passes("open", 32, 4, false, rounds, 0);
-        else if (strcmp(what, "full") == 0)
-                bench_passes("full", 64, 8, false, rounds, 0);
-        else if (strcmp(what, "journal") == 0)
-                bench_journal(rounds);
-        else if (strcmp(what, "simulate") == 0 && argc == 4)
+        if (strcmp(what, "simulate") == 0 && argc == 4)
                 return bench_simulate(argv[2], argv[3]);
+        if (!mix)
+                return usage();
+        if (strcmp(what, "pass") == 0)
+                bench_passes(mix, "pass", ROOM_PASS, rounds, events);
+        else if (strcmp(what, "open") == 0)
+                bench_passes(mix, "open", ROOM_OPEN, rounds, 0);
+        else if (strcmp(what, "full") == 0)
+                bench_passes(mix, "full", ROOM_FULL, rounds, events);
+        else if (strcmp(what, "memory") == 0)
+                bench_memory(mix);
+        else if (strcmp(what, "journal") == 0)
+                bench_journal(mix, rounds);
         else
-                return fprintf(stderr, "usage: bench-sched pass|open|full|journal [ROUNDS [EVENTS]], "
-                                       "simulate ROOM TRACE\n"),
-                       2;
+                return usage();
         return 0;
 }

@@ -4,7 +4,6 @@ import os
 import pathlib
 import pwd
 import secrets
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -138,4 +137,3 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kube/frame.h"
+#include "net/client-frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,25 +14,25 @@ typedef struct {
         unsigned hash, count;
 } Meaning;
 
-static bool note(KubeFrameOpcode opcode, const char *data, gsize len, void *arg)
+static bool note(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         Meaning *meaning = arg;
 
-        g_assert_cmpuint(len, <=, opcode >= KUBE_FRAME_CLOSE ? 125 : MESSAGE_MAX);
+        g_assert_cmpuint(len, <=, opcode >= FRAME_CLOSE ? 125 : MESSAGE_MAX);
         for (gsize i = 0; i < len; i++)
                 meaning->hash = meaning->hash * 31 + (uint8_t)data[i];
         meaning->hash = meaning->hash * 31 + (unsigned)opcode;
         meaning->count++;
-        return opcode != KUBE_FRAME_CLOSE;
+        return opcode != FRAME_CLOSE;
 }
 
 static Meaning read_frames(const char *data, size_t size, size_t step)
 {
         Meaning meaning = { .ok = true, .hash = 7 };
-        g_autoptr(KubeFrameReader) reader = kube_frame_reader_new(MESSAGE_MAX, note, &meaning);
+        g_autoptr(FrameReader) reader = frame_reader_new(MESSAGE_MAX, note, &meaning);
 
         for (size_t at = 0; meaning.ok && at < size; at += step)
-                meaning.ok = kube_frame_reader_feed(reader, data + at, MIN(step, size - at), NULL);
+                meaning.ok = frame_reader_feed(reader, data + at, MIN(step, size - at), NULL);
         return meaning;
 }
 

@@ -166,15 +166,16 @@ class Server:
                 return int(entry.name)
         return None
 
-    def destroy(self):
-        """Ends all that belongs to this state directory, by force where it does not go well."""
+    def destroy(self, keep=False):
+        """Ends all that belongs to this state directory, by force where it does not go well, and drops it unless `keep`."""
         try:
             self.take_down()
         finally:
             for pid in processes_of(self.state):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            shutil.rmtree(self.state, ignore_errors=True)
+            if not keep:
+                shutil.rmtree(self.state, ignore_errors=True)
 
     def take_down(self):
         """Cancels what runs, stops the server and its agent, and looks at what they said."""

@@ -9,23 +9,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Makes `dir` and what is missing above it; the nearest directory that is there is asked first. */
+static bool make_directories(char *dir)
+{
+        char *slash;
+        bool ok;
+
+        if (mkdir(dir, 0755) == 0 || errno == EEXIST)
+                return true;
+        slash = strrchr(dir, '/');
+        if (errno != ENOENT || !slash || slash == dir)
+                return false;
+        *slash = '\0';
+        ok = make_directories(dir);
+        *slash = '/';
+        return ok && (mkdir(dir, 0755) == 0 || errno == EEXIST);
+}
+
 static bool make_directory_of(const char *path)
 {
         char dir[PATH_MAX];
-        size_t len = strlen(path);
+        const char *slash = strrchr(path, '/');
+        size_t len = slash ? (size_t)(slash - path) : 0;
 
         if (len >= sizeof dir) {
                 errno = ENAMETOOLONG;
                 return false;
         }
-        memcpy(dir, path, len + 1);
-        for (char *slash = dir + 1; (slash = strchr(slash, '/')); slash++) {
-                *slash = '\0';
-                if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-                        return false;
-                *slash = '/';
-        }
-        return true;
+        memcpy(dir, path, len);
+        dir[len] = '\0';
+        return len == 0 || make_directories(dir);
 }
 
 int log_file_open(const char *path, const char *banner)

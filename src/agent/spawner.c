@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/enter.h"
 #include "agent/keeper.h"
 #include "agent/record.h"
 
@@ -204,8 +205,10 @@ static void prepare(void)
         }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+        if (argc > 1 && strcmp(argv[1], "enter") == 0)
+                return enter_main(argc - 1, argv + 1);
         void *memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         size_t len;
         int memfd;

@@ -101,11 +101,11 @@ HttpClient *cli_client(Cli *cli, GError **error)
         return cli->client;
 }
 
-static bool check_jobs(char *const *words, GError **error)
+static bool check_jobs(char *const *words, int n, GError **error)
 {
         enum { SHOWN = 70 };
 
-        for (; *words; words++) {
+        for (; *words && n > 0; words++, n--) {
                 g_autofree char *visible = text_visible(*words);
                 g_autofree char *shown = text_cut(visible, SHOWN, false);
 
@@ -129,7 +129,11 @@ static bool check_words(const Verb *verb, char *const *words, GError **error)
                 return err_set(error, ERR_USAGE,
                                "'paddle %s' does not take '%s'\nUsage: paddle %s [OPTIONS] %s", verb->name,
                                words[verb->max_words], verb->name, verb->args);
-        return verb->words != WORDS_JOBS || check_jobs(words, error);
+        return check_jobs(words,
+                          verb->words == WORDS_JOBS  ? G_MAXINT
+                          : verb->words == WORDS_JOB ? 1
+                                                     : 0,
+                          error);
 }
 
 static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *const *argv, GError **error)

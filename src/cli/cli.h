@@ -64,6 +64,7 @@ typedef struct {
 typedef enum {
         WORDS_NONE,
         WORDS_JOBS,
+        WORDS_JOB, /* the first is a job, what follows is the verb's own */
         WORDS_FILES,
         WORDS_COMMAND,
         WORDS_SHELLS,

@@ -311,7 +311,7 @@ const Verb verb_flavour_delete =
         ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
         ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
-        ROW(8, "setting", TEXT, "setting", "TEXT", "{\"image\": REF}: of jobs that name none")               \
+        ROW(8, "setting", TEXT, "setting", "JSON", "image, volumes and more; doc/kubernetes.md")             \
         ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")
 
 static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
@@ -340,7 +340,9 @@ static const Column node_columns[] = {
         { "USABLE", .member = "usable" },
         { "TOTAL", .member = "total" },
         { "USED", .member = "used" },
+        { "OTHERS", .member = "others" },
         { "GPUS IN USE", .cell = cell_gpus },
+        { "WHY NOT", .member = "why" },
         { "LABELS", .member = "labels" },
         { 0 },
 };
@@ -348,18 +350,18 @@ static const Column node_columns[] = {
 /* The nodes stand in a list of their own, for administrators; to others their names are enough. */
 static void show_cluster(Cli *cli, json_t *cluster)
 {
+        g_autofree char *name = url_escape(text_of(cluster, "name"));
+        g_autofree char *path = g_strdup_printf("/v1/nodes?cluster=%s", name);
         g_autoptr(json_t) reply = NULL;
         g_autoptr(Listing) listing = NULL;
         gsize i;
         json_t *node;
 
-        if (http_call_json(cli->client, "GET", "/v1/nodes", NULL, &reply, NULL))
+        if (http_call_json(cli->client, "GET", path, NULL, &reply, NULL))
                 json_object_del(cluster, "nodes");
         members_print(cluster);
         json_array_foreach(json_object_get(reply, "items"), i, node)
         {
-                if (strcmp(text_of(node, "cluster"), text_of(cluster, "name")) != 0)
-                        continue;
                 if (!listing) {
                         putchar('\n');
                         listing = listing_new(cli, FORMAT_TABLE, node_columns, "name");

@@ -182,7 +182,9 @@ char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Te
                 return g_string_free(g_steal_pointer(&out), FALSE);
         }
         append_position(out, answer);
-        g_string_append_printf(out, "\nexpected start: %s\n\n", start);
+        if (is_set(answer, "position")) /* else it has its place already, or stands in no line */
+                g_string_append_printf(out, "\nexpected start: %s", start);
+        g_string_append(out, "\n\n");
         said = reasons_text(reasons, 0, terminal);
         g_string_append(out, said);
         return g_string_free(g_steal_pointer(&out), FALSE);

@@ -75,7 +75,8 @@ enum { RETRIES_MAX = 1000 };
                   FIELD(base_image),                                                                         \
                   "IMAGE",                                                                                   \
                   NULL,                                                                                      \
-                  "image with the Paddle runtime; recorded, unused by the local runtime",                    \
+                  "image that the job's pods run in, with its package and requirements; unused on one "      \
+                  "machine",                                                                                 \
                   0,                                                                                         \
                   0,                                                                                         \
                   NULL },                                                                                    \

@@ -9,6 +9,7 @@ const Verb *const cli_verbs[] = {
         &verb_status,
         &verb_explain,
         &verb_logs,
+        &verb_exec,
         &verb_wait,
         &verb_events,
         &verb_cancel,

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-extern const Verb verb_cancel, verb_completion, verb_doctor, verb_down, verb_download, verb_events,
+extern const Verb verb_cancel, verb_completion, verb_doctor, verb_down, verb_download, verb_events, verb_exec,
         verb_explain, verb_help, verb_hold, verb_job_submit, verb_list, verb_login, verb_logs, verb_release,
         verb_requeue, verb_sched_decisions, verb_sched_journal, verb_sched_replay, verb_set, verb_sim,
         verb_status, verb_submit, verb_token_create, verb_top, verb_token_list, verb_token_revoke, verb_train,

@@ -110,6 +110,8 @@ void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
 {
         const Spec *spec = job->spec;
         const User *user = catalog_user(engine->catalog, job->user);
+        const Queue *queue =
+                catalog_queue(engine->batch.catalog ? engine->batch.catalog : engine->catalog, job->queue);
 
         *ret = (RuntimeJob){ .id = job->id,
                              .user = job->user,
@@ -118,10 +120,15 @@ void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
                              .package = spec->package,
                              .package_name = spec->package_name,
                              .image = spec->image,
-                             .namespace = spec->namespace,
+                             .namespace = spec->namespace ? spec->namespace
+                                          : queue         ? queue->namespace
+                                                          : NULL,
                              .requirements = spec->requirements,
                              .input = spec->input,
-                             .output = spec->output };
+                             .output = spec->output,
+                             .framework = spec->framework->name,
+                             .single = spec->framework->single,
+                             .about = job };
 }
 
 static bool declares_itself(const Job *job, const Member *member)
@@ -177,8 +184,67 @@ static char **add_array(char **env, Engine *engine, const Job *job)
         return add_variable(env, "PADDLE_ARRAY_ID", id ? id : job->id);
 }
 
+/* ---- what it waits for, and who comes with it ---- */
+
+static const FrameworkRole *row_of(const Job *job, const Member *member)
+{
+        return framework_role(job->spec->framework, job->spec->roles[member->role].name);
+}
+
+static char *address_of(const Job *job, const Member *member, const Placement *placement)
+{
+        const char *host = placement->hosts[member->role][member->index];
+
+        if (member->index == 0 && job->extra_port > 0)
+                return g_strdup_printf("%s:%d,%d", host, member->port, job->extra_port);
+        return g_strdup_printf("%s:%d", host, member->port);
+}
+
+/* The addresses of all members of earlier phases; the caller's, NULL: of none. */
+static char **addresses_before(const Job *job, const Member *member, const Placement *placement)
+{
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+        g_auto(GStrv) made = NULL;
+
+        for (int i = 0; framework_phases_listen(job->spec) && i < job->n_members; i++) {
+                const Member *other = &job->members[i];
+
+                if (row_of(job, other)->phase < row_of(job, member)->phase &&
+                    other->state != MEMBER_SURPLUS) {
+                        g_autofree char *address = address_of(job, other, placement);
+
+                        g_strv_builder_add(list, address);
+                }
+        }
+        made = g_strv_builder_end(list);
+        return made[0] ? g_steal_pointer(&made) : NULL;
+}
+
+static int count_present(const Job *job, int role)
+{
+        return job->spec->roles[role].replicas - count_surplus(job, role);
+}
+
+static int sum(const int *numbers, int n)
+{
+        int total = 0;
+
+        while (n > 0)
+                total += numbers[--n];
+        return total;
+}
+
+static int count_all_present(const Job *job)
+{
+        int total = 0;
+
+        for (int r = 0; r < job->spec->n_roles; r++)
+                total += count_present(job, r);
+        return total;
+}
+
 static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
-                  const Placement *placement)
+                  const Placement *placement, const int *together /* by role */)
 {
         const RuntimeOps *ops = slot->runtime->ops;
         const Role *role = &job->spec->roles[member->role];
@@ -187,6 +253,7 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         g_autofree char *log = ops->log_path(slot->runtime, job->id, job->attempt, role->name, member->index);
         g_autofree char *ready = declares_itself(job, member) ? g_strdup_printf("%s.ready", log) : NULL;
         g_auto(GStrv) env = framework_environment(placement, member->role, member->index);
+        g_auto(GStrv) wait_for = ops->gates ? addresses_before(job, member, placement) : NULL;
         Resources weight = { 0 };
         RuntimeJob about;
 
@@ -206,7 +273,14 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
                            .ready_port = listens(job, member) ? member->port : 0,
                            .ready_port_other =
                                    listens(job, member) && member->index == 0 ? job->extra_port : 0,
-                           .ready_file = ready });
+                           .ready_file = ready,
+                           .wait_for = (const char *const *)wait_for,
+                           .together = together[member->role],
+                           .members = count_present(job, member->role),
+                           .job_together = sum(together, job->spec->n_roles),
+                           .job_members = count_all_present(job),
+                           .elastic = role->min < role->replicas,
+                           .serves = framework_role_end(job->spec, member->role) != ENDS_WITH_ALL });
 }
 
 /* ---- the difference ---- */
@@ -222,8 +296,18 @@ static bool starts(const Job *was, const Job *now, int i)
         return now->members[i].state == MEMBER_INTENDED && state_before(was, now, i) != MEMBER_INTENDED;
 }
 
+static int count_starts(const Job *was, const Job *now, int role)
+{
+        int n = 0;
+
+        for (int i = 0; i < now->n_members; i++)
+                n += now->members[i].role == role && starts(was, now, i);
+        return n;
+}
+
 static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
+        int together[SPEC_ROLES_MAX] = { 0 };
         Stand stand;
         int first = 0;
 
@@ -232,9 +316,11 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
         if (first == now->n_members)
                 return;
         stand_init(&stand, engine, slot, now);
+        for (int r = 0; r < now->spec->n_roles; r++)
+                together[r] = count_starts(was, now, r);
         for (int i = first; i < now->n_members; i++)
                 if (starts(was, now, i))
-                        start(engine, slot, now, &now->members[i], &stand.placement);
+                        start(engine, slot, now, &now->members[i], &stand.placement, together);
         stand_clear(&stand);
 }
 
@@ -314,6 +400,14 @@ static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, con
         slot->runtime->ops->prepare(slot->runtime, &about);
 }
 
+static void abandon(const RuntimeSlot *slot, const Job *was, const Job *now)
+{
+        const RuntimeOps *ops = slot->runtime->ops;
+
+        if (was && was->env_state == ENV_BUILDING && job_state_is_final(now->state) && ops->abandon)
+                ops->abandon(slot->runtime, now->id);
+}
+
 void actions_run(Engine *engine, const Job *was, const Job *now)
 {
         const RuntimeSlot *slot = slot_of(engine, now);
@@ -321,6 +415,7 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
 
         if (slot->connected) { /* else all of it is asked for when the runtime is synced */
                 prepare(engine, slot, was, now);
+                abandon(slot, was, now);
                 start_members(engine, slot, was, now);
                 warn_members(runtime, was, now);
                 stop_members(runtime, was, now);

@@ -113,10 +113,13 @@ Live *batch_add_job(Engine *engine, Job *job)
 
 Life batch_life(Engine *engine, Live *live)
 {
+        const RuntimeSlot *slot = slot_of(engine, live->job);
+
         touch(engine, live);
         return (Life){ .job = live->job,
                        .now = engine->batch.now,
-                       .notes = g_array_new(FALSE, FALSE, sizeof(LifeNote)) };
+                       .notes = g_array_new(FALSE, FALSE, sizeof(LifeNote)),
+                       .gates = slot->runtime && slot->runtime->ops->gates };
 }
 
 static void add_event(Batch *batch, Job *job, LifeNote *note)

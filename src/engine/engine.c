@@ -42,12 +42,36 @@ static bool apply_flush(Engine *engine, Input *input)
         return true;
 }
 
+/* The runtime answers. */
+static bool apply_ask(Engine *engine, Input *input)
+{
+        const Cluster *cluster = catalog_cluster(engine->catalog, input->text);
+        Runtime *runtime = slot_of_cluster(engine, cluster)->runtime;
+        g_autoptr(GError) error = NULL;
+
+        if (!input->ask)
+                return true; /* its batch is applied again */
+        if (cluster && runtime && runtime->ops->ask) {
+                runtime->ops->ask(runtime, g_steal_pointer(&input->ask));
+                return true;
+        }
+        err_set(&error, ERR_UNAVAILABLE, "cluster '%s' is not connected", input->text);
+        runtime_ask_answer(g_steal_pointer(&input->ask), NULL, error);
+        return true;
+}
+
 static bool (*const apply[INPUT_KINDS])(Engine *engine, Input *input) = {
-        [INPUT_SUBMIT] = apply_submit,    [INPUT_ACT] = apply_act,
-        [INPUT_CHANGE] = apply_change,    [INPUT_PUT] = apply_put,
-        [INPUT_DROP] = apply_drop,        [INPUT_PUT_TOKEN] = apply_token,
-        [INPUT_DROP_TOKEN] = apply_token, [INPUT_CLONE] = apply_clone,
-        [INPUT_FLUSH] = apply_flush,      [INPUT_OBSERVATION] = apply_observation,
+        [INPUT_SUBMIT] = apply_submit,
+        [INPUT_ACT] = apply_act,
+        [INPUT_CHANGE] = apply_change,
+        [INPUT_PUT] = apply_put,
+        [INPUT_DROP] = apply_drop,
+        [INPUT_PUT_TOKEN] = apply_token,
+        [INPUT_DROP_TOKEN] = apply_token,
+        [INPUT_CLONE] = apply_clone,
+        [INPUT_FLUSH] = apply_flush,
+        [INPUT_ASK] = apply_ask,
+        [INPUT_OBSERVATION] = apply_observation,
 };
 
 static bool is_resting(const Engine *engine)
@@ -472,6 +496,15 @@ void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg)
 void engine_flush_journal(Engine *engine, EngineDone done, void *arg)
 {
         inbox_put(&engine->inbox, input_new(INPUT_FLUSH, done, arg));
+}
+
+void engine_ask(Engine *engine, const char *cluster, RuntimeAsk *ask)
+{
+        Input *input = input_new(INPUT_ASK, NULL, NULL);
+
+        input->text = g_strdup(cluster);
+        input->ask = ask;
+        inbox_put(&engine->inbox, input);
 }
 
 void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg)

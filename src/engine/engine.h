@@ -121,6 +121,19 @@ int engine_queue_id(Engine *engine, const char *queue); /* -1: unknown */
 /* How the cluster's runtime stands (NULL: this machine's): connected, and else why not (the caller's, or
  * NULL); what its usable nodes have. Any may be NULL. */
 bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why);
+/* What a running member uses now; false: not known. Any thread, short. */
+bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsage *ret);
+/* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with ERR_CONFLICT.
+ * Any thread. */
+RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,
+                         GError **error);
+/* Its nodes as its runtime last told: RuntimeNode, a reference; NULL: nothing was told, or it is this
+ * machine.
+ */
+GPtrArray *engine_nodes(Engine *engine, const Cluster *cluster);
+int engine_node_id(Engine *engine, const Cluster *cluster, const char *node); /* -1: unknown */
+/* Hands a question over to the cluster's runtime, which answers it. Takes `ask`. */
+void engine_ask(Engine *engine, const char *cluster, RuntimeAsk *ask);
 const char *engine_node_name(Engine *engine, int id);  /* interned; NULL: this machine */
 const char *engine_queue_name(Engine *engine, int id); /* interned; NULL: unknown */
 

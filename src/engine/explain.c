@@ -415,8 +415,10 @@ typedef struct {
         const Catalog *catalog;
         const SchedulerFigures *figures;
         gint64 now;
-        Resources total; /* of its cluster */
-        Resources want;  /* of its least gang */
+        const Cluster *cluster; /* NULL: this machine */
+        Resources total;        /* of its cluster */
+        Resources room, free;   /* the same without what others hold, and what of it nobody of ours holds */
+        Resources want;         /* of its least gang */
         json_t *reasons;
 } Question;
 
@@ -468,7 +470,7 @@ static bool ask_size(Question *question, const Queue *queue)
         reason.queue = -1;
         reason.limit = kind >= 0 ? question->total.amount[kind] : 0;
         for (const Queue *at = queue; at && kind < 0; at = queue_parent(question->catalog, at)) {
-                Resources max = limits_flat(&at->max, at->only_listed ? 0 : RESOURCE_UNLIMITED);
+                Resources max = queue_max(question->catalog, at);
 
                 kind = resources_lacking(&question->want, &max);
                 reason.queue = ids_find(question->engine->queue_ids, at->object.name);
@@ -504,7 +506,7 @@ static void ask_max(Question *question, const Queue *queue)
 {
         for (const Queue *at = queue; at; at = queue_parent(question->catalog, at)) {
                 const QueueFigures *figures = figures_for(question, at->object.name);
-                Resources rest = limits_flat(&at->max, at->only_listed ? 0 : RESOURCE_UNLIMITED), max = rest;
+                Resources rest = queue_max(question->catalog, at), max = rest;
                 Reason reason = reason_of(question, CAUSE_QUEUE_MAX);
 
                 if (!figures)
@@ -554,6 +556,40 @@ static void ask_lent(Question *question, const Queue *queue, int kind)
         add(question, &reason);
 }
 
+/* The figures are of all clusters together; what a cluster's queues hold is what those hold that have no
+ * parent. */
+static void find_room(Question *question, const ClusterView *view)
+{
+        const GPtrArray *queues = catalog_list(question->catalog, KIND_QUEUE);
+
+        question->room = question->figures->total;
+        question->free = question->figures->free;
+        if (!question->cluster || question->cluster->type == CLUSTER_LOCAL)
+                return;
+        question->room = question->free = view->room;
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queues->pdata[i];
+                const QueueFigures *figures = figures_for(question, queue->object.name);
+
+                if (!queue->parent && figures &&
+                    g_strcmp0(queue->cluster, question->cluster->object.name) == 0)
+                        resources_subtract(&question->free, &figures->used);
+        }
+}
+
+/* All of it would do, and no node has enough. */
+static void ask_nodes(Question *question)
+{
+        g_autofree char *message = NULL;
+
+        if (!question->cluster || question->cluster->type == CLUSTER_LOCAL ||
+            json_array_size(question->reasons) > 0)
+                return;
+        message = g_strdup_printf("no node of cluster '%s' has room for it now, beside what stands there",
+                                  question->cluster->object.name);
+        json_array_append_new(question->reasons, own_reason("resources", message));
+}
+
 static void ask_room(Question *question, const Queue *queue, int ahead)
 {
         const QueueFigures *figures = figures_for(question, queue->object.name);
@@ -561,13 +597,13 @@ static void ask_room(Question *question, const Queue *queue, int ahead)
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
                 Reason reason = reason_of(question, CAUSE_RESOURCES);
 
-                if (question->want.amount[kind] <= question->figures->free.amount[kind])
+                if (question->want.amount[kind] <= question->free.amount[kind])
                         continue;
                 ask_lent(question, queue, kind);
                 reason.kind = kind;
                 reason.asked = question->want.amount[kind];
-                reason.free = question->figures->free.amount[kind];
-                reason.total = question->figures->total.amount[kind];
+                reason.free = question->free.amount[kind];
+                reason.total = question->room.amount[kind];
                 if (figures && ahead == 0 && figures->heads[0] == question->job->seq)
                         reason.time = figures->head_start;
                 add(question, &reason);
@@ -603,14 +639,63 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
 
         if (!queue || ask_cluster(&question, queue))
                 return;
-        cluster_view(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL, &view);
+        question.cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        cluster_view(engine, question.cluster, &view);
         question.total = view.total;
+        find_room(&question, &view);
         if (!feed_wants(job->spec, &view.total, true, &question.want) || ask_size(&question, queue))
                 return;
         ask_limits(&question, queue);
         ask_max(&question, queue);
         ask_room(&question, queue, ahead);
         ask_behind(&question, ahead);
+        ask_nodes(&question);
+}
+
+/* ---- what its members wait for ---- */
+
+static int count_placed(const Job *job)
+{
+        int n = 0;
+
+        for (int i = 0; i < job->n_members; i++)
+                n += job->members[i].state != MEMBER_SURPLUS;
+        return n;
+}
+
+/* How many wait to be started for the same reason as the i-th; 0: it does not, or an earlier one was counted
+ * with it. */
+static int count_waiting(const Job *job, int i)
+{
+        const char *why = job->members[i].error;
+        int n = 0;
+
+        for (int k = 0; k < job->n_members; k++) {
+                const Member *member = &job->members[k];
+
+                if (member->state != MEMBER_INTENDED || !why || g_strcmp0(member->error, why) != 0)
+                        continue;
+                if (k < i)
+                        return 0;
+                n++;
+        }
+        return job->members[i].state == MEMBER_INTENDED ? n : 0;
+}
+
+/* Members that their cluster has no place for yet, or does not bring up: the most common reason first. */
+static void add_members(const Job *job, json_t *reasons)
+{
+        int placed = count_placed(job);
+
+        for (int n = placed; n > 0; n--)
+                for (int i = 0; i < job->n_members && json_array_size(reasons) < REASONS_MAX; i++) {
+                        if (count_waiting(job, i) != n)
+                                continue;
+                        g_autofree char *message = g_strdup_printf("admitted; %d of %d member%s wait%s: %s",
+                                                                   n, placed, placed == 1 ? "" : "s",
+                                                                   n == 1 ? "s" : "", job->members[i].error);
+                        json_array_append_new(reasons, own_reason("members", message));
+                }
 }
 
 json_t *engine_reasons(Engine *engine, const Job *job)
@@ -618,6 +703,8 @@ json_t *engine_reasons(Engine *engine, const Job *job)
         gint64 now = engine_now(engine);
         json_t *reasons = json_array(), *own;
 
+        if (job->state == JOB_STARTING || job->state == JOB_RUNNING)
+                add_members(job, reasons);
         if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
                 return reasons;
         own = engine_reason(engine, job, now);
@@ -673,11 +760,11 @@ char *engine_explain(Engine *engine, const Job *job)
         const json_t *reason;
         size_t i;
 
-        if (job->state == JOB_STARTING)
-                return explain_start(job);
-        if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
-                return NULL;
         reasons = engine_reasons(engine, job);
+        if (job->state == JOB_STARTING && json_array_size(reasons) == 0)
+                return explain_start(job);
+        if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED && json_array_size(reasons) == 0)
+                return NULL;
         text = g_string_new(NULL);
         json_array_foreach(reasons, i, reason)
         {

@@ -48,7 +48,8 @@ bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue
         const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
         int id = ids_find(ids, queue->object.name),
             parent = queue->parent ? ids_find(ids, queue->parent) : -1;
-        bool usable;
+        static const ResourceLimits none;
+        bool usable, quota = queue_has_quota(catalog, queue);
 
         cluster_view(engine, cluster, &view);
         usable = (view.connected || !view.known) && !(cluster && cluster->offline);
@@ -57,9 +58,9 @@ bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue
                              .parent = parent,
                              .name = queue->object.name,
                              .state = usable ? queue_state(queue, 1, true) : QUEUE_UNAVAILABLE,
-                             .min = limits_flat(&queue->min, 0),
-                             .max = limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED),
-                             .reserved = limits_flat(&queue->reserved, 0),
+                             .min = limits_flat(quota ? &queue->min : &none, 0),
+                             .max = queue_max(catalog, queue),
+                             .reserved = limits_flat(quota ? &queue->reserved : &none, 0),
                              .weight = queue->weight,
                              .priority = queue->priority,
                              .reclaimable = !queue->keep,

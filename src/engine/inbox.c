@@ -30,6 +30,7 @@ void input_free(Input *input)
         g_clear_pointer(&input->specs, g_ptr_array_unref);
         object_unref(input->object);
         token_free(input->token);
+        runtime_ask_free(input->ask);
         observation_free(input->observation);
         g_clear_error(&input->error);
         g_clear_pointer(&input->job, job_unref);

@@ -16,6 +16,7 @@ typedef enum {
         INPUT_DROP_TOKEN,
         INPUT_CLONE,
         INPUT_FLUSH,
+        INPUT_ASK,
         INPUT_OBSERVATION,
         INPUT_KINDS,
 } InputKind;
@@ -42,6 +43,7 @@ typedef struct {
         ObjectKind object_kind;
         gint64 version; /* DROP: the one that is to go; 0: any */
         Token *token;
+        RuntimeAsk *ask; /* ASK: of the cluster `text` */
         Observation *observation;
         gpointer source; /* of the observation: a Source of slots.h */
 

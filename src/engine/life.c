@@ -302,12 +302,15 @@ static void stop(Life *life, int to, char *reason)
 
 /* ---- starting ---- */
 
-static void intend_phase(Job *job, int phase)
+static void intend_phase(Life *life, int phase)
 {
+        Job *job = life->job;
+        bool all = life->gates && framework_phases_listen(job->spec);
+
         for (int i = 0; i < job->n_members; i++) {
                 const FrameworkRole *role = role_of(job, &job->members[i]);
 
-                if ((role ? role->phase : 0) == phase && job->members[i].state == MEMBER_WAITING)
+                if ((all || (role ? role->phase : 0) == phase) && job->members[i].state == MEMBER_WAITING)
                         job->members[i].state = MEMBER_INTENDED;
         }
 }
@@ -352,7 +355,7 @@ static void advance(Life *life)
                 return;
         if (waiting >= 0) {
                 if (first_phase(job, is_not_ready) < 0)
-                        intend_phase(job, waiting);
+                        intend_phase(life, waiting);
                 return;
         }
         if (first_phase(job, is_not_up) < 0)
@@ -524,7 +527,7 @@ void life_admitted(Life *life)
         move_by(life, JOB_ADMITTED, JOB_STARTING);
         job->admitted = life->now;
         note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
-        intend_phase(job, first_phase(job, is_waiting));
+        intend_phase(life, first_phase(job, is_waiting));
 }
 
 static void confirm_start(Life *life, Member *member, int pid, gint64 time)

@@ -29,6 +29,7 @@ typedef struct {
         Job *job;      /* the draft */
         gint64 now;    /* ms */
         GArray *notes; /* LifeNote, in order of happening */
+        bool gates;    /* the runtime holds members back until those of earlier phases listen */
 } Life;
 
 /* What stop_to says besides final states and `suspended`: both lead back into the queue. */
@@ -66,7 +67,7 @@ void life_submitted(Life *life, EnvState env);
 void life_environment(Life *life, EnvState env, const char *why);
 
 /* The job's members are made, those with a place waiting, the others surplus: moves to starting and intends
- * the first phase. */
+ * the first phase; all phases, where the runtime keeps their order. */
 void life_admitted(Life *life);
 
 /* It has to make room for another one, named in a sentence ("job 'x' (ID)") and by its id. */

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "engine/task.h"
 
 enum { HERE = 0 };
 
@@ -38,6 +39,8 @@ void cluster_view(const Engine *engine, const Cluster *cluster, ClusterView *ret
         if (view) {
                 *ret = *view;
                 ret->why = g_strdup(view->why);
+                if (ret->nodes)
+                        g_ptr_array_ref(ret->nodes);
         }
         g_mutex_unlock(lock);
 }
@@ -45,6 +48,7 @@ void cluster_view(const Engine *engine, const Cluster *cluster, ClusterView *ret
 void cluster_view_clear(ClusterView *view)
 {
         g_clear_pointer(&view->why, g_free);
+        g_clear_pointer(&view->nodes, g_ptr_array_unref);
 }
 
 bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why)
@@ -57,6 +61,21 @@ bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total
         if (ret_why)
                 *ret_why = g_steal_pointer(&view.why);
         return view.connected;
+}
+
+int engine_node_id(Engine *engine, const Cluster *cluster, const char *node)
+{
+        g_autofree char *key = g_strdup_printf("%s/%s", key_of(cluster), node);
+
+        return ids_find(engine->node_ids, key);
+}
+
+GPtrArray *engine_nodes(Engine *engine, const Cluster *cluster)
+{
+        g_auto(ClusterView) view = { 0 };
+
+        cluster_view(engine, cluster, &view);
+        return g_steal_pointer(&view.nodes);
 }
 
 const char *engine_node_name(Engine *engine, int id)
@@ -74,12 +93,71 @@ static void publish(Engine *engine, const RuntimeSlot *slot, bool connected, con
         ClusterView *view = g_new0(ClusterView, 1);
 
         *view = (ClusterView){ .known = slot->runtime != NULL,
+                               .runtime = slot->runtime,
                                .connected = connected,
                                .total = slot->total,
+                               .room = slot->room,
+                               .nodes = slot->list ? g_ptr_array_ref(slot->list) : NULL,
                                .why = g_strdup(why) };
         g_mutex_lock(&engine->clusters_lock);
         g_hash_table_insert(engine->clusters, g_strdup(slot->name), view);
         g_mutex_unlock(&engine->clusters_lock);
+}
+
+/* Nobody calls it any more when this returns. */
+static void withdraw(Engine *engine, const RuntimeSlot *slot)
+{
+        ClusterView *view;
+
+        g_mutex_lock(&engine->clusters_lock);
+        view = g_hash_table_lookup(engine->clusters, slot->name);
+        if (view)
+                view->runtime = NULL;
+        g_mutex_unlock(&engine->clusters_lock);
+}
+
+/* ---- what readers ask a runtime, under the lock that withdraw() takes ---- */
+
+static Runtime *hold_runtime(Engine *engine, const Job *job)
+{
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+        const Queue *queue = catalog_queue(catalog, job->queue);
+        const ClusterView *view;
+
+        g_mutex_lock(&engine->clusters_lock);
+        view = g_hash_table_lookup(engine->clusters,
+                                   key_of(queue && queue->cluster ? catalog_cluster(catalog, queue->cluster)
+                                                                  : NULL));
+        return view ? view->runtime : NULL;
+}
+
+static void release_runtime(Engine *engine)
+{
+        g_mutex_unlock(&engine->clusters_lock);
+}
+
+bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsage *ret)
+{
+        g_autofree char *task = task_format(job, member);
+        Runtime *runtime = hold_runtime(engine, job);
+        bool known = runtime && runtime->ops->usage && runtime->ops->usage(runtime, task, ret);
+
+        release_runtime(engine);
+        return known;
+}
+
+RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,
+                         GError **error)
+{
+        g_autofree char *task = task_format(job, member);
+        Runtime *runtime = hold_runtime(engine, job);
+        RuntimeExec *exec = runtime && runtime->ops->exec ? runtime->ops->exec(runtime, task, start) : NULL;
+
+        release_runtime(engine);
+        if (!exec)
+                err_set(error, ERR_CONFLICT, "member '%s' of job '%s' does not run, or its cluster is away",
+                        task, job->name);
+        return exec;
 }
 
 /* ---- finding ---- */
@@ -94,13 +172,18 @@ bool slot_is_local(const RuntimeSlot *slot)
         return slot->id == HERE;
 }
 
+static void node_free(gpointer node)
+{
+        runtime_node_free(node);
+}
+
 static RuntimeSlot *make_slot(Engine *engine, const char *name)
 {
         RuntimeSlot *slot = g_new0(RuntimeSlot, 1);
 
         slot->id = ids_get(engine->cluster_ids, name);
         slot->name = g_strdup(name);
-        slot->nodes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        slot->nodes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, node_free);
         slot->seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_ptr_array_add(engine->slots, slot);
         return slot;
@@ -151,23 +234,40 @@ static char *node_key(const RuntimeSlot *slot, const char *name)
         return slot_is_local(slot) ? g_strdup(LOCAL_NODE) : g_strdup_printf("%s/%s", slot->name, name);
 }
 
-static void put_node(Engine *engine, RuntimeSlot *slot, const char *name, const RuntimeNode *node)
+/* What is left of it beside what others hold. */
+static Resources room_of(const RuntimeNode *node)
 {
-        g_autofree char *key = node_key(slot, name);
-        Resources total = node ? node->allocatable : (Resources){ 0 };
-        SchedNode put = { .id = ids_get(engine->node_ids, key), .cluster = slot->id, .name = name };
+        Resources room = node->allocatable;
 
-        feed_limit(&total);
-        put.total = total;
-        if (node) {
-                put.usable = node->usable;
-                put.labels = (const char *const *)node->labels;
-        }
-        if (journal_put_node(engine->journal, &put))
-                g_hash_table_add(slot->nodes, g_strdup(name));
-        else
-                log_error("the scheduler does not take a node", "cluster", slot->name, "node", name, NULL);
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                room.amount[kind] = MAX(0, room.amount[kind] - node->others.amount[kind]);
+        feed_limit(&room);
+        return room;
+}
+
+/* Nothing is said of one that is as it was: a cluster tells of all its nodes when one has changed. */
+static void put_node(Engine *engine, RuntimeSlot *slot, const RuntimeNode *node)
+{
+        g_autofree char *key = node_key(slot, node->name);
+        const RuntimeNode *was = g_hash_table_lookup(slot->nodes, node->name);
+        SchedNode put = { .id = ids_get(engine->node_ids, key),
+                          .cluster = slot->id,
+                          .name = node->name,
+                          .total = room_of(node),
+                          .usable = node->usable,
+                          .labels = (const char *const *)node->labels };
+        RuntimeNode *copy;
+
+        if (was && runtime_node_equal(was, node))
+                return;
         engine->pass_due = engine->figures_due = true;
+        if (!journal_put_node(engine->journal, &put)) {
+                log_error("the scheduler does not take a node", "cluster", slot->name, "node", node->name,
+                          NULL);
+                return;
+        }
+        copy = runtime_node_copy(node);
+        g_hash_table_replace(slot->nodes, copy->name, copy);
 }
 
 int slot_node(Engine *engine, RuntimeSlot *slot, const char *name)
@@ -177,7 +277,7 @@ int slot_node(Engine *engine, RuntimeSlot *slot, const char *name)
 
         if (id >= 0)
                 return id;
-        put_node(engine, slot, name, NULL);
+        put_node(engine, slot, &(RuntimeNode){ .name = (char *)name });
         return ids_find(engine->node_ids, key);
 }
 
@@ -190,32 +290,31 @@ const char *slot_node_name(const Engine *engine, int id)
 }
 
 /* One that is not there any more goes; where members still stand it stays, and gets nothing new. */
-static void drop_others(Engine *engine, RuntimeSlot *slot, GHashTable *present)
+static void drop_node(Engine *engine, RuntimeSlot *slot, const char *name)
 {
-        GHashTableIter iter;
-        gpointer name;
+        g_autofree char *key = node_key(slot, name);
+        g_autofree char *own = g_strdup(name);
 
-        g_hash_table_iter_init(&iter, slot->nodes);
-        while (g_hash_table_iter_next(&iter, &name, NULL)) {
-                g_autofree char *key = node_key(slot, name);
-                int id = ids_find(engine->node_ids, key);
-
-                if (g_hash_table_contains(present, name))
-                        continue;
-                if (journal_drop_node(engine->journal, id)) {
-                        ids_give_back(engine->node_ids, key);
-                        g_hash_table_iter_remove(&iter);
-                } else {
-                        const SchedNode put = { .id = id, .cluster = slot->id, .name = name };
-
-                        (void)journal_put_node(engine->journal, &put);
-                }
+        if (journal_drop_node(engine->journal, ids_find(engine->node_ids, key))) {
+                ids_give_back(engine->node_ids, key);
+                g_hash_table_remove(slot->nodes, own);
+        } else {
+                put_node(engine, slot, &(RuntimeNode){ .name = own });
         }
 }
 
-static void add_up(Resources *sum, const RuntimeNode *node)
+static void drop_others(Engine *engine, RuntimeSlot *slot, GHashTable *present)
 {
-        if (node->usable && !resources_add(sum, &node->allocatable, 1))
+        g_autoptr(GList) names = g_hash_table_get_keys(slot->nodes);
+
+        for (GList *at = names; at; at = at->next)
+                if (!g_hash_table_contains(present, at->data))
+                        drop_node(engine, slot, at->data);
+}
+
+static void add_up(Resources *sum, const RuntimeNode *node, const Resources *part)
+{
+        if (node->usable && !resources_add(sum, part, 1))
                 log_error("a node is larger than can be counted", "node", node->name, NULL);
 }
 
@@ -224,21 +323,27 @@ static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
         g_autoptr(GPtrArray) list = slot->runtime->ops->nodes(slot->runtime);
         g_autoptr(GHashTable) present = g_hash_table_new(g_str_hash, g_str_equal);
 
-        *ret_total = (Resources){ 0 };
+        *ret_total = slot->room = (Resources){ 0 };
         for (guint i = 0; i < list->len; i++) {
                 const RuntimeNode *node = list->pdata[i];
 
                 g_hash_table_add(present, node->name);
-                put_node(engine, slot, node->name, node);
-                add_up(ret_total, node);
+                put_node(engine, slot, node);
+                add_up(ret_total, node, &node->allocatable);
+                const Resources room = room_of(node);
+                add_up(&slot->room, node, &room);
         }
         drop_others(engine, slot, present);
+        g_clear_pointer(&slot->list, g_ptr_array_unref);
+        slot->list = g_steal_pointer(&list);
 }
 
 /* The machine is its one node. */
 static void take_machine(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
 {
-        RuntimeNode node = { .name = slot_is_local(slot) ? engine->node_name : slot->name, .usable = true };
+        RuntimeNode node = { .name = slot_is_local(slot) ? engine->node_name : slot->name,
+                             .ready = true,
+                             .usable = true };
 
         *ret_total = slot->total;
         slot->runtime->ops->inventory(slot->runtime, ret_total);
@@ -247,22 +352,23 @@ static void take_machine(Engine *engine, RuntimeSlot *slot, Resources *ret_total
                 return;
         node.allocatable = *ret_total;
         node.labels = slot_is_local(slot) ? engine->node_labels : NULL;
-        put_node(engine, slot, node.name, &node);
+        put_node(engine, slot, &node);
 }
 
 bool slot_take_nodes(Engine *engine, RuntimeSlot *slot)
 {
         Resources total;
+        bool changed;
 
         if (slot->runtime->ops->nodes)
                 take_list(engine, slot, &total);
         else
                 take_machine(engine, slot, &total);
-        if (resources_equal(&slot->total, &total))
-                return false;
+        changed = !resources_equal(&slot->total, &total);
         slot->total = total;
-        publish(engine, slot, slot->connected || slot->synced, NULL);
-        return true;
+        if (changed || slot->list)
+                publish(engine, slot, slot->connected || slot->synced, NULL);
+        return changed;
 }
 
 /* ---- there and away ---- */
@@ -346,6 +452,7 @@ static void end_runtime(RuntimeSlot *slot)
 
 static void close_slot(Engine *engine, RuntimeSlot *slot, const char *why)
 {
+        withdraw(engine, slot);
         if (slot->runtime)
                 slot->runtime->ops->close(slot->runtime);
         end_runtime(slot);
@@ -368,11 +475,17 @@ static void open_slot(Engine *engine, RuntimeSlot *slot, const Cluster *cluster)
         publish(engine, slot, false, error ? error->message : NULL);
 }
 
+static bool same_words(const char *const *a, const char *const *b)
+{
+        return a && b ? g_strv_equal(a, b) : a == b;
+}
+
 /* What a runtime was opened with. */
 static bool is_same(const Cluster *a, const Cluster *b)
 {
         return a->type == b->type && g_strcmp0(a->credential, b->credential) == 0 &&
-               g_strcmp0(a->endpoint, b->endpoint) == 0 && g_strcmp0(a->setting, b->setting) == 0;
+               g_strcmp0(a->endpoint, b->endpoint) == 0 && g_strcmp0(a->setting, b->setting) == 0 &&
+               same_words((const char *const *)a->namespaces, (const char *const *)b->namespaces);
 }
 
 static void settle_slot(Engine *engine, const Cluster *cluster)
@@ -398,7 +511,21 @@ static void forget_nodes(Engine *engine, RuntimeSlot *slot)
         g_autoptr(GHashTable) none = g_hash_table_new(g_str_hash, g_str_equal);
 
         drop_others(engine, slot, none);
+        g_clear_pointer(&slot->list, g_ptr_array_unref);
         slot->total = (Resources){ 0 };
+}
+
+static void tell_queues(const Engine *engine, const RuntimeSlot *slot)
+{
+        const GPtrArray *all = catalog_list(engine->catalog, KIND_QUEUE);
+        g_autoptr(GPtrArray) own = g_ptr_array_new();
+
+        if (!slot->runtime || !slot->runtime->ops->queues)
+                return;
+        for (guint i = 0; i < all->len; i++)
+                if (g_strcmp0(((const Queue *)all->pdata[i])->cluster, slot->name) == 0)
+                        g_ptr_array_add(own, all->pdata[i]);
+        slot->runtime->ops->queues(slot->runtime, own);
 }
 
 void slots_settle(Engine *engine)
@@ -419,6 +546,8 @@ void slots_settle(Engine *engine)
                 if (cluster->type != CLUSTER_LOCAL)
                         settle_slot(engine, cluster);
         }
+        for (guint i = 1; i < engine->slots->len; i++)
+                tell_queues(engine, engine->slots->pdata[i]);
 }
 
 bool slots_open(Engine *engine, GError **error)
@@ -432,6 +561,7 @@ bool slots_open(Engine *engine, GError **error)
                 return false;
         }
         (void)slot_take_nodes(engine, local);
+        publish(engine, local, false, NULL);
         slots_settle(engine);
         return true;
 }
@@ -441,6 +571,7 @@ void slots_close(Engine *engine)
         for (guint i = 0; i < engine->slots->len; i++) {
                 RuntimeSlot *slot = engine->slots->pdata[i];
 
+                withdraw(engine, slot);
                 if (slot->runtime)
                         slot->runtime->ops->close(slot->runtime);
                 end_runtime(slot);
@@ -453,6 +584,7 @@ void slots_free(Engine *engine)
                 RuntimeSlot *slot = engine->slots->pdata[i];
 
                 object_unref((Object *)slot->cluster);
+                g_clear_pointer(&slot->list, g_ptr_array_unref);
                 g_hash_table_unref(slot->nodes);
                 g_hash_table_unref(slot->seen);
                 g_free(slot->name);

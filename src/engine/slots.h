@@ -27,8 +27,10 @@ struct RuntimeSlot {
                 cluster; /* as it was when the runtime was opened, a reference; NULL: this machine, or none */
         Runtime *runtime;  /* NULL: there is none */
         Source *source;    /* of its present opening */
-        Resources total;   /* of its usable nodes */
-        GHashTable *nodes; /* set of names that the scheduler knows */
+        Resources total;   /* of its usable nodes, with what others hold of them */
+        Resources room;    /* without */
+        GPtrArray *list;   /* RuntimeNode, as last told; never changed, but replaced; or NULL */
+        GHashTable *nodes; /* what the scheduler knows: name -> RuntimeNode */
         GHashTable *seen;  /* tasks reported since the runtime connected, until it is synced */
         bool connected;    /* synced now */
         bool synced;       /* in the batch that is open */
@@ -67,10 +69,13 @@ const char *slot_node_name(const Engine *engine, int id);
 /* ---- for any thread ---- */
 
 typedef struct {
-        bool known;      /* a runtime is there */
-        bool connected;  /* and has told all it knows */
-        Resources total; /* of its usable nodes */
-        char *why;       /* why there is none, or it is away; NULL: nothing to say */
+        Runtime *runtime; /* not for readers: slots.c alone calls it, under its lock */
+        bool known;       /* a runtime is there */
+        bool connected;   /* and has told all it knows */
+        Resources total;  /* of its usable nodes */
+        Resources room;   /* of these, without what others hold */
+        GPtrArray *nodes; /* RuntimeNode, a reference to a list that does not change; NULL: not told */
+        char *why;        /* why there is none, or it is away; NULL: nothing to say */
 } ClusterView;
 
 /* `cluster` NULL: this machine. */

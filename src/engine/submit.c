@@ -254,9 +254,9 @@ static bool check_machine(const Resources *least, const Resources *total, GError
                        lack);
 }
 
-static bool check_max(const Queue *queue, const Resources *least, GError **error)
+static bool check_max(const Catalog *catalog, const Queue *queue, const Resources *least, GError **error)
 {
-        Resources max = limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED);
+        Resources max = queue_max(catalog, queue);
         int kind = resources_lacking(least, &max);
         g_autofree char *asked = NULL, *limit = NULL;
 
@@ -282,7 +282,7 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
         if (known && !check_machine(&least, &slot->total, error))
                 return false;
         for (const Queue *at = queue; at; at = queue_parent(catalog, at))
-                if (!check_max(at, &least, error))
+                if (!check_max(catalog, at, &least, error))
                         return false;
         return true;
 }
@@ -659,6 +659,20 @@ static void entry_free(gpointer data)
         g_free(entry);
 }
 
+static bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, GError **error)
+{
+        const Cluster *cluster =
+                queue->cluster ? catalog_cluster(engine->batch.catalog, queue->cluster) : NULL;
+        const char *const *allowed = cluster ? (const char *const *)cluster->namespaces : NULL;
+        g_autofree char *words = NULL;
+
+        if (!spec->namespace || !allowed || g_strv_contains(allowed, spec->namespace))
+                return true;
+        words = g_strjoinv(", ", cluster->namespaces);
+        return err_set(error, ERR_INVALID, "namespace: '%s' is not one of cluster '%s', which has %s",
+                       spec->namespace, queue->cluster, words);
+}
+
 static bool fill_entry(Submission *submission, Entry *entry)
 {
         Engine *engine = submission->engine;
@@ -667,6 +681,7 @@ static bool fill_entry(Submission *submission, Entry *entry)
         entry->queue = submit_queue(engine, entry->spec->queue, input->user, input->admin, &input->error);
         return entry->queue &&
                check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
+               check_namespace(engine, entry->queue, entry->spec, &input->error) &&
                (!entry->spec->array ||
                 spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
 }

@@ -1,4 +1,4 @@
-/* Archives as packages (package_store_unpack in package.h), by libarchive; the only file that knows it, so
+/* Archives as packages (package_store_unpack in package.h), by libarchive; it and tar.c alone know it, so
  * that the command line does not load it.
  *
  * No name of an archive ever reaches the disk: contents are written under numbers while they are hashed,

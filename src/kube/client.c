@@ -8,7 +8,9 @@
  * called from within kube_send, and the library is never entered from one of its callbacks. What the library
  * reads is stored in the call, and handed on when the library has returned (multi.h).
  *
- * What always holds: a call is in exactly one of the three queues, or ended; callbacks may cancel any call
+ * Requests in the background wait in a queue of their own (behind), and take an eighth of the room at most.
+ *
+ * What always holds: a call is in exactly one of the four queues, or ended; callbacks may cancel any call
  * and free the client, so after each one `freed` is looked at first. */
 #include "kube/client.h"
 
@@ -27,6 +29,7 @@ enum {
         BACK_OFF_MAX_MS = 10000,
         RETRY_AFTER_MAX_S = 3600,
         STREAMS_MAX = 90, /* transfers over one connection */
+        BEHIND_SHARE = 8,
 };
 
 static const KubeClientOptions defaults = {
@@ -39,13 +42,13 @@ static const KubeClientOptions defaults = {
         .body_max = (gsize)256 << 20,
 };
 
-typedef enum { CALL_WAITING, CALL_DELAYED, CALL_RUNNING } CallState;
+typedef enum { CALL_WAITING, CALL_BEHIND, CALL_DELAYED, CALL_RUNNING } CallState;
 
 struct KubeCall {
         KubeClient *client;
         GList link; /* in the queue of its state */
         CallState state;
-        bool is_stream, is_cancelled;
+        bool is_stream, is_background, is_cancelled;
         bool is_ready;    /* in client->ready */
         bool is_attached; /* the library has its handle */
         int held;         /* callbacks of it that run now */
@@ -79,10 +82,10 @@ struct KubeClient {
         GPtrArray *old_multis; /* with transfers still, over connections that are not trusted any more */
         KubeDiscovery *discovery;
         KubeTimer *pump;
-        GQueue waiting, delayed, running, ready; /* ready: GList of its own, of KubeCall */
+        GQueue waiting, behind, delayed, running, ready; /* ready: GList of its own, of KubeCall */
         double tokens;
         gint64 filled_us;
-        guint in_flight;
+        guint in_flight, behind_in_flight; /* the latter are among the former */
         KubeClientFigures figures;
 };
 
@@ -96,6 +99,7 @@ static void pump_soon(KubeClient *client)
 static GQueue *queue_of(KubeClient *client, CallState state)
 {
         GQueue *queues[] = { [CALL_WAITING] = &client->waiting,
+                             [CALL_BEHIND] = &client->behind,
                              [CALL_DELAYED] = &client->delayed,
                              [CALL_RUNNING] = &client->running };
 
@@ -133,6 +137,8 @@ static void drop_transfer(KubeCall *call)
         call->multi = NULL;
         if (!call->is_stream)
                 client->in_flight--;
+        if (call->is_background)
+                client->behind_in_flight--;
         if (call->is_ready)
                 g_queue_remove(&client->ready, call);
         call->is_ready = false;
@@ -322,6 +328,8 @@ static void call_start(KubeCall *call)
         call_move(call, CALL_RUNNING);
         if (!call->is_stream)
                 client->in_flight++;
+        if (call->is_background)
+                client->behind_in_flight++;
         kube_multi_add(call->multi, call->handle);
         call->is_attached = true;
         watch_silence(call);
@@ -565,27 +573,38 @@ static gint64 wake_delayed(KubeClient *client, gint64 now_us)
 
                 after = link->next;
                 if (call->due_us <= now_us)
-                        call_move(call, CALL_WAITING);
+                        call_move(call, call->is_background ? CALL_BEHIND : CALL_WAITING);
                 else if (next_us < 0 || call->due_us < next_us)
                         next_us = call->due_us;
         }
         return next_us;
 }
 
-static void fail_waiting(KubeClient *client, const GError *error)
+/* What is to start next; NULL: nothing waits that may. */
+static KubeCall *next_call(const KubeClient *client)
 {
-        guint count = client->waiting.length; /* what is added meanwhile waits for the next time */
+        const GList *first = client->waiting.head, *behind = client->behind.head;
+        guint share = (guint)client->options.max_in_flight / BEHIND_SHARE;
 
-        for (; count && !client->freed && client->waiting.head; count--)
-                fail_call(client->waiting.head->data, error);
+        if (behind && client->behind_in_flight < (first ? share : MAX(share, 1)))
+                first = behind;
+        return first ? first->data : NULL;
+}
+
+static void fail_queue(KubeClient *client, const GQueue *queue, const GError *error)
+{
+        guint count = queue->length; /* what is added meanwhile waits for the next time */
+
+        for (; count && !client->freed && queue->head; count--)
+                fail_call(queue->head->data, error);
 }
 
 /* Starts what may start; when the bucket is empty, the time at which it is not. */
 static gint64 start_waiting(KubeClient *client, gint64 now_us)
 {
-        while (client->waiting.head) {
-                KubeCall *call = client->waiting.head->data;
+        KubeCall *call;
 
+        while ((call = next_call(client))) {
                 if (!call->is_stream && client->in_flight >= (guint)client->options.max_in_flight)
                         return -1;
                 if (client->tokens < 1)
@@ -605,11 +624,14 @@ static void on_pump(void *arg)
         client->refs++;
         fill_bucket(client, now_us);
         next_us = wake_delayed(client, now_us);
-        if (client->waiting.head)
+        if (next_call(client))
                 switch (kube_credential_check(client->reach.credential, &error)) {
                 case CREDENTIAL_READY: token_us = start_waiting(client, now_us); break;
                 case CREDENTIAL_WAIT: break; /* on_credential */
-                case CREDENTIAL_FAILED: fail_waiting(client, error); break;
+                case CREDENTIAL_FAILED:
+                        fail_queue(client, &client->waiting, error);
+                        fail_queue(client, &client->behind, error);
+                        break;
                 }
         if (token_us >= 0 && (next_us < 0 || token_us < next_us))
                 next_us = token_us;
@@ -719,6 +741,9 @@ KubeCall *kube_send(KubeClient *client, const KubeRequest *request, KubeDone don
         kube_http_init(&call->http, request);
         call->timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : client->options.timeout_ms;
         call->done = done;
+        call->is_background = request->background;
+        if (call->is_background)
+                call_move(call, CALL_BEHIND);
         return call;
 }
 
@@ -739,7 +764,7 @@ KubeCall *kube_stream(KubeClient *client, const char *path_and_query, gint64 idl
 void kube_client_figures(const KubeClient *client, KubeClientFigures *ret)
 {
         *ret = client->figures;
-        ret->waiting = client->waiting.length + client->delayed.length;
+        ret->waiting = client->waiting.length + client->behind.length + client->delayed.length;
         ret->in_flight = client->in_flight;
         ret->streams = client->running.length - client->in_flight;
 }

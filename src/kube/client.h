@@ -8,6 +8,7 @@
  *     400, 422                 ERR_INVALID
  *     401                      ERR_UNAUTHENTICATED
  *     403                      ERR_DENIED; "exceeded quota" in it: ERR_QUOTA
+ *     4xx of a policy, webhook ERR_DENIED
  *     404                      ERR_NOT_FOUND
  *     409                      AlreadyExists ERR_EXISTS, else ERR_CONFLICT
  *     410, 413                 ERR_GONE, ERR_TOO_LARGE
@@ -19,7 +20,8 @@
  * the library's: what it sent over a kept connection that the server closes without a byte of reply it sends
  * once more, writes as well; so a create may answer ERR_EXISTS for an object that it made itself. A 401 makes
  * exec and file credentials be read anew, once. Rate: a token bucket over all requests (watches count when
- * they open); what waits keeps its order. */
+ * they open); what waits keeps its order,
+ * but for requests in the background. */
 #pragma once
 
 #include <glib.h>
@@ -78,6 +80,7 @@ typedef struct {
         bool has_grace;
         const char *path;  /* instead of kind, namespace, name: a raw path (GET only), such as "/version" */
         gint64 timeout_ms; /* 0: the client's */
+        bool background;   /* lets others pass: such requests take an eighth of max_in_flight at most */
 } KubeRequest;
 
 typedef struct {

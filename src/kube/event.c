@@ -151,7 +151,8 @@ static void write_equal(Equal *equal)
         KubeRequest request = { .verb = equal->is_written ? KUBE_PATCH : KUBE_CREATE,
                                 .kind = &kube_events,
                                 .namespace = equal->namespace,
-                                .body = equal->event };
+                                .body = equal->event,
+                                .background = true };
 
         if (equal->is_written) {
                 patch = json_pack("{s:O, s:O}", "count", json_object_get(equal->event, "count"),

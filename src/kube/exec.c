@@ -14,16 +14,17 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "kube/client-private.h"
-#include "kube/frame.h"
 #include "kube/request.h"
 #include "kube/status.h"
 #include "kube/timer.h"
+#include "net/client-frame.h"
 #include "net/client.h"
 #include "net/reply-parser.h"
 
 enum {
         MESSAGE_MAX = 4 << 20,
         INPUT_PIECE = 32 << 10,
+        SEND_PIECE = 16 << 10, /* a TLS record */
         OPEN_MS = 30000,
         REPLY_MAX = 1 << 20,
         READS_A_TURN = 64,
@@ -51,11 +52,15 @@ struct KubeExec {
         void *tag;
         KubeTimer *late, *again; /* the opening takes too long; more may be there to read */
         GString *head;           /* of the server's reply */
-        KubeFrameReader *reader;
+        FrameReader *reader;
         GString *queued; /* frames for an open connection, while it is not */
         GString *out;    /* bytes to be sent */
-        gsize sent;      /* of out */
+        gsize taken;     /* of out, into pieces */
+        char *piece;     /* what the connection is being given: it does not move or grow until it is sent */
+        gsize piece_len, sent;
         bool can_close, input_closed;
+        bool deaf; /* the server takes nothing any more; what it has said may still be read */
+        bool held;
 };
 
 typedef struct {
@@ -69,10 +74,11 @@ static void exec_unref(KubeExec *exec)
 {
         if (--exec->refs)
                 return;
-        kube_frame_reader_free(exec->reader);
+        frame_reader_free(exec->reader);
         g_string_free(exec->head, TRUE);
         g_string_free(exec->queued, TRUE);
         g_string_free(exec->out, TRUE);
+        g_free(exec->piece);
         g_free(exec->path);
         g_free(exec->pod_path);
         g_free(exec->accept);
@@ -129,46 +135,75 @@ static void end_with(KubeExec *exec, ErrCode code, const char *why)
 
 /* ---- Sending ---- */
 
-static void want_output(KubeExec *exec)
+static bool has_output(const KubeExec *exec)
 {
-        GIOCondition condition = G_IO_IN | G_IO_HUP | G_IO_ERR;
+        return exec->sent < exec->piece_len || exec->taken < exec->out->len;
+}
+
+static void set_interest(KubeExec *exec)
+{
+        GIOCondition condition = exec->held ? 0 : G_IO_IN | G_IO_HUP | G_IO_ERR;
 
         if (exec->tag)
                 g_source_modify_unix_fd(exec->source, exec->tag,
-                                        exec->sent < exec->out->len ? condition | G_IO_OUT : condition);
+                                        has_output(exec) ? condition | G_IO_OUT : condition);
+}
+
+/* The next bytes to give to the connection. TLS wants what it did not take the first time again as it was, at
+ * the same place (SSL_write: "bad write retry"). */
+static bool take_piece(KubeExec *exec)
+{
+        if (exec->sent < exec->piece_len)
+                return true;
+        exec->sent = 0;
+        exec->piece_len = MIN(exec->out->len - exec->taken, SEND_PIECE);
+        memcpy(exec->piece, exec->out->str + exec->taken, exec->piece_len);
+        exec->taken += exec->piece_len;
+        if (exec->taken > exec->out->len / 2) {
+                g_string_erase(exec->out, 0, (gssize)exec->taken);
+                exec->taken = 0;
+        }
+        return exec->piece_len > 0;
+}
+
+/* A command that has ended reads no more, and its end may be on the way to us: the connection is over when
+ * reading says so. */
+static void stop_sending(KubeExec *exec)
+{
+        exec->deaf = exec->input_closed = true;
+        exec->sent = exec->piece_len = exec->taken = 0;
+        g_string_truncate(exec->out, 0);
 }
 
 static void flush(KubeExec *exec)
 {
         const CurlApi *api = kube_client_reach(exec->client)->api;
 
-        while (exec->handle && exec->sent < exec->out->len) {
+        while (exec->handle && take_piece(exec)) {
                 size_t part = 0;
-                CURLcode code = api->easy_send(exec->handle, exec->out->str + exec->sent,
-                                               exec->out->len - exec->sent, &part);
+                CURLcode code = api->easy_send(exec->handle, exec->piece + exec->sent,
+                                               exec->piece_len - exec->sent, &part);
 
                 exec->sent += part;
                 if (code == CURLE_AGAIN)
                         break;
-                if (code != CURLE_OK) {
-                        end_with(exec, ERR_UNAVAILABLE, "the connection broke off");
-                        return;
-                }
+                if (code != CURLE_OK)
+                        stop_sending(exec);
         }
-        if (exec->sent == exec->out->len || exec->sent > INPUT_PIECE) {
-                g_string_erase(exec->out, 0, (gssize)exec->sent);
-                exec->sent = 0;
-        }
-        want_output(exec);
+        set_interest(exec);
+        if (exec->state == EXEC_OPEN && exec->config.drained && !has_output(exec))
+                exec->config.drained(exec->config.arg);
 }
 
-static void send_message(KubeExec *exec, KubeFrameOpcode opcode, const char *data, gsize len)
+static void send_message(KubeExec *exec, FrameOpcode opcode, const char *data, gsize len)
 {
+        if (exec->deaf)
+                return;
         if (exec->state == EXEC_OPEN) {
-                kube_frame_append(exec->out, opcode, data, len, g_random_int());
+                frame_append_masked(exec->out, opcode, data, len, g_random_int());
                 flush(exec);
         } else if (exec->state != EXEC_ENDED) {
-                kube_frame_append(exec->queued, opcode, data, len, g_random_int());
+                frame_append_masked(exec->queued, opcode, data, len, g_random_int());
         }
 }
 
@@ -178,12 +213,12 @@ static void send_channel(KubeExec *exec, guint8 channel, const char *data, gsize
 
         g_string_append_c(message, (char)channel);
         g_string_append_len(message, data, (gssize)len);
-        send_message(exec, KUBE_FRAME_BINARY, message->str, message->len);
+        send_message(exec, FRAME_BINARY, message->str, message->len);
 }
 
 gsize kube_exec_unsent(const KubeExec *exec)
 {
-        return exec->queued->len + exec->out->len - exec->sent;
+        return exec->queued->len + exec->out->len - exec->taken + exec->piece_len - exec->sent;
 }
 
 bool kube_exec_write(KubeExec *exec, const char *data, gsize len)
@@ -221,6 +256,15 @@ void kube_exec_resize(KubeExec *exec, int columns, int rows)
                                                 CLAMP(columns, 1, G_MAXUINT16), CLAMP(rows, 1, G_MAXUINT16));
 
         send_channel(exec, CHANNEL_RESIZE, size, strlen(size));
+}
+
+void kube_exec_hold(KubeExec *exec, bool hold)
+{
+        if (exec->state == EXEC_ENDED || exec->held == hold)
+                return;
+        exec->held = hold;
+        kube_timer_set(exec->again, hold ? -1 : 0); /* some may have come already */
+        set_interest(exec);
 }
 
 /* ---- What the command says ---- */
@@ -261,17 +305,17 @@ static void take_status(KubeExec *exec, const char *data, gsize len)
         }
 }
 
-static bool on_message(KubeFrameOpcode opcode, const char *data, gsize len, void *arg)
+static bool on_message(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         KubeExec *exec = arg;
 
-        if (opcode == KUBE_FRAME_PING)
-                send_message(exec, KUBE_FRAME_PONG, data, len);
-        else if (opcode == KUBE_FRAME_CLOSE)
+        if (opcode == FRAME_PING)
+                send_message(exec, FRAME_PONG, data, len);
+        else if (opcode == FRAME_CLOSE)
                 end_with(exec, ERR_UNAVAILABLE, "the server closed the connection before the command ended");
-        else if (opcode != KUBE_FRAME_PONG && len > 0 && data[0] == CHANNEL_STATUS)
+        else if (opcode != FRAME_PONG && len > 0 && data[0] == CHANNEL_STATUS)
                 take_status(exec, data + 1, len - 1);
-        else if (opcode != KUBE_FRAME_PONG && len > 1 &&
+        else if (opcode != FRAME_PONG && len > 1 &&
                  (data[0] == CHANNEL_OUTPUT || data[0] == CHANNEL_ERRORS) && exec->config.output)
                 exec->config.output(data[0], data + 1, len - 1, exec->config.arg);
         return exec->state != EXEC_ENDED;
@@ -336,7 +380,7 @@ static void open_channels(KubeExec *exec)
         if (exec->input_closed)
                 close_input(exec);
         flush(exec);
-        if (exec->state == EXEC_OPEN && !kube_frame_reader_feed(exec->reader, body, body_len, &error))
+        if (exec->state == EXEC_OPEN && !frame_reader_feed(exec->reader, body, body_len, &error))
                 end(exec, -1, error);
 }
 
@@ -362,7 +406,7 @@ static void take(KubeExec *exec, const char *data, gsize len)
 
         if (exec->state == EXEC_ASKING)
                 take_head(exec, data, len, false);
-        else if (exec->state == EXEC_OPEN && !kube_frame_reader_feed(exec->reader, data, len, &error))
+        else if (exec->state == EXEC_OPEN && !frame_reader_feed(exec->reader, data, len, &error))
                 end(exec, -1, error);
 }
 
@@ -371,7 +415,7 @@ static void receive(KubeExec *exec)
         const CurlApi *api = kube_client_reach(exec->client)->api;
         char buffer[16 << 10]; /* a TLS record */
 
-        for (int i = 0; i < READS_A_TURN && exec->handle; i++) {
+        for (int i = 0; i < READS_A_TURN && exec->handle && !exec->held; i++) {
                 size_t got = 0;
                 CURLcode code = api->easy_recv(exec->handle, buffer, sizeof buffer, &got);
 
@@ -387,7 +431,7 @@ static void receive(KubeExec *exec)
                         end_with(exec, ERR_UNAVAILABLE, "the connection ended before the command");
                 return;
         }
-        if (exec->handle)
+        if (exec->handle && !exec->held)
                 kube_timer_set(exec->again, 0); /* the library may hold bytes that the socket does not show */
 }
 
@@ -557,7 +601,8 @@ KubeExec *kube_exec(KubeClient *client, const KubeExecConfig *config)
         exec->head = g_string_new(NULL);
         exec->queued = g_string_new(NULL);
         exec->out = g_string_new(NULL);
-        exec->reader = kube_frame_reader_new(MESSAGE_MAX, on_message, exec);
+        exec->piece = g_malloc(SEND_PIECE);
+        exec->reader = frame_reader_new(MESSAGE_MAX, on_message, exec);
         exec->late = kube_timer_new(kube_client_context(client), on_late, exec);
         exec->again = kube_timer_new(kube_client_context(client), on_again, exec);
         kube_timer_set(exec->late, OPEN_MS);

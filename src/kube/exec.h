@@ -13,6 +13,7 @@ typedef struct {
         bool input;                              /* kube_exec_write will be used */
         /* fd: 1 or 2. It may cancel. */
         void (*output)(int fd, const char *data, gsize len, void *arg);
+        void (*drained)(void *arg); /* all that was written is on its way; or NULL */
         /* Once, at the end; not after kube_exec_cancel. `error` NULL: the command ended with this status
          * (0..255). ERR_NOT_FOUND no such pod, ERR_DENIED, ERR_INVALID (no such container), ERR_FAILED (it
          * does not start), ERR_UNAVAILABLE: the connection ended first. The handle is gone when it returns.
@@ -33,4 +34,7 @@ gsize kube_exec_unsent(const KubeExec *exec);
 /* The command reads the end of its input. Servers before Kubernetes 1.30 cannot say that to it; it goes on
  * waiting there. */
 void kube_exec_close_input(KubeExec *exec);
+/* Output is read no more, or again: who cannot take it lets the command wait. A little may still come, and
+ * the end may. */
+void kube_exec_hold(KubeExec *exec, bool hold);
 void kube_exec_resize(KubeExec *exec, int columns, int rows);

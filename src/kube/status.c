@@ -15,12 +15,22 @@ static const struct {
         const char *reason, *message; /* message: a part of it */
         ErrCode code;
 } rows[] = {
-        { 400, 400, NULL, NULL, ERR_INVALID },           { 401, 401, NULL, NULL, ERR_UNAUTHENTICATED },
-        { 403, 403, NULL, "exceeded quota", ERR_QUOTA }, { 403, 403, NULL, NULL, ERR_DENIED },
-        { 404, 404, NULL, NULL, ERR_NOT_FOUND },         { 409, 409, "AlreadyExists", NULL, ERR_EXISTS },
-        { 409, 409, NULL, NULL, ERR_CONFLICT },          { 410, 410, NULL, NULL, ERR_GONE },
-        { 413, 413, NULL, NULL, ERR_TOO_LARGE },         { 422, 422, NULL, NULL, ERR_INVALID },
-        { 429, 429, NULL, NULL, ERR_UNAVAILABLE },       { 500, 599, NULL, NULL, ERR_UNAVAILABLE },
+        /* Whoever runs the cluster says no, with whatever status the policy or webhook names (422, 400 when
+         * it names none): the object may be a good one, and the rule may change. */
+        { 400, 499, NULL, "ValidatingAdmissionPolicy '", ERR_DENIED },
+        { 400, 499, NULL, "admission webhook \"", ERR_DENIED },
+        { 400, 400, NULL, NULL, ERR_INVALID },
+        { 401, 401, NULL, NULL, ERR_UNAUTHENTICATED },
+        { 403, 403, NULL, "exceeded quota", ERR_QUOTA },
+        { 403, 403, NULL, NULL, ERR_DENIED },
+        { 404, 404, NULL, NULL, ERR_NOT_FOUND },
+        { 409, 409, "AlreadyExists", NULL, ERR_EXISTS },
+        { 409, 409, NULL, NULL, ERR_CONFLICT },
+        { 410, 410, NULL, NULL, ERR_GONE },
+        { 413, 413, NULL, NULL, ERR_TOO_LARGE },
+        { 422, 422, NULL, NULL, ERR_INVALID },
+        { 429, 429, NULL, NULL, ERR_UNAVAILABLE },
+        { 500, 599, NULL, NULL, ERR_UNAVAILABLE },
 };
 
 json_t *kube_json_parse(const char *text, gsize len, GError **error)

@@ -239,6 +239,10 @@ static bool put_queue(const Change *change, GError **error)
         if (was && (!same(was->cluster, queue->cluster) || was->quota_type != queue->quota_type))
                 return err_set(error, ERR_INVALID,
                                "cluster and quota_type cannot be changed\nMake a new queue.");
+        if (was && !same(was->namespace, queue->namespace) && open_jobs(change, queue->object.name) > 0)
+                return err_set(error, ERR_CONFLICT,
+                               "namespace: its open jobs are in the one that it has\n"
+                               "Close it and wait, or cancel them.");
         if (!check_cluster(change, queue->cluster, error) || !check_namespace(change, queue, error) ||
             !check_parent(change, queue, error))
                 return false;

@@ -308,6 +308,22 @@ const Queue *queue_parent(const Catalog *catalog, const Queue *queue)
         return queue->parent ? catalog_queue(catalog, queue->parent) : NULL;
 }
 
+bool queue_has_quota(const Catalog *catalog, const Queue *queue)
+{
+        const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        return !cluster || cluster->type != CLUSTER_K3S;
+}
+
+Resources queue_max(const Catalog *catalog, const Queue *queue)
+{
+        static const ResourceLimits none;
+
+        if (!queue_has_quota(catalog, queue))
+                return limits_flat(&none, RESOURCE_UNLIMITED);
+        return limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED);
+}
+
 /* ---- where a submission goes ---- */
 
 static bool may_submit(const Catalog *catalog, const Queue *queue, const User *user)

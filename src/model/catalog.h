@@ -37,6 +37,10 @@ Catalog *catalog_load(GPtrArray *objects /* Object * */);
 
 bool queue_is_leaf(const Catalog *catalog, const Queue *queue);
 const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: directly under the cluster */
+/* False in a cluster of type K3S: its queues hold nobody back (scheduling.md 15.2). */
+bool queue_has_quota(const Catalog *catalog, const Queue *queue);
+/* What its jobs may use; kinds that are not limited are RESOURCE_UNLIMITED. */
+Resources queue_max(const Catalog *catalog, const Queue *queue);
 /* The queue of a submission that names `name` (NULL: QUEUE_DEFAULT) by `user`: exists, is a leaf, open,
  * granted or open to everyone (or the user is an administrator). ERR_NOT_FOUND, ERR_CONFLICT, ERR_DENIED,
  * each with what to do. */

@@ -63,6 +63,76 @@ static bool pool_status_check(const char *what, const char *value, GError **erro
         return err_set(error, ERR_INVALID, "%s: '%.40s' is not one of creating, open, closed", what, value);
 }
 
+/* ---- passwords in a setting ---- */
+
+/* NULL: no object. */
+static json_t *read_setting(const char *setting)
+{
+        const char *at = setting;
+
+        while (at && g_ascii_isspace(*at))
+                at++;
+        return at && *at == '{' ? json_parse(at, strlen(at), NULL) : NULL;
+}
+
+static bool is_password(const char *name, const json_t *value)
+{
+        return strcmp(name, "password") == 0 && json_is_string(value);
+}
+
+static int hide(json_t *object)
+{
+        const char *name;
+        json_t *value;
+        int n = 0;
+
+        json_object_foreach(object, name, value)
+        {
+                if (is_password(name, value))
+                        n += json_string_set(value, CLUSTER_HIDDEN) == 0;
+                else if (json_is_object(value))
+                        n += hide(value);
+        }
+        return n;
+}
+
+/* Copies what is hidden in `object` from `was`. */
+static int restore(json_t *object, const json_t *was)
+{
+        const char *name;
+        json_t *value;
+        int n = 0;
+
+        json_object_foreach(object, name, value)
+        {
+                const json_t *old = json_object_get(was, name);
+
+                if (json_is_object(value))
+                        n += restore(value, old);
+                else if (is_password(name, value) && json_is_string(old) &&
+                         strcmp(json_string_value(value), CLUSTER_HIDDEN) == 0)
+                        n += json_string_set(value, json_string_value(old)) == 0;
+        }
+        return n;
+}
+
+/* A text that only looks like an object may hold one all the same. */
+char *cluster_setting_show(const char *setting)
+{
+        g_autoptr(json_t) object = read_setting(setting);
+
+        if (object)
+                return hide(object) ? json_format(object) : g_strdup(setting);
+        return g_strdup(strstr(setting, "\"password\"") ? CLUSTER_HIDDEN : setting);
+}
+
+char *cluster_setting_keep(const char *setting, const char *was)
+{
+        g_autoptr(json_t) object = read_setting(setting), old = object ? read_setting(was) : NULL;
+
+        return old && restore(object, old) ? json_format(object) : g_strdup(setting);
+}
+
 #define AT(field) offsetof(Cluster, field)
 
 static const ObjectField fields[] = {
@@ -73,7 +143,8 @@ static const ObjectField fields[] = {
         { "source", FIELD_TEXT, AT(source), FIELD_BLANK, .max = TEXT_MAX, .text = "OnPremise" },
         { "version", FIELD_TEXT, AT(version), FIELD_BLANK, .max = TEXT_MAX },
         { "credential", FIELD_TEXT, AT(credential), FIELD_SECRET, .max = CREDENTIAL_MAX },
-        { "setting", FIELD_TEXT, AT(setting), FIELD_BLANK, .max = SETTING_MAX },
+        { "setting", FIELD_TEXT, AT(setting), FIELD_BLANK, .max = SETTING_MAX, .show = cluster_setting_show,
+          .keep = cluster_setting_keep },
         { "namespaces", FIELD_LIST, AT(namespaces), .max = SPEC_NAME_MAX, .check = name_check },
         { NULL },
 };

@@ -17,6 +17,13 @@ typedef struct {
         char **namespaces;                                                      /* allowed ones; NULL: all */
 } Cluster;
 
+/* A setting that is a JSON object may hold passwords: members called "password", however deep. They are shown
+ * as CLUSTER_HIDDEN; what says so keeps the one that was in the same place. Other texts are shown as they
+ * are. The caller's. */
+#define CLUSTER_HIDDEN "***"
+char *cluster_setting_show(const char *setting);
+char *cluster_setting_keep(const char *setting, const char *was); /* was: or NULL */
+
 #define CLUSTER_DEFAULT "default-cluster"
 
 typedef struct {

@@ -100,6 +100,7 @@ const Framework framework_mpi = {
                      .program_only = true } },
         .main_role = "worker",
         .flow_name = "mpi",
+        .single = true,
         .check = check,
         .member_env = member_env,
 };

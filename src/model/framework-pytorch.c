@@ -37,6 +37,7 @@ const Framework framework_pytorch = {
                    { "worker", ENDS_WITH_ALL, 0, false, true, NULL } },
         .main_role = "worker",
         .flow_name = "pytorch",
+        .single = true,
         .check = check,
         .member_env = member_env,
 };

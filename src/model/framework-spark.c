@@ -160,6 +160,7 @@ const Framework framework_spark = {
                      .program_only = true } },
         .main_role = "executor",
         .flow_name = "spark",
+        .single = true,
         .extra_ports = 1,
         .check = check,
         .member_env = member_env,

@@ -71,6 +71,21 @@ RoleEnd framework_role_end(const Spec *spec, int r)
         return spec->framework->role_end ? spec->framework->role_end(spec, row) : row->end;
 }
 
+bool framework_phases_listen(const Spec *spec)
+{
+        int last = 0;
+
+        for (int r = 0; r < spec->n_roles; r++)
+                last = MAX(last, framework_role(spec->framework, spec->roles[r].name)->phase);
+        for (int r = 0; r < spec->n_roles; r++) {
+                const FrameworkRole *row = framework_role(spec->framework, spec->roles[r].name);
+
+                if (row->phase < last && (!row->listens || spec->ready_declared))
+                        return false;
+        }
+        return true;
+}
+
 static void append_words(GPtrArray *list, const char *const *words)
 {
         for (; words && *words; words++)

@@ -43,6 +43,7 @@ typedef struct Framework {
         const char *flow_name; /* PF_JOB_FRAMEWORK: what PaddleFlow calls it */
         RoleEnd (*role_end)(const Spec *spec,
                             const FrameworkRole *role); /* where it depends on the job; NULL: role->end */
+        bool single;     /* its members stand for themselves, also where a role could be one object */
         int extra_ports; /* leases of the job besides the members', e.g. 1 for the gloo rendezvous */
         bool (*check)(const Spec *spec, GError **error); /* replica rules, e.g. "trainers >= 1" */
         void (*member_env)(const Placement *placement, int role, int index,
@@ -72,6 +73,9 @@ const FrameworkRole *framework_role(const Framework *framework,
 
 /* When a member of the role `r` of the specification ends. */
 RoleEnd framework_role_end(const Spec *spec, int r);
+
+/* Who waits for an earlier phase sees by its ports alone that it is ready. */
+bool framework_phases_listen(const Spec *spec);
 
 /* The command of a member of the role `r`, with all that its row adds: an own list of borrowed words,
  * NULL-terminated, the caller's g_free. NULL: nobody says what to run. */

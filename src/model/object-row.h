@@ -33,6 +33,10 @@ typedef struct {
         const char *text;         /* default of a text */
         const char *const *words; /* NULL-terminated */
         bool (*check)(const char *what, const char *value, GError **error); /* a text, an item; or NULL */
+        /* Of a text that holds secrets, or NULL: what is shown of it, and what is kept when `value` (perhaps
+         * as it was shown) is said where `was` was; the caller's. */
+        char *(*show)(const char *value);
+        char *(*keep)(const char *value, const char *was);
 } ObjectField;
 
 typedef struct {

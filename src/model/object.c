@@ -99,10 +99,14 @@ static bool text_check(const ObjectField *field, const json_t *value, const char
 static bool text_merge(const ObjectField *field, void *at, const json_t *value, const char *what,
                        GError **error)
 {
+        g_autofree char *was = NULL;
+
         if (!text_check(field, value, what, error))
                 return false;
-        g_free(*(char **)at);
-        *(char **)at = json_string_length(value) ? g_strdup(json_string_value(value)) : NULL;
+        was = *(char **)at;
+        *(char **)at = !json_string_length(value) ? NULL
+                       : field->keep              ? field->keep(json_string_value(value), was)
+                                                  : g_strdup(json_string_value(value));
         return true;
 }
 
@@ -552,6 +556,14 @@ static json_t *time_or_null(gint64 ms)
         return text ? json_string(text) : json_null();
 }
 
+static json_t *show_field(const ObjectField *field, const void *at)
+{
+        const char *text = field->show ? *(char *const *)at : NULL;
+        g_autofree char *shown = text ? field->show(text) : NULL;
+
+        return shown ? json_string(shown) : types[field->type].format(field, at);
+}
+
 json_t *object_format(const Object *object)
 {
         json_t *shown = json_object();
@@ -564,7 +576,7 @@ json_t *object_format(const Object *object)
                 if (field->flags & FIELD_SECRET)
                         json_object_set_new(shown, has, json_boolean(*(char *const *)at != NULL));
                 else
-                        json_object_set_new(shown, field->name, types[field->type].format(field, at));
+                        json_object_set_new(shown, field->name, show_field(field, at));
         }
         json_object_set_new(shown, "id", json_string(object->id));
         if (!json_object_get(shown, "version")) /* a cluster's is that of its software */

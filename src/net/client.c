@@ -311,6 +311,16 @@ bool http_call(HttpClient *client, const HttpCall *call, HttpReply *ret, GError 
         }
 }
 
+const Endpoint *http_client_endpoint(const HttpClient *client)
+{
+        return &client->endpoint;
+}
+
+const char *http_client_token(const HttpClient *client)
+{
+        return client->token;
+}
+
 /* ---- What a reply means ---- */
 
 static ErrCode code_of_status(int status)

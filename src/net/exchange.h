@@ -47,6 +47,10 @@ typedef struct {
 extern const TransportOps transport_plain; /* HTTP/1.1 over a socket, no library */
 extern const TransportOps transport_curl;  /* libcurl, loaded by the first client that needs it */
 
+/* Where it talks to, and as whom; borrowed. */
+const Endpoint *http_client_endpoint(const HttpClient *client);
+const char *http_client_token(const HttpClient *client); /* or NULL */
+
 /* As http_client_new, on a given transport. */
 HttpClient *http_client_new_on(const TransportOps *ops, const char *url, const char *token, GError **error);
 

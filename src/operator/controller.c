@@ -20,25 +20,19 @@
 #include "operator/view.h"
 
 enum {
-        EXPECT_MS = 5000, /* a view that shows nothing for so long shows it no more: made and gone between two
-                             looks */
-        TRIM_MS = 500,    /* from a pass until the memory that it used is given back */
-        WARNED_MAX = 64,  /* messages about one generation of a job */
+        TRIM_MS = 500,   /* from a pass until the memory that it used is given back */
+        WARNED_MAX = 64, /* messages about one generation of a job */
 };
-
-const double controller_bucket_s[CONTROLLER_BUCKETS] = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
-                                                         2.5,   5,    10,    15,   20,  30,   45,  60 };
 
 /* What is remembered of a job between passes. */
 typedef struct {
         Controller *controller;
         char *key;
-        Run *run;            /* under way, or NULL */
-        bool asking;         /* etcd, before the pass */
-        bool touched;        /* while it could not be looked at */
-        bool failed;         /* something before the pass: it is to come again */
-        GPtrArray *expected; /* Expected *, not yet seen; or NULL */
-        guint timer;         /* of what is expected */
+        Run *run;     /* under way, or NULL */
+        bool asking;  /* etcd, before the pass */
+        bool touched; /* while it could not be looked at */
+        bool failed;  /* something before the pass: it is to come again */
+        Expect expect;
         gint64 began_us;
         GHashTable *warned; /* messages that its owner has been told of this generation; or NULL */
         gint64 generation;
@@ -57,7 +51,7 @@ struct Controller {
         void (*stopped)(void *arg);
         void *stopped_arg;
         guint trim; /* timer */
-        ControllerFigures figures;
+        Figures figures;
 };
 
 /* ---- what is remembered ---- */
@@ -67,15 +61,21 @@ static void state_free(void *data)
         JobState *state = data;
 
         run_free(state->run);
-        if (state->expected)
-                g_ptr_array_unref(state->expected);
+        expect_clear(&state->expect);
         if (state->warned)
                 g_hash_table_unref(state->warned);
-        if (state->timer)
-                g_source_remove(state->timer);
         g_free(state->key);
         g_free(state);
 }
+
+static const json_t *find(const KubeKind *kind, const char *namespace, const char *name, void *arg)
+{
+        const Controller *controller = arg;
+
+        return view_find(controller->view, kind, namespace, name);
+}
+
+static void on_expired(void *arg);
 
 static JobState *state_of(Controller *controller, const char *key)
 {
@@ -86,43 +86,9 @@ static JobState *state_of(Controller *controller, const char *key)
         state = g_new0(JobState, 1);
         state->controller = controller;
         state->key = g_strdup(key);
+        state->expect = (Expect){ .find = find, .find_arg = controller, .expired = on_expired, .arg = state };
         g_hash_table_insert(controller->states, state->key, state);
         return state;
-}
-
-/* Versions of one server count up, though nobody promises it: a pass that begins too early does no harm. */
-static bool version_reached(const char *have, const char *want)
-{
-        size_t a = strlen(have), b = strlen(want);
-
-        return a != b ? a > b : strcmp(have, want) >= 0;
-}
-
-static bool is_seen(const Controller *controller, const Expected *expected)
-{
-        const json_t *object =
-                view_find(controller->view, expected->kind, expected->namespace, expected->name);
-
-        if (expected->gone)
-                return !object || strcmp(kube_uid(object), expected->uid) != 0 || kube_is_deleting(object);
-        if (expected->version)
-                return !object || version_reached(kube_resource_version(object), expected->version);
-        return object != NULL;
-}
-
-/* The view does not yet show all that was done. */
-static bool is_waiting(JobState *state)
-{
-        for (guint i = state->expected ? state->expected->len : 0; i > 0; i--)
-                if (is_seen(state->controller, state->expected->pdata[i - 1]))
-                        g_ptr_array_remove_index_fast(state->expected, i - 1);
-        if (state->expected && state->expected->len > 0)
-                return true;
-        g_clear_pointer(&state->expected, g_ptr_array_unref);
-        if (state->timer)
-                g_source_remove(state->timer);
-        state->timer = 0;
-        return false;
 }
 
 static void touch(Controller *controller, const char *key)
@@ -131,42 +97,21 @@ static void touch(Controller *controller, const char *key)
 
         if (!controller->leading || !view_is_synced(controller->view))
                 return; /* all are looked at once that is so */
-        if (state && (state->run || state->asking || is_waiting(state)))
+        if (state && (state->run || state->asking || expect_is_pending(&state->expect)))
                 state->touched = true;
         else
                 kube_queue_add(controller->queue, key);
 }
 
-static gboolean on_expect_timeout(void *data)
+static void on_expired(void *arg)
 {
-        JobState *state = data;
+        const JobState *state = arg;
 
-        state->timer = 0;
-        g_clear_pointer(&state->expected, g_ptr_array_unref);
         log_debug("what was done to a job does not show; looking again", "job", state->key, NULL);
         touch(state->controller, state->key);
-        return G_SOURCE_REMOVE;
 }
 
 /* ---- a pass ---- */
-
-static void count_pass(Controller *controller, gint64 began_us, WorkResult result, bool requeued)
-{
-        double took = (double)(g_get_monotonic_time() - began_us) / G_USEC_PER_SEC;
-        ControllerFigures *figures = &controller->figures;
-        int bucket = 0;
-
-        while (bucket < CONTROLLER_BUCKETS && took > controller_bucket_s[bucket])
-                bucket++;
-        figures->took[bucket]++;
-        figures->took_sum_s += took;
-        if (result == WORK_RETRY)
-                figures->errors++;
-        else if (requeued)
-                figures->requeue++;
-        else
-                figures->success++;
-}
 
 static void tell_stopped(Controller *controller)
 {
@@ -192,14 +137,12 @@ static gboolean on_trim(void *data)
 static WorkResult end_pass(JobState *state, WorkResult result)
 {
         Controller *controller = state->controller;
-        bool waiting = is_waiting(state);
+        bool waiting = expect_is_pending(&state->expect);
 
-        count_pass(controller, state->began_us, result, state->touched);
+        figures_count_pass(&controller->figures, state->began_us, result, state->touched);
         controller->figures.active--;
         if (!controller->trim)
                 controller->trim = g_timeout_add(TRIM_MS, on_trim, controller);
-        if (waiting && !state->timer)
-                state->timer = g_timeout_add(EXPECT_MS, on_expect_timeout, state);
         if (!waiting && state->touched && result != WORK_RETRY) {
                 state->touched = false;
                 kube_queue_add(controller->queue, state->key);
@@ -214,10 +157,7 @@ static void on_run_done(Run *run, WorkResult result, GPtrArray *expected, void *
 
         run_free(run);
         state->run = NULL;
-        if (expected->len > 0)
-                state->expected = expected;
-        else
-                g_ptr_array_unref(expected);
+        expect_take(&state->expect, expected);
         result = end_pass(state, state->failed ? WORK_RETRY : result);
         kube_queue_finish(controller->queue, state->key, result);
         tell_stopped(controller);
@@ -329,7 +269,7 @@ static WorkResult begin(const char *key, void *arg)
         if (!job || !controller->leading || controller->stopping)
                 return WORK_DONE;
         state = state_of(controller, key);
-        if (is_waiting(state)) {
+        if (expect_is_pending(&state->expect)) {
                 state->touched = true;
                 return WORK_RETRY;
         }
@@ -449,11 +389,10 @@ static void count_job(const json_t *job, void *arg)
         ++*(guint *)arg;
 }
 
-void controller_figures(const Controller *controller, ControllerFigures *ret)
+void controller_figures(const Controller *controller, Figures *ret)
 {
         *ret = controller->figures;
         ret->jobs = 0;
         view_each_job(controller->view, count_job, &ret->jobs);
         kube_queue_figures(controller->queue, &ret->queue);
-        ret->leading = controller->leading && !controller->stopping;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "kube/client.h"
-#include "kube/queue.h"
+#include "operator/figures.h"
 #include "operator/members.h"
 #include "operator/ports.h"
 
@@ -28,16 +28,4 @@ void controller_lead(Controller *controller);
 /* Begins no further pass; `done` is called once those under way have ended. */
 void controller_stop(Controller *controller, void (*done)(void *arg), void *arg);
 
-enum { CONTROLLER_BUCKETS = 16 }; /* of seconds a pass took: the bounds are controller_bucket_s */
-
-typedef struct {
-        guint64 success, errors, requeue, requeue_after; /* passes by their result */
-        guint64 took[CONTROLLER_BUCKETS + 1];            /* the last one: longer */
-        double took_sum_s;
-        guint active;
-        KubeQueueFigures queue;
-        guint jobs;
-        bool leading;
-} ControllerFigures;
-extern const double controller_bucket_s[CONTROLLER_BUCKETS];
-void controller_figures(const Controller *controller, ControllerFigures *ret);
+void controller_figures(const Controller *controller, Figures *ret);

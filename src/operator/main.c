@@ -178,6 +178,7 @@ static bool open_probes(Operator *op, GError **error)
         GError *why = NULL;
 
         op->source.controller = op->controller;
+        op->source.training = op->training;
         op->source.client = op->client;
         op->source.host = op->cluster->server;
         op->metrics = probe_serve_metrics(op->options.metrics, &op->source, &why);

@@ -9,9 +9,6 @@
 
 #include "base/file.h"
 
-#define CONTROLLER "{controller=\"paddlejob\"}"
-#define QUEUE "{name=\"paddlejob\"}"
-
 enum { STAT_MAX = 4096 };
 
 static void put(GString *out, const char *name, const char *labels, double value)
@@ -33,78 +30,181 @@ static void put_one(GString *out, const char *name, const char *type, const char
         put(out, name, labels, value);
 }
 
-/* ---- the controller ---- */
+/* ---- controllers: of each family of metrics first the one's, then the other's ---- */
 
-static void put_passes(GString *out, const ControllerFigures *figures)
+enum { CONTROLLERS_MAX = 2 };
+
+typedef struct {
+        const char *name;
+        Figures figures;
+} Shown;
+
+typedef struct {
+        Shown shown[CONTROLLERS_MAX];
+        int n;
+} Controllers;
+
+static double errors(const Figures *figures)
 {
-        const struct {
-                const char *result;
-                guint64 n;
-        } results[] = { { "error", figures->errors },
-                        { "requeue", figures->requeue },
-                        { "requeue_after", figures->requeue_after },
-                        { "success", figures->success } };
-        guint64 sum = 0;
-
-        head(out, "controller_runtime_reconcile_total", "counter");
-        for (gsize i = 0; i < G_N_ELEMENTS(results); i++)
-                g_string_append_printf(
-                        out,
-                        "controller_runtime_reconcile_total{controller=\"paddlejob\",result=\"%s\"} "
-                        "%" G_GUINT64_FORMAT "\n",
-                        results[i].result, results[i].n);
-        put_one(out, "controller_runtime_reconcile_errors_total", "counter", CONTROLLER,
-                (double)figures->errors);
-        head(out, "controller_runtime_reconcile_time_seconds", "histogram");
-        for (int i = 0; i <= CONTROLLER_BUCKETS; i++) {
-                char bound[G_ASCII_DTOSTR_BUF_SIZE] = "+Inf";
-
-                sum += figures->took[i];
-                if (i < CONTROLLER_BUCKETS)
-                        g_ascii_formatd(bound, sizeof bound, "%g", controller_bucket_s[i]);
-                g_string_append_printf(
-                        out,
-                        "controller_runtime_reconcile_time_seconds_bucket{controller=\"paddlejob\","
-                        "le=\"%s\"} %" G_GUINT64_FORMAT "\n",
-                        bound, sum);
-        }
-        put(out, "controller_runtime_reconcile_time_seconds_sum", CONTROLLER, figures->took_sum_s);
-        put(out, "controller_runtime_reconcile_time_seconds_count", CONTROLLER, (double)sum);
-        put_one(out, "controller_runtime_active_workers", "gauge", CONTROLLER, figures->active);
-        put_one(out, "controller_runtime_max_concurrent_reconciles", "gauge", CONTROLLER, 256);
+        return (double)figures->errors;
 }
 
-static void put_durations(GString *out, const char *name, const guint64 buckets[16], guint64 sum_us,
+static double active(const Figures *figures)
+{
+        return figures->active;
+}
+
+static double most_at_once(const Figures *figures)
+{
+        return 256; /* the queue's bound */
+}
+
+static double adds(const Figures *figures)
+{
+        return (double)figures->queue.adds;
+}
+
+static double depth(const Figures *figures)
+{
+        return figures->queue.depth;
+}
+
+static double retries(const Figures *figures)
+{
+        return (double)figures->queue.retries;
+}
+
+static double longest(const Figures *figures)
+{
+        return figures->queue.longest_running_s;
+}
+
+static const struct {
+        const char *name, *type, *label;
+        double (*value)(const Figures *figures);
+} plain[] = {
+        { "controller_runtime_reconcile_errors_total", "counter", "controller", errors },
+        { "controller_runtime_active_workers", "gauge", "controller", active },
+        { "controller_runtime_max_concurrent_reconciles", "gauge", "controller", most_at_once },
+        { "workqueue_adds_total", "counter", "name", adds },
+        { "workqueue_depth", "gauge", "name", depth },
+        { "workqueue_retries_total", "counter", "name", retries },
+        { "workqueue_unfinished_work_seconds", "gauge", "name", longest },
+        { "workqueue_longest_running_processor_seconds", "gauge", "name", longest },
+};
+
+static void put_plain(GString *out, const Controllers *controllers)
+{
+        for (gsize row = 0; row < G_N_ELEMENTS(plain); row++) {
+                head(out, plain[row].name, plain[row].type);
+                for (int i = 0; i < controllers->n; i++) {
+                        const Shown *shown = &controllers->shown[i];
+                        g_autofree char *labels =
+                                g_strdup_printf("{%s=\"%s\"}", plain[row].label, shown->name);
+
+                        put(out, plain[row].name, labels, plain[row].value(&shown->figures));
+                }
+        }
+}
+
+static void put_results(GString *out, const Controllers *controllers)
+{
+        head(out, "controller_runtime_reconcile_total", "counter");
+        for (int i = 0; i < controllers->n; i++) {
+                const Figures *figures = &controllers->shown[i].figures;
+                const struct {
+                        const char *result;
+                        guint64 n;
+                } results[] = { { "error", figures->errors },
+                                { "requeue", figures->requeue },
+                                { "requeue_after", figures->requeue_after },
+                                { "success", figures->success } };
+
+                for (gsize k = 0; k < G_N_ELEMENTS(results); k++)
+                        g_string_append_printf(
+                                out,
+                                "controller_runtime_reconcile_total{controller=\"%s\",result=\"%s\"} "
+                                "%" G_GUINT64_FORMAT "\n",
+                                controllers->shown[i].name, results[k].result, results[k].n);
+        }
+}
+
+/* One of a histogram's series. `bound`: of a bucket, the last of which has none. */
+static void put_histogram(GString *out, const char *name, const char *label, const char *of,
+                          const guint64 *buckets, int n, double (*bound)(int bucket), double sum,
                           guint64 count)
 {
-        guint64 sum = 0;
+        guint64 so_far = 0;
 
-        head(out, name, "histogram");
-        for (int i = 0; i < 16; i++) {
-                char bound[G_ASCII_DTOSTR_BUF_SIZE];
+        for (int i = 0; i < n; i++) {
+                char text[G_ASCII_DTOSTR_BUF_SIZE];
 
-                sum += buckets[i];
-                g_ascii_formatd(bound, sizeof bound, "%g", pow(10, i - 8));
-                g_string_append_printf(out, "%s_bucket{name=\"paddlejob\",le=\"%s\"} %" G_GUINT64_FORMAT "\n",
-                                       name, bound, sum);
+                so_far += buckets[i];
+                g_string_append_printf(out, "%s_bucket{%s=\"%s\",le=\"%s\"} %" G_GUINT64_FORMAT "\n", name,
+                                       label, of, g_ascii_formatd(text, sizeof text, "%g", bound(i)), so_far);
         }
-        g_string_append_printf(out, "%s_bucket{name=\"paddlejob\",le=\"+Inf\"} %" G_GUINT64_FORMAT "\n", name,
-                               count);
-        g_string_append_printf(out, "%s_sum{name=\"paddlejob\"} %.6f\n", name, (double)sum_us / 1e6);
-        g_string_append_printf(out, "%s_count{name=\"paddlejob\"} %" G_GUINT64_FORMAT "\n", name, count);
+        g_string_append_printf(out,
+                               "%s_bucket{%s=\"%s\",le=\"+Inf\"} %" G_GUINT64_FORMAT "\n"
+                               "%s_sum{%s=\"%s\"} %.6f\n%s_count{%s=\"%s\"} %" G_GUINT64_FORMAT "\n",
+                               name, label, of, count, name, label, of, sum, name, label, of, count);
 }
 
-static void put_queue(GString *out, const KubeQueueFigures *queue)
+static double pass_bound(int bucket)
 {
-        put_one(out, "workqueue_adds_total", "counter", QUEUE, (double)queue->adds);
-        put_one(out, "workqueue_depth", "gauge", QUEUE, queue->depth);
-        put_one(out, "workqueue_retries_total", "counter", QUEUE, (double)queue->retries);
-        put_one(out, "workqueue_unfinished_work_seconds", "gauge", QUEUE, queue->longest_running_s);
-        put_one(out, "workqueue_longest_running_processor_seconds", "gauge", QUEUE, queue->longest_running_s);
-        put_durations(out, "workqueue_queue_duration_seconds", queue->queued_us_buckets, queue->queued_us_sum,
-                      queue->queued_count);
-        put_durations(out, "workqueue_work_duration_seconds", queue->worked_us_buckets, queue->worked_us_sum,
-                      queue->worked_count);
+        return figures_bucket_s[bucket];
+}
+
+static double queue_bound(int bucket)
+{
+        return pow(10, bucket - 8);
+}
+
+static void put_histograms(GString *out, const Controllers *controllers)
+{
+        static const char took[] = "controller_runtime_reconcile_time_seconds",
+                          queued[] = "workqueue_queue_duration_seconds",
+                          worked[] = "workqueue_work_duration_seconds";
+
+        head(out, took, "histogram");
+        for (int i = 0; i < controllers->n; i++) {
+                const Figures *figures = &controllers->shown[i].figures;
+                guint64 count = 0;
+
+                for (int k = 0; k <= FIGURES_BUCKETS; k++)
+                        count += figures->took[k];
+                put_histogram(out, took, "controller", controllers->shown[i].name, figures->took,
+                              FIGURES_BUCKETS, pass_bound, figures->took_sum_s, count);
+        }
+        head(out, queued, "histogram");
+        for (int i = 0; i < controllers->n; i++) {
+                const KubeQueueFigures *queue = &controllers->shown[i].figures.queue;
+
+                put_histogram(out, queued, "name", controllers->shown[i].name, queue->queued_us_buckets,
+                              G_N_ELEMENTS(queue->queued_us_buckets), queue_bound,
+                              (double)queue->queued_us_sum / 1e6, queue->queued_count);
+        }
+        head(out, worked, "histogram");
+        for (int i = 0; i < controllers->n; i++) {
+                const KubeQueueFigures *queue = &controllers->shown[i].figures.queue;
+
+                put_histogram(out, worked, "name", controllers->shown[i].name, queue->worked_us_buckets,
+                              G_N_ELEMENTS(queue->worked_us_buckets), queue_bound,
+                              (double)queue->worked_us_sum / 1e6, queue->worked_count);
+        }
+}
+
+static void put_controllers(GString *out, const ProbeSource *source)
+{
+        Controllers controllers = { .shown = { { .name = "paddlejob" }, { .name = "trainingjob" } }, .n = 1 };
+
+        controller_figures(source->controller, &controllers.shown[0].figures);
+        controllers.n += training_figures(source->training, &controllers.shown[1].figures);
+        put_results(out, &controllers);
+        put_plain(out, &controllers);
+        put_histograms(out, &controllers);
+        put_one(out, "paddle_operator_jobs", "gauge", "", controllers.shown[0].figures.jobs);
+        if (controllers.n > 1)
+                put_one(out, "paddle_operator_training_jobs", "gauge", "", controllers.shown[1].figures.jobs);
 }
 
 /* ---- requests, process ---- */
@@ -198,14 +298,10 @@ static void put_process(GString *out)
 char *probe_metrics(const ProbeSource *source, gsize *ret_len)
 {
         GString *out = g_string_new(NULL);
-        ControllerFigures figures;
 
-        controller_figures(source->controller, &figures);
-        put_passes(out, &figures);
-        put_queue(out, &figures.queue);
+        put_controllers(out, source);
         put_requests(out, source);
         put_process(out);
-        put_one(out, "paddle_operator_jobs", "gauge", "", figures.jobs);
         if (source->elects)
                 put_one(out, "leader_election_master_status", "gauge", "{name=\"b2a304f2.paddlepaddle.org\"}",
                         source->leads);

@@ -6,10 +6,12 @@
 #include "kube/client.h"
 #include "net/server.h"
 #include "operator/controller.h"
+#include "operator/training_controller.h"
 
 /* What /metrics shows; on the main loop. */
 typedef struct {
         Controller *controller;
+        TrainingController *training;
         KubeClient *client;
         bool elects, leads;
         char *host; /* of the API server */

@@ -26,17 +26,6 @@ struct Run {
         GSource *idle; /* will call done */
 };
 
-void expected_free(void *data)
-{
-        Expected *expected = data;
-
-        g_free(expected->namespace);
-        g_free(expected->name);
-        g_free(expected->uid);
-        g_free(expected->version);
-        g_free(expected);
-}
-
 /* ---- results ---- */
 
 /* What will not change by trying again gives way to what may. */

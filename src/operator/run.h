@@ -8,19 +8,10 @@
 #include "kube/event.h"
 #include "kube/queue.h"
 #include "operator/etcd.h"
+#include "operator/expect.h"
 #include "operator/reconcile.h"
 
 typedef struct Run Run;
-
-/* What the view must show before the job is looked at again. */
-typedef struct {
-        const KubeKind *kind;
-        char *namespace, *name;
-        char *uid;     /* made: the object with it is there; deleted: is not */
-        char *version; /* written: this one, or a later one, is there */
-        bool gone;
-} Expected;
-void expected_free(void *data);
 
 typedef struct {
         KubeClient *client;

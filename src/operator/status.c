@@ -3,10 +3,10 @@
  *     Pending ─▶ Starting ─▶ Running ─▶ Completed | Failed          (both final)
  *        any phase may return to Pending or Starting while pods come anew; deletion: Terminating
  *
- * The phase follows from the pods as they are now. Pods that are being deleted, and those that the spec no
- * longer asks for, say nothing about the job: a kubelet lets them fail on their way out. What is written
- * differs from what is there in something that means something: the resourceVersion of a ref alone is no
- * reason to write. */
+ * The phase follows from the pods as they are now. Pods that are being deleted, or will be in the next
+ * moment, and those that the spec no longer asks for, say nothing about the job: a kubelet lets them fail on
+ * their way out. What is written differs from what is there in something that means something: the
+ * resourceVersion of a ref alone is no reason to write. */
 #include "operator/status.h"
 
 #include <string.h>
@@ -98,13 +98,35 @@ static JobRole pod_role(const PaddleJob *job, const json_t *pod)
         return role < ROLES || job_pod_parse(job, kube_name(pod), &role, &index) ? role : ROLES;
 }
 
+/* Kubernetes lets a pod fail before it deletes it for the sake of something else: its node has gone, a pod of
+ * higher priority needs the place, somebody drains the node. Another one will stand in its place. What a
+ * kubelet ends because its node lacks something (TerminationByKubelet) is deleted by nobody. */
+static bool is_doomed(const json_t *pod)
+{
+        static const char *const reasons[] = { "DeletionByPodGC", "DeletionByTaintManager",
+                                               "EvictionByEvictionAPI", "PreemptionByScheduler", NULL };
+        const json_t *condition;
+        size_t i;
+
+        json_array_foreach(kube_get(pod, "status.conditions"), i, condition)
+        {
+                const char *reason = json_string_value(json_object_get(condition, "reason"));
+
+                if (g_strcmp0(json_string_value(json_object_get(condition, "type")), POD_DISRUPTED) == 0 &&
+                    g_strcmp0(json_string_value(json_object_get(condition, "status")), "True") == 0 &&
+                    reason && g_strv_contains(reasons, reason))
+                        return true;
+        }
+        return false;
+}
+
 /* Of a job that has ended, every pod counts as it was. */
 static bool counts(const PaddleJob *job, const json_t *pod)
 {
         JobRole role;
         gint64 index;
 
-        if (kube_is_deleting(pod))
+        if (kube_is_deleting(pod) || (is_doomed(pod) && !job_phase_is_final(job->phase)))
                 return false;
         return job_phase_is_final(job->phase) || !job_pod_parse(job, kube_name(pod), &role, &index) ||
                job_wants(job, role, index);

@@ -17,10 +17,7 @@
 #include "operator/training_reconcile.h"
 #include "operator/view.h"
 
-enum {
-        ASK_MS = 10000,   /* until the cluster is asked again whether it serves TrainingJobs */
-        EXPECT_MS = 5000, /* a view that shows nothing for so long shows it no more */
-};
+enum { ASK_MS = 10000 }; /* until the cluster is asked again whether it serves TrainingJobs */
 
 typedef enum { SEEN_JOBS, SEEN_SETS, SEEN_TRAINERS, SEEN_PODS, SEEN_KINDS } Seen;
 
@@ -28,12 +25,12 @@ typedef enum { SEEN_JOBS, SEEN_SETS, SEEN_TRAINERS, SEEN_PODS, SEEN_KINDS } Seen
 typedef struct {
         TrainingController *controller;
         char *key;
-        Run *run;            /* under way, or NULL */
-        bool touched;        /* while it could not be looked at */
-        GPtrArray *expected; /* Expected *, not yet seen; or NULL */
-        guint timer;         /* of what is expected */
-        char *uid;           /* of the job that was looked at */
-        char *refusal;       /* of a member that the server will never take; or NULL */
+        Run *run;     /* under way, or NULL */
+        bool touched; /* while it could not be looked at */
+        Expect expect;
+        gint64 began_us;
+        char *uid;     /* of the job that was looked at */
+        char *refusal; /* of a member that the server will never take; or NULL */
 } State;
 
 struct TrainingController {
@@ -43,27 +40,14 @@ struct TrainingController {
         KubeCache *cache[SEEN_KINDS]; /* NULL while TrainingJobs are not served */
         KubeQueue *queue;
         GHashTable *states; /* key -> State */
-        guint active;       /* passes under way */
-        guint timer;        /* to ask again */
+        Figures figures;
+        guint timer; /* to ask again */
         bool leading, stopping, synced;
         void (*stopped)(void *arg);
         void *stopped_arg;
 };
 
 /* ---- what is kept of an object ---- */
-
-static void keep(json_t *object, const char *const *names)
-{
-        const char *name;
-        json_t *value;
-        void *next;
-
-        json_object_foreach_safe(object, next, name, value)
-        {
-                if (!g_strv_contains(names, name))
-                        json_object_del(object, name);
-        }
-}
 
 static void trim_object(json_t *object)
 {
@@ -80,10 +64,10 @@ static void trim_object(json_t *object)
         static const char *const status[] = { "phase",  "readyReplicas", "active", "succeeded",
                                               "failed", "conditions",    NULL };
 
-        keep(object, members);
-        keep(json_object_get(object, "metadata"), metadata);
-        keep(json_object_get(object, "spec"), spec);
-        keep(json_object_get(object, "status"), status);
+        view_keep(object, members);
+        view_keep(json_object_get(object, "metadata"), metadata);
+        view_keep(json_object_get(object, "spec"), spec);
+        view_keep(json_object_get(object, "status"), status);
 }
 
 /* Of a pod not even its conditions. */
@@ -93,15 +77,8 @@ static void trim_pod(json_t *pod)
                                                                                                  NULL };
 
         trim_object(pod);
-        keep(pod, members);
-        keep(json_object_get(pod, "status"), status);
-}
-
-/* kubectl's copy of the whole job. */
-static void trim_job(json_t *job)
-{
-        json_object_del(json_object_get(json_object_get(job, "metadata"), "annotations"),
-                        "kubectl.kubernetes.io/last-applied-configuration");
+        view_keep(pod, members);
+        view_keep(json_object_get(pod, "status"), status);
 }
 
 /* The key of the job that an object with our labels is of; NULL: none; the caller's. */
@@ -132,9 +109,9 @@ static const json_t *find(const TrainingController *controller, Seen seen, const
         return kube_cache_get(controller->cache[seen], namespace, slash + 1);
 }
 
-static const json_t *find_kind(const TrainingController *controller, const KubeKind *kind,
-                               const char *namespace, const char *name)
+static const json_t *find_kind(const KubeKind *kind, const char *namespace, const char *name, void *arg)
 {
+        const TrainingController *controller = arg;
         Seen seen = kind == &kube_training_jobs  ? SEEN_JOBS
                     : kind == &kube_replica_sets ? SEEN_SETS
                                                  : SEEN_TRAINERS;
@@ -144,25 +121,19 @@ static const json_t *find_kind(const TrainingController *controller, const KubeK
 
 /* ---- what is remembered ---- */
 
-static void forget_expected(State *state)
-{
-        g_clear_pointer(&state->expected, g_ptr_array_unref);
-        if (state->timer)
-                g_source_remove(state->timer);
-        state->timer = 0;
-}
-
 static void state_free(void *data)
 {
         State *state = data;
 
         run_free(state->run);
-        forget_expected(state);
+        expect_clear(&state->expect);
         g_free(state->uid);
         g_free(state->refusal);
         g_free(state->key);
         g_free(state);
 }
+
+static void on_expired(void *arg);
 
 static State *state_at(TrainingController *controller, const char *key, const json_t *job)
 {
@@ -172,6 +143,9 @@ static State *state_at(TrainingController *controller, const char *key, const js
                 state = g_new0(State, 1);
                 state->controller = controller;
                 state->key = g_strdup(key);
+                state->expect = (Expect){
+                        .find = find_kind, .find_arg = controller, .expired = on_expired, .arg = state
+                };
                 g_hash_table_insert(controller->states, state->key, state);
         }
         if (g_strcmp0(state->uid, kube_uid(job)) != 0) { /* another one of this name */
@@ -182,57 +156,23 @@ static State *state_at(TrainingController *controller, const char *key, const js
         return state;
 }
 
-/* Versions of one server count up, though nobody promises it: a pass that begins too early does no harm. */
-static bool version_reached(const char *have, const char *want)
-{
-        size_t a = strlen(have), b = strlen(want);
-
-        return a != b ? a > b : strcmp(have, want) >= 0;
-}
-
-static bool is_seen(const TrainingController *controller, const Expected *expected)
-{
-        const json_t *object = find_kind(controller, expected->kind, expected->namespace, expected->name);
-
-        if (expected->gone)
-                return !object || strcmp(kube_uid(object), expected->uid) != 0 || kube_is_deleting(object);
-        if (expected->version)
-                return !object || version_reached(kube_resource_version(object), expected->version);
-        return object != NULL;
-}
-
-/* The caches do not yet show all that was done. */
-static bool is_waiting(State *state)
-{
-        for (guint i = state->expected ? state->expected->len : 0; i > 0; i--)
-                if (is_seen(state->controller, state->expected->pdata[i - 1]))
-                        g_ptr_array_remove_index_fast(state->expected, i - 1);
-        if (state->expected && state->expected->len > 0)
-                return true;
-        forget_expected(state);
-        return false;
-}
-
 static void touch(TrainingController *controller, const char *key)
 {
         State *state = g_hash_table_lookup(controller->states, key);
 
         if (!controller->leading || !controller->synced)
                 return; /* all are looked at once that is so */
-        if (state && (state->run || is_waiting(state)))
+        if (state && (state->run || expect_is_pending(&state->expect)))
                 state->touched = true;
         else
                 kube_queue_add(controller->queue, key);
 }
 
-static gboolean on_expect_timeout(void *data)
+static void on_expired(void *arg)
 {
-        State *state = data;
+        const State *state = arg;
 
-        state->timer = 0;
-        forget_expected(state);
         touch(state->controller, state->key);
-        return G_SOURCE_REMOVE;
 }
 
 /* ---- a pass ---- */
@@ -241,7 +181,7 @@ static void tell_stopped(TrainingController *controller)
 {
         void (*stopped)(void *arg) = controller->stopped;
 
-        if (!controller->stopping || controller->active > 0 || !stopped)
+        if (!controller->stopping || controller->figures.active > 0 || !stopped)
                 return;
         controller->stopped = NULL;
         stopped(controller->stopped_arg);
@@ -249,11 +189,9 @@ static void tell_stopped(TrainingController *controller)
 
 static void end_pass(State *state, WorkResult result)
 {
-        bool waiting = is_waiting(state);
-
-        if (waiting && !state->timer)
-                state->timer = g_timeout_add(EXPECT_MS, on_expect_timeout, state);
-        if (!waiting && state->touched && result != WORK_RETRY) {
+        figures_count_pass(&state->controller->figures, state->began_us, result, state->touched);
+        state->controller->figures.active--;
+        if (!expect_is_pending(&state->expect) && state->touched && result != WORK_RETRY) {
                 state->touched = false;
                 kube_queue_add(state->controller->queue, state->key);
         }
@@ -270,17 +208,13 @@ static void on_run_done(Run *run, WorkResult result, GPtrArray *expected, void *
         }
         run_free(run);
         state->run = NULL;
-        if (expected->len > 0)
-                state->expected = expected;
-        else
-                g_ptr_array_unref(expected);
+        expect_take(&state->expect, expected);
         end_pass(state, result);
-        controller->active--;
         kube_queue_finish(controller->queue, state->key, result);
         tell_stopped(controller);
 }
 
-static void observe(const TrainingController *controller, const char *key, TrainingObserved *ret)
+static void observe(TrainingController *controller, const char *key, TrainingObserved *ret)
 {
         TrainingJob job;
 
@@ -288,7 +222,7 @@ static void observe(const TrainingController *controller, const char *key, Train
         for (TrainingRole role = TRAINING_MASTER; role < TRAINING_ROLES; role++) {
                 g_autofree char *name = training_member_name(&job, role);
 
-                ret->member[role] = find_kind(controller, training_kind(role), job.namespace, name);
+                ret->member[role] = find_kind(training_kind(role), job.namespace, name, controller);
         }
         ret->pods = kube_cache_find(controller->cache[SEEN_PODS], 0, key);
 }
@@ -313,11 +247,13 @@ static WorkResult begin(const char *key, void *arg)
         if (!seen.job || !controller->leading || controller->stopping)
                 return WORK_DONE;
         state = state_at(controller, key, seen.job);
-        if (is_waiting(state)) {
+        if (expect_is_pending(&state->expect)) {
                 state->touched = true;
                 return WORK_DONE;
         }
+        state->began_us = g_get_monotonic_time();
         state->touched = false;
+        controller->figures.active++;
         seen.refusal = state->refusal;
         observe(controller, key, &seen);
         plan = training_reconcile(&seen);
@@ -332,10 +268,10 @@ static WorkResult begin(const char *key, void *arg)
                                              .plan = plan,
                                              .done = on_run_done,
                                              .arg = state });
-        if (!state->run)
-                return result;
-        controller->active++;
-        return WORK_LATER;
+        if (state->run)
+                return WORK_LATER;
+        end_pass(state, result);
+        return result;
 }
 
 /* ---- what happens ---- */
@@ -389,17 +325,6 @@ static void on_synced(KubeCache *cache, void *arg)
         look_at_all(controller);
 }
 
-static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
-{
-        g_autofree char *after = g_strdup_printf("%" G_GINT64_FORMAT " ms", retry_ms);
-
-        if (error)
-                log_warning("a list or watch broke off; what is known is kept, and it is tried again",
-                            "error", error->message, "after", after, NULL);
-        else
-                log_info("the watch works again", NULL);
-}
-
 /* ---- the view ---- */
 
 static const struct {
@@ -407,7 +332,7 @@ static const struct {
         void (*trim)(json_t *object);
         void (*changed)(KubeCache *cache, const json_t *old, const json_t *new, void *arg);
 } kinds[SEEN_KINDS] = {
-        [SEEN_JOBS] = { &kube_training_jobs, trim_job, on_job },
+        [SEEN_JOBS] = { &kube_training_jobs, view_trim_job, on_job },
         [SEEN_SETS] = { &kube_replica_sets, trim_object, on_member },
         [SEEN_TRAINERS] = { &kube_jobs, trim_object, on_member },
         [SEEN_PODS] = { &kube_pods, trim_pod, on_member },
@@ -427,7 +352,7 @@ static void open_view(TrainingController *controller)
                                            .indexes = seen == SEEN_PODS ? by_key : NULL };
                 KubeCacheEvents events = { .changed = kinds[seen].changed,
                                            .synced = on_synced,
-                                           .trouble = on_trouble,
+                                           .trouble = view_trouble,
                                            .arg = controller };
 
                 controller->cache[seen] = kube_cache_new(controller->client, &config, &events);
@@ -508,4 +433,14 @@ void training_stop(TrainingController *controller, void (*done)(void *arg), void
         controller->stopped = done;
         controller->stopped_arg = arg;
         tell_stopped(controller);
+}
+
+bool training_figures(const TrainingController *controller, Figures *ret)
+{
+        if (!controller->cache[SEEN_JOBS])
+                return false;
+        *ret = controller->figures;
+        ret->jobs = kube_cache_size(controller->cache[SEEN_JOBS]);
+        kube_queue_figures(controller->queue, &ret->queue);
+        return true;
 }

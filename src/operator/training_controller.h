@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include "kube/client.h"
+#include "operator/figures.h"
 
 typedef struct TrainingController TrainingController;
 
@@ -18,3 +19,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TrainingController, training_controller_free)
 void training_lead(TrainingController *controller);
 /* Begins no further pass; `done` is called once those under way have ended. */
 void training_stop(TrainingController *controller, void (*done)(void *arg), void *arg);
+/* False while the cluster serves no TrainingJobs. */
+bool training_figures(const TrainingController *controller, Figures *ret);

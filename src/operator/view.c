@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "kube/cache.h"
+#include "operator/status.h"
 #include "podspec/objects.h"
 
 typedef enum { SEEN_JOBS, SEEN_PODS, SEEN_SERVICES, SEEN_MAPS, SEEN_GROUPS, SEEN_KINDS } Seen;
@@ -19,7 +20,7 @@ struct View {
 
 /* ---- what is kept of an object ---- */
 
-static void keep(json_t *object, const char *const *names)
+void view_keep(json_t *object, const char *const *names)
 {
         const char *name;
         json_t *value;
@@ -48,13 +49,13 @@ static void trim_metadata(json_t *object)
         json_t *metadata = json_object_get(object, "metadata"), *item;
         size_t i;
 
-        keep(metadata, members);
-        keep(json_object_get(metadata, "annotations"), annotations);
+        view_keep(metadata, members);
+        view_keep(json_object_get(metadata, "annotations"), annotations);
         if (json_object_size(json_object_get(metadata, "annotations")) == 0)
                 json_object_del(metadata, "annotations");
         json_array_foreach(json_object_get(metadata, "ownerReferences"), i, item)
         {
-                keep(item, owner);
+                view_keep(item, owner);
         }
 }
 
@@ -67,7 +68,7 @@ static void trim_containers(json_t *statuses)
 
         json_array_foreach(statuses, i, item)
         {
-                keep(item, members);
+                view_keep(item, members);
                 json_object_foreach(json_object_get(item, "state"), name, value)
                 {
                         json_object_clear(value);
@@ -75,16 +76,29 @@ static void trim_containers(json_t *statuses)
         }
 }
 
+static void trim_conditions(json_t *status)
+{
+        json_t *conditions = json_object_get(status, "conditions");
+
+        for (size_t i = json_array_size(conditions); i > 0; i--)
+                if (g_strcmp0(kube_get_text(json_array_get(conditions, i - 1), "type"), POD_DISRUPTED) != 0)
+                        json_array_remove(conditions, i - 1);
+        if (json_array_size(conditions) == 0)
+                json_object_del(status, "conditions");
+}
+
 static void trim_pod(json_t *pod)
 {
         static const char *const members[] = { "metadata", "status", NULL };
-        static const char *const status[] = { "phase", "podIP", "containerStatuses", "initContainerStatuses",
-                                              NULL };
+        static const char *const status[] = {
+                "phase", "podIP", "conditions", "containerStatuses", "initContainerStatuses", NULL
+        };
         json_t *what = json_object_get(pod, "status");
 
-        keep(pod, members);
+        view_keep(pod, members);
         trim_metadata(pod);
-        keep(what, status);
+        view_keep(what, status);
+        trim_conditions(what);
         trim_containers(json_object_get(what, "containerStatuses"));
         trim_containers(json_object_get(what, "initContainerStatuses"));
 }
@@ -93,7 +107,7 @@ static void trim_service(json_t *service)
 {
         static const char *const members[] = { "metadata", NULL };
 
-        keep(service, members);
+        view_keep(service, members);
         trim_metadata(service);
 }
 
@@ -101,7 +115,7 @@ static void trim_map(json_t *map)
 {
         static const char *const members[] = { "metadata", "data", NULL };
 
-        keep(map, members);
+        view_keep(map, members);
         trim_metadata(map);
 }
 
@@ -110,13 +124,12 @@ static void trim_group(json_t *group)
         static const char *const members[] = { "metadata", "status", NULL }, *const status[] = { "phase",
                                                                                                  NULL };
 
-        keep(group, members);
+        view_keep(group, members);
         trim_metadata(group);
-        keep(json_object_get(group, "status"), status);
+        view_keep(json_object_get(group, "status"), status);
 }
 
-/* kubectl's copy of the whole job. */
-static void trim_job(json_t *job)
+void view_trim_job(json_t *job)
 {
         json_t *metadata = json_object_get(job, "metadata");
 
@@ -178,7 +191,7 @@ static void on_synced(KubeCache *cache, void *arg)
         view->events.synced(view->events.arg);
 }
 
-static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+void view_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
         g_autofree char *after = g_strdup_printf("%" G_GINT64_FORMAT " ms", retry_ms);
 
@@ -197,7 +210,7 @@ static const struct {
         void (*trim)(json_t *object);
         bool owned;
 } kinds[SEEN_KINDS] = {
-        [SEEN_JOBS] = { &kube_paddle_jobs, NULL, trim_job, false },
+        [SEEN_JOBS] = { &kube_paddle_jobs, NULL, view_trim_job, false },
         [SEEN_PODS] = { &kube_pods, JOB_RESOURCE_NAME, trim_pod, true },
         [SEEN_SERVICES] = { &kube_services, NULL, trim_service, true },
         [SEEN_MAPS] = { &kube_config_maps, JOB_RESOURCE_NAME, trim_map, true },
@@ -219,7 +232,7 @@ View *view_new(KubeClient *client, const char *namespace, bool volcano, const Vi
                                            .indexes = kinds[seen].owned ? by_owner : NULL };
                 KubeCacheEvents to = { .changed = kinds[seen].owned ? on_owned : on_job,
                                        .synced = on_synced,
-                                       .trouble = on_trouble,
+                                       .trouble = view_trouble,
                                        .arg = view };
 
                 if (seen != SEEN_GROUPS || volcano)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "kube/cache.h"
 #include "kube/client.h"
 #include "operator/reconcile.h"
 
@@ -35,3 +36,8 @@ void view_observe(const View *view, const json_t *job, Observed *ret, GPtrArray 
                   GPtrArray **ret_services);
 
 char *view_key(const char *namespace, const char *name); /* the caller's */
+
+/* What caches of jobs and their objects have in common. */
+void view_keep(json_t *object, const char *const *names); /* drops the members of other names */
+void view_trim_job(json_t *job);                          /* of kubectl's copy of the whole job */
+void view_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg); /* logs it */

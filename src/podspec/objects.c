@@ -7,7 +7,7 @@ json_t *podspec_object(const KubeKind *kind, const char *namespace, const char *
                        const PodspecOwner *owner)
 {
         g_autofree char *version = kube_api_version(kind);
-        json_t *object = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", version, "kind", kind->kind,
+        json_t *object = json_pack("{s:s, s:s, s:{s:s, s:s*}}", "apiVersion", version, "kind", kind->kind,
                                    "metadata", "name", name, "namespace", namespace);
 
         if (owner) {
@@ -58,6 +58,13 @@ bool podspec_is_owned(const json_t *object, const char *uid)
 }
 
 /* ---- members of a container ---- */
+
+char *podspec_literal(const char *text)
+{
+        g_auto(GStrv) parts = g_strsplit(text, "$", -1);
+
+        return g_strjoinv("$$", parts);
+}
 
 void podspec_env(json_t *container, const char *name, const char *value)
 {

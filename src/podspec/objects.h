@@ -15,13 +15,16 @@ typedef struct {
         const char *name, *uid;
 } PodspecOwner;
 
-/* apiVersion, kind and metadata. `owner`: or NULL. */
+/* apiVersion, kind and metadata. `namespace`: NULL of kinds that have none; `owner`: or NULL. */
 json_t *podspec_object(const KubeKind *kind, const char *namespace, const char *name,
                        const PodspecOwner *owner);
 void podspec_label(json_t *object, const char *name, const char *value);
 void podspec_annotate(json_t *object, const char *name, const char *value);
 /* The object is controlled by the one with this uid. */
 bool podspec_is_owned(const json_t *object, const char *uid);
+
+/* A word of a command or a value of a variable, as it is: "$(NAME)" means something there. The caller's. */
+char *podspec_literal(const char *text);
 
 /* Members of a container. Entries are appended: on equal names the later one, ours, holds at run time. */
 void podspec_env(json_t *container, const char *name, const char *value);

@@ -5,12 +5,19 @@
 
 static Runtime *make_kubernetes(const Cluster *cluster, const DriversConfig *config, GError **error)
 {
+        /* Two of our clusters may be one, with other rights or namespaces: each has its own pods. */
+        g_autofree char *owner = g_strdup_printf("%s.%s", config->server, cluster->object.id);
+
         return kubernetes_runtime_new(&(KubernetesConfig){ .name = cluster->object.name,
                                                            .credential = cluster->credential,
                                                            .setting = cluster->setting,
+                                                           .namespaces =
+                                                                   (const char *const *)cluster->namespaces,
                                                            .state_dir = config->state_dir,
-                                                           .server = config->server,
-                                                           .log_limit = config->log_limit },
+                                                           .server = owner,
+                                                           .dc = config->dc,
+                                                           .log_limit = config->log_limit,
+                                                           .k3s = cluster->type == CLUSTER_K3S },
                                       error);
 }
 
@@ -22,4 +29,17 @@ static Runtime *(*const drivers[CLUSTER_TYPES])(const Cluster *, const DriversCo
 Runtime *drivers_make(const Cluster *cluster, void *config, GError **error)
 {
         return drivers[cluster->type] ? drivers[cluster->type](cluster, config, error) : NULL;
+}
+
+bool drivers_check(const Cluster *cluster, GError **error)
+{
+        GError *why = NULL;
+        DriversConfig nowhere = { .state_dir = "", .server = "" };
+        Runtime *runtime = drivers_make(cluster, &nowhere, &why);
+
+        if (runtime)
+                runtime->ops->free(runtime);
+        if (why)
+                g_propagate_error(error, why);
+        return !why;
 }

@@ -7,8 +7,13 @@
 typedef struct {
         const char *state_dir;
         const char *server; /* the server's id, by which it knows its own in a cluster */
+        const char *dc;     /* its datacenter's name */
         gint64 log_limit;
 } DriversConfig;
 
 /* `config`: a DriversConfig. NULL without an error: no driver takes clusters of this type. */
+/* Could a runtime be made with it? ERR_INVALID with what is wrong with its credential or setting. Reaches for
+ * nothing.
+ */
+bool drivers_check(const Cluster *cluster, GError **error);
 Runtime *drivers_make(const Cluster *cluster, void *config, GError **error);

@@ -7,15 +7,17 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "base/json.h"
 #include "model/resources.h"
+#include "runtime/exec.h"
 
 /* Names a member for ever: "<job id>.<attempt>.<role>.<index>"; [a-z0-9.-], at most TASK_NAME_MAX. An
  * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
 /* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
- * limits, grace and ready_*; the runtime completes env (directories, PATH, PYTHONPATH), dir, log and binds.
- */
+ * limits, grace, ready_* and what follows binds; the runtime completes env (directories, PATH, PYTHONPATH),
+ * dir, log and binds. */
 typedef struct {
         const char *task;
         char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
@@ -33,6 +35,13 @@ typedef struct {
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */
+        const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
+                                        that listen before argv runs; or NULL */
+        int together; /* so many of its role are started with it, itself too, one call after another */
+        int members;  /* its role has so many; those that were started before, too */
+        int job_together, job_members; /* the same, of all roles */
+        bool elastic;                  /* members of its role come and go one by one */
+        bool serves;                   /* its role does not end by itself, but with the job */
 } TaskStart;
 
 typedef struct {
@@ -77,10 +86,32 @@ typedef void (*ObserveFunc)(Observation *observation, void *arg);
 typedef struct {
         char *name;
         Resources allocatable;
-        char **labels; /* "K=V", sorted; or NULL */
-        bool usable;   /* ready, and open for new members */
+        Resources others; /* of it, what is held by what is not ours */
+        char **labels;    /* "K=V", sorted; or NULL */
+        bool ready;
+        bool usable; /* ready, and open for new members */
+        char *why;   /* why it is not usable; or NULL */
 } RuntimeNode;
 void runtime_node_free(RuntimeNode *node);
+RuntimeNode *runtime_node_copy(const RuntimeNode *node);
+bool runtime_node_equal(const RuntimeNode *a, const RuntimeNode *b);
+
+/* A question to what drives a cluster, beside the jobs there: about one object, or a page of a list. It
+ * belongs to whom it was given; it is answered once, and freed by that. */
+typedef enum { ASK_GET, ASK_LIST, ASK_CREATE, ASK_REPLACE, ASK_DELETE } RuntimeAskVerb;
+typedef struct {
+        RuntimeAskVerb verb;
+        char *api_version, *kind; /* "v1", "Pod" */
+        char *namespace, *name;   /* NULL: of all; none */
+        json_t *body;             /* CREATE, REPLACE */
+        int limit;                /* LIST: objects a page, 0: all at once */
+        char *resume;             /* LIST: `metadata.continue` of the page before; or NULL */
+        /* What the cluster says, borrowed, or why it says nothing. Any thread; must not block. */
+        void (*answer)(json_t *object, const GError *error, void *arg);
+        void *arg;
+} RuntimeAsk;
+void runtime_ask_answer(RuntimeAsk *ask, json_t *object, const GError *error);
+void runtime_ask_free(RuntimeAsk *ask); /* one that nobody answers: ERR_UNAVAILABLE; NULL is a no-op */
 
 typedef struct Runtime Runtime;
 typedef struct RuntimeJob RuntimeJob;
@@ -93,14 +124,19 @@ struct RuntimeJob {
         const char *package; /* hash or NULL */
         const char *package_name;
         const char *image;          /* or NULL */
-        const char *namespace;      /* asked for; or NULL */
+        const char *namespace;      /* asked for, or its queue's; or NULL */
         const char *requirements;   /* text or NULL */
         const char *input, *output; /* /pfs/... or NULL */
+        const char *framework;      /* its name */
+        bool single;                /* its members are started one by one, not as sets (model/framework.h) */
+        const struct Job *about;    /* all of it; NULL in tests */
 };
 
 typedef struct {
         const char *name;
         bool uses_images; /* members run in their job's image; otherwise it is only recorded */
+        bool gates;       /* a member's program waits by itself until wait_for listens: so that all phases are
+                             started at once */
 
         /* Connects; observations begin to flow, the first complete report ends with OBSERVED_SYNCED. */
         bool (*open)(Runtime *runtime, ObserveFunc observe, void *arg, GError **error);
@@ -124,6 +160,8 @@ typedef struct {
         /* True when prepare would find nothing to do (so that submit, admission and start fit one
          * transaction). */
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
+        /* What prepare was asked for is not waited for any more: the job is over. Or NULL: it goes on. */
+        void (*abandon)(Runtime *runtime, const char *job_id);
 
         /* Leases ports that nobody else has where the members stand: `n` for as many members, then `extra`
          * for the job itself; given back by name of the job. False with ERR_UNAVAILABLE. Not blocking I/O. */
@@ -141,6 +179,10 @@ typedef struct {
         void (*stop)(Runtime *runtime, const char *task, gint64 grace_ms);
         /* Sends a signal to the whole group: a warning. Nothing follows. */
         void (*signal)(Runtime *runtime, const char *task, int signo);
+        /* Runs a command beside a running member, as its user, in its directory, with its environment
+         * (runtime/exec.h). Any thread, while the runtime is open; the caller's reference. NULL: it cannot.
+         */
+        RuntimeExec *(*exec)(Runtime *runtime, const char *task, const ExecStart *start);
         /* The observation of the task's end is durable: its record may go. */
         void (*forget)(Runtime *runtime, const char *task);
         /* An attempt is over and all its tasks are forgotten: its work directory may go. */
@@ -149,6 +191,11 @@ typedef struct {
         /* Path of a member's log file; the caller's. The environment's build log: role "environment", index
          * 0. */
         char *(*log_path)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
+        /* The queues whose jobs come here (const Queue *, borrowed), when it is opened and whenever there may
+         * be others. NULL: it has no use for them. */
+        void (*queues)(Runtime *runtime, const GPtrArray *queues);
+        /* Takes a question. NULL: the cluster has nothing to be asked. */
+        void (*ask)(Runtime *runtime, RuntimeAsk *ask);
         /* The end of one that a driver has made (drivers.h), after close. NULL: its maker ends it. */
         void (*free)(Runtime *runtime);
 } RuntimeOps;

@@ -513,11 +513,6 @@ static bool is_under(const Lane *queue, const Lane *above)
         return false;
 }
 
-typedef struct {
-        gint64 end;
-        const Job *job;
-} JobEnd;
-
 static int compare_job_ends(gconstpointer a, gconstpointer b)
 {
         const JobEnd *x = a, *y = b;
@@ -537,18 +532,37 @@ static Resources job_holds(const Job *job)
         return sum;
 }
 
-static GArray *ends_under(const Scheduler *s, const Lane *above)
+/* Of the queue's own jobs, ascending. Starts add to it, everything else has it made anew. */
+static GArray *own_ends(Lane *queue)
 {
-        GArray *ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
+        if (queue->ends_stale)
+                g_array_set_size(queue->ends, 0);
+        for (guint i = 0; queue->ends_stale && i < queue->running->len; i++) {
+                JobEnd end = { job_end(queue->running->pdata[i]), queue->running->pdata[i] };
 
+                g_array_append_val(queue->ends, end);
+        }
+        if (queue->ends_stale || queue->ends_sorted < queue->ends->len)
+                g_array_sort(queue->ends, compare_job_ends);
+        queue->ends_sorted = queue->ends->len;
+        queue->ends_stale = false;
+        return queue->ends;
+}
+
+/* A new reference. */
+static GArray *ends_under(const Scheduler *s, Lane *above)
+{
+        GArray *ends;
+
+        if (above->n_children == 0)
+                return g_array_ref(own_ends(above));
+        ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
         for (guint i = 0; i < s->queues->len; i++) {
-                const Lane *queue = s->queues->pdata[i];
+                Lane *queue = s->queues->pdata[i];
+                const GArray *own = queue && is_under(queue, above) ? own_ends(queue) : NULL;
 
-                for (guint j = 0; queue && is_under(queue, above) && j < queue->running->len; j++) {
-                        JobEnd end = { job_end(queue->running->pdata[j]), queue->running->pdata[j] };
-
-                        g_array_append_val(ends, end);
-                }
+                if (own)
+                        g_array_append_vals(ends, own->data, own->len);
         }
         g_array_sort(ends, compare_job_ends);
         return ends;
@@ -931,13 +945,18 @@ bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rul
 static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own, const Reservation *guard,
                        bool alone, DecisionRule rule)
 {
-        shape->group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
-                                                                  .span = shape_span(shape),
-                                                                  .alone = alone,
-                                                                  .charges = lane_charges(shape_queue(shape)),
-                                                                  .stir = ask_stir(shape_ask(shape)),
-                                                                  .own = own ? own->version : 0,
-                                                                  .guard = guard ? guard->version : 0 };
+        Group *group = shape->group;
+
+        if (!group->noted)
+                g_ptr_array_add(group->queue->noted, group);
+        group->noted = true;
+        group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
+                                                           .span = shape_span(shape),
+                                                           .alone = alone,
+                                                           .charges = lane_charges(shape_queue(shape)),
+                                                           .stir = ask_stir(shape_ask(shape)),
+                                                           .own = own ? own->version : 0,
+                                                           .guard = guard ? guard->version : 0 };
 }
 
 /* ---- what the guard keeps from all queues ---- */

@@ -108,6 +108,18 @@ void restore_nomination(Scheduler *s, Nomination *nomination)
 
 /* ---- cloning ---- */
 
+/* What the last pass found, until the next one judges anew. */
+static void restore_hopeless(Group *copy, const Group *group)
+{
+        if (copy->hopeless != group->hopeless)
+                copy->judged = 0;
+        if (copy->ask->hopeless != group->ask->hopeless)
+                copy->ask->judged = 0;
+        copy->hopeless = group->hopeless;
+        copy->ask->hopeless = group->ask->hopeless;
+        copy->queue->unjudged = copy->queue->unjudged || copy->judged == 0 || copy->ask->judged == 0;
+}
+
 static void copy_jobs(const Scheduler *s, Scheduler *clone)
 {
         g_autoptr(GPtrArray) jobs = jobs_sorted(s);
@@ -129,8 +141,7 @@ static void copy_jobs(const Scheduler *s, Scheduler *clone)
                 copy->shape->group->kept = job->shape->group->kept;
                 copy->shape->group->kept_span = job->shape->group->kept_span;
                 copy->shape->group->cause_queue = job->shape->group->cause_queue;
-                copy->shape->group->hopeless = job->shape->group->hopeless;
-                job_ask(copy)->hopeless = job_ask(job)->hopeless;
+                restore_hopeless(copy->shape->group, job->shape->group);
         }
 }
 

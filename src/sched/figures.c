@@ -154,18 +154,24 @@ static const Job *job_behind(const Job *job)
         return g_sequence_iter_is_end(iter) ? NULL : g_sequence_get(iter);
 }
 
+static void keep_first_of(Scheduler *s, Lane *queue, const Shape *shape)
+{
+        const Job *last = queue->first[SCHED_FIGURE_HEADS - 1], *job = shape->first;
+
+        if (last && shape->first_submitted > last->submitted && shape_rank(s, shape, last->shape) >= 0)
+                return; /* without looking at the job */
+        while (job && keep_first(s, queue, job))
+                job = job_behind(job);
+}
+
 static void find_first(Scheduler *s, Lane *queue)
 {
         memset(queue->first, 0, sizeof queue->first);
         for (guint i = 0; i < queue->groups->len; i++) {
                 const Group *group = queue->groups->pdata[i];
 
-                for (guint j = 0; j < group->shapes->len; j++) {
-                        const Job *job = ((const Shape *)group->shapes->pdata[j])->first;
-
-                        while (job && keep_first(s, queue, job))
-                                job = job_behind(job);
-                }
+                for (guint j = 0; j < group->shapes->len; j++)
+                        keep_first_of(s, queue, group->shapes->pdata[j]);
         }
         queue->first_stale = false;
 }

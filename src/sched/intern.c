@@ -315,6 +315,7 @@ static Group *group_intern(Scheduler *s, Lane *queue, Ask *ask)
         group->index = -1;
         group->shortest = G_MAXINT64;
         g_hash_table_add(s->groups, group);
+        (void)group_hopeless(s, group); /* while it is at hand */
         return group;
 }
 
@@ -323,6 +324,8 @@ static void group_unref(Scheduler *s, Group *group)
         if (--group->refs > 0)
                 return;
         g_hash_table_remove(s->groups, group);
+        if (group->noted)
+                (void)g_ptr_array_remove_fast(group->queue->noted, group);
         g_ptr_array_unref(group->shapes);
         ask_unref(s, group->ask);
         g_free(group);

@@ -1,6 +1,6 @@
 /* Where a job stands: among those that wait, or on nodes, where it is charged to the nodes, to its queue and
  * those above, to its user's account and to its array. Everything that a job holds goes through here. */
-#include "sched/state.h"
+#include "sched/turns.h"
 
 /* ---- waiting ---- */
 
@@ -42,6 +42,13 @@ static void queue_count_pending(Lane *queue, const Resources *r, int sign)
                         amounts_subtract(&queue->pending, r);
 }
 
+static void set_first(Shape *shape, Job *job)
+{
+        shape->first = job;
+        shape->first_submitted = job ? job->submitted : 0;
+        shape->first_key = job ? job->key : 0;
+}
+
 static void list_in_shape(Scheduler *s, Job *job)
 {
         Shape *shape = job->shape;
@@ -56,12 +63,13 @@ static void list_in_shape(Scheduler *s, Job *job)
         if (group->index < 0) {
                 group->index = (int)group->queue->groups->len;
                 g_ptr_array_add(group->queue->groups, group);
+                group_comes(s, group);
         }
         group->queue->listings++;
         job->iter = insert(shape->jobs, job, job_compare_age);
         lane_has_more(s, group->queue, job);
         if (!shape->first || job_compare_age(job, shape->first, NULL) < 0) {
-                shape->first = job;
+                set_first(shape, job);
                 shape_comes_earlier(s, shape);
         }
 }
@@ -79,7 +87,7 @@ static void unlist_in_shape(Job *job)
         if (shape->first == job) {
                 bool empty = g_sequence_is_empty(shape->jobs);
 
-                shape->first = empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs));
+                set_first(shape, empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs)));
                 group->top_stale = group->queue->top_stale = true;
         }
         if (!g_sequence_is_empty(shape->jobs))
@@ -90,6 +98,7 @@ static void unlist_in_shape(Job *job)
         shape->index = -1;
         if (group->shapes->len > 0)
                 return;
+        turns_leave(group->queue, group);
         last_group = group->queue->groups->pdata[group->queue->groups->len - 1];
         last_group->index = group->index;
         (void)g_ptr_array_remove_index_fast(group->queue->groups, (guint)group->index);
@@ -306,6 +315,19 @@ static void others_may_start(Lane *queue)
         queue->listings++;
 }
 
+/* The lowest that runs; another one is looked for when it may have gone. */
+static void count_priority(const Shape *shape, int sign)
+{
+        Lane *queue = shape_queue(shape);
+
+        if (!shape->preemptable || shape->priority > queue->lowest)
+                return;
+        if (sign > 0)
+                queue->lowest = shape->priority;
+        else
+                queue->lowest_stale = true;
+}
+
 static void count_running(Scheduler *s, Job *job, int sign)
 {
         Shape *shape = job->shape;
@@ -316,7 +338,7 @@ static void count_running(Scheduler *s, Job *job, int sign)
         for (Lane *queue = shape_queue(shape); queue; queue = queue->parent)
                 queue->n_running += sign;
         shape_queue(shape)->n_flexible += sign * ask_is_flexible(shape_ask(shape));
-        shape_queue(shape)->lowest_stale = true;
+        count_priority(shape, sign);
         shape_queue(shape)->vain_key = 0;
         /* others of the user or of the array may or may not start now */
         if (shape->array || shape_queue(shape)->max_running_per_user > 0)
@@ -338,6 +360,11 @@ static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 sta
         run->index = queue->running->len;
         g_ptr_array_add(queue->running, job);
         job->run = run;
+        if (!queue->ends_stale) {
+                JobEnd end = { job_end(job), job };
+
+                g_array_append_val(queue->ends, end);
+        }
         for (int i = 0; i < ask->n_tasks; i++)
                 if (tasks[i].node >= 0)
                         add_task(s, job, i, &tasks[i]);
@@ -402,6 +429,7 @@ void job_release(Scheduler *s, Job *job)
         leave_elastic(s, job);
         last->run->index = run->index;
         (void)g_ptr_array_remove_index_fast(queue->running, run->index);
+        queue->ends_stale = true;
         count_running(s, job, -1);
         account_changed(s, job->shape->account);
         g_free(run->tasks);

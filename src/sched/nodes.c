@@ -25,6 +25,12 @@ void node_changed_later(Scheduler *s, Node *node)
 void node_changed(Scheduler *s, Node *node)
 {
         node->version++;
+        g_array_index(s->rows, NodeRow, node->id) =
+                (NodeRow){ .cpu_milli = node->free.cpu_milli,
+                           .memory = node->free.memory,
+                           .gpus = (gint32)MAX(node->free.gpus, G_MININT32),
+                           .version = node->version,
+                           .cluster = node->usable ? node->cluster : -1 };
         node_changed_later(s, node);
 }
 
@@ -259,11 +265,19 @@ static Candidate heap_pop(GArray *heap)
         return first;
 }
 
-static bool is_eligible(const Class *class, const Node *node)
+static bool is_eligible(const Scheduler *s, const Class *class, guint id)
 {
-        return node->usable && node->cluster == class->cluster &&
-               labels_carry(node->labels, class->job_labels) &&
+        const Node *node = s->nodes->pdata[id];
+
+        return labels_carry(node->labels, class->job_labels) &&
                labels_carry(node->labels, class->queue_labels);
+}
+
+/* As fits_free, but for what rows do not say. */
+static bool may_fit(const NodeRow *row, const Class *class)
+{
+        return class->each.cpu_milli <= MAX(0, row->cpu_milli) && class->each.memory <= MAX(0, row->memory) &&
+               class->each.gpus <= MAX(0, row->gpus);
 }
 
 static Candidate candidate(const Node *node, const Class *class)
@@ -278,31 +292,39 @@ void class_clear_index(Class *class)
         g_clear_pointer(&class->eligible, g_free);
 }
 
+static const NodeRow *rows_of(const Scheduler *s)
+{
+        return (const NodeRow *)(const void *)s->rows->data;
+}
+
+static void find_eligible(Scheduler *s, Class *class)
+{
+        bool any = !*class->job_labels->labels && !*class->queue_labels->labels;
+
+        class->eligible = g_renew(guint8, class->eligible, s->nodes->len);
+        class->n_eligible = 0;
+        for (guint i = 0; i < s->nodes->len; i++) {
+                class->eligible[i] = s->nodes->pdata[i] && rows_of(s)[i].cluster == class->cluster &&
+                                     (any || is_eligible(s, class, i));
+                class->n_eligible += class->eligible[i];
+        }
+}
+
 static void build_index(Scheduler *s, Class *class, guint32 version)
 {
-        int n = (int)s->nodes->len;
-
         if (!class->heap)
                 class->heap = g_array_new(FALSE, FALSE, sizeof(Candidate));
-        class->seen = g_renew(guint32, class->seen, n);
+        class->seen = g_renew(guint32, class->seen, s->nodes->len);
         g_array_set_size(class->heap, 0);
-        if (class->built != version || !class->eligible) {
-                class->eligible = g_renew(guint8, class->eligible, n);
-                class->n_eligible = 0;
-                for (int i = 0; i < n; i++) {
-                        const Node *node = s->nodes->pdata[i];
+        if (class->built != version || !class->eligible)
+                find_eligible(s, class);
+        class->built = version;
+        for (guint i = 0; i < s->nodes->len; i++) {
+                const NodeRow *row = &rows_of(s)[i];
 
-                        class->eligible[i] = node && is_eligible(class, node);
-                        class->n_eligible += class->eligible[i];
-                }
-                class->built = version;
-        }
-        for (int i = 0; i < n; i++) {
-                const Node *node = s->nodes->pdata[i];
-
-                class->seen[i] = node ? node->version : 0;
-                if (class->eligible[i] && fits_free(node, class)) {
-                        Candidate entry = candidate(node, class);
+                class->seen[i] = row->version;
+                if (class->eligible[i] && may_fit(row, class) && fits_free(s->nodes->pdata[i], class)) {
+                        Candidate entry = candidate(s->nodes->pdata[i], class);
 
                         g_array_append_val(class->heap, entry);
                 }
@@ -316,12 +338,13 @@ static void read_changes(Scheduler *s, Class *class)
 {
         for (guint64 at = class->cursor - s->changes_base; at < s->changes->len; at++) {
                 int id = g_array_index(s->changes, int, at);
+                const NodeRow *row = &rows_of(s)[id];
                 const Node *node = s->nodes->pdata[id];
 
-                if (!node || class->seen[id] == node->version)
+                if (!node || class->seen[id] == row->version)
                         continue;
-                class->seen[id] = node->version;
-                if (class->eligible[id] && fits_free(node, class))
+                class->seen[id] = row->version;
+                if (class->eligible[id] && may_fit(row, class) && fits_free(node, class))
                         heap_push(class->heap, candidate(node, class));
         }
         class->cursor = s->changes_base + s->changes->len;

@@ -197,6 +197,20 @@ static int compare_fractions(const Lane *a, gint64 a_num, gint64 a_den, const La
         return (left > right) - (left < right);
 }
 
+/* Asked for again and again while queues are put in order. */
+static gint64 used_of_late(const Scheduler *s, Lane *queue)
+{
+        const Usage *is = &queue->usage, *was = &queue->seen;
+
+        if (queue->seen_now != s->now || was->value != is->value || was->at != is->at ||
+            was->rate != is->rate) {
+                queue->seen = *is;
+                queue->seen_now = s->now;
+                queue->seen_usage = usage_at(s, is, s->now);
+        }
+        return queue->seen_usage;
+}
+
 int lane_compare(const Scheduler *s, Lane *a, Lane *b)
 {
         int order;
@@ -209,8 +223,7 @@ int lane_compare(const Scheduler *s, Lane *a, Lane *b)
                 return a->below ? -1 : 1;
         order = compare_fractions(a, a->share_num, a->share_den, b, b->share_num, b->share_den, !a->below);
         if (order == 0)
-                order = compare_fractions(a, usage_at(s, &a->usage, s->now), 1, b,
-                                          usage_at(s, &b->usage, s->now), 1, true);
+                order = compare_fractions(a, used_of_late(s, a), 1, b, used_of_late(s, b), 1, true);
         return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
 }
 

@@ -1,6 +1,7 @@
 /* What a Scheduler is told: nodes, queues, jobs, usage (see scheduler.h and state.h). A put replaces all that
  * was known; what follows from it for the figures of nodes and queues is brought up to date at once, what
  * follows for decisions is the next pass's. */
+#include "sched/turns.h"
 #include "sched/victim.h"
 
 /* ---- making ---- */
@@ -59,6 +60,7 @@ Scheduler *scheduler_new(const SchedulerConfig *config)
         s->nominations = g_ptr_array_new();
         s->sims = g_ptr_array_new();
         s->elastic = g_ptr_array_new();
+        s->rows = g_array_new(FALSE, TRUE, sizeof(NodeRow));
         s->changes = g_array_new(FALSE, FALSE, sizeof(int));
         intern_init(s);
         return s;
@@ -78,6 +80,10 @@ static void queue_free(Scheduler *s, Lane *queue)
         labels_unref(s, queue->labels);
         g_free(queue->name);
         g_ptr_array_unref(queue->groups);
+        g_array_unref(queue->turns);
+        g_array_unref(queue->behind);
+        g_ptr_array_unref(queue->noted);
+        g_array_unref(queue->ends);
         g_ptr_array_unref(queue->running);
         g_ptr_array_unref(queue->active);
         g_ptr_array_unref(queue->growers);
@@ -137,6 +143,7 @@ void scheduler_free(Scheduler *s)
         g_ptr_array_unref(s->sims);
         g_ptr_array_unref(s->elastic);
         g_sequence_free(s->timers);
+        g_array_unref(s->rows);
         g_array_unref(s->changes);
         g_strfreev(s->topology);
         g_free(s);
@@ -278,6 +285,8 @@ static Node *node_make(Scheduler *s, int id)
         node->ends = g_array_new(FALSE, FALSE, sizeof(TaskEnd));
         if (s->nodes->len <= (guint)id)
                 g_ptr_array_set_size(s->nodes, id + 1);
+        if (s->rows->len <= (guint)id)
+                g_array_set_size(s->rows, (guint)id + 1);
         s->nodes->pdata[id] = node;
         for (int level = 0; level < SCHED_LEVELS_MAX; level++)
                 node->domains[level] = -1;
@@ -415,12 +424,18 @@ static Lane *queue_make(Scheduler *s, int id)
 
         queue->id = id;
         queue->groups = g_ptr_array_new();
+        queue->turns = g_array_new(FALSE, FALSE, sizeof(Turn));
+        queue->behind = g_array_new(FALSE, FALSE, sizeof(Turn));
+        queue->noted = g_ptr_array_new();
+        queue->ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
+        queue->lowest = G_MAXINT;
         queue->running = g_ptr_array_new();
         queue->active = g_ptr_array_new();
         queue->growers = g_ptr_array_new();
         queue->ranking = g_ptr_array_new();
         queue->victims = g_array_new(FALSE, FALSE, sizeof(Victim));
         queue->usage.at = s->now;
+        queue->seen_now = -1;
         if (s->queues->len <= (guint)id)
                 g_ptr_array_set_size(s->queues, id + 1);
         s->queues->pdata[id] = queue;

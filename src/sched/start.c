@@ -2,6 +2,9 @@
  * out of the order, what can never fit takes groups; the first of the rest is the queue's top. */
 #include "sched/backfill.h"
 #include "sched/pass.h"
+#include "sched/turns.h"
+
+enum { CLOSED_IN_A_ROW = 8 };
 
 /* ---- order ---- */
 
@@ -44,7 +47,11 @@ int shape_compare(Scheduler *s, const Shape *a, const Shape *b)
 {
         int order = shape_rank(s, a, b);
 
-        return order != 0 ? order : job_compare_age(shape_first(a), shape_first(b), NULL);
+        if (order != 0)
+                return order;
+        if (a->first_submitted != b->first_submitted)
+                return a->first_submitted < b->first_submitted ? -1 : 1;
+        return (a->first_key > b->first_key) - (a->first_key < b->first_key);
 }
 
 Cause shape_limited(const Shape *shape)
@@ -70,6 +77,10 @@ void shape_comes_earlier(Scheduler *s, Shape *shape)
         Lane *queue = group->queue;
 
         queue->top_stale = true;
+        if (queue->order == QUEUE_ORDER_FAIR)
+                queue->turns_stale = true;
+        else if (!queue->turns_stale)
+                turns_come_earlier(queue, shape);
         if (queue->order == QUEUE_ORDER_FAIR || shape_limited(shape) != CAUSE_NONE)
                 group->top_stale = true;
         if (group->top_stale)
@@ -163,7 +174,8 @@ static void freshen_tops(Scheduler *s, Lane *queue)
         for (guint i = 0; i < queue->groups->len; i++)
                 ((Group *)queue->groups->pdata[i])->top_stale = true;
         queue->tops_stale = false;
-        queue->top_stale = true;
+        queue->top_stale = queue->turns_stale = true;
+        queue->behind_pass = 0;
 }
 
 /* As group_hopeless, which most groups have been asked for already. */
@@ -174,9 +186,67 @@ static bool is_hopeless(Scheduler *s, Group *group, guint32 room)
         return group->hopeless != CAUSE_NONE || group->ask->hopeless != CAUSE_NONE;
 }
 
-static Shape *find_top(Scheduler *s, Lane *queue)
+/* Whether they are is also told to those who ask why they wait. */
+static void judge_groups(Scheduler *s, Lane *queue, guint32 room)
 {
+        if (!queue->unjudged && queue->top_config == s->config_version && queue->top_room == room)
+                return;
+        for (guint i = 0; i < queue->groups->len; i++)
+                (void)is_hopeless(s, queue->groups->pdata[i], room);
+        queue->turns_stale = queue->turns_stale || queue->left_out;
+        queue->top_stale = true;
+        queue->unjudged = false;
+        queue->top_config = s->config_version;
+        queue->top_room = room;
+}
+
+void group_comes(Scheduler *s, Group *group)
+{
+        Lane *queue = group->queue;
         guint32 room = cluster_find(s, queue->cluster)->version;
+
+        if (queue->groups->len == 1) {
+                queue->top_config = s->config_version;
+                queue->top_room = room;
+                queue->unjudged = false;
+        }
+        if (group->ask->judged != queue->top_room || group->judged != queue->top_config + 1)
+                queue->unjudged = true;
+}
+
+static void freshen_turns(Scheduler *s, Lane *queue)
+{
+        if (!queue->turns_stale)
+                return;
+        queue->turns_stale = queue->left_out = false;
+        turns_forget(queue);
+        for (guint i = 0; i < queue->groups->len; i++) {
+                const Shape *shape = group_top(s, queue->groups->pdata[i]);
+
+                if (shape)
+                        turns_add(queue, shape);
+        }
+        turns_order(queue);
+}
+
+static Shape *first_in_turn(Scheduler *s, Lane *queue, guint32 room)
+{
+        freshen_turns(s, queue);
+        while (queue->turns->len > 0) {
+                Group *group = g_array_index(queue->turns, Turn, 0).group;
+                bool hopeless = is_hopeless(s, group, room);
+                Shape *shape = hopeless ? NULL : group_top(s, group);
+
+                queue->left_out = queue->left_out || hopeless;
+                if (turns_settle(queue, shape))
+                        return shape;
+        }
+        return NULL;
+}
+
+/* By the order of users, which holds for a moment only. */
+static Shape *first_by_users(Scheduler *s, Lane *queue, guint32 room)
+{
         Shape *top = NULL;
 
         for (guint i = 0; i < queue->groups->len; i++) {
@@ -197,11 +267,11 @@ Shape *lane_top(Scheduler *s, Lane *queue)
         guint32 room = cluster_find(s, queue->cluster)->version;
 
         freshen_tops(s, queue);
-        if (queue->top_stale || queue->top_config != s->config_version || queue->top_room != room) {
-                queue->top = find_top(s, queue);
+        judge_groups(s, queue, room);
+        if (queue->top_stale) {
+                queue->top = queue->order == QUEUE_ORDER_FAIR ? first_by_users(s, queue, room)
+                                                              : first_in_turn(s, queue, room);
                 queue->top_stale = false;
-                queue->top_config = s->config_version;
-                queue->top_room = room;
         }
         return queue->top;
 }
@@ -308,7 +378,46 @@ static Shape *candidate_of(Scheduler *s, Group *group)
         return shape && group_hopeless(s, group) == CAUSE_NONE ? shape : NULL;
 }
 
-static Shape *find_behind(Scheduler *s, Lane *queue)
+/* What is remembered of groups from earlier passes is tried or dropped as of the first look at the queue. */
+static void look_at_noted(Scheduler *s, Lane *queue)
+{
+        for (guint i = 0; i < queue->noted->len; i++) {
+                Group *group = queue->noted->pdata[i];
+
+                if (group->index >= 0)
+                        (void)candidate_of(s, group);
+        }
+}
+
+static Shape *first_behind_in_turn(Scheduler *s, Lane *queue)
+{
+        int closed = 0;
+
+        freshen_turns(s, queue);
+        if (queue->behind_pass != s->pass) {
+                queue->behind_pass = s->pass;
+                turns_copy(queue);
+                look_at_noted(s, queue);
+        }
+        while (queue->behind->len > 0) {
+                Turn first = g_array_index(queue->behind, Turn, 0);
+                Shape *shape = first.ask->closed ? NULL : candidate_of(s, first.group);
+
+                if (turns_settle_behind(queue, shape))
+                        return shape;
+                closed = first.ask->closed ? closed + 1 : 0;
+                if (closed == CLOSED_IN_A_ROW) {
+                        turns_drop_closed(queue);
+                        closed = 0;
+                }
+        }
+        for (guint i = 0; i < queue->turns->len; i++)
+                if (!g_array_index(queue->turns, Turn, i).ask->closed)
+                        (void)candidate_of(s, g_array_index(queue->turns, Turn, i).group); /* why not */
+        return NULL;
+}
+
+static Shape *first_behind_by_users(Scheduler *s, Lane *queue)
 {
         Shape *best = NULL;
 
@@ -321,21 +430,39 @@ static Shape *find_behind(Scheduler *s, Lane *queue)
         return best;
 }
 
-/* Somewhere there is room for a task of each of its roles. */
-static bool has_some_room(Scheduler *s, const Ask *ask)
+static Shape *find_behind(Scheduler *s, Lane *queue)
 {
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0 && !class_has_room(s, ask->classes[role]))
-                        return false;
-        return true;
+        return queue->order == QUEUE_ORDER_FAIR ? first_behind_by_users(s, queue)
+                                                : first_behind_in_turn(s, queue);
+}
+
+/* Somewhere there is room for a task of each of its roles. */
+static bool has_some_room(Scheduler *s, Ask *ask)
+{
+        if (ask->room_version == s->versions)
+                return ask->has_room;
+        ask->room_version = s->versions;
+        ask->has_room = true;
+        for (int role = 0; role < ask->n_roles && ask->has_room; role++)
+                ask->has_room = ask->need[role] == 0 || class_has_room(s, ask->classes[role]);
+        return ask->has_room;
 }
 
 static bool somebody_has_room(Scheduler *s, const Lane *queue)
 {
+        if (queue->order != QUEUE_ORDER_FAIR) {
+                for (guint i = 0; i < queue->behind->len; i++) {
+                        Turn turn = g_array_index(queue->behind, Turn, i);
+
+                        if (!turn.ask->closed && has_some_room(s, turn.ask) && candidate_of(s, turn.group))
+                                return true;
+                }
+                return false;
+        }
         for (guint i = 0; i < queue->groups->len; i++) {
                 Group *group = queue->groups->pdata[i];
 
-                if (candidate_of(s, group) && has_some_room(s, group->ask))
+                if (has_some_room(s, group->ask) && candidate_of(s, group))
                         return true;
         }
         return false;

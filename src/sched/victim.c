@@ -257,6 +257,7 @@ static void evict(Scheduler *s, Pass *pass, Job *job, const Job *nominee, Decisi
 
         job->run->marked = false;
         job->state = SCHED_ENDING;
+        job_queue(job)->ends_stale = true;
         job_remark_elastic(s, job);
         past->victim = true;
         past->evictor = nominee->key;

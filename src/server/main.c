@@ -241,6 +241,7 @@ static bool open_drivers(Server *server, GError **error)
                 return false;
         server->drivers.state_dir = server->options.state;
         server->drivers.server = server->id;
+        server->drivers.dc = server->options.datacenter;
         return true;
 }
 

@@ -6,6 +6,7 @@ process that all of them come from, which stops it at its end; if that is killed
 
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -102,6 +103,16 @@ class Namespace:
         if wait:
             self.api.request("DELETE", self.path("pods"), {"gracePeriodSeconds": 1})
             wait_for(lambda: not self.items("pods"), f"the end of all pods in '{self.name}'")
+
+
+def changes(kube, kind, version):
+    """[(ADDED, MODIFIED or DELETED, the object)] since a version, as the API server tells it; it keeps those of some minutes."""
+    path = f"{kube.path(kind)}?watch=1&timeoutSeconds=1&resourceVersion={version}"
+    with contextlib.closing(kube.api.connect()) as connection:
+        connection.request("GET", path, headers=kube.api.headers)
+        lines = [json.loads(line) for line in connection.getresponse().read().splitlines()]
+    assert all(line["type"] != "ERROR" for line in lines), lines
+    return [(line["type"], line["object"]) for line in lines]
 
 
 @contextlib.contextmanager

@@ -24,7 +24,15 @@ BUSYBOX = pathlib.Path("/bin/busybox")
 PAUSE = "test.local/pause:1"
 BASE = "test.local/base:1"
 PADDLE = "test.local/paddle:2.6.2"
+BUILDER = "test.local/builder:1"
+PYTHON = "test.local/python:1"
 DEBIAN = ["python3", "ca-certificates", "libgomp1", "libstdc++6", "procps"]
+TOOLS = [
+    "buildah",
+    "ca-certificates",
+    "containernetworking-plugins",
+    "python3-pip-whl",
+]  # of the image that builds images
 REQUIREMENTS = ROOT / "examples/recognize_digits/requirements.txt"
 SITE = "usr/local/lib/python3.11/dist-packages"
 FORMAT = "1"  # part of every key: raise it when this file writes other archives from the same sources
@@ -108,32 +116,46 @@ def make_base(work, archive):
     write_archive(archive, BASE, [work / "layer"], {"Cmd": ["/bin/sh"]})
 
 
-def make_paddle(work, archive):
-    """What jobs run in: Debian with Python, and what the examples require."""
-    debian, packages = work / "debian", work / "packages"
-    run("debootstrap", "--variant=minbase", "--include=" + ",".join(DEBIAN), "bookworm", debian, mirror())
+def make_debian(work, packages):
+    """A minimal Debian with these packages, as a tar."""
+    debian = work / "debian"
+    run("debootstrap", "--variant=minbase", "--include=" + ",".join(packages), "bookworm", debian, mirror())
     for leftover in [*debian.glob("var/cache/apt/archives/*.deb"), *debian.glob("var/lib/apt/lists/*_*")]:
         leftover.unlink()
+    return debian
+
+
+def make_tar(folder, tar, *options):
+    run("tar", "-C", folder, "--sort=name", "--numeric-owner", *options, "-cf", tar, ".")
+    return tar
+
+
+DEVICES = ["--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*"]
+
+
+def make_builder(work, archive):
+    """What images are built in: buildah, and pip for images that have none."""
+    layer = make_tar(make_debian(work, TOOLS), work / "debian.tar", *DEVICES)
+    write_archive(archive, BUILDER, [layer], {"Cmd": ["/bin/sh"]})
+
+
+def make_python(work, archive):
+    """A small base of images: Python, and no pip."""
+    layer = make_tar(make_debian(work, ["python3"]), work / "debian.tar", *DEVICES)
+    write_archive(archive, PYTHON, [layer], {"Cmd": ["/bin/sh"]})
+
+
+def make_paddle(work, archive):
+    """What jobs run in: Debian with Python, and what the examples require."""
+    debian, packages = make_debian(work, DEBIAN), work / "packages"
     (debian / "usr/local/bin/python").symlink_to("/usr/bin/python3")
     uv = ["uv", "pip", "install", "--python", "/usr/bin/python3", "--link-mode=copy", "--no-compile-bytecode"]
     run(ROOT / ".venv/bin" / uv[0], *uv[1:], "--target", packages / SITE, "-r", REQUIREMENTS)
-    # fmt: off
-    run("tar", "-C", debian, "--sort=name", "--numeric-owner", "--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*",
-        "-cf", work / "debian.tar", ".")
-    # fmt: on
-    run(
-        "tar",
-        "-C",
-        packages,
-        "--sort=name",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "-cf",
-        work / "packages.tar",
-        ".",
-    )
-    write_archive(archive, PADDLE, [work / "debian.tar", work / "packages.tar"], {"Cmd": ["/bin/sh"]})
+    layers = [
+        make_tar(debian, work / "debian.tar", *DEVICES),
+        make_tar(packages, work / "packages.tar", "--owner=0", "--group=0"),
+    ]
+    write_archive(archive, PADDLE, layers, {"Cmd": ["/bin/sh"]})
 
 
 def mirror():
@@ -153,6 +175,8 @@ def run(*words):
 IMAGES = {
     "pause": (make_pause, lambda: (HERE / "image/pause.c").read_bytes()),
     "base": (make_base, lambda: b"".join(base_files().values())),
+    "builder": (make_builder, lambda: " ".join(TOOLS).encode()),
+    "python": (make_python, lambda: b"python3"),
     "paddle": (make_paddle, lambda: " ".join(DEBIAN).encode() + REQUIREMENTS.read_bytes()),
 }
 ALWAYS = ("pause", "base")  # what every node has

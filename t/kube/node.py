@@ -195,6 +195,8 @@ address = "{self.state}/containerd.sock"
 [{cri}]
 sandbox_image = "{images.PAUSE}"
 restrict_oom_score_adj = true
+[{cri}.registry]
+config_path = "{self.plan.folder("registries")}"
 [{cri}.containerd]
 snapshotter = "overlayfs"
 default_runtime_name = "runc"
@@ -239,6 +241,8 @@ conf_dir = "{self.plan.folder("cni")}"
             "containerRuntimeEndpoint": self.socket,
             "cgroupDriver": "cgroupfs",
             "cgroupsPerQOS": False,
+            # Without cgroups of pods the code that resizes them reads a null pointer, when a pod goes while its container restarts.
+            "featureGates": {"InPlacePodVerticalScaling": False},
             "enforceNodeAllocatable": [],
             "failSwapOn": False,
             "failCgroupV1": False,

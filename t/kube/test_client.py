@@ -330,6 +330,8 @@ def test_exec_and_logs(kube_node):
     much = "0123456789abcdef" * 65536  # 1 MiB
     assert execute("cat", text=much).stdout == much + "exit 0\n"
     assert execute("sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x").stdout == "x" * 3000000 + "exit 0\n"
+    late = execute("sh", "-c", "sleep 1; cat", text=much * 3)  # all of it waits in between
+    assert late.stdout == much * 3 + "exit 0\n"
     missing = execute("/nobody")
     assert missing.stdout.startswith("failed the command did not run: ") and "/nobody" in missing.stdout
     assert "container nope is not valid for pod p" in execute("true", container="nope").stdout

@@ -13,13 +13,18 @@ from kube.images import BASE
 RULES = [
     {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+    {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["create", "delete"]},
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]},
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+    {"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]},
 ]
 
 
-def connect(server, kube):
+def connect(server, kube, rules=RULES):
     """The cluster of the namespace with a queue `qq`, known and connected."""
-    account = kube.cluster.account(f"paddled-{kube.name}", namespace=kube.name, rules=RULES, everywhere=True)
+    account = kube.cluster.account(f"paddled-{kube.name}", namespace=kube.name, rules=rules, everywhere=True)
     server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", account, check=0)
     server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
 
@@ -140,43 +145,11 @@ def test_what_cannot_start_says_why(joined):
     assert "/no/such/program" in done["members"][0]["error"]
 
 
-def test_a_pod_without_a_node_waits_and_says_so(joined):
-    """What the node has, but others hold: our pass admits, the cluster's scheduler finds no room."""
-    server, kube = joined
-    node = kube.api.get("/api/v1/nodes")["items"][0]
-    memory = node["status"]["allocatable"]["memory"]
-    kube.create(
-        "pods",
-        {
-            "metadata": {"name": "other"},
-            "spec": {
-                "terminationGracePeriodSeconds": 1,
-                "containers": [
-                    {
-                        "name": "c",
-                        "image": BASE,
-                        "imagePullPolicy": "Never",
-                        "command": ["sleep", "1000"],
-                        "resources": {"requests": {"memory": f"{int(memory[:-2]) * 9 // 10}Ki"}},
-                    }
-                ],
-            },
-        },
-    )
-    kube.wait_phase("other", "Running")
-    role = {"name": "worker", "replicas": 1, "resources": {"memory": f"{int(memory[:-2]) // 2}Ki"}}
-    job = server.submit(["true"], queue="qq", image=BASE, roles=[role])
-    wait_for(lambda: "Insufficient memory" in json.dumps(server.job(job["id"])["members"]), what="the reason")
-    assert server.job(job["id"])["state"] == "starting"
-    kube.api.request("DELETE", kube.path("pods", "other"))
-    assert server.wait(job["id"])["state"] == "succeeded"
-
-
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
         ({}, "names none"),
-        ({"image": BASE, "output": "/pfs/local/home/root/out"}, "--output"),
+        ({"image": BASE, "output": "/pfs/local/home/root/out"}, "entry 'local' of `volumes`"),
         ({"image": BASE, "requirements": "six"}, "requirements"),
     ],
 )

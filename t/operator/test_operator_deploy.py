@@ -3,6 +3,7 @@ uses, no less and no more."""
 
 import json
 import os
+import subprocess
 
 import pytest
 import yaml
@@ -54,14 +55,89 @@ def test_kustomize_the_rest(kube):
         assert objects(kube.kubectl("kustomize", ROOT / folder)), folder
 
 
+# ---- the chart ----
+
+
+CHART = ROOT / "charts/paddle-operator"
+
+
+def chart(tmp_path, namespace="default", **values):
+    (tmp_path / "values.json").write_text(json.dumps(values))
+    done = subprocess.run(
+        [components.BIN / "helm-template", CHART, namespace, tmp_path / "values.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return objects(done.stdout)
+
+
+def manager(rendered):
+    return next(one for (kind, _), one in rendered.items() if kind == "Deployment")["spec"]["template"]["spec"][
+        "containers"
+    ][0]
+
+
+def test_chart_is_the_manifest(tmp_path):
+    """Where its values say nothing else."""
+    rendered = chart(tmp_path, jobnamespace="")
+    assert rendered == {**objects((V1 / "crd.yaml").read_text()), **objects((V1 / "operator.yaml").read_text())}
+
+
+def test_chart_with_values(tmp_path, kube):
+    rendered = chart(
+        tmp_path,
+        image="registry:5000/op:7",
+        controllernamespace="ops",
+        jobnamespace="jobs",
+        scheduling="volcano",
+        args=["--init-limits=cpu=1", "--etcd-server=http://e:2379"],
+    )
+    container = manager(rendered)
+    assert container["image"] == "registry:5000/op:7"
+    assert container["args"] == [
+        "--leader-elect",
+        "--guard=paddle-manager-rolebinding",
+        "--namespace=jobs",
+        "--scheduling=volcano",
+        "--init-limits=cpu=1",
+        "--etcd-server=http://e:2379",
+    ]
+    plain = chart(tmp_path, jobnamespace="")
+    places = {one["metadata"]["namespace"] for one in rendered.values() if "namespace" in one["metadata"]}
+    assert places == {"ops"} and ("Namespace", "ops") in rendered
+    subjects = [s["namespace"] for one in rendered.values() for s in one.get("subjects", [])]
+    assert subjects and set(subjects) == {"ops"}
+    crd = ("CustomResourceDefinition", "paddlejobs.batch.paddlepaddle.org")
+    assert rendered[crd] == plain[crd]  # no value reaches into its schema
+    # The API server takes all of it.
+    for one in rendered.values():
+        if "namespace" not in one["metadata"]:
+            kube.kubectl("apply", "--dry-run=server", "-f", "-", input=one)
+    local = {**rendered["Deployment", "paddle-controller-manager"]}
+    local["metadata"] = {**local["metadata"], "namespace": kube.name}
+    kube.kubectl("apply", "--dry-run=server", "-f", "-", input=local)
+
+
 # ---- rights ----
 
 
+MANAGER = f"system:serviceaccount:{OWN}:paddle-manager-sa"
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived", "ResponseStarted"],
-    "rules": [{"level": "Metadata", "users": [f"system:serviceaccount:{OWN}:paddle-manager-sa"]}, {"level": "None"}],
+    "rules": [
+        {"level": "Metadata", "users": [MANAGER]},
+        {
+            "level": "Metadata",
+            "verbs": ["delete", "deletecollection"],
+            "namespaces": [OWN],
+            "resources": [{"group": "rbac.authorization.k8s.io", "resources": ["roles", "rolebindings"]}],
+        },
+        {"level": "None"},
+    ],
 }
 
 
@@ -93,18 +169,22 @@ def granted():
 
 
 def asked(log):
-    """The same of what the operator asked for, and what was forbidden of it."""
-    used, forbidden = set(), []
+    """The same of what the operator asked for; what was forbidden of it; and when somebody began to delete its right to the
+    lease."""
+    used, forbidden, deleted = set(), [], []
     for line in log.read_text().splitlines():
         event = json.loads(line)
         what = event.get("objectRef")
         if not what:
             continue  # no object: /version, discovery
+        if event["user"]["username"] != MANAGER:
+            deleted.append(event["requestReceivedTimestamp"])
+            continue
         part = "/" + what["subresource"] if what.get("subresource") else ""
         used.add((what.get("apiGroup", ""), what.get("resource", "") + part, event["verb"]))
         if event["responseStatus"]["code"] == 403:
             forbidden.append(event)
-    return used, forbidden
+    return used, forbidden, min(deleted)
 
 
 # The API server asks for these itself, where owners that wait for what they own need the right to.
@@ -184,8 +264,10 @@ def test_rights_are_what_is_used(audited):
         assert one.process.wait(30) == 0, one.text()
     finally:
         one.kill()
-    used, forbidden = asked(log)
+    used, forbidden, lease_right_gone = asked(log)
     mine = {right for right in granted() if right[0] not in ("paddlepaddle.org", "apps", "batch")}  # of TrainingJobs
-    # the right to the lease goes with the manifest, while the jobs are still let go; without it nothing had begun
+    # The right to the lease goes with the manifest, while the jobs are still let go; until then nothing is forbidden, and
+    # nothing but the lease ever is.
     assert [event for event in forbidden if event["objectRef"]["resource"] != "leases"] == []
+    assert [event for event in forbidden if event["requestReceivedTimestamp"] < lease_right_gone] == []
     assert mine - OWNERS - MOMENTS - used == set(), "granted and never used"

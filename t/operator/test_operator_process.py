@@ -405,23 +405,3 @@ def test_i10_sigterm(kube, operator):
     assert time.monotonic() - began < 10
     operator()
     wait_for(lambda: len(kube.items("pods")) == 30, 60, "all pods")
-
-
-def test_kills_at_any_moment(kube, operator):
-    """Twenty operators die one after the other; what they leave is what one would have made."""
-    jobs, uids = [], {}
-    for i in range(20):
-        one = operator(wait=False)
-        jobs.append(Job(kube, {"ps": role(1), "worker": role(2)}, f"j{i}"))
-        seen = len(uids)
-        wait_for(lambda seen=seen: len(kube.items("pods")) > seen, 60, "another pod")
-        one.kill()
-        for pod in kube.items("pods"):
-            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-            assert uids.setdefault(name, uid) == uid, f"'{name}' was made twice"
-    operator()
-    for job in jobs:
-        job.wait_pods("ps-0", "worker-0", "worker-1")
-        job.wait_services("ps-0", "worker-0", "worker-1")
-    for pod in kube.items("pods"):
-        assert uids.get(pod["metadata"]["name"], pod["metadata"]["uid"]) == pod["metadata"]["uid"]

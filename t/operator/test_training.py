@@ -123,6 +123,30 @@ def test_names_and_columns(kube, training):
         assert lines[1].split()[:2] == ["simple", "creating"]
 
 
+def test_metrics(training):
+    """Of both controllers, each family of metrics in one piece."""
+    one = training.operator
+    job = training(spec())
+    job.wait_pods("pserver", 1)
+    assert one.metric("paddle_operator_training_jobs") == 1
+    wait_for(
+        lambda: one.metric('controller_runtime_reconcile_total{controller="trainingjob",result="success"}') > 0,
+        what="a pass",
+    )
+    text = one.http(one.metrics_port, "/metrics")[1]
+    for name in ("controller_runtime_reconcile_time_seconds_count", "controller_runtime_active_workers"):
+        for controller in ("paddlejob", "trainingjob"):
+            assert f'\n{name}{{controller="{controller}"}} ' in text
+    families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")]
+    assert len(families) == len(set(families))
+    now = None
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            now = line.split()[2]
+        else:
+            assert line.startswith(now), line
+
+
 def test_order_and_success(training):
     """Master, pservers, trainers, each once the one before is ready; at the end only the trainers' Job stays."""
     job = training(spec(fault_tolerant=True))

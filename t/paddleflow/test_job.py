@@ -50,6 +50,10 @@ def distributed(framework="paddle", *members, **about):
     return {"framework": framework, "members": list(members), "schedulingPolicy": QUEUE, **about}
 
 
+def template(kind, version, **about):
+    return {"apiVersion": version, "kind": kind, **about}
+
+
 S, D, W = "/job/single", "/job/distributed", "/job/workflow"
 NOT = "JobCreateFailed"
 
@@ -218,6 +222,43 @@ REFUSED = [
     case("2.11 ray without a master", "POST", D, distributed("ray", member("worker", 2)), NOT),
     case("2.11 ray without a worker", "POST", D, distributed("ray", member("master")), NOT),
     case("2.11 workflow without a template", "POST", W, {"schedulingPolicy": QUEUE}, NOT),
+    # 9: the kind of a template is the framework's, or the one that the annotation names
+    case("9 single of another kind", "POST", S, single(extensionTemplate=template("Job", "batch/v1")), NOT),
+    case("9 single of no kind", "POST", S, single(extensionTemplate={"spec": {}}), NOT),
+    case("9 single of another version", "POST", S, single(extensionTemplate=template("Pod", "v2")), NOT),
+    case(
+        "9 paddle of another kind",
+        "POST",
+        D,
+        distributed("paddle", member("worker", 2), extensionTemplate=template("TFJob", "kubeflow.org/v1")),
+        NOT,
+    ),
+    case(
+        "9 paddle of another group",
+        "POST",
+        D,
+        distributed("paddle", member("worker", 2), extensionTemplate=template("PaddleJob", "kubeflow.org/v1")),
+        NOT,
+    ),
+    case(
+        "9 paddle not of the named kind",
+        "POST",
+        D,
+        distributed(
+            "paddle",
+            member("worker", 2),
+            extensionTemplate=template("PaddleJob", "batch.paddlepaddle.org/v1"),
+            annotations={"paddleflow/job-kind-group-version": "PaddleJob.kubeflow.org/v1"},
+        ),
+        NOT,
+    ),
+    case(
+        "9 workflow of another kind",
+        "POST",
+        W,
+        {"schedulingPolicy": QUEUE, "extensionTemplate": template("Pod", "v1")},
+        NOT,
+    ),
     # one job
     case("2.11 GET status and bad marker", "GET", "/job?marker=zz", None, "InvalidMarker"),
     case("2.11 GET maxKeys", "GET", "/job?maxKeys=1001", None, "InvalidURI"),
@@ -584,6 +625,23 @@ def test_frameworks_without_a_row(flow, framework, members):
     job = flow.wait(run_distributed(flow, framework, *members), "failed")
     assert job["framework"] == framework
     assert framework in job["message"]
+
+
+def test_a_template_says_image_and_command(flow):
+    """9: what the job leaves out."""
+    container = {"name": "x", "image": "any", "command": ["sh", "-c"], "args": ["exit 0"]}
+    about = template("Pod", "v1", spec={"containers": [container]})
+    reply = good(flow.post(S, {"extensionTemplate": about, "schedulingPolicy": QUEUE, "flavour": {"name": "flavour1"}}))
+    job = flow.wait(reply.json["id"])
+    assert job["status"] == "succeeded", job["message"]
+    assert job["extensionTemplate"]["spec"]["containers"] == [container]
+
+
+def test_a_template_of_the_named_kind(flow):
+    about = template("PaddleJob", "kubeflow.org/v1", spec={})
+    annotations = {"paddleflow/job-kind-group-version": "PaddleJob.kubeflow.org/v1"}
+    body = distributed("paddle", member("worker", 2), extensionTemplate=about, annotations=annotations)
+    assert flow.wait(good(flow.post(D, body)).json["id"])["status"] == "succeeded"
 
 
 def test_workflow(flow):

@@ -243,14 +243,24 @@ static void run_deferred(bool stopped, void *arg)
         deferred_free(deferred);
 }
 
-void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler)
+static void defer(HttpRequest *request, Flow *flow, Crew *crew, HttpHandler handler)
 {
         Deferred *deferred = g_new0(Deferred, 1);
         GError *error = NULL;
 
         *deferred = (Deferred){ http_request_ref(request), flow, handler };
-        if (crew_push(flow->crew, run_deferred, deferred, &error))
+        if (crew_push(crew, run_deferred, deferred, &error))
                 return;
         flow_fail(request, error, NULL);
         deferred_free(deferred);
+}
+
+void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler)
+{
+        defer(request, flow, flow->crew, handler);
+}
+
+void flow_defer_ask(HttpRequest *request, Flow *flow, HttpHandler handler)
+{
+        defer(request, flow, flow->askers, handler);
 }

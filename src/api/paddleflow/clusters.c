@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
-#include "base/yaml.h"
+#include "runtime/drivers.h"
 
 enum { NAME_MAX_BYTES = 255 };
 
@@ -16,6 +16,7 @@ static json_t *show_cluster(Flow *flow, const Catalog *catalog, const Object *ob
 {
         const Cluster *cluster = (const Cluster *)object;
         g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
+        g_autofree char *setting = cluster->setting ? cluster_setting_show(cluster->setting) : NULL;
         json_t *namespaces = json_null(), *shown;
 
         if (cluster->namespaces)
@@ -28,7 +29,7 @@ static json_t *show_cluster(Flow *flow, const Catalog *catalog, const Object *ob
                           "source", text_or_blank(cluster->source), "clusterType",
                           cluster_type_name(cluster->type), "version", text_or_blank(cluster->version),
                           "status", cluster->offline ? "offline" : "online", "credential",
-                          text_or_blank(cluster->credential), "setting", text_or_blank(cluster->setting),
+                          text_or_blank(cluster->credential), "setting", text_or_blank(setting),
                           "namespaceList", namespaces, "createTime", created, "updateTime", updated);
         return shown;
 }
@@ -49,21 +50,19 @@ static bool check_name(const char *name, GError **error)
                         name, NAME_MAX_BYTES);
 }
 
-/* Base64 of a kubeconfig: what a client could be made of. */
-static bool is_kubeconfig(const char *credential)
+/* Base64, and what a client can be made of. */
+static bool check_credential(const Cluster *cluster, const char *credential, GError **error)
 {
-        gsize len = 0, n = strlen(credential);
-        g_autofree guchar *text = NULL;
-        g_autoptr(json_t) config = NULL;
+        gsize n = strlen(credential);
+        Cluster probe = { .object.name = cluster->object.name,
+                          .object.id = (char *)"",
+                          .type = cluster->type,
+                          .credential = (char *)credential };
 
         if (n % 4 != 0 ||
             strspn(credential, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != n)
-                return false;
-        text = g_base64_decode(credential, &len);
-        config = text && len && g_utf8_validate((const char *)text, (gssize)len, NULL)
-                         ? yaml_parse((const char *)text, len, "credential", NULL)
-                         : NULL;
-        return json_array_size(json_object_get(config, "clusters")) > 0;
+                return err_set(error, ERR_INVALID, "credential is not the base64 text of a kubeconfig");
+        return drivers_check(&probe, error);
 }
 
 static bool take_type(Cluster *cluster, const json_t *body, Code code, GError **error)
@@ -83,9 +82,10 @@ static bool take_credential(Cluster *cluster, const json_t *body, Code code, GEr
 {
         const char *credential = go_text(body, "credential");
 
-        if (*credential && cluster->type != CLUSTER_LOCAL && !is_kubeconfig(credential))
-                return flow_set(error, code, "credential is not the base64 text of a kubeconfig");
-        return true;
+        g_autoptr(GError) why = NULL;
+
+        return !*credential || cluster->type == CLUSTER_LOCAL ||
+               check_credential(cluster, credential, &why) || flow_set(error, code, "%s", why->message);
 }
 
 /* The members that have the same meaning in /v1, checked there. */

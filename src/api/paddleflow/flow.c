@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { THREADS = 2, LINE = 64 };
+enum { THREADS = 2, ASKERS = 4, LINE = 64 };
 
 Flow *flow_new(const FlowConfig *config, GError **error)
 {
@@ -18,6 +18,7 @@ Flow *flow_new(const FlowConfig *config, GError **error)
         if (!key_open(flow, config->state_dir, error))
                 return NULL;
         flow->crew = crew_new("answers", THREADS, LINE);
+        flow->askers = crew_new("questions to clusters", ASKERS, LINE);
         flow->feed = feed_new(flow);
         flow->sampler = sampler_new(flow);
         return g_steal_pointer(&flow);
@@ -26,6 +27,7 @@ Flow *flow_new(const FlowConfig *config, GError **error)
 void flow_stop(Flow *flow)
 {
         crew_stop(flow->crew);
+        crew_stop(flow->askers);
         feed_stop(flow->feed);
         sampler_stop(flow->sampler);
 }
@@ -35,6 +37,7 @@ void flow_free(Flow *flow)
         if (!flow)
                 return;
         crew_free(flow->crew);
+        crew_free(flow->askers);
         feed_free(flow->feed);
         sampler_free(flow->sampler);
         g_free(flow->node_name);

@@ -26,7 +26,8 @@ struct Flow {
         char *node_name;
         char **node_labels; /* or NULL */
         guint8 key[FLOW_KEY_LEN];
-        Crew *crew; /* for answers that read much */
+        Crew *crew;   /* for answers that read much */
+        Crew *askers; /* for answers that clusters are asked for */
         Feed *feed;
         Sampler *sampler;
 };
@@ -77,6 +78,17 @@ void flow_fail(HttpRequest *request, GError *error, const CodeMap *map);
 
 /* Runs the handler on a thread of the crew: for what reads much. */
 void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler);
+/* The same for what waits for clusters. */
+void flow_defer_ask(HttpRequest *request, Flow *flow, HttpHandler handler);
+
+/* ---- questions to clusters ---- */
+
+/* The cluster's answer; waits for it: on the crew of askers only. NULL with why not. `ask` is borrowed, but
+ * for `answer` and `arg`, which it sets. */
+json_t *flow_ask(Flow *flow, const char *cluster, const RuntimeAsk *ask, GError **error);
+/* What a cluster has: an object, name -> node as census.h has it (this machine's, too); `pods`: with what
+ * runs there. NULL with why it cannot be seen. Waits, as flow_ask. */
+json_t *cluster_sight(Flow *flow, const Cluster *cluster, bool pods, GError **error);
 
 /* ---- pages ---- */
 
@@ -154,8 +166,6 @@ guint32 amounts_kinds(const Resources *amounts); /* those above 0 */
 Resources queue_used(Flow *flow, const char *queue);
 /* Can the caller see it, and submit to it? */
 bool queue_is_granted(const Call *call, const Queue *queue);
-/* Why its cluster runs nothing, or NULL. */
-const char *cluster_trouble(Flow *flow, const Cluster *cluster);
 
 /* ---- secrets ---- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
+#include "model/extension.h"
 #include "model/framework.h"
 
 enum { MEMBERS_MAX = 1000, NAME_MAX_BYTES = 512, PORT_MAX = 65534, ALWAYS_RETRY = 1000, ID_MAX = 63 };
@@ -19,6 +20,7 @@ enum { MEMBERS_MAX = 1000, NAME_MAX_BYTES = 512, PORT_MAX = 65534, ALWAYS_RETRY 
 /* One member of the job as it was asked for, checked. */
 typedef struct {
         const json_t *body; /* borrowed */
+        json_t *run;        /* the same with what it leaves to its template */
         FlowRole role;
         int replicas;
         json_t *flavour; /* {"name", "cpu", "mem", "scalarResources"}, filled in */
@@ -40,6 +42,7 @@ typedef struct {
 static void wish_clear(void *arg)
 {
         json_decref(((Wish *)arg)->flavour);
+        json_decref(((Wish *)arg)->run);
 }
 
 void asked_clear(Asked *asked)
@@ -216,7 +219,7 @@ static bool take_flavour(const Asking *asking, Wish *wish, GError **error)
 static bool check_sum(const Asking *asking, GError **error)
 {
         const Queue *queue = asking->queue;
-        Resources most = limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED), sum = { 0 };
+        Resources most = queue_max(asking->call->catalog, queue), sum = { 0 };
 
         if (g_getenv("PF_SKIP_RESOURCE_VALIDATE"))
                 return true;
@@ -338,6 +341,70 @@ static bool take_members(Asking *asking, GError **error)
                flow_set(error, CODE_JobInvalidField, "%s", why->message);
 }
 
+/* ---- extension templates ---- */
+
+static const json_t *template_of(const json_t *body)
+{
+        return json_object_get(body, "extensionTemplate");
+}
+
+static bool check_template(const Asking *asking, GError **error)
+{
+        const json_t *template = template_of(asking->body);
+        const char *named = go_text(json_object_get(asking->body, "annotations"), EXTENSION_KIND_ANNOTATION);
+        const char *framework = asking->framework ? flow_framework_name(asking->framework) : "";
+        g_autoptr(GError) why = NULL;
+
+        return !template || extension_check(framework, named, template, &why) ||
+               flow_set(error, CODE_JobInvalidField, "%s", why->message);
+}
+
+static const json_t *container_of(const Asking *asking, const Wish *wish)
+{
+        const json_t *own = asking->route == ROUTE_SINGLE ? NULL : template_of(wish->body);
+        const json_t *template = own ? own : template_of(asking->body);
+
+        return extension_container(extension_pod(template, flow_role_name(wish->role)));
+}
+
+static void add_texts(json_t *words, const json_t *list)
+{
+        json_t *item;
+        size_t i;
+
+        json_array_foreach(list, i, item)
+        {
+                if (json_is_string(item))
+                        json_array_append(words, item);
+        }
+}
+
+/* The body of a member with what it leaves to its template: image and command. A new reference. */
+static json_t *with_template(const Asking *asking, const Wish *wish)
+{
+        const json_t *container = container_of(asking, wish);
+        json_t *body = json_copy((json_t *)wish->body), *words;
+
+        if (!*go_text(body, "image") && *go_text(container, "image"))
+                json_object_set(body, "image", json_object_get(container, "image"));
+        if (*go_text(body, "command") || json_array_size(json_object_get(body, "args")) > 0)
+                return body;
+        words = json_array();
+        add_texts(words, json_object_get(container, "command"));
+        add_texts(words, json_object_get(container, "args"));
+        json_object_set_new(body, "args", words);
+        return body;
+}
+
+static void apply_templates(const Asking *asking)
+{
+        for (guint i = 0; i < asking->wishes->len; i++) {
+                Wish *wish = &g_array_index(asking->wishes, Wish, i);
+
+                wish->run = with_template(asking, wish);
+        }
+}
+
 static bool take_framework(Asking *asking, GError **error)
 {
         const char *name = go_text(asking->body, "framework");
@@ -364,9 +431,10 @@ static bool take_single(Asking *asking, GError **error)
 static bool take_parts(Asking *asking, GError **error)
 {
         if (asking->route == ROUTE_WORKFLOW)
-                return json_object_get(asking->body, "extensionTemplate") ||
-                       flow_set(error, CODE_JobInvalidField, "extensionTemplate is missing: the workflow");
-        if (!take_framework(asking, error))
+                return template_of(asking->body) ? check_template(asking, error)
+                                                 : flow_set(error, CODE_JobInvalidField,
+                                                            "extensionTemplate is missing: the workflow");
+        if (!take_framework(asking, error) || !check_template(asking, error))
                 return false;
         return asking->route == ROUTE_SINGLE ? take_single(asking, error) : take_members(asking, error);
 }
@@ -414,7 +482,7 @@ static char *place_script(const Framework *row, int masters)
 
 static void add_branch(GString *script, const Wish *wish, int below)
 {
-        g_autoptr(json_t) argv = argv_of(wish->body);
+        g_autoptr(json_t) argv = argv_of(wish->run);
         const char *name;
         json_t *value;
 
@@ -472,7 +540,7 @@ static bool has_command(const Framework *row, const Wish *wish, GError **error)
 {
         const char *role = flow_role_name(wish->role);
 
-        return *go_text(wish->body, "command") || json_array_size(json_object_get(wish->body, "args")) > 0 ||
+        return *go_text(wish->run, "command") || json_array_size(json_object_get(wish->run, "args")) > 0 ||
                framework_role(row, role)->program ||
                err_set(error, ERR_INVALID,
                        "a local cluster runs the programs of its machine, and no command of the role '%s' "
@@ -521,7 +589,7 @@ static json_t *role_of(const Asking *asking, const Framework *row, FlowRole role
 
         if (!fit_together(asking, row, role, first, error))
                 return NULL;
-        argv = n > 1 ? shared_argv(asking, row, role) : argv_of(first->body);
+        argv = n > 1 ? shared_argv(asking, row, role) : argv_of(first->run);
         object = json_pack("{s:s, s:i, s:o}", "name", framework_role(row, flow_role_name(role))->name,
                            "replicas", asking->counts[role], "resources", spec_amounts(&first->each));
         if (json_array_size(argv) > 0)
@@ -592,7 +660,7 @@ static json_t *running_spec(const Asking *asking, GError **error)
         if (!roles)
                 return NULL;
         spec = json_pack("{s:s, s:o}", "framework", row->name, "roles", roles);
-        image = go_text(g_array_index(asking->wishes, Wish, 0).body, "image");
+        image = go_text(g_array_index(asking->wishes, Wish, 0).run, "image");
         if (*image)
                 json_object_set_new(spec, "image", json_string(image));
         if (asking->route == ROUTE_SINGLE && restarts(json_object_get(asking->body, "env")))
@@ -664,6 +732,7 @@ static bool make(const Asking *asking, Asked *ret, GError **error)
         g_autoptr(GError) why = NULL;
         g_autoptr(json_t) spec = NULL, refused = NULL, kept = NULL;
 
+        apply_templates(asking);
         ret->id = *id ? g_strdup(id) : job_new_id();
         kept = kept_of(asking, ret->id);
         spec = running_spec(asking, &why);

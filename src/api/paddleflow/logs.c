@@ -1,5 +1,5 @@
 /* Logs of jobs (paddleflow-api.md 2.16; scheduling.md 13): what each member's process has written, some lines
- * from one of its ends. Logs of pods and deployments are of clusters that are connected to a Kubernetes. */
+ * from one of its ends. Logs of pods and deployments by their names are not read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -239,9 +239,8 @@ static bool check_object(const Call *call, GError **error)
         if (!g_strv_contains(types, type))
                 return flow_set(error, CODE_InvalidURI, "type '%.40s' is neither pod nor deployment", type);
         if (cluster->type == CLUSTER_KUBERNETES)
-                return flow_set(
-                        error, CODE_InternalError,
-                        "cluster '%s' is not connected: this server has no runtime for Kubernetes yet", name);
+                return flow_set(error, CODE_InternalError,
+                                "cluster '%s': logs are not read by the names of pods\nAsk by jobID.", name);
         return flow_set(error, CODE_InvalidURI,
                         "cluster '%s' is of type %s, which has no pods\nAsk by jobID.", name,
                         cluster_type_name(cluster->type));

@@ -72,8 +72,6 @@ static void add(Sampler *sampler, const char *task, const Sample *sample)
 
 static void sample_job(Sampler *sampler, const Job *job, gint64 now)
 {
-        Runtime *runtime = sampler->flow->runtime;
-
         for (int i = 0; i < job->n_members; i++) {
                 const Member *member = &job->members[i];
                 g_autofree char *task = g_strdup_printf("%s.%d.%s.%d", job->id, job->attempt,
@@ -81,7 +79,7 @@ static void sample_job(Sampler *sampler, const Job *job, gint64 now)
                 TaskUsage usage;
 
                 if ((member->state == MEMBER_RUNNING || member->state == MEMBER_READY) &&
-                    runtime->ops->usage && runtime->ops->usage(runtime, task, &usage))
+                    engine_usage(sampler->flow->engine, job, member, &usage))
                         add(sampler, task, &(Sample){ now / 1000, usage.cpu_us, usage.memory });
         }
 }

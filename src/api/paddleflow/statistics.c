@@ -94,15 +94,14 @@ static void asked_by(Flow *flow, const Job *job, int member, Resources *ret)
 static void add_use(Flow *flow, const Job *job, int member, gint64 now, Use *use)
 {
         const Member *at = &job->members[member];
-        g_autofree char *task = task_of(job, member);
         gint64 end = at->finished ? at->finished : now;
         TaskUsage usage = { .cpu_us = at->cpu_us, .memory = at->peak_memory };
         Resources asked;
 
         if (!at->started)
                 return;
-        if (!at->finished && flow->runtime->ops->usage)
-                (void)flow->runtime->ops->usage(flow->runtime, task, &usage);
+        if (!at->finished)
+                (void)engine_usage(flow->engine, job, at, &usage);
         asked_by(flow, job, member, &asked);
         use->cpu_us += (double)usage.cpu_us;
         use->span_us += (double)MAX(end - at->started, 1) * 1000 * (double)MAX(asked.cpu_milli, 1) / 1000;

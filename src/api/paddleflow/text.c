@@ -216,12 +216,3 @@ bool queue_is_granted(const Call *call, const Queue *queue)
 {
         return call->root || auth_is_granted(call->flow->auth, call->catalog, call->user, queue);
 }
-
-const char *cluster_trouble(Flow *flow, const Cluster *cluster)
-{
-        if (cluster->offline)
-                return "it is offline";
-        if (cluster->type != CLUSTER_LOCAL)
-                return "this server has no connection to clusters of this type yet";
-        return engine_is_ready(flow->engine) ? NULL : "its agent is not connected";
-}

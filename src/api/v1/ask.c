@@ -142,7 +142,8 @@ static json_t *reasons_of(Api *api, const Job *job, const Scheduler *clone, gint
                           int *ret_position)
 {
         Reason found[REASONS_MAX];
-        int n = scheduler_explain(clone, key, now, found);
+        bool placed = job && job->state != JOB_QUEUED && job->state != JOB_SUSPENDED;
+        int n = placed ? 0 : scheduler_explain(clone, key, now, found);
         json_t *reasons;
 
         if (job && (n == 0 || is_the_engines(&found[0])))
@@ -161,7 +162,8 @@ static json_t *explain(Api *api, const Job *job, Scheduler *clone, gint64 now)
         int position = 0;
         json_t *reasons = reasons_of(api, job, clone, now, job->seq, &position);
         const json_t *cause = json_object_get(json_array_get(reasons, 0), "cause");
-        bool waits = json_array_size(reasons) > 0;
+        bool waits =
+                json_array_size(reasons) > 0 && (job->state == JOB_QUEUED || job->state == JOB_SUSPENDED);
         gint64 start = waits ? scheduler_forecast(clone, job->seq, now, FORECAST_STEPS) : 0;
 
         return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "job", job->id, "name", job->name, "state",

@@ -47,6 +47,16 @@ static void add_queue(Api *api, const Catalog *catalog, const Object *object, js
         json_object_set_new(shown, "figures", figures ? figures : json_null());
 }
 
+static json_t *node_names(Api *api, const Cluster *cluster)
+{
+        g_autoptr(GPtrArray) nodes = engine_nodes(api->engine, cluster);
+        json_t *names = json_array();
+
+        for (guint i = 0; nodes && i < nodes->len; i++)
+                json_array_append_new(names, json_string(((const RuntimeNode *)nodes->pdata[i])->name));
+        return names;
+}
+
 static void add_cluster(Api *api, const Catalog *catalog, const Object *object, json_t *shown)
 {
         const Cluster *cluster = (const Cluster *)object;
@@ -55,7 +65,10 @@ static void add_cluster(Api *api, const Catalog *catalog, const Object *object, 
 
         json_object_set_new(shown, "connected", json_boolean(!trouble));
         json_object_set_new(shown, "trouble", trouble ? json_string(trouble) : json_null());
-        json_object_set_new(shown, "nodes", local ? json_pack("[s]", api_node_name(api, 0)) : json_array());
+        json_object_set_new(shown, "nodes",
+                            local                            ? json_pack("[s]", api_node_name(api, 0))
+                            : cluster->type == CLUSTER_LOCAL ? json_array()
+                                                             : node_names(api, cluster));
 }
 
 /* ---- whose they are ---- */

@@ -110,18 +110,65 @@ static json_t *format_devices(guint64 devices)
         return indices;
 }
 
-static json_t *format_node(Api *api, Scheduler *clone)
+static json_t *format_node(const RuntimeNode *node, const char *cluster, const Scheduler *clone, int id)
 {
-        Resources used = { 0 }, total;
+        Resources used = { 0 };
         guint64 devices = 0;
 
-        (void)engine_cluster(api->engine, NULL, &total, NULL);
-        (void)scheduler_node(clone, 0, &used, &devices); /* not connected yet: it holds nothing */
-        return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:{s:I, s:o}}", "name", api_node_name(api, 0),
-                         "cluster", CLUSTER_DEFAULT, "usable", engine_is_ready(api->engine), "labels",
-                         labels_format(api->node_labels), "total", resources_format(&total), "used",
-                         resources_format(&used), "gpus", "total", (json_int_t)total.gpus, "used",
-                         format_devices(devices));
+        if (id >= 0)
+                (void)scheduler_node(clone, id, &used, &devices); /* not known there: it holds nothing */
+        return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o, s:o, s:o, s:{s:I, s:o}}", "name", node->name,
+                         "cluster", cluster, "ready", node->ready, "usable", node->usable, "why", node->why,
+                         "labels", labels_format(node->labels), "total", resources_format(&node->allocatable),
+                         "used", resources_format(&used), "others", resources_format(&node->others), "gpus",
+                         "total", (json_int_t)node->allocatable.gpus, "used", format_devices(devices));
+}
+
+static json_t *format_machine(Api *api, const Scheduler *clone)
+{
+        bool ready = engine_is_ready(api->engine);
+        RuntimeNode node = { .name = (char *)api_node_name(api, 0),
+                             .labels = api->node_labels,
+                             .ready = ready,
+                             .usable = ready,
+                             .why = ready ? NULL : (char *)"its agent is not connected" };
+
+        (void)engine_cluster(api->engine, NULL, &node.allocatable, NULL);
+        return format_node(&node, CLUSTER_DEFAULT, clone, 0);
+}
+
+static void add_nodes(Api *api, const Cluster *cluster, const Scheduler *clone, json_t *items)
+{
+        g_autoptr(GPtrArray) nodes = engine_nodes(api->engine, cluster);
+        bool connected = engine_cluster(api->engine, cluster, NULL, NULL);
+
+        for (guint i = 0; nodes && i < nodes->len; i++) {
+                RuntimeNode node = *(const RuntimeNode *)nodes->pdata[i];
+
+                if (!connected && node.usable) {
+                        node.usable = false;
+                        node.why = (char *)"the cluster is not connected";
+                }
+                json_array_append_new(items, format_node(&node, cluster->object.name, clone,
+                                                         engine_node_id(api->engine, cluster, node.name)));
+        }
+}
+
+static json_t *format_nodes(Api *api, const char *cluster, const Scheduler *clone)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const GPtrArray *clusters = catalog_list(catalog, KIND_CLUSTER);
+        json_t *items = json_array();
+
+        if (!cluster || strcmp(cluster, CLUSTER_DEFAULT) == 0)
+                json_array_append_new(items, format_machine(api, clone));
+        for (guint i = 0; i < clusters->len; i++) {
+                const Cluster *at = clusters->pdata[i];
+
+                if (at->type != CLUSTER_LOCAL && (!cluster || strcmp(cluster, at->object.name) == 0))
+                        add_nodes(api, at, clone, items);
+        }
+        return json_pack("{s:o}", "items", items);
 }
 
 static void run_nodes(bool stopped, void *arg)
@@ -136,7 +183,8 @@ static void run_nodes(bool stopped, void *arg)
         else
                 clone = api_clone(ask->api, &now, &error);
         if (clone) {
-                g_autoptr(json_t) reply = json_pack("{s:[o]}", "items", format_node(ask->api, clone));
+                g_autoptr(json_t) reply =
+                        format_nodes(ask->api, http_request_query(ask->request, "cluster"), clone);
 
                 http_reply_json(ask->request, 200, reply);
         } else {
@@ -267,6 +315,7 @@ const HttpRoute scheduler_routes[] = {
         { "GET", "/v1/scheduler/journal", ACCESS_SCHEDULER, VERB_SHOW, HTTP_BODY_NONE, 0, show_journal,
           "The scheduler's journal as text, to be replayed.", NULL, NULL, NULL, 0, "text/plain" },
         { "GET", "/v1/nodes", ACCESS_NODE, VERB_LIST, HTTP_BODY_NONE, 0, list_nodes,
-          "The machines that jobs are placed on.", NULL, NULL, "NodeList", 0, NULL },
+          "The machines that jobs are placed on.", "cluster:string:Only those of this cluster.", NULL,
+          "NodeList", 0, NULL },
         { 0 },
 };

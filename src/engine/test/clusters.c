@@ -1,6 +1,7 @@
 /* Two clusters, each with a runtime of its own: this machine's, and one that a driver makes. */
 #include <string.h>
 
+#include "base/err.h"
 #include "engine/test/help.h"
 
 typedef struct {
@@ -218,6 +219,81 @@ static void test_opening(void)
         world_clear(&world);
 }
 
+typedef struct {
+        char *name; /* of the object */
+        GError *error;
+        int n;
+} Answer;
+
+static void on_answer(json_t *object, const GError *error, void *arg)
+{
+        Answer *answer = arg;
+
+        answer->n++;
+        answer->name = g_strdup(json_string_value(json_object_get(object, "name")));
+        answer->error = error ? g_error_copy(error) : NULL;
+}
+
+static RuntimeAsk *question(Answer *answer)
+{
+        RuntimeAsk *ask = g_new0(RuntimeAsk, 1);
+
+        *ask = (RuntimeAsk){ .kind = g_strdup("ConfigMap"),
+                             .name = g_strdup("words"),
+                             .body = json_object(),
+                             .answer = on_answer,
+                             .arg = answer };
+        return ask;
+}
+
+/* Each is answered once: by the cluster that is named, or by whoever finds that nobody will. */
+static void test_questions(void)
+{
+        World world;
+        Answer there = { 0 }, none = { 0 }, dropped = { 0 };
+
+        world_init(&world);
+        engine_ask(world.house->engine, "far", question(&there));
+        engine_ask(world.house->engine, "none", question(&none));
+        house_barrier(world.house);
+        g_assert_cmpint(there.n, ==, 1);
+        g_assert_no_error(there.error);
+        g_assert_cmpstr(there.name, ==, "words");
+        g_assert_cmpint(script_count(world.far, "ask ConfigMap words"), ==, 1);
+        g_assert_cmpint(none.n, ==, 1);
+        g_assert_true(err_is(none.error, ERR_UNAVAILABLE));
+        runtime_ask_free(question(&dropped));
+        g_assert_cmpint(dropped.n, ==, 1);
+        g_assert_true(err_is(dropped.error, ERR_UNAVAILABLE));
+        g_error_free(none.error);
+        g_error_free(dropped.error);
+        g_free(there.name);
+        world_clear(&world);
+}
+
+static void assert_last(Script *script, const char *line)
+{
+        g_autoptr(GPtrArray) lines = script_lines(script, "queues");
+
+        g_assert_cmpint(lines->len, >, 0);
+        g_assert_cmpstr(lines->pdata[lines->len - 1], ==, line);
+}
+
+/* It hears of the queues whose jobs come to it, and of no others. */
+static void test_queues(void)
+{
+        World world;
+
+        world_init(&world);
+        assert_last(world.far, "queues away");
+        put(&world, KIND_QUEUE, "near", "{'everyone':true}");
+        put(&world, KIND_QUEUE, "second", "{'cluster':'far'}");
+        house_barrier(world.house);
+        assert_last(world.far, "queues away second");
+        g_assert_cmpint(script_count(world.house->script, "queues"), ==, 0);
+        world_clear(&world);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -226,5 +302,7 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/a restart", test_restart);
         g_test_add_func("/clusters/a task of another", test_stranger);
         g_test_add_func("/clusters/opening and closing", test_opening);
+        g_test_add_func("/clusters/questions", test_questions);
+        g_test_add_func("/clusters/queues", test_queues);
         return g_test_run();
 }

@@ -6,6 +6,7 @@
  *   kill                                                              a cancel that leaves no grace
  *   start R I · stop R I [GRACE] · forget R I · clean · prepare       was asked for
  *   no start R I · no stop R I                                        was not
+ *   behind R I ADDRESSES · together R I N                             what the start of a member said
  */
 #include <string.h>
 
@@ -28,6 +29,7 @@
 typedef struct {
         const char *name, *spec;
         bool unprepared; /* environments are not there at once */
+        bool gates;      /* the runtime keeps the order of phases */
         const char *steps[48];
 } Scenario;
 
@@ -195,6 +197,44 @@ static const Scenario scenarios[] = {
           .steps = { "started worker 0", "started worker 0", "exit worker 0 1", "exit worker 0 1",
                      "is queued", "failures 1", "pass 1000", "attempt 2", "started worker 0",
                      "started worker 0", "exit worker 0 0", "exit worker 0 0", "is succeeded" } },
+        { "trainers behind a gate are started with their servers", PS "}", .gates = true,
+          .steps = { "start pserver 0",
+                     "start pserver 1",
+                     "start trainer 0",
+                     "start trainer 1",
+                     "behind pserver 0 ",
+                     "behind trainer 0 127.0.0.1:20000,20004 127.0.0.1:20001",
+                     "behind trainer 1 127.0.0.1:20000,20004 127.0.0.1:20001",
+                     "together pserver 1 2",
+                     "together trainer 0 2",
+                     "started pserver 0",
+                     "started pserver 1",
+                     "is starting",
+                     "because waits until pserver-0 and 1 more listen on their ports",
+                     "ready pserver 0",
+                     "ready pserver 1",
+                     "started trainer 0",
+                     "is starting",
+                     "started trainer 1",
+                     "is running",
+                     "exit trainer 0 0",
+                     "exit trainer 1 0",
+                     "stop pserver 0",
+                     "stop pserver 1",
+                     "exit pserver 0 0",
+                     "exit pserver 1 0",
+                     "is succeeded",
+                     "forget trainer 0",
+                     "clean" } },
+        { "trainers behind a gate go with a server that fails", PS ",'retries':1}", .gates = true,
+          .steps = { "started pserver 0", "exit pserver 0 1", "is stopping", "stop pserver 1",
+                     "stop trainer 0", "stop trainer 1", "lost trainer 0", "lost trainer 1",
+                     "signal pserver 1 15", "is queued", "pass 1000", "attempt 2", "start pserver 0",
+                     "start trainer 0" } },
+        { "a gate sees ports, not files", PS ",'ready':'declared'}", .gates = true,
+          .steps = { "start pserver 0", "start pserver 1", "no start trainer 0", "started pserver 0",
+                     "started pserver 1", "ready pserver 0", "ready pserver 1", "start trainer 0",
+                     "behind trainer 0 " } },
 };
 
 /* ---- the words ---- */
@@ -414,6 +454,20 @@ static void do_prepare(Stage *stage)
         g_assert_cmpint(script_count(stage->house->script, line), ==, 1);
 }
 
+static void do_behind(Stage *stage)
+{
+        g_autofree char *task = stage_task(stage), *addresses = script_waits_for(stage->house->script, task);
+
+        g_assert_cmpstr(addresses, ==, stage->rest);
+}
+
+static void do_together(Stage *stage)
+{
+        g_autofree char *task = stage_task(stage);
+
+        g_assert_cmpint(script_together(stage->house->script, task), ==, number(stage->rest));
+}
+
 static const struct {
         const char *word;
         bool of_member;
@@ -432,6 +486,7 @@ static const struct {
         { "stop ", true, do_stop },          { "forget ", true, do_forget },
         { "no start ", true, do_no_start },  { "no stop ", true, do_no_stop },
         { "clean", false, do_clean },        { "prepare", false, do_prepare },
+        { "behind ", true, do_behind },      { "together ", true, do_together },
 };
 
 static void take_member(Stage *stage)
@@ -467,6 +522,7 @@ static void test_scenario(gconstpointer data)
         House *house = house_new();
         Stage stage = { .house = house };
 
+        script_gates(house->script, scenario->gates);
         script_prepared(house->script, !scenario->unprepared);
         stage.id = house_submit_ok(house, scenario->spec);
         house_barrier(house);

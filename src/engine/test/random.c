@@ -470,7 +470,7 @@ static void assert_ended_once(World *world, const char *id)
                 g_error("job %s: %s", id, kinds);
 }
 
-static void test_random(void)
+static void live_through(bool gates)
 {
         World world = { .connected = true };
         EngineMetrics metrics;
@@ -480,6 +480,7 @@ static void test_random(void)
         world.ids = g_ptr_array_new_with_free_func(g_free);
         world.tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         world.confirmed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        script_gates(world.house->script, gates);
         script_ports(world.house->script, 9);
         house_queue(world.house, "default", "{'preemption':'lower-priority'}");
         for (int i = 0; i < STEPS; i++) {
@@ -511,9 +512,20 @@ static void test_random(void)
         faulty_remove();
 }
 
+static void test_random(void)
+{
+        live_through(false);
+}
+
+static void test_random_gates(void)
+{
+        live_through(true);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/random/life", test_random);
+        g_test_add_func("/random/life-with-gates", test_random_gates);
         return g_test_run();
 }

@@ -5,17 +5,19 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "model/queue.h"
 
 enum { FIRST_PORT = 20000, WAIT_MS = 20000 };
 
 typedef struct {
         char **env;
-        char *ready_file;
-        int ready_port;
+        char *ready_file, *wait_for;
+        int ready_port, together;
 } Started;
 
 struct Script {
         Runtime runtime; /* first: what the engine holds */
+        RuntimeOps ops;
         pthread_mutex_t lock;
         pthread_cond_t changed;
         Resources total;
@@ -129,6 +131,7 @@ static void started_free(gpointer data)
 
         g_strfreev(started->env);
         g_free(started->ready_file);
+        g_free(started->wait_for);
         g_free(started);
 }
 
@@ -140,6 +143,8 @@ static void script_start(Runtime *runtime, const RuntimeJob *job, const TaskStar
         started->env = g_strdupv((char **)task->env);
         started->ready_file = g_strdup(task->ready_file);
         started->ready_port = task->ready_port;
+        started->wait_for = task->wait_for ? g_strjoinv(" ", (char **)task->wait_for) : g_strdup("");
+        started->together = task->together;
         pthread_mutex_lock(&script->lock);
         g_hash_table_insert(script->started, g_strdup(task->task), started);
         pthread_mutex_unlock(&script->lock);
@@ -178,6 +183,24 @@ static char *script_log_path(Runtime *runtime, const char *job_id, int attempt, 
         return g_strdup_printf("/logs/%s/%d/%s-%d", job_id, attempt, role, index);
 }
 
+/* Answers with what it was asked for. */
+static void script_ask(Runtime *runtime, RuntimeAsk *ask)
+{
+        g_autoptr(json_t) object = json_pack("{s:s, s:s}", "kind", ask->kind, "name", ask->name);
+
+        add_line(of(runtime), "ask %s %s", ask->kind, ask->name);
+        runtime_ask_answer(ask, object, NULL);
+}
+
+static void script_queues(Runtime *runtime, const GPtrArray *queues)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (guint i = 0; i < queues->len; i++)
+                g_string_append_printf(names, " %s", ((const Queue *)queues->pdata[i])->object.name);
+        add_line(of(runtime), "queues%s", names->str);
+}
+
 static const RuntimeOps script_ops = {
         .name = "script",
         .open = script_open,
@@ -196,6 +219,8 @@ static const RuntimeOps script_ops = {
         .forget = script_forget,
         .clean = script_clean,
         .log_path = script_log_path,
+        .ask = script_ask,
+        .queues = script_queues,
 };
 
 /* ---- what the test says and asks ---- */
@@ -316,6 +341,11 @@ void script_ports(Script *script, int n)
         pthread_mutex_unlock(&script->lock);
 }
 
+void script_gates(Script *script, bool gates)
+{
+        script->ops.gates = gates;
+}
+
 void script_starts_at_once(Script *script, bool at_once)
 {
         script->at_once = at_once;
@@ -358,6 +388,30 @@ char *script_ready_file(Script *script, const char *task)
         return file;
 }
 
+char *script_waits_for(Script *script, const char *task)
+{
+        const Started *started;
+        char *addresses;
+
+        pthread_mutex_lock(&script->lock);
+        started = g_hash_table_lookup(script->started, task);
+        addresses = started ? g_strdup(started->wait_for) : NULL;
+        pthread_mutex_unlock(&script->lock);
+        return addresses;
+}
+
+int script_together(Script *script, const char *task)
+{
+        const Started *started;
+        int together;
+
+        pthread_mutex_lock(&script->lock);
+        started = g_hash_table_lookup(script->started, task);
+        together = started ? started->together : -1;
+        pthread_mutex_unlock(&script->lock);
+        return together;
+}
+
 int script_leased(Script *script)
 {
         int leased;
@@ -373,7 +427,8 @@ Script *script_new(const Resources *total)
         Script *script = g_new0(Script, 1);
         pthread_condattr_t attr;
 
-        script->runtime.ops = &script_ops;
+        script->ops = script_ops;
+        script->runtime.ops = &script->ops;
         pthread_mutex_init(&script->lock, NULL);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -18,6 +18,8 @@ void script_total(Script *script, const Resources *total);
 void script_prepared(Script *script, bool prepared);
 /* How many ports may be leased at one time. */
 void script_ports(Script *script, int n);
+/* Members wait by themselves for those of earlier phases. */
+void script_gates(Script *script, bool gates);
 /* A task whose start is asked for is reported as started at once. */
 void script_starts_at_once(Script *script, bool at_once);
 
@@ -43,5 +45,7 @@ void script_reset(Script *script);
 char *script_variable(Script *script, const char *task, const char *name);
 int script_ready_port(Script *script, const char *task);
 char *script_ready_file(Script *script, const char *task);
+char *script_waits_for(Script *script, const char *task); /* addresses joined by blanks; "" for none */
+int script_together(Script *script, const char *task);
 
 int script_leased(Script *script);

@@ -472,6 +472,31 @@ static void free_client(const KubeReply *reply, void *arg)
         g_clear_pointer(client, kube_client_free);
 }
 
+/* Sent first, answered last; and by itself it needs nobody's leave. */
+static void test_background(void)
+{
+        KubeClientOptions options = { .max_in_flight = 1 };
+        KubeRequest behind = read_pod;
+        Answer got[6] = { 0 };
+        Rogue rogue;
+
+        behind.background = true;
+        rogue_start(&rogue, plain);
+        g_autoptr(KubeClient) client = rogue_client(&rogue, "", &options);
+        for (int i = 0; i < 6; i++)
+                kube_send(client, i == 0 ? &behind : &read_pod, take, &got[i]);
+        run_until(got[0].done);
+        for (int i = 0; i < 6; i++) {
+                g_assert_true(got[i].done);
+                answer_clear(&got[i]);
+        }
+        kube_send(client, &behind, take, &got[0]);
+        run_until(got[0].done);
+        answer_clear(&got[0]);
+        g_clear_pointer(&client, kube_client_free);
+        rogue_stop(&rogue);
+}
+
 static void test_cancel(void)
 {
         g_auto(Answer) one = { 0 }, two = { 0 };
@@ -561,6 +586,7 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/client/plugin", test_plugin);
         g_test_add_func("/kube/client/bad-plugins", test_bad_plugins);
         g_test_add_func("/kube/client/rate", test_rate);
+        g_test_add_func("/kube/client/background", test_background);
         g_test_add_func("/kube/client/cancel", test_cancel);
         g_test_add_func("/kube/client/kinds", test_kinds);
         return g_test_run();

@@ -3,15 +3,15 @@
 #include "kube/exec.h"
 
 #include "base/json.h"
-#include "kube/frame.h"
+#include "net/client-frame.h"
 #include "kube/test/rogue.h"
 
 /* ---- Frames ---- */
 
-static bool note_message(KubeFrameOpcode opcode, const char *data, gsize len, void *arg)
+static bool note_message(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         g_string_append_printf(arg, "%d:%.*s ", (int)opcode, (int)len, data);
-        return opcode != KUBE_FRAME_CLOSE;
+        return opcode != FRAME_CLOSE;
 }
 
 static void test_frames(void)
@@ -46,12 +46,12 @@ static void test_frames(void)
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
                 for (gsize step = 1; step <= cases[i].len; step++) {
                         g_autoptr(GString) seen = g_string_new(NULL);
-                        g_autoptr(KubeFrameReader) reader = kube_frame_reader_new(4096, note_message, seen);
+                        g_autoptr(FrameReader) reader = frame_reader_new(4096, note_message, seen);
                         g_autoptr(GError) error = NULL;
 
                         for (gsize at = 0; at < cases[i].len && !error; at += step)
-                                kube_frame_reader_feed(reader, cases[i].bytes + at,
-                                                       MIN(step, cases[i].len - at), &error);
+                                frame_reader_feed(reader, cases[i].bytes + at, MIN(step, cases[i].len - at),
+                                                  &error);
                         g_assert_cmpstr(seen->str, ==, cases[i].seen);
                         g_assert_cmpint(error ? error->code : -1, ==, cases[i].code);
                 }
@@ -69,7 +69,7 @@ static void test_append(void)
                 guint32 mask;
 
                 memcpy(&mask, key, sizeof mask);
-                kube_frame_append(out, KUBE_FRAME_BINARY, data, lens[i], mask);
+                frame_append_masked(out, FRAME_BINARY, data, lens[i], mask);
                 g_assert_cmpuint(out->len, ==, 1 + heads[i] + lens[i]);
                 g_assert_cmpint((guint8)out->str[1], ==, 0x82);
                 g_assert_true((guint8)out->str[2] & 0x80);
@@ -85,7 +85,7 @@ typedef struct {
         int done, status, code;
         char *message;
         KubeExec *exec;
-        bool cancel;
+        bool cancel, hold;
 } Result;
 
 static void on_output(int fd, const char *data, gsize len, void *arg)
@@ -95,6 +95,8 @@ static void on_output(int fd, const char *data, gsize len, void *arg)
         g_string_append_printf(result->seen, "%d:%.*s ", fd, (int)len, data);
         if (result->cancel)
                 kube_exec_cancel(result->exec);
+        else if (result->hold)
+                kube_exec_hold(result->exec, true);
 }
 
 static void on_done(int exit_status, const GError *error, void *arg)
@@ -150,6 +152,7 @@ static const RogueRow rows[] = {
         ROW("v4", ROGUE_CLOSE, SWITCH("v4.channel.k8s.io") "\x82\x03\x01hi" EXITED),
         ROW("absent", ROGUE_HOLD,
             V5 "\x82\x45\x03{\"status\":\"Failure\",\"message\":\"no such file\",\"code\":500}            "),
+        ROW("early", ROGUE_PIECES, V5 "\x82\x03\x01hi" EXITED),
         ROW("talk", ROGUE_HEAR, V5),
         ROW("lost", ROGUE_CLOSE, V5 "\x82\x03\x01hi"),
         ROW("closed", ROGUE_HOLD, V5 "\x88\x02\x03\xe8"),
@@ -274,6 +277,31 @@ static void test_input(void)
         rogue_stop(&rogue);
 }
 
+/* The command ends and reads no more: what it said last counts, and not that nobody takes our bytes. */
+static void test_early_end(void)
+{
+        static const char much[64 << 10];
+        Result result;
+        Rogue rogue;
+
+        rogue_start(&rogue, rows);
+        g_autoptr(KubeClient) client = rogue_client(&rogue, "", NULL);
+        KubeExec *exec = start(client, "early", &result);
+        result.hold = true;
+        run_until(result.seen->len);
+        while (!result.done && kube_exec_unsent(exec) < KUBE_EXEC_UNSENT_MAX - sizeof much &&
+               kube_exec_write(exec, much, sizeof much))
+                g_main_context_iteration(NULL, FALSE);
+        if (!result.done)
+                kube_exec_hold(exec, false);
+        run_until(result.done);
+        g_assert_cmpint(result.code, ==, -1);
+        g_assert_cmpint(result.status, ==, 42);
+        result_clear(&result);
+        g_clear_pointer(&client, kube_client_free);
+        rogue_stop(&rogue);
+}
+
 static void test_cancel(void)
 {
         Result result;
@@ -304,6 +332,7 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/exec/append", test_append);
         g_test_add_func("/kube/exec/ends", test_ends);
         g_test_add_func("/kube/exec/input", test_input);
+        g_test_add_func("/kube/exec/early-end", test_early_end);
         g_test_add_func("/kube/exec/cancel", test_cancel);
         return g_test_run();
 }

@@ -359,6 +359,7 @@ static void watch(Live *live)
         KubeCacheConfig config = { .kind = kube_config_maps,
                                    .namespace = live->args[0],
                                    .label_selector = "made-by=live",
+                                   .idle_ms = live->args[1] ? g_ascii_strtoll(live->args[1], NULL, 10) : 0,
                                    .page = 100 };
         KubeCacheEvents events = { .changed = on_changed, .synced = on_synced, .trouble = on_trouble };
         g_autoptr(KubeCache) cache = kube_cache_new(live->client, &config, &events);

@@ -124,6 +124,13 @@ static void test_status(void)
                 { 413, "RequestEntityTooLarge", "", ERR_TOO_LARGE },
                 { 415, "UnsupportedMediaType", "", ERR_FAILED },
                 { 422, "Invalid", "", ERR_INVALID },
+                { 422, "Invalid",
+                  "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: "
+                  "no",
+                  ERR_DENIED },
+                { 400, "", "admission webhook \"x.y.z\" denied the request without explanation", ERR_DENIED },
+                { 403, "Forbidden", "admission webhook \"x.y.z\" denied the request: no", ERR_DENIED },
+                { 500, "InternalError", "failed calling webhook \"x.y.z\"", ERR_UNAVAILABLE },
                 { 429, "TooManyRequests", "", ERR_UNAVAILABLE },
                 { 500, "InternalError", "", ERR_UNAVAILABLE },
                 { 503, "ServiceUnavailable", "", ERR_UNAVAILABLE },

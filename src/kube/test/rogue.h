@@ -13,7 +13,10 @@
 #include "base/err.h"
 #include "kube/client.h"
 
-enum { PATIENCE_MS = 20000 }; /* before a test says that something hangs */
+enum {
+        PATIENCE_MS = 20000, /* before a test says that something hangs */
+        PIECE = 40,          /* bytes */
+};
 
 typedef enum {
         ROGUE_REPLY,    /* the text is a body: 200, application/json */
@@ -22,6 +25,8 @@ typedef enum {
         ROGUE_HOLD,     /* the same, and nothing more is said, ever */
         ROGUE_HEAR,     /* the same, and what comes is kept in `heard` until the connection ends */
         ROGUE_BYTEWISE, /* the same, a byte at a time; the connection ends */
+        ROGUE_PIECES, /* the same, a few bytes at a time: so few pieces that a client which does not read has
+                         room for all, and none is lost when the connection is reset */
 } RogueHow;
 
 typedef struct {
@@ -121,7 +126,10 @@ static inline bool rogue_answer(int fd, const char *request, const RogueRow *row
                                         text);
                 return rogue_say(fd, whole, strlen(whole), G_MAXSIZE);
         }
-        return rogue_say(fd, text, len, row->how == ROGUE_BYTEWISE ? 1 : G_MAXSIZE) &&
+        return rogue_say(fd, text, len,
+                         row->how == ROGUE_BYTEWISE ? 1
+                         : row->how == ROGUE_PIECES ? PIECE
+                                                    : G_MAXSIZE) &&
                (row->how == ROGUE_RAW || row->how == ROGUE_HOLD);
 }
 

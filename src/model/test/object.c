@@ -208,6 +208,40 @@ static void test_secrets(void)
         g_assert_cmpstr(((User *)back)->password, ==, "$argon2id$secret");
 }
 
+/* Passwords in a setting are not shown, and survive that what was shown is said again. */
+static void test_setting(void)
+{
+        static const struct {
+                const char *was, *said, *kept, *shown;
+        } cases[] = {
+                { NULL, "note \"password\"", "note \"password\"", CLUSTER_HIDDEN },
+                { NULL, "note", "note", "note" },
+                { NULL, "{ \"a\": 1 }", "{ \"a\": 1 }", "{ \"a\": 1 }" },
+                { NULL, "{\"r\":{\"password\":\"s\"},\"b\":2}", "{\"r\":{\"password\":\"s\"},\"b\":2}",
+                  "{\"r\":{\"password\":\"***\"},\"b\":2}" },
+                { NULL, "{\"r\": {\"password\": \"s\"}, }", "{\"r\": {\"password\": \"s\"}, }",
+                  CLUSTER_HIDDEN },
+                { "{\"r\":{\"password\":\"s\"}}", "{\"b\":1,\"r\":{\"password\":\"***\"}}",
+                  "{\"b\":1,\"r\":{\"password\":\"s\"}}", "{\"b\":1,\"r\":{\"password\":\"***\"}}" },
+                { "{\"r\":{\"password\":\"s\"}}", "{\"r\":{\"password\":\"new\"}}",
+                  "{\"r\":{\"password\":\"new\"}}", "{\"r\":{\"password\":\"***\"}}" },
+                { "{\"r\":{\"password\":\"s\"}}", "{\"q\":{\"password\":\"***\"}}",
+                  "{\"q\":{\"password\":\"***\"}}", "{\"q\":{\"password\":\"***\"}}" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Object) cluster = object_new(KIND_CLUSTER, "c1");
+                g_autoptr(json_t) said = json_pack("{s:s}", "setting", cases[i].said), shown = NULL;
+                g_autoptr(GError) error = NULL;
+
+                ((Cluster *)cluster)->setting = g_strdup(cases[i].was);
+                g_assert_true(object_patch(cluster, said, &error));
+                g_assert_cmpstr(((Cluster *)cluster)->setting, ==, cases[i].kept);
+                shown = object_format(cluster);
+                g_assert_cmpstr(json_string_value(json_object_get(shown, "setting")), ==, cases[i].shown);
+        }
+}
+
 /* Only what is not at its default is in the store's text. */
 static void test_small(void)
 {
@@ -434,6 +468,7 @@ int main(int argc, char **argv)
         g_test_add_func("/object/ids", test_ids);
         g_test_add_func("/object/round", test_round);
         g_test_add_func("/object/secrets", test_secrets);
+        g_test_add_func("/object/setting", test_setting);
         g_test_add_func("/object/small", test_small);
         g_test_add_func("/object/merge", test_merge);
         g_test_add_func("/object/refused", test_refused);

@@ -224,6 +224,12 @@ static const Case phases[] = {
           "job.status.completionTime=2023-11-14T22:13:20Z; job.status.worker.failed=1" },
         { "E10", PS(1, 1), "go; pod ps-0 coord; go; job.status.phase=Starting" },
         { "E11", PS(1, 1), "go; pod ps-0 coord; pod worker-0 failed; go; job.status.phase=Failed" },
+        { "node-gone", PS(1, 1), /* its pod fails before it is deleted, and comes anew */
+          "go; all running; go; pod ps-0 orphaned; go; job.status.phase=Running; job.status.ps.failed=-; "
+          "gone ps-0; go; pods=j-worker-0 j-ps-0; job.status.phase=Pending; all running; go; "
+          "job.status.phase=Running" },
+        { "node-full", WORKERS(2), /* its kubelet ended the pod, and nobody deletes it */
+          "go; all running; go; pod worker-0 evicted; go; job.status.phase=Failed" },
         { "E12 D10", PS(0, 1),
           "go; all running; go; job.status.phase=Running; map.data.PADDLE_TRAINERS=10.0.1.0; "
           "map.data.PADDLE_PSERVERS_IP_PORT_LIST=; all succeeded; go; job.status.phase=Completed" },

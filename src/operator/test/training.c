@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "operator/test/training_world.h"
+#include "operator/test/tree.h"
 #include "operator/training_members.h"
 #include "podspec/objects.h"
 
@@ -413,7 +414,7 @@ static void change(TrainingWorld *world, const char *what, const char *text)
 {
         g_autoptr(json_t) patch = parse(text);
 
-        training_merge(training_find(world, what), patch);
+        tree_merge(training_find(world, what), patch);
 }
 
 static int number(const char *text)

@@ -5,6 +5,7 @@
  * may be done at each action is asserted by training_world.c; here, at rest: nothing more is written, an end
  * is final and has released what it must, and the phase is what the contract says of the counts. */
 #include "operator/test/training_world.h"
+#include "operator/test/tree.h"
 
 #include <string.h>
 
@@ -154,7 +155,7 @@ static void step_scale(Search *search, const TrainingWorld *world)
                 if (!training_find(world, "trainer") || is_final(training_phase(world)))
                         return;
                 next = training_world_copy(world);
-                training_merge(training_find(next, "trainer"), change);
+                tree_merge(training_find(next, "trainer"), change);
                 enter(search, next, training_phase(world));
         }
 }

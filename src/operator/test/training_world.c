@@ -3,26 +3,17 @@
 
 #include <string.h>
 
+#include "operator/test/tree.h"
 #include "operator/training_members.h"
 #include "podspec/objects.h"
 
 enum { PASSES_MAX = 8 };
 
-static void stamp(TrainingWorld *world, json_t *object)
-{
-        g_autofree char *version = g_strdup_printf("%u", world->steady ? 1 : ++world->counter);
-
-        json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(version));
-}
-
 TrainingWorld *training_world_new(const char *spec)
 {
         TrainingWorld *world = g_new0(TrainingWorld, 1);
-        json_error_t at;
-        json_t *tree = json_loads(spec, 0, &at);
+        json_t *tree = tree_parse(spec);
 
-        if (!tree)
-                g_error("%s: %s", spec, at.text);
         world->log = g_string_new(NULL);
         world->state =
                 json_pack("{s:{s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:o}, s:[]}", "job", "apiVersion",
@@ -102,7 +93,6 @@ static void create(TrainingWorld *world, const Action *action)
 {
         const char *role = role_of(action->name);
         json_t *object;
-        g_autofree char *uid = g_strdup_printf("uid-%s-%u", role, world->steady ? 1 : ++world->counter);
 
         g_assert_null(training_find(world, role)); /* nothing is made twice */
         g_assert_false(is_final(world));
@@ -115,8 +105,7 @@ static void create(TrainingWorld *world, const Action *action)
                 return;
         }
         object = json_deep_copy(action->body);
-        json_object_set_new(json_object_get(object, "metadata"), "uid", json_string(uid));
-        stamp(world, object);
+        tree_give_uid(object, role, world->steady, &world->counter);
         json_object_set_new(world->state, role, object);
 }
 
@@ -133,27 +122,6 @@ static void delete (TrainingWorld *world, const Action *action)
         json_object_del(world->state, role);
 }
 
-void training_merge(json_t *target, const json_t *patch)
-{
-        const char *name;
-        json_t *value;
-
-        json_object_foreach((json_t *)patch, name, value)
-        {
-                json_t *was = json_object_get(target, name);
-
-                if (json_is_null(value)) {
-                        json_object_del(target, name);
-                } else if (json_is_object(value)) {
-                        if (!json_is_object(was))
-                                json_object_set_new(target, name, json_object());
-                        training_merge(json_object_get(target, name), value);
-                } else {
-                        json_object_set_new(target, name, json_deep_copy(value));
-                }
-        }
-}
-
 static void patch(TrainingWorld *world, const Action *action)
 {
         bool status = action->verb == ACTION_STATUS;
@@ -166,10 +134,10 @@ static void patch(TrainingWorld *world, const Action *action)
                 g_assert_cmpint(kube_get_int(action->body, "spec.parallelism", -1), ==, 0);
         }
         g_assert_cmpuint(json_object_size(action->body), ==, 1);
-        training_merge(object, action->body);
+        tree_merge(object, action->body);
         after = json_format(object);
         g_assert_cmpstr(before, !=, after); /* no write without need */
-        stamp(world, object);
+        tree_stamp(object, world->steady, &world->counter);
 }
 
 static void warn(TrainingWorld *world, const Action *action)
@@ -240,7 +208,7 @@ void training_ready(TrainingWorld *world, const char *role, int count)
 {
         g_autoptr(json_t) change = json_pack("{s:{s:i}}", "status", "readyReplicas", count);
 
-        training_merge(training_find(world, role), change);
+        tree_merge(training_find(world, role), change);
 }
 
 void training_count(TrainingWorld *world, int active, int succeeded, int failed)
@@ -248,5 +216,5 @@ void training_count(TrainingWorld *world, int active, int succeeded, int failed)
         g_autoptr(json_t) change = json_pack("{s:{s:i, s:i, s:i}}", "status", "active", active, "succeeded",
                                              succeeded, "failed", failed);
 
-        training_merge(training_find(world, "trainer"), change);
+        tree_merge(training_find(world, "trainer"), change);
 }

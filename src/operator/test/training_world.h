@@ -28,4 +28,3 @@ const char *training_phase(const TrainingWorld *world);
 /* status.active, .succeeded and .failed of the Job. */
 void training_count(TrainingWorld *world, int active, int succeeded, int failed);
 void training_ready(TrainingWorld *world, const char *role, int count);
-void training_merge(json_t *target, const json_t *patch); /* RFC 7396 */

@@ -4,35 +4,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "operator/test/tree.h"
 #include "podspec/objects.h"
 
 enum { PASSES_MAX = 12 };
-
-static json_t *parse(const char *text)
-{
-        json_error_t at;
-        json_t *value = json_loads(text, JSON_DECODE_ANY, &at);
-
-        if (!value)
-                g_error("%s: %s", text, at.text);
-        return value;
-}
-
-static void stamp(World *world, json_t *object)
-{
-        g_autofree char *version = g_strdup_printf("%u", world->steady ? 1 : ++world->counter);
-
-        json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(version));
-}
-
-static void give_uid(World *world, json_t *object)
-{
-        g_autofree char *uid =
-                g_strdup_printf("uid-%s-%u", kube_name(object), world->steady ? 1 : ++world->counter);
-
-        json_object_set_new(json_object_get(object, "metadata"), "uid", json_string(uid));
-        stamp(world, object);
-}
 
 World *world_new(const char *spec)
 {
@@ -40,7 +15,7 @@ World *world_new(const char *spec)
         static json_t *init;
 
         if (!init)
-                init = parse("{\"cpu\": \"10m\", \"memory\": \"10m\"}");
+                init = tree_parse("{\"cpu\": \"10m\", \"memory\": \"10m\"}");
         world->rules =
                 (OperatorRules){ .init_image = "docker.io/library/alpine:3.10", .init_requests = init };
         world->now_ms = 1700000000000;
@@ -48,7 +23,7 @@ World *world_new(const char *spec)
         world->state = json_pack("{s:{s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:o}, s:{}, s:{}}", "job",
                                  "apiVersion", "batch.paddlepaddle.org/v1", "kind", "PaddleJob", "metadata",
                                  "name", "j", "namespace", "n", "uid", "11111111-2222", "resourceVersion",
-                                 "1", "spec", parse(spec), "pods", "services");
+                                 "1", "spec", tree_parse(spec), "pods", "services");
         return world;
 }
 
@@ -117,7 +92,7 @@ static void put(World *world, const KubeKind *kind, json_t *object)
 {
         json_t *copy = json_deep_copy(object);
 
-        give_uid(world, copy);
+        tree_give_uid(copy, kube_name(copy), world->steady, &world->counter);
         if (single(kind))
                 json_object_set_new(world->state, single(kind), copy);
         else
@@ -157,28 +132,6 @@ static void delete (World *world, const Action *action)
                 json_object_del(json_object_get(world->state, folder(action->kind)), action->name);
 }
 
-/* RFC 7396. */
-static void merge(json_t *target, const json_t *patch)
-{
-        const char *name;
-        json_t *value;
-
-        json_object_foreach((json_t *)patch, name, value)
-        {
-                json_t *was = json_object_get(target, name);
-
-                if (json_is_null(value)) {
-                        json_object_del(target, name);
-                } else if (json_is_object(value)) {
-                        if (!json_is_object(was))
-                                json_object_set_new(target, name, json_object());
-                        merge(json_object_get(target, name), value);
-                } else {
-                        json_object_set_new(target, name, json_deep_copy(value));
-                }
-        }
-}
-
 /* Of RFC 6902 what finalizers take. */
 static void json_patch(json_t *job, const json_t *patch)
 {
@@ -215,10 +168,10 @@ static void patch(World *world, const Action *action)
         if (action->verb == ACTION_JSON_PATCH)
                 json_patch(object, action->body);
         else
-                merge(object, action->body);
+                tree_merge(object, action->body);
         after = json_format(object);
         g_assert_cmpstr(before, !=, after); /* no write without need */
-        stamp(world, object);
+        tree_stamp(object, world->steady, &world->counter);
 }
 
 static void warn(World *world, const Action *action)
@@ -303,11 +256,17 @@ void world_settle(World *world)
 static const struct {
         const char *name, *phase;
         bool coord, ready;
+        const char *disrupted; /* the reason; or NULL */
 } pod_states[] = {
-        { "pending", "Pending", false, false },     { "coord", "Pending", true, false },
-        { "running", "Running", false, true },      { "unready", "Running", false, false },
-        { "succeeded", "Succeeded", false, false }, { "failed", "Failed", false, false },
+        { "pending", "Pending", false, false },
+        { "coord", "Pending", true, false },
+        { "running", "Running", false, true },
+        { "unready", "Running", false, false },
+        { "succeeded", "Succeeded", false, false },
+        { "failed", "Failed", false, false },
         { "unknown", "Unknown", false, false },
+        { "orphaned", "Failed", false, false, "DeletionByPodGC" },
+        { "evicted", "Failed", false, false, "TerminationByKubelet" },
 };
 
 void world_set_pod(World *world, const char *name, const char *state)
@@ -336,8 +295,12 @@ void world_set_pod(World *world, const char *name, const char *state)
                                               pod_states[i].ready, "state",
                                               pod_states[i].ready ? "running" : "waiting"));
         }
+        if (pod_states[i].disrupted)
+                json_object_set_new(status, "conditions",
+                                    json_pack("[{s:s, s:s, s:s}]", "type", "DisruptionTarget", "status",
+                                              "True", "reason", pod_states[i].disrupted));
         json_object_set_new(pod, "status", status);
-        stamp(world, pod);
+        tree_stamp(pod, world->steady, &world->counter);
 }
 
 void world_delete_pod(World *world, const char *name)
@@ -482,9 +445,9 @@ static void tell(World *world, const char *text)
                 json_object_set_new(json_object_get(find(world, &kube_pods, name), "metadata"),
                                     "deletionTimestamp", json_string("2026-01-01T00:00:00Z"));
         } else if (strcmp(verb, "spec") == 0) {
-                g_autoptr(json_t) change = parse(text + strlen("spec "));
+                g_autoptr(json_t) change = tree_parse(text + strlen("spec "));
 
-                merge(job_of(world), change);
+                tree_merge(job_of(world), change);
         } else if (strcmp(verb, "foreign") == 0) {
                 make_foreign(world, one, two);
         } else if (strcmp(verb, "group") == 0) {

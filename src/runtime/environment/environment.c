@@ -144,7 +144,7 @@ static bool is_option(const char *line, const char *const *options)
 
 /* Comments, blanks around lines and empty lines do not count; the order of lines does (it decides between
  * index options). */
-static char *normalise(const char *requirements, GError **error)
+char *environment_normal(const char *requirements, GError **error)
 {
         static const char *const outside[] = { "-r", "--requirement", "-c", "--constraint",
                                                "-e", "--editable",    "./", "../",
@@ -207,7 +207,7 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
                         strlen(requirements), REQUIREMENTS_MAX);
                 return NULL;
         }
-        packages = normalise(requirements, error);
+        packages = environment_normal(requirements, error);
         if (!packages)
                 return NULL;
         identity = interpreter_identity(config->python, error);

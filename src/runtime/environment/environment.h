@@ -30,6 +30,9 @@ enum { REQUIREMENTS_MAX = 1024 * 1024 };
 
 /* False when the text (or NULL) names no package at all: then there is nothing to build. */
 bool environment_is_needed(const char *requirements);
+/* Without comments, blanks around lines and empty lines; the caller's. ERR_INVALID for a requirement that
+ * refers to another file. */
+char *environment_normal(const char *requirements, GError **error);
 /* True when environment_key() would not have to ask the interpreter first (some 20 ms, once in a process). */
 bool environment_is_known(const EnvironmentConfig *config);
 /* The key of an environment: hex; the caller's. Index settings are read from the process's environment

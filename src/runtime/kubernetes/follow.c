@@ -137,7 +137,8 @@ Follow *follow_new(KubeClient *client, const FollowConfig *config)
         follow->config.path = g_strdup(config->path);
         follow->config.pod = g_strdup(config->pod);
         follow->config.namespace = follow->config.container = NULL;
-        follow->url = g_strdup_printf("%s?container=%s&follow=true", path, config->container);
+        follow->url = g_strdup_printf("%s?container=%s&%s=true", path, config->container,
+                                      config->previous ? "previous" : "follow");
         follow->fd = open_file(config->path, &follow->size);
         (void)open_stream(follow);
         return follow;

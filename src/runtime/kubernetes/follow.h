@@ -12,6 +12,7 @@ typedef struct {
         const char *namespace, *pod, *container;
         const char *path;        /* made with its directories */
         gint64 limit;            /* bytes of the file; 0: none */
+        bool previous;           /* of the container before the one that runs now: it was started again */
         void (*done)(void *arg); /* all of it is there, after follow_last; it may free */
         void *arg;
 } FollowConfig;

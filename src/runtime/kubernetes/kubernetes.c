@@ -18,14 +18,34 @@
 #include "base/log.h"
 #include "kube/cache.h"
 #include "kube/client.h"
+#include "model/job.h"
+#include "podspec/objects.h"
+#include "runtime/environment/environment.h"
+#include "runtime/kubernetes/aside.h"
+#include "runtime/kubernetes/asker.h"
 #include "runtime/kubernetes/follow.h"
+#include "runtime/kubernetes/image.h"
+#include "runtime/kubernetes/images.h"
+#include "runtime/kubernetes/form.h"
+#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/make.h"
 #include "runtime/kubernetes/member.h"
+#include "runtime/kubernetes/neighbours.h"
+#include "runtime/kubernetes/package.h"
+#include "runtime/kubernetes/scope.h"
+#include "runtime/kubernetes/sets.h"
+#include "runtime/kubernetes/setting.h"
+#include "runtime/kubernetes/template.h"
+#include "runtime/kubernetes/volcano.h"
+#include "runtime/kubernetes/volume.h"
+#include "runtime/kubernetes/signals.h"
+#include "runtime/kubernetes/terminal.h"
+#include "runtime/kubernetes/usage.h"
 #include "runtime/local/workdir.h"
 
 enum {
-        RETRY_MS = 1000,  /* of a request that did not get through */
-        NODES_MS = 300,   /* changes of nodes are told together */
-        IMAGE_MAX = 1024, /* bytes of a reference */
+        RETRY_MS = 1000, /* of a request that did not get through */
+        NODES_MS = 300,  /* changes of nodes are told together */
 };
 
 typedef struct Kubernetes Kubernetes;
@@ -33,25 +53,30 @@ typedef struct Kubernetes Kubernetes;
 typedef struct {
         Kubernetes *k8s;
         char *task;
-        char *pod;       /* its name */
-        json_t *wanted;  /* the pod that is being created; NULL: none */
-        json_t *service; /* made before it */
-        KubeCall *call;  /* of the creation */
-        GSource *retry;
+        char *pod;       /* its name; of one that a Job makes: known when it is there */
+        char *namespace; /* NULL: not known, it has no pod */
+        Making *making;  /* of a pod that stands for itself */
         Follow *follow;
         Observation *end;           /* waits for the log */
+        char *given_up;             /* why its pod was deleted by force; or NULL */
         char *waits;                /* told */
         bool started, ready, ended; /* told */
         bool stopping, killed, forgotten;
+        bool dropping;  /* what would make its pod again is being taken away */
+        gint64 grace_s; /* when it is stopped */
 } Task;
 
 struct Kubernetes {
         Runtime runtime;
-        char *name, *state_dir, *server, *namespace;
-        char *image; /* of jobs that name none; or NULL */
+        char *name, *state_dir, *server, *dc;
+        char **namespaces;  /* the first is for jobs that ask for none; NULL-terminated */
+        bool any_namespace; /* there is no such list */
+        Setting *setting;
+        VolumeMap volumes;
+        TemplateCluster template;
+        char *pull_secret; /* of images that are built; or NULL */
         gint64 log_limit;
         KubeConfig *config;
-        MemberHome home;
         ObserveFunc observe;
         void *observe_arg;
 
@@ -61,15 +86,30 @@ struct Kubernetes {
 
         /* From here on the runtime's thread alone. */
         KubeClient *client;
-        KubeCache *pods, *nodes;
-        GHashTable *tasks; /* task -> Task */
-        char *selector;
+        Images *images; /* NULL: there is no registry */
+        Scope *pods;
+        KubeCache *nodes;
+        KubeCache *others; /* pods of others; what they hold is seen if we may see it */
+        bool blind;        /* we may not, or not now */
+        Neighbours *neighbours;
+        Asker *asker;
+        Volcano *volcano; /* NULL: the cluster's own scheduler places pods */
+        Signals *signals;
+        ExecRoom *terminals;
+        Usages *usages;     /* its reading is for any thread */
+        GHashTable *tasks;  /* task -> Task */
+        GHashTable *places; /* name of an attempt's service -> its namespace */
+        Sets *sets;
+        GHashTable *gates; /* set of the namespaces that have the gate */
+        char *selector, *others_selector;
         const char *trouble[2]; /* of pods, nodes: "pods" or "nodes" while it has some, or NULL */
+        bool asked;             /* which priority classes there are */
         bool connected;
         GSource *nodes_timer;
 
         GMutex lock;
-        GPtrArray *inventory; /* RuntimeNode */
+        const char *classes[G_N_ELEMENTS(template_classes)]; /* those that the cluster has */
+        GPtrArray *inventory;                                /* RuntimeNode */
 };
 
 /* ---- telling ---- */
@@ -109,23 +149,16 @@ static void set_timer(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func,
         g_source_attach(*at, k8s->context);
 }
 
-static void drop_creation(Task *task)
-{
-        if (task->call)
-                kube_call_cancel(g_steal_pointer(&task->call));
-        drop_source(&task->retry);
-        g_clear_pointer(&task->wanted, json_decref);
-        g_clear_pointer(&task->service, json_decref);
-}
-
 static void task_free(gpointer data)
 {
         Task *task = data;
 
-        drop_creation(task);
+        making_free(task->making);
         follow_free(task->follow);
         observation_free(task->end);
         g_free(task->waits);
+        g_free(task->namespace);
+        g_free(task->given_up);
         g_free(task->pod);
         g_free(task->task);
         g_free(task);
@@ -147,13 +180,29 @@ static Task *task_get(Kubernetes *k8s, const char *name)
 
 static const json_t *pod_of(const Task *task)
 {
-        return kube_cache_get(task->k8s->pods, task->k8s->namespace, task->pod);
+        return task->namespace ? scope_get(task->k8s->pods, task->namespace, task->pod) : NULL;
+}
+
+static void place(Task *task, const char *namespace, const char *job_id, int attempt)
+{
+        if (g_strcmp0(task->namespace, namespace) == 0)
+                return;
+        g_free(task->namespace);
+        task->namespace = g_strdup(namespace);
+        g_hash_table_insert(task->k8s->places, member_service_name(job_id, attempt), g_strdup(namespace));
+}
+
+/* Its pod is on the way. */
+static bool is_wanted(const Task *task)
+{
+        return task->making || sets_has(task->k8s->sets, task->task);
 }
 
 /* Nothing of it is left, in the cluster or under way. */
 static void settle(Task *task)
 {
-        if (!pod_of(task) && !task->wanted && !task->end && (task->ended || task->forgotten))
+        if (!pod_of(task) && !is_wanted(task) && !task->dropping && !task->end &&
+            (task->ended || task->forgotten))
                 g_hash_table_remove(task->k8s->tasks, task->task);
 }
 
@@ -161,6 +210,7 @@ static void settle(Task *task)
 static void tell_end(Task *task, Observation *end)
 {
         task->ended = true;
+        usages_drop(task->k8s->usages, task->task);
         task->k8s->observe(end, task->k8s->observe_arg);
         settle(task);
 }
@@ -174,16 +224,22 @@ static void on_deleted(const KubeReply *reply, void *arg)
                             reply->error->message, NULL);
 }
 
-static void delete_object(Kubernetes *k8s, const KubeKind *kind, const char *name, gint64 grace_s)
+static void delete_object(Kubernetes *k8s, const KubeKind *kind, const char *namespace, const char *name,
+                          gint64 grace_s)
 {
         KubeRequest request = { .verb = KUBE_DELETE,
                                 .kind = kind,
-                                .namespace = k8s->namespace,
+                                .namespace = namespace,
                                 .name = name,
                                 .has_grace = grace_s >= 0,
                                 .grace_seconds = grace_s };
 
         kube_send(k8s->client, &request, on_deleted, k8s->name);
+}
+
+static void delete_pod(const Task *task, gint64 grace_s)
+{
+        delete_object(task->k8s, &kube_pods, task->namespace, task->pod, grace_s);
 }
 
 /* ---- logs ---- */
@@ -209,11 +265,12 @@ static void follow_log(Task *task, const MemberLook *look)
         Kubernetes *k8s = task->k8s;
         g_autofree char *path = log_path(k8s, look->job_id, look->attempt, look->role, look->index);
         FollowConfig config = { .context = k8s->context,
-                                .namespace = k8s->namespace,
+                                .namespace = task->namespace,
                                 .pod = task->pod,
                                 .container = MEMBER_CONTAINER,
                                 .path = path,
                                 .limit = k8s->log_limit,
+                                .previous = look->again,
                                 .done = on_log_done,
                                 .arg = task };
 
@@ -226,6 +283,12 @@ static void follow_log(Task *task, const MemberLook *look)
 static Observation *end_of(const Task *task, const MemberLook *look)
 {
         Observation *end = observation_new(look->end, task->task, look->text);
+        TaskUsage usage;
+
+        if (usages_get(task->k8s->usages, task->task, &usage)) {
+                end->peak_memory = usage.memory_peak;
+                end->cpu_us = usage.cpu_us;
+        }
 
         end->exit_code = look->exit_code;
         end->signal = look->signal;
@@ -254,6 +317,32 @@ static void tell_waits(Task *task, const char *text)
         tell(task->k8s, OBSERVED_WAITS, task->task, text);
 }
 
+/* What Volcano says of its gang, while that is what it waits for. */
+static char *group_why(const Task *task, const MemberLook *look)
+{
+        g_autofree char *group = member_service_name(look->job_id, look->attempt);
+        const Volcano *volcano = task->k8s->volcano;
+
+        return volcano ? volcano_why(volcano, task->namespace, group) : NULL;
+}
+
+/* One that we stop before it began is not lost. */
+static void tell_or_keep(Task *task, const MemberLook *look)
+{
+        Observation *end = end_of(task, look);
+
+        if (task->stopping && look->end == OBSERVED_LOST && !look->started) {
+                end->kind = OBSERVED_EXITED;
+                end->signal = task->killed ? SIGKILL : SIGTERM;
+        }
+        if (task->follow) {
+                task->end = end;
+                follow_last(task->follow);
+        } else {
+                tell_end(task, end);
+        }
+}
+
 /* What the pod says and the engine was not told yet. */
 static void look_at(Task *task, const MemberLook *look)
 {
@@ -263,22 +352,57 @@ static void look_at(Task *task, const MemberLook *look)
                 task->started = true;
                 tell_at(task, OBSERVED_STARTED, look->started_at);
         } else if (!look->started && !look->ended) {
-                tell_waits(task, look->text);
+                g_autofree char *why = group_why(task, look);
+
+                tell_waits(task, why ? why : look->text);
         }
-        if (look->started)
+        if (look->started) {
                 follow_log(task, look);
+                if (!look->ended)
+                        usages_add(task->k8s->usages, task->task, task->namespace, task->pod, look->node);
+        }
         if (look->ready && !task->ready) {
                 task->ready = true;
                 tell_at(task, OBSERVED_READY, 0);
         }
-        if (!look->ended)
+        if (look->ended)
+                tell_or_keep(task, look);
+}
+
+static void stop_pod(Task *task);
+
+/* The names of pods that a Job makes are its own. */
+static void take_pod(Task *task, const json_t *pod)
+{
+        if (strcmp(task->pod, kube_name(pod)) == 0 || pod_of(task))
                 return;
-        if (task->follow) {
-                task->end = end_of(task, look);
-                follow_last(task->follow);
-        } else {
-                tell_end(task, end_of(task, look));
-        }
+        g_free(task->pod);
+        task->pod = g_strdup(kube_name(pod));
+}
+
+/* Why a pod on it will not end by itself; the caller's, NULL: its node is well. */
+static char *node_trouble(const Kubernetes *k8s, const char *name)
+{
+        const json_t *node = kube_cache_get(k8s->nodes, NULL, name);
+        g_autofree char *unready = node ? neighbours_unready(node) : g_strdup("gone");
+
+        return unready ? g_strdup_printf("node '%s' is %s", name, unready) : NULL;
+}
+
+/* Its end was asked for, and nobody is there to carry it out. If the node only cannot be reached, the member
+ * may run on there: it is of an attempt that is over, under names that are not used again. */
+static void give_up_stuck(Task *task, const MemberLook *look)
+{
+        Kubernetes *k8s = task->k8s;
+
+        if (!look->deleting || !look->node || task->given_up)
+                return;
+        task->given_up = node_trouble(k8s, look->node);
+        if (!task->given_up)
+                return;
+        log_warning("a pod's node does not answer: it is given up", "cluster", k8s->name, "pod", task->pod,
+                    "node", look->node, NULL);
+        delete_pod(task, 0);
 }
 
 static void pod_there(Kubernetes *k8s, const json_t *pod)
@@ -289,12 +413,29 @@ static void pod_there(Kubernetes *k8s, const json_t *pod)
         if (!member_look(pod, &look))
                 return;
         task = task_get(k8s, look.task);
-        if (task->wanted) { /* it stands; the reply may come later, or never */
-                drop_creation(task);
+        place(task, kube_namespace(pod), look.job_id, look.attempt);
+        take_pod(task, pod);
+        if (task->making) { /* it stands; the reply may come later, or never */
+                g_clear_pointer(&task->making, making_free);
                 if (task->stopping)
-                        delete_object(k8s, &kube_pods, task->pod, 1);
+                        stop_pod(task);
         }
+        give_up_stuck(task, &look);
         look_at(task, &look);
+}
+
+/* What is known of a pod's going, from the most telling to the least. */
+static char *why_gone(const Task *task, const MemberLook *look)
+{
+        g_autofree char *trouble = look->node ? node_trouble(task->k8s, look->node) : NULL;
+
+        if (task->given_up)
+                return g_strdup(task->given_up);
+        if (trouble)
+                return g_steal_pointer(&trouble);
+        if (look->taken)
+                return g_strdup(look->taken);
+        return g_strdup_printf("pod '%s' was deleted", task->pod);
 }
 
 /* Its last words count; without any it was stopped by us, or somebody took it away. */
@@ -303,7 +444,7 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
         g_auto(MemberLook) look = { 0 };
         Task *task = member_look(pod, &look) ? g_hash_table_lookup(k8s->tasks, look.task) : NULL;
 
-        if (!task)
+        if (!task || strcmp(task->pod, kube_name(pod)) != 0)
                 return;
         g_clear_pointer(&task->follow, follow_free);
         if (task->end) {
@@ -315,7 +456,7 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
                 look.end = task->stopping ? OBSERVED_EXITED : OBSERVED_LOST;
                 look.signal = task->stopping ? (task->killed ? SIGKILL : SIGTERM) : 0;
                 g_free(look.text);
-                look.text = task->stopping ? NULL : g_strdup_printf("pod '%s' was deleted", task->pod);
+                look.text = task->stopping ? NULL : why_gone(task, &look);
         }
         if (task->ended)
                 settle(task);
@@ -323,7 +464,7 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
                 tell_end(task, end_of(task, &look));
 }
 
-static void on_pod(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+static void on_pod(const json_t *old, const json_t *new, void *arg)
 {
         Kubernetes *k8s = arg;
 
@@ -337,21 +478,21 @@ static void on_pod(KubeCache *cache, const json_t *old, const json_t *new, void 
 
 /* ---- nodes ---- */
 
+typedef struct {
+        const Neighbours *neighbours;
+        GPtrArray *list;
+} NodeList;
+
 static void add_node(const json_t *node, void *arg)
 {
-        g_ptr_array_add(arg, node_look(node));
+        const NodeList *nodes = arg;
+
+        g_ptr_array_add(nodes->list, neighbours_node(nodes->neighbours, node));
 }
 
 static void node_free_p(gpointer node)
 {
         runtime_node_free(node);
-}
-
-static bool same_node(const RuntimeNode *a, const RuntimeNode *b)
-{
-        return strcmp(a->name, b->name) == 0 && a->usable == b->usable &&
-               resources_equal(&a->allocatable, &b->allocatable) &&
-               g_strv_equal((const char *const *)a->labels, (const char *const *)b->labels);
 }
 
 static int by_name(gconstpointer a, gconstpointer b)
@@ -365,15 +506,16 @@ static int by_name(gconstpointer a, gconstpointer b)
 static bool take_nodes(Kubernetes *k8s)
 {
         GPtrArray *list = g_ptr_array_new_with_free_func(node_free_p), *was;
+        NodeList nodes = { k8s->neighbours, list };
         bool same;
 
-        kube_cache_each(k8s->nodes, add_node, list);
+        kube_cache_each(k8s->nodes, add_node, &nodes);
         g_ptr_array_sort(list, by_name);
         g_mutex_lock(&k8s->lock);
         was = k8s->inventory;
         same = was->len == list->len;
         for (guint i = 0; same && i < list->len; i++)
-                same = same_node(was->pdata[i], list->pdata[i]);
+                same = runtime_node_equal(was->pdata[i], list->pdata[i]);
         k8s->inventory = list;
         g_mutex_unlock(&k8s->lock);
         g_ptr_array_unref(was);
@@ -390,12 +532,46 @@ static gboolean on_nodes_timer(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
+static void nodes_changed(Kubernetes *k8s)
+{
+        if (k8s->connected && !k8s->nodes_timer)
+                set_timer(k8s, &k8s->nodes_timer, NODES_MS, on_nodes_timer, k8s);
+}
+
+static bool is_well(const json_t *node)
+{
+        g_autofree char *unready = node ? neighbours_unready(node) : g_strdup("gone");
+
+        return !unready;
+}
+
+static void give_up_on_node(const json_t *pod, void *arg)
+{
+        Kubernetes *k8s = arg;
+        g_auto(MemberLook) look = { 0 };
+        Task *task = kube_is_deleting(pod) && member_look(pod, &look)
+                             ? g_hash_table_lookup(k8s->tasks, look.task)
+                             : NULL;
+
+        if (task)
+                give_up_stuck(task, &look);
+}
+
 static void on_node(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
 {
         Kubernetes *k8s = arg;
 
-        if (k8s->connected && !k8s->nodes_timer)
-                set_timer(k8s, &k8s->nodes_timer, NODES_MS, on_nodes_timer, k8s);
+        nodes_changed(k8s);
+        if (k8s->connected && old && is_well(old) && !is_well(new))
+                scope_each(k8s->pods, give_up_on_node, k8s);
+}
+
+static void on_other(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        neighbours_change(k8s->neighbours, old, new);
+        nodes_changed(k8s);
 }
 
 /* ---- the connection ---- */
@@ -413,40 +589,86 @@ static void look_at_one(const json_t *pod, void *arg)
         pod_there(arg, pod);
 }
 
+static void connect_if_synced(Kubernetes *k8s);
+
+/* Who may not see them has none. */
+static void on_classes(const KubeReply *reply, void *arg)
+{
+        Kubernetes *k8s = arg;
+        const json_t *items = json_object_get(reply->object, "items"), *item;
+        gsize n = 0;
+        size_t i;
+
+        g_mutex_lock(&k8s->lock);
+        json_array_foreach(items, i, item) for (const char *const *at = template_classes;
+                                                *at && n + 1 < G_N_ELEMENTS(k8s->classes);
+                                                at++) if (strcmp(kube_name(item), *at) == 0)
+                k8s->classes[n++] = *at;
+        k8s->classes[n] = NULL;
+        g_mutex_unlock(&k8s->lock);
+        k8s->asked = true;
+        connect_if_synced(k8s);
+}
+
+static void ask_for_classes(Kubernetes *k8s)
+{
+        KubeRequest request = { .verb = KUBE_LIST, .kind = &kube_priority_classes };
+
+        kube_send(k8s->client, &request, on_classes, k8s);
+}
+
 /* A pod that went while nobody looked. */
 static gboolean is_over(gpointer key, gpointer value, gpointer arg)
 {
         Task *task = value;
 
-        return !task->wanted && !pod_of(task);
+        return !is_wanted(task) && !task->dropping && !pod_of(task);
 }
 
 static void connect_if_synced(Kubernetes *k8s)
 {
-        if (k8s->connected || k8s->trouble[0] || k8s->trouble[1] || !kube_cache_is_synced(k8s->pods) ||
-            !kube_cache_is_synced(k8s->nodes))
+        if (k8s->connected || !k8s->asked || k8s->trouble[0] || k8s->trouble[1] ||
+            !scope_is_synced(k8s->pods) || !kube_cache_is_synced(k8s->nodes) ||
+            (!k8s->blind && !kube_cache_is_synced(k8s->others)))
                 return;
         k8s->connected = true;
+        g_hash_table_remove_all(k8s->gates); /* who knows what became of them */
         (void)take_nodes(k8s);
         g_hash_table_foreach_remove(k8s->tasks, is_over, NULL);
         g_hash_table_foreach(k8s->tasks, forget_told, NULL);
-        kube_cache_each(k8s->pods, look_at_one, k8s);
+        scope_each(k8s->pods, look_at_one, k8s);
         tell(k8s, OBSERVED_SYNCED, NULL, NULL);
+        ask_for_classes(k8s);
         log_info("cluster connected", "cluster", k8s->name, "server", k8s->config->server, NULL);
 }
 
-static void on_synced(KubeCache *cache, void *arg)
+static void on_pods_synced(void *arg)
 {
         connect_if_synced(arg);
 }
 
-static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+static void on_cache_synced(KubeCache *cache, void *arg)
+{
+        connect_if_synced(arg);
+}
+
+/* What others hold is worth knowing, and jobs run without it, too: their pods find out. */
+static void on_others_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
         Kubernetes *k8s = arg;
-        int which = cache == k8s->nodes;
+
+        if (error && !k8s->blind && err_is(error, ERR_DENIED))
+                log_warning("what others use of a cluster cannot be seen: its nodes count as free", "cluster",
+                            k8s->name, "reason", error->message, NULL);
+        k8s->blind = error != NULL;
+        connect_if_synced(k8s);
+}
+
+static void take_trouble(Kubernetes *k8s, const char **trouble, const char *what, const GError *error)
+{
         bool told = k8s->trouble[0] || k8s->trouble[1];
 
-        k8s->trouble[which] = error ? (which ? "nodes" : "pods") : NULL;
+        *trouble = error ? what : NULL;
         if (!error) {
                 connect_if_synced(k8s);
                 return;
@@ -456,24 +678,17 @@ static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, v
         k8s->connected = false;
 }
 
+static void on_pods_trouble(const GError *error, void *arg)
+{
+        take_trouble(arg, &((Kubernetes *)arg)->trouble[0], "pods", error);
+}
+
+static void on_nodes_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        take_trouble(arg, &((Kubernetes *)arg)->trouble[1], "nodes", error);
+}
+
 /* ---- starting ---- */
-
-static void send_pod(Task *task);
-
-static gboolean on_retry(gpointer arg)
-{
-        Task *task = arg;
-
-        drop_source(&task->retry);
-        send_pod(task);
-        return G_SOURCE_REMOVE;
-}
-
-/* What another try may do better, and need not be told. */
-static bool is_passing(const GError *error)
-{
-        return err_is(error, ERR_UNAVAILABLE) || err_is(error, ERR_TIMEOUT) || err_is(error, ERR_UNREACHABLE);
-}
 
 static bool is_lasting(const GError *error)
 {
@@ -485,49 +700,153 @@ static void refuse(Task *task, const GError *error)
         Observation *end = observation_new(OBSERVED_START_FAILED, task->task, error->message);
 
         end->permanent = is_lasting(error);
-        drop_creation(task);
         tell_end(task, end);
 }
 
-/* True when the object is there. */
-static bool is_made(Task *task, const KubeReply *reply)
-{
-        task->call = NULL;
-        if (!reply->error || err_is(reply->error, ERR_EXISTS))
-                return true;
-        if (is_passing(reply->error))
-                set_timer(task->k8s, &task->retry, RETRY_MS, on_retry, task);
-        else
-                refuse(task, reply->error);
-        return false;
-}
-
 /* The pod that is there tells all else by the cache. */
-static void on_pod_made(const KubeReply *reply, void *arg)
-{
-        (void)is_made(arg, reply);
-}
-
-static void on_service_made(const KubeReply *reply, void *arg)
+static void on_pod_made(const GError *error, void *arg)
 {
         Task *task = arg;
 
-        if (!is_made(task, reply))
+        if (!error)
                 return;
-        g_clear_pointer(&task->service, json_decref);
-        send_pod(task);
+        g_clear_pointer(&task->making, making_free);
+        refuse(task, error);
 }
 
-static void send_pod(Task *task)
+static void on_set_failed(const char *name, const GError *error, void *arg)
+{
+        Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
+
+        if (task && !task->ended && !pod_of(task))
+                refuse(task, error);
+}
+
+static void make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
 {
         Kubernetes *k8s = task->k8s;
-        bool service = task->service != NULL;
-        KubeRequest request = { .verb = KUBE_CREATE,
-                                .kind = service ? &kube_services : &kube_pods,
-                                .namespace = k8s->namespace,
-                                .body = service ? task->service : task->wanted };
+        MakingConfig config = { .client = k8s->client,
+                                .context = k8s->context,
+                                .gates = k8s->gates,
+                                .done = on_pod_made,
+                                .arg = task };
 
-        task->call = kube_send(k8s->client, &request, service ? on_service_made : on_pod_made, task);
+        json_array_append_new(before, pod);
+        task->making = making_new(&config, before);
+}
+
+/* ---- stopping ---- */
+
+/* One that is over goes at once. Else at least a second: without one the end would not be waited for, and
+ * what still runs would be torn from the kubelet's hands. */
+static gint64 grace_of(const Task *task)
+{
+        const char *phase = kube_get_text(pod_of(task), "status.phase");
+        bool over = g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
+
+        return over ? 0 : MAX(task->grace_s, 1);
+}
+
+/* Its pod goes, and nothing makes it again. What is being created is deleted as soon as it is there. */
+static void stop_pod(Task *task)
+{
+        if (pod_of(task)) {
+                delete_pod(task, grace_of(task));
+        } else if (task->stopping && !is_wanted(task) && !task->ended) {
+                Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
+
+                end->signal = task->killed ? SIGKILL : SIGTERM;
+                tell_end(task, end);
+        } else {
+                settle(task);
+        }
+}
+
+static void on_dropped(const char *name, void *arg)
+{
+        Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
+
+        if (!task)
+                return;
+        task->dropping = false;
+        stop_pod(task);
+}
+
+/* ---- where its role stands, of which nothing is seen ---- */
+
+typedef struct {
+        Kubernetes *k8s;
+        char *task;
+        int pending; /* replies */
+} Search;
+
+static void drop_and_stop(Task *task);
+
+static void end_search(Search *search)
+{
+        Task *task = g_hash_table_lookup(search->k8s->tasks, search->task);
+
+        if (task) {
+                task->dropping = false;
+                if (task->namespace)
+                        drop_and_stop(task);
+                else
+                        stop_pod(task); /* there is nothing of it */
+        }
+        g_free(search->task);
+        g_free(search);
+}
+
+static void on_searched(const KubeReply *reply, void *arg)
+{
+        Search *search = arg;
+        Task *task = g_hash_table_lookup(search->k8s->tasks, search->task);
+        const json_t *service = kube_get(reply->object, "items[0]");
+
+        if (task && service && !task->namespace)
+                task->namespace = g_strdup(kube_namespace(service));
+        if (--search->pending == 0)
+                end_search(search);
+}
+
+/* By its attempt's service, which is made first and goes last. */
+static void search_for(Task *task)
+{
+        Kubernetes *k8s = task->k8s;
+        g_auto(GStrv) parts = g_strsplit(task->task, ".", 3);
+        g_autofree char *field = g_strdup_printf("metadata.name=j-%s-%s", parts[0], parts[1]);
+        Search *search = g_new0(Search, 1);
+        KubeRequest request = { .verb = KUBE_LIST,
+                                .kind = &kube_services,
+                                .label_selector = k8s->selector,
+                                .field_selector = field };
+        char *everywhere[] = { NULL };
+        char **at = scope_is_wide(k8s->pods) ? everywhere : k8s->namespaces;
+
+        *search = (Search){ .k8s = k8s, .task = g_strdup(task->task) };
+        task->dropping = true;
+        do {
+                request.namespace = *at;
+                search->pending++;
+                kube_send(k8s->client, &request, on_searched, search);
+        } while (*at && *++at);
+}
+
+/* What makes its pod goes before the pod. Of a pod that is not there nobody knows what would make it. */
+static void drop_and_stop(Task *task)
+{
+        const json_t *pod = pod_of(task);
+
+        if (task->dropping)
+                return;
+        if ((pod && !form_kind_of(pod)) || task->making) {
+                stop_pod(task);
+        } else if (!task->namespace) {
+                search_for(task);
+        } else {
+                task->dropping = true;
+                sets_drop(task->k8s->sets, task->task, task->namespace, pod ? form_kind_of(pod) : NULL);
+        }
 }
 
 /* ---- orders of the engine ---- */
@@ -537,9 +856,15 @@ struct Order {
         void (*run)(Order *order);
         Kubernetes *k8s;
         char *name; /* of the task or the job */
-        json_t *pod, *service;
+        char *namespace, *job_id;
+        json_t *pod, *before;
+        json_t *group, *queues; /* of Volcano */
+        RuntimeAsk *ask;
         gint64 grace_ms;
         int number; /* attempt, signal */
+        char *image, *package, *package_name, *requirements;
+        const Form *form;
+        int together, members;
 };
 
 static void order_free(gpointer data)
@@ -547,8 +872,17 @@ static void order_free(gpointer data)
         Order *order = data;
 
         g_free(order->name);
+        g_free(order->namespace);
+        g_free(order->job_id);
+        runtime_ask_free(order->ask);
         json_decref(order->pod);
-        json_decref(order->service);
+        json_decref(order->before);
+        json_decref(order->group);
+        json_decref(order->queues);
+        g_free(order->image);
+        g_free(order->package);
+        g_free(order->package_name);
+        g_free(order->requirements);
         g_free(order);
 }
 
@@ -572,62 +906,264 @@ static void give(Kubernetes *k8s, const Order *order)
         g_source_unref(source);
 }
 
-static void run_start(Order *order)
+/* The object that `other` is of makes the pod of the task, too. */
+static bool is_made_with(const char *task, const Task *other)
 {
-        Task *task = task_get(order->k8s, order->name);
+        const json_t *pod = pod_of(other);
+        const KubeKind *kind = pod ? form_kind_of(pod) : NULL;
+        g_autofree char *name = kind ? form_object_name(kind, task) : NULL;
+        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
 
-        if (task->wanted || pod_of(task))
-                return; /* it was asked for before */
-        task->started = task->ready = task->ended = task->stopping = task->forgotten = false;
-        task->wanted = g_steal_pointer(&order->pod);
-        task->service = g_steal_pointer(&order->service);
-        send_pod(task);
+        return kind && strcmp(kube_get_text(kube_controller(pod), "name"), name) == 0 &&
+               (strcmp(kube_label(pod, "paddle-role"), parts[2]) != 0 ||
+                g_ascii_strtoll(parts[3], NULL, 10) < form_members(pod));
 }
 
-/* What is being created is deleted as soon as it is there. */
+static bool is_in_set(Kubernetes *k8s, const Order *order)
+{
+        GHashTableIter iter;
+        gpointer task;
+
+        g_hash_table_iter_init(&iter, k8s->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &task))
+                if (is_made_with(order->name, task))
+                        return true;
+        return false;
+}
+
+/* All of its role at once, or of its job: as one object. */
+static void start_in_set(Task *task, Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+
+        sets_add(k8s->sets, &(SetsMember){ .form = order->form,
+                                           .task = task->task,
+                                           .together = order->together,
+                                           .before = g_steal_pointer(&order->before),
+                                           .pod = g_steal_pointer(&order->pod),
+                                           .stands = pod_of(task) != NULL });
+}
+
+static void make_group(Kubernetes *k8s, Order *order)
+{
+        if (k8s->volcano && order->group)
+                volcano_make_group(k8s->volcano, g_steal_pointer(&order->group));
+}
+
+static void run_start(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+        Task *task = task_get(k8s, order->name);
+        g_autoptr(GError) error = NULL;
+
+        if (!is_wanted(task) && !pod_of(task))
+                task->started = task->ready = task->ended = task->stopping = task->forgotten = false;
+        place(task, order->namespace, order->job_id, order->number);
+        if (!scope_covers(k8s->pods, task->namespace)) {
+                err_set(&error, ERR_DENIED,
+                        "namespace '%s': the account of cluster '%s' may not list pods in all namespaces\n"
+                        "Let it, or name the namespace in the cluster's list of namespaces.",
+                        task->namespace, k8s->name);
+                refuse(task, error);
+        } else if (order->form && order->together == order->members) {
+                make_group(k8s, order);
+                start_in_set(task, order);
+        } else if (!is_wanted(task) && !pod_of(task) && !is_in_set(order->k8s, order)) {
+                make_group(k8s, order);
+                make_pod(task, g_steal_pointer(&order->pod), g_steal_pointer(&order->before));
+        }
+}
+
 static void run_stop(Order *order)
 {
         Task *task = task_get(order->k8s, order->name);
 
         task->killed |= order->grace_ms == 0;
         task->stopping = true;
-        if (pod_of(task)) { /* at once is one second: at none its end would not be waited for */
-                delete_object(order->k8s, &kube_pods, task->pod, MAX((order->grace_ms + 999) / 1000, 1));
-        } else if (!task->call && !task->ended) {
-                drop_creation(task);
-                tell_end(task, observation_new(OBSERVED_LOST, task->task, NULL));
-        }
+        task->grace_s = (order->grace_ms + 999) / 1000;
+        drop_and_stop(task);
 }
 
 static void run_forget(Order *order)
 {
         Task *task = task_get(order->k8s, order->name);
+        const json_t *pod = pod_of(task);
 
         task->forgotten = true;
-        if (pod_of(task))
-                delete_object(order->k8s, &kube_pods, task->pod, 0);
-        settle(task);
+        if (pod && form_kind_of(pod))
+                drop_and_stop(task);
+        else
+                stop_pod(task);
+}
+
+/* `name`: of its service, and of its group. */
+static void delete_attempt(Kubernetes *k8s, const char *namespace, const char *name)
+{
+        delete_object(k8s, &kube_services, namespace, name, -1);
+        if (k8s->volcano)
+                volcano_drop_group(k8s->volcano, namespace, name);
+}
+
+/* Where the attempt was is not known any more: its service is looked for. */
+static void on_services(const KubeReply *reply, void *arg)
+{
+        Kubernetes *k8s = arg;
+        const json_t *service;
+        size_t i;
+
+        if (reply->error)
+                on_deleted(reply, k8s->name);
+        json_array_foreach(json_object_get(reply->object, "items"), i, service)
+                delete_attempt(k8s, kube_namespace(service), kube_name(service));
+}
+
+static void find_service(Kubernetes *k8s, const char *name)
+{
+        g_autofree char *field = g_strdup_printf("metadata.name=%s", name);
+        KubeRequest request = { .verb = KUBE_LIST,
+                                .kind = &kube_services,
+                                .label_selector = k8s->selector,
+                                .field_selector = field };
+
+        if (scope_is_wide(k8s->pods)) {
+                kube_send(k8s->client, &request, on_services, k8s);
+                return;
+        }
+        for (char **at = k8s->namespaces; *at; at++) {
+                request.namespace = *at;
+                kube_send(k8s->client, &request, on_services, k8s);
+        }
 }
 
 static void run_clean(Order *order)
 {
+        Kubernetes *k8s = order->k8s;
         g_autofree char *service = member_service_name(order->name, order->number);
+        const char *namespace = g_hash_table_lookup(k8s->places, service);
 
-        delete_object(order->k8s, &kube_services, service, -1);
+        if (namespace)
+                delete_attempt(k8s, namespace, service);
+        else
+                find_service(k8s, service);
+        g_hash_table_remove(k8s->places, service);
+}
+
+static void op_inventory(Runtime *runtime, Resources *ret_total);
+
+/* The kubeconfig's namespace is for jobs that ask for none. */
+static MemberHome home_of(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        return (MemberHome){ job->namespace ? job->namespace : k8s->namespaces[0], k8s->server };
+}
+
+static void run_no_image(Order *order)
+{
+        Task *task = task_get(order->k8s, order->name);
+        Observation *end = observation_new(OBSERVED_START_FAILED, task->task,
+                                           "what was prepared for the job is not there any more\n"
+                                           "Submit the job again to have it made anew.");
+
+        end->permanent = true;
+        tell_end(task, end);
+}
+
+/* The service by which the others find it, and the secret to pull its image with. */
+static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+                          json_t *package)
+{
+        json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
+
+        if (package) {
+                json_array_append_new(list, package_gate(home));
+                json_array_append_new(list, package);
+        } else if (images_is_needed(job) && k8s->pull_secret) {
+                json_array_append_new(list, image_pull_secret(&k8s->setting->registry, home->namespace));
+        }
+        return list;
+}
+
+/* Without a registry a package goes into the pods by itself. */
+static bool goes_by_itself(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        return job->package && !k8s->setting->registry.address;
+}
+
+/* How the job's package and requirements come to its pod: by the image that was built for it, or in a
+ * ConfigMap, which is returned then. False: they are not there any more. */
+static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, json_t *spec,
+                  json_t **ret_package)
+{
+        g_autofree char *image = NULL;
+
+        *ret_package = NULL;
+        if (!images_is_needed(job))
+                return true;
+        if (goes_by_itself(k8s, job)) {
+                *ret_package = package_map(k8s->state_dir, home, job, NULL);
+                if (*ret_package)
+                        package_put(spec, job);
+                return *ret_package != NULL;
+        }
+        image = images_of_job(k8s->state_dir, job->id);
+        if (image)
+                image_put(spec, MEMBER_CONTAINER, image, job->package != NULL, k8s->pull_secret);
+        return image != NULL;
+}
+
+/* What clients of PaddleFlow and Volcano find at a pod. The attempt's group; NULL: there is none. */
+static json_t *fill_pod(Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, const char *role,
+                        json_t *pod)
+{
+        const char *classes[G_N_ELEMENTS(template_classes)], *class;
+        TemplateCluster cluster = k8s->template;
+        Resources total;
+
+        g_mutex_lock(&k8s->lock);
+        memcpy(classes, k8s->classes, sizeof classes);
+        g_mutex_unlock(&k8s->lock);
+        cluster.classes = classes;
+        template_fill(&cluster, job, role, pod);
+        if (!cluster.scheduler)
+                return NULL;
+        class = template_class(job->about->priority);
+        op_inventory(&k8s->runtime, &total);
+        volcano_join(pod, job, role);
+        return volcano_group(home, job, &total, g_strv_contains(classes, class) ? class : NULL);
 }
 
 static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-
+        const Form *form = form_of(k8s->setting->form, job, task);
+        MemberHome home = home_of(k8s, job);
         RuntimeJob about = *job;
+        g_autofree char *role = member_role(task->task);
+        json_t *pod, *spec, *group, *package;
 
         if (!about.image)
-                about.image = k8s->image;
+                about.image = k8s->setting->image;
+        pod = member_pod(&home, &about, task);
+        spec = json_object_get(pod, "spec");
+        volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
+        if (!equip(k8s, &home, job, spec, &package)) {
+                json_decref(pod);
+                give(k8s, &(Order){ .run = run_no_image, .name = g_strdup(task->task) });
+                return;
+        }
+        group = fill_pod(k8s, &home, job, role, pod);
+        if (!form || !form_is_whole(form))
+                gate_wait(pod, task->wait_for);
         give(k8s, &(Order){ .run = run_start,
                             .name = g_strdup(task->task),
-                            .pod = member_pod(&k8s->home, &about, task),
-                            .service = member_service(&k8s->home, job->id, job->attempt) });
+                            .namespace = g_strdup(home.namespace),
+                            .job_id = g_strdup(job->id),
+                            .number = job->attempt,
+                            .form = form,
+                            .together = form && form_is_whole(form) ? task->job_together : task->together,
+                            .members = form && form_is_whole(form) ? task->job_members : task->members,
+                            .pod = pod,
+                            .group = group,
+                            .before = before_pod(k8s, &home, job, package) });
 }
 
 static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
@@ -647,10 +1183,76 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt)
              &(Order){ .run = run_clean, .name = g_strdup(job_id), .number = attempt });
 }
 
-/* A pod takes no signals from outside but the one that ends it. */
+static void run_signal(Order *order)
+{
+        const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
+
+        if (task && pod_of(task))
+                signals_send(order->k8s->signals, task->namespace, task->pod, MEMBER_CONTAINER,
+                             order->number);
+}
+
 static void op_signal(Runtime *runtime, const char *task, int signo)
 {
-        log_warning("a member in a pod gets no warning signal", "task", task, NULL);
+        give((Kubernetes *)runtime, &(Order){ .run = run_signal, .name = g_strdup(task), .number = signo });
+}
+
+/* On the thread. */
+static bool find_pod(void *arg, const char *task_name, const char **ret_namespace, const char **ret_pod)
+{
+        const Kubernetes *k8s = arg;
+        const Task *task = g_hash_table_lookup(k8s->tasks, task_name);
+
+        if (!task || !pod_of(task))
+                return false;
+        *ret_namespace = task->namespace;
+        *ret_pod = task->pod;
+        return true;
+}
+
+static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart *start)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        const TerminalPod about = { .client = k8s->client,
+                                    .task = (char *)task,
+                                    .container = (char *)MEMBER_CONTAINER,
+                                    .find = find_pod,
+                                    .arg = k8s };
+
+        return exec_new(k8s->terminals, &terminal_pod_ops, start, terminal_pod_copy(&about),
+                        terminal_pod_free);
+}
+
+static bool op_usage(Runtime *runtime, const char *task, TaskUsage *ret)
+{
+        return usages_get(((Kubernetes *)runtime)->usages, task, ret);
+}
+
+static void run_queues(Order *order)
+{
+        if (order->k8s->volcano)
+                volcano_take_queues(order->k8s->volcano, g_steal_pointer(&order->queues));
+}
+
+static void op_queues(Runtime *runtime, const GPtrArray *queues)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        json_t *list = json_array();
+
+        if (k8s->template.scheduler)
+                for (guint i = 0; i < queues->len; i++)
+                        json_array_append_new(list, volcano_queue(queues->pdata[i], k8s->server));
+        give(k8s, &(Order){ .run = run_queues, .queues = list });
+}
+
+static void run_ask(Order *order)
+{
+        asker_ask(order->k8s->asker, g_steal_pointer(&order->ask));
+}
+
+static void op_ask(Runtime *runtime, RuntimeAsk *ask)
+{
+        give((Kubernetes *)runtime, &(Order){ .run = run_ask, .ask = ask });
 }
 
 /* ---- what a job needs ---- */
@@ -658,36 +1260,90 @@ static void op_signal(Runtime *runtime, const char *task, int signo)
 /* Why it cannot run here; the caller's, NULL: it can. */
 static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
 {
-        const struct {
-                const char *value, *what;
-        } missing[] = {
-                { job->package, "a package" },
-                { job->requirements, "requirements" },
-                { job->input, "--input" },
-                { job->output, "--output" },
-        };
+        const char *const *allowed = (const char *const *)k8s->namespaces;
 
-        for (gsize i = 0; i < G_N_ELEMENTS(missing); i++)
-                if (missing[i].value)
-                        return g_strdup_printf("%s cannot be brought to cluster '%s' yet: put what the job "
-                                               "needs into its image",
-                                               missing[i].what, k8s->name);
-        if (!job->image && !k8s->image)
+        if (environment_is_needed(job->requirements) && !k8s->setting->registry.address)
+                return g_strdup_printf("requirements cannot be brought to cluster '%s': its setting names no "
+                                       "registry for the "
+                                       "image that would have them",
+                                       k8s->name);
+        if (!job->image && !k8s->setting->image)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
-        if (job->namespace && strcmp(job->namespace, k8s->namespace) != 0)
-                return g_strdup_printf("namespace '%s': jobs of cluster '%s' run in '%s', the one of its "
-                                       "kubeconfig",
-                                       job->namespace, k8s->name, k8s->namespace);
-        return NULL;
+        if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
+                return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
+                                       "member there",
+                                       k8s->name);
+        if (job->namespace && !k8s->any_namespace && !g_strv_contains(allowed, job->namespace)) {
+                g_autofree char *words = g_strjoinv(", ", k8s->namespaces);
+
+                return g_strdup_printf("namespace '%s' is not one of cluster '%s', which has %s",
+                                       job->namespace, k8s->name, words);
+        }
+        return volume_problem(&k8s->volumes, job);
 }
 
 static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
-        g_autofree char *problem = problem_of((Kubernetes *)runtime, job);
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        g_autofree char *problem = problem_of(k8s, job);
+        bool packed = goes_by_itself(k8s, job) && package_is_packed(k8s->state_dir, job->package);
 
-        return !problem;
+        return !problem && (packed || !images_is_needed(job));
+}
+
+typedef struct {
+        Kubernetes *k8s; /* not the thread's */
+        char *state_dir, *job_id, *package;
+        GError *error;
+} Packing;
+
+static void pack(void *arg)
+{
+        Packing *packing = arg;
+
+        (void)package_pack(packing->state_dir, packing->package, &packing->error);
+}
+
+static void on_packed(void *arg)
+{
+        const Packing *packing = arg;
+
+        tell(packing->k8s, packing->error ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, packing->job_id,
+             packing->error ? packing->error->message : NULL);
+}
+
+static void packing_free(void *arg)
+{
+        Packing *packing = arg;
+
+        g_free(packing->state_dir);
+        g_free(packing->job_id);
+        g_free(packing->package);
+        g_clear_error(&packing->error);
+        g_free(packing);
+}
+
+static void run_prepare(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+
+        if (!k8s->images) {
+                Packing *packing = g_new0(Packing, 1);
+
+                packing->k8s = k8s;
+                packing->state_dir = g_strdup(k8s->state_dir);
+                packing->job_id = g_steal_pointer(&order->name);
+                packing->package = g_steal_pointer(&order->package);
+                (void)aside_run(k8s->context, &(AsideWork){ pack, on_packed, packing_free, packing });
+                return;
+        }
+        images_want(order->k8s->images, &(RuntimeJob){ .id = order->name,
+                                                       .image = order->image,
+                                                       .package = order->package,
+                                                       .package_name = order->package_name,
+                                                       .requirements = order->requirements });
 }
 
 static void op_prepare(Runtime *runtime, const RuntimeJob *job)
@@ -695,7 +1351,27 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
         Kubernetes *k8s = (Kubernetes *)runtime;
         g_autofree char *problem = problem_of(k8s, job);
 
-        tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job->id, problem);
+        if (problem || !images_is_needed(job)) {
+                tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job->id, problem);
+                return;
+        }
+        give(k8s, &(Order){ .run = run_prepare,
+                            .name = g_strdup(job->id),
+                            .image = g_strdup(job->image ? job->image : k8s->setting->image),
+                            .package = g_strdup(job->package),
+                            .package_name = g_strdup(job->package_name),
+                            .requirements = g_strdup(job->requirements) });
+}
+
+static void run_abandon(Order *order)
+{
+        if (order->k8s->images)
+                images_abandon(order->k8s->images, order->name);
+}
+
+static void op_abandon(Runtime *runtime, const char *job_id)
+{
+        give((Kubernetes *)runtime, &(Order){ .run = run_abandon, .name = g_strdup(job_id) });
 }
 
 /* ---- the other doors ---- */
@@ -721,12 +1397,18 @@ static void op_release_ports(Runtime *runtime, const char *job_id)
 
 static char *op_log_path(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
 {
-        return log_path((Kubernetes *)runtime, job_id, attempt, role, index);
+        Kubernetes *k8s = (Kubernetes *)runtime;
+
+        if (strcmp(role, "environment") == 0)
+                return images_log_path(k8s->state_dir, job_id);
+        return log_path(k8s, job_id, attempt, role, index);
 }
 
 static char *op_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
 {
-        return member_address(&((Kubernetes *)runtime)->home, job->id, job->attempt, role, index);
+        MemberHome home = home_of((Kubernetes *)runtime, job);
+
+        return member_address(&home, job->id, job->attempt, role, index);
 }
 
 static GPtrArray *op_nodes(Runtime *runtime)
@@ -735,14 +1417,8 @@ static GPtrArray *op_nodes(Runtime *runtime)
         GPtrArray *copy = g_ptr_array_new_with_free_func(node_free_p);
 
         g_mutex_lock(&k8s->lock);
-        for (guint i = 0; i < k8s->inventory->len; i++) {
-                const RuntimeNode *node = k8s->inventory->pdata[i];
-                RuntimeNode *own = g_memdup2(node, sizeof *node);
-
-                own->name = g_strdup(node->name);
-                own->labels = g_strdupv(node->labels);
-                g_ptr_array_add(copy, own);
-        }
+        for (guint i = 0; i < k8s->inventory->len; i++)
+                g_ptr_array_add(copy, runtime_node_copy(k8s->inventory->pdata[i]));
         g_mutex_unlock(&k8s->lock);
         return copy;
 }
@@ -762,10 +1438,33 @@ static void op_inventory(Runtime *runtime, Resources *ret_total)
 
 /* ---- the thread ---- */
 
-/* The two large parts of a pod that nobody reads here. */
+static json_t *trim_containers(const json_t *spec)
+{
+        const json_t *list = kube_get(spec, "containers"), *one;
+        json_t *kept = json_array();
+        gsize i;
+
+        json_array_foreach(list, i, one)
+        {
+                json_t *requests = kube_get(one, "resources.requests");
+
+                json_array_append_new(kept, json_pack("{s:{s:O?}}", "resources", "requests", requests));
+        }
+        return kept;
+}
+
+/* Of the large parts of a pod only what is read here: where it stands, and what it asks for while it does not
+ * stand anywhere. */
 static void trim_pod(json_t *pod)
 {
-        json_object_del(pod, "spec");
+        const json_t *spec = json_object_get(pod, "spec");
+        json_t *node = json_object_get(spec, "nodeName"), *kept = json_object();
+
+        if (node)
+                json_object_set(kept, "nodeName", node);
+        else
+                json_object_set_new(kept, "containers", trim_containers(spec));
+        json_object_set_new(pod, "spec", kept);
         json_object_del(json_object_get(pod, "metadata"), "annotations");
 }
 
@@ -775,21 +1474,101 @@ static void trim_node(json_t *node)
         json_object_del(json_object_get(node, "metadata"), "annotations");
 }
 
+static void open_others(Kubernetes *k8s)
+{
+        KubeCacheEvents events = {
+                .synced = on_cache_synced, .trouble = on_others_trouble, .changed = on_other, .arg = k8s
+        };
+
+        k8s->others_selector = neighbours_selector(k8s->server);
+        k8s->others = kube_cache_new(k8s->client,
+                                     &(KubeCacheConfig){ .kind = kube_pods,
+                                                         .label_selector = k8s->others_selector,
+                                                         .field_selector = NEIGHBOURS_FIELDS,
+                                                         .trim = neighbours_trim },
+                                     &events);
+}
+
 static void open_caches(Kubernetes *k8s)
 {
-        KubeCacheEvents events = { .synced = on_synced, .trouble = on_trouble, .arg = k8s };
+        const MemberHome home = { k8s->namespaces[0], k8s->server };
+        const ScopeEvents pods = { on_pod, on_pods_synced, on_pods_trouble, k8s };
+        const KubeCacheEvents nodes = {
+                .changed = on_node, .synced = on_cache_synced, .trouble = on_nodes_trouble, .arg = k8s
+        };
 
-        k8s->selector = member_selector(&k8s->home);
-        events.changed = on_pod;
-        k8s->pods = kube_cache_new(k8s->client,
-                                   &(KubeCacheConfig){ .kind = kube_pods,
-                                                       .namespace = k8s->namespace,
-                                                       .label_selector = k8s->selector,
-                                                       .trim = trim_pod },
-                                   &events);
-        events.changed = on_node;
+        k8s->sets = sets_new(&(SetsConfig){ .client = k8s->client,
+                                            .context = k8s->context,
+                                            .gates = k8s->gates,
+                                            .failed = on_set_failed,
+                                            .dropped = on_dropped,
+                                            .arg = k8s });
+        k8s->selector = member_selector(&home);
+        k8s->pods = scope_new(k8s->client,
+                              &(ScopeConfig){ .context = k8s->context,
+                                              .kind = kube_pods,
+                                              .label_selector = k8s->selector,
+                                              .trim = trim_pod,
+                                              .namespaces = (const char *const *)k8s->namespaces },
+                              &pods);
         k8s->nodes = kube_cache_new(k8s->client, &(KubeCacheConfig){ .kind = kube_nodes, .trim = trim_node },
-                                    &events);
+                                    &nodes);
+        open_others(k8s);
+}
+
+static void on_image(const char *job_id, const char *problem, void *arg)
+{
+        tell(arg, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
+}
+
+static void open_images(Kubernetes *k8s)
+{
+        if (k8s->setting->registry.address)
+                k8s->images = images_new(&(ImagesConfig){ .client = k8s->client,
+                                                          .context = k8s->context,
+                                                          .setting = k8s->setting,
+                                                          .cluster = k8s->name,
+                                                          .namespace = k8s->namespaces[0],
+                                                          .state_dir = k8s->state_dir,
+                                                          .log_limit = k8s->log_limit,
+                                                          .done = on_image,
+                                                          .arg = k8s });
+}
+
+/* What is said of a group is said of its members. */
+static void on_group(const char *namespace, const char *name, void *arg)
+{
+        Kubernetes *k8s = arg;
+        g_autoptr(GPtrArray) pods = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+        GHashTableIter iter;
+        gpointer task;
+
+        if (!k8s->connected)
+                return;
+        g_hash_table_iter_init(&iter, k8s->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &task)) {
+                const json_t *pod = pod_of(task);
+                g_auto(MemberLook) look = { 0 };
+                g_autofree char *group = pod && member_look(pod, &look)
+                                                 ? member_service_name(look.job_id, look.attempt)
+                                                 : NULL;
+
+                if (group && strcmp(group, name) == 0 && strcmp(kube_namespace(pod), namespace) == 0)
+                        g_ptr_array_add(pods, json_incref((json_t *)pod));
+        }
+        for (guint i = 0; i < pods->len; i++)
+                pod_there(k8s, pods->pdata[i]);
+}
+
+static void open_volcano(Kubernetes *k8s)
+{
+        k8s->volcano = volcano_new(&(VolcanoConfig){ .client = k8s->client,
+                                                     .context = k8s->context,
+                                                     .selector = k8s->selector,
+                                                     .namespaces = (const char *const *)k8s->namespaces,
+                                                     .cluster = k8s->name,
+                                                     .changed = on_group,
+                                                     .arg = k8s });
 }
 
 static void *run(void *arg)
@@ -797,12 +1576,26 @@ static void *run(void *arg)
         Kubernetes *k8s = arg;
 
         g_main_context_push_thread_default(k8s->context);
+        k8s->asker = asker_new(k8s->client);
+        k8s->signals = signals_new(k8s->client, k8s->name);
         open_caches(k8s);
+        ask_for_classes(k8s);
+        open_images(k8s);
+        if (k8s->template.scheduler)
+                open_volcano(k8s);
         g_main_loop_run(k8s->loop);
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
+        g_clear_pointer(&k8s->sets, sets_free);
         drop_source(&k8s->nodes_timer);
-        g_clear_pointer(&k8s->pods, kube_cache_free);
+        g_clear_pointer(&k8s->images, images_free);
+        usages_stop(k8s->usages);
+        exec_room_close(k8s->terminals);
+        g_clear_pointer(&k8s->signals, signals_free);
+        g_clear_pointer(&k8s->pods, scope_free);
         g_clear_pointer(&k8s->nodes, kube_cache_free);
+        g_clear_pointer(&k8s->others, kube_cache_free);
+        g_clear_pointer(&k8s->asker, asker_free);
+        g_clear_pointer(&k8s->volcano, volcano_free);
         g_clear_pointer(&k8s->client, kube_client_free);
         g_main_context_pop_thread_default(k8s->context);
         return NULL;
@@ -853,15 +1646,23 @@ static void op_free(Runtime *runtime)
         Kubernetes *k8s = (Kubernetes *)runtime;
 
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
+        usages_free(k8s->usages);
+        exec_room_free(k8s->terminals);
         kube_client_free(k8s->client);
         g_main_loop_unref(k8s->loop);
         g_main_context_unref(k8s->context);
         g_ptr_array_unref(k8s->inventory);
         g_mutex_clear(&k8s->lock);
         kube_config_free(k8s->config);
+        neighbours_free(k8s->neighbours);
         g_free(k8s->selector);
-        g_free(k8s->image);
-        g_free(k8s->namespace);
+        g_free(k8s->others_selector);
+        g_free(k8s->pull_secret);
+        setting_free(k8s->setting);
+        g_free(k8s->dc);
+        g_hash_table_unref(k8s->places);
+        g_hash_table_unref(k8s->gates);
+        g_strfreev(k8s->namespaces);
         g_free(k8s->server);
         g_free(k8s->state_dir);
         g_free(k8s->name);
@@ -871,6 +1672,7 @@ static void op_free(Runtime *runtime)
 static const RuntimeOps kubernetes_ops = {
         .name = "kubernetes",
         .uses_images = true,
+        .gates = true,
         .open = op_open,
         .close = op_close,
         .inventory = op_inventory,
@@ -878,15 +1680,20 @@ static const RuntimeOps kubernetes_ops = {
         .address = op_address,
         .prepare = op_prepare,
         .is_prepared = op_is_prepared,
+        .abandon = op_abandon,
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
         .release_ports = op_release_ports,
         .start = op_start,
         .stop = op_stop,
         .signal = op_signal,
+        .usage = op_usage,
+        .exec = op_exec,
         .forget = op_forget,
         .clean = op_clean,
         .log_path = op_log_path,
+        .queues = op_queues,
+        .ask = op_ask,
         .free = op_free,
 };
 
@@ -921,22 +1728,35 @@ static KubeConfig *read_credential(const KubernetesConfig *config, GError **erro
         return read;
 }
 
-/* Texts that are no object are somebody else's notes. */
-static bool read_setting(const KubernetesConfig *config, char **ret_image, GError **error)
+static Setting *read_setting(const KubernetesConfig *config, GError **error)
 {
-        const char *text = config->setting ? config->setting : "", *image = NULL;
-        g_autoptr(json_t) setting = *text == '{' ? json_parse(text, strlen(text), error) : json_object();
+        Setting *setting = setting_parse(config->setting, error);
 
-        if (!setting || !json_get_string(setting, "", "image", IMAGE_MAX, &image, error))
-                return err_prefix(error, "cluster '%s', setting: ", config->name);
-        *ret_image = g_strdup(image);
-        return true;
+        if (!setting)
+                (void)err_prefix(error, "cluster '%s', setting: ", config->name);
+        return setting;
+}
+
+/* The kubeconfig's is for jobs that ask for none, unless the cluster's list does not have it. */
+static char **namespaces_of(const KubernetesConfig *config, const KubeConfig *cluster)
+{
+        static const char *const none[] = { NULL };
+        const char *const *list = config->namespaces && *config->namespaces ? config->namespaces : none;
+        const char *first = !*list || g_strv_contains(list, cluster->namespace) ? cluster->namespace : *list;
+        GPtrArray *all = g_ptr_array_new();
+
+        g_ptr_array_add(all, g_strdup(first));
+        for (; *list; list++)
+                if (strcmp(*list, first) != 0)
+                        g_ptr_array_add(all, g_strdup(*list));
+        g_ptr_array_add(all, NULL);
+        return (char **)g_ptr_array_free(all, FALSE);
 }
 
 Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
 {
-        g_autofree char *image = NULL;
-        KubeConfig *cluster = read_setting(config, &image, error) ? read_credential(config, error) : NULL;
+        g_autoptr(Setting) setting = read_setting(config, error);
+        KubeConfig *cluster = setting ? read_credential(config, error) : NULL;
         Kubernetes *k8s;
 
         if (!cluster)
@@ -947,21 +1767,32 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->name = g_strdup(config->name);
         k8s->state_dir = g_strdup(config->state_dir);
         k8s->server = g_strdup(config->server);
-        k8s->namespace = g_strdup(cluster->namespace);
-        k8s->home = (MemberHome){ k8s->namespace, k8s->server };
+        k8s->dc = g_strdup(config->dc);
+        k8s->any_namespace = !config->namespaces || !*config->namespaces;
+        k8s->namespaces = namespaces_of(config, cluster);
+        k8s->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        k8s->gates = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         k8s->log_limit = config->log_limit;
-        k8s->image = g_steal_pointer(&image);
+        k8s->setting = g_steal_pointer(&setting);
+        k8s->template.k3s = config->k3s;
+        k8s->template.scheduler = k8s->setting->volcano && !config->k3s ? VOLCANO_SCHEDULER : NULL;
+        k8s->volumes = (VolumeMap){ k8s->setting, k8s->dc };
+        k8s->pull_secret = image_pull_secret_name(&k8s->setting->registry);
         k8s->context = g_main_context_new();
         k8s->loop = g_main_loop_new(k8s->context, FALSE);
+        k8s->terminals = exec_room_new(k8s->context);
         k8s->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, task_free);
         k8s->inventory = g_ptr_array_new_with_free_func(node_free_p);
+        k8s->neighbours = neighbours_new();
         g_mutex_init(&k8s->lock);
         k8s->client = kube_client_new(cluster,
                                       &(KubeClientOptions){ .context = k8s->context,
                                                             .agent = "paddled/" PADDLE_VERSION },
                                       error);
-        if (k8s->client)
+        if (k8s->client) {
+                k8s->usages = usages_new(k8s->client, k8s->context, k8s->name);
                 return &k8s->runtime;
+        }
         op_free(&k8s->runtime);
         return NULL;
 }

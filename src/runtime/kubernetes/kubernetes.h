@@ -6,13 +6,15 @@
 #include "runtime/runtime.h"
 
 typedef struct {
-        const char *name;       /* of the cluster, for messages */
-        const char *credential; /* a kubeconfig, in base64 or as it is; everything it needs is in it */
-        const char
-                *setting; /* {"image": REF} for jobs that name none; other texts say nothing here; or NULL */
-        const char *state_dir; /* logs are kept beside those of other jobs */
-        const char *server;    /* the server's id: a label of all its pods */
-        gint64 log_limit;      /* bytes per log file; 0: none */
+        const char *name;              /* of the cluster, for messages */
+        const char *credential;        /* a kubeconfig, in base64 or as it is; everything it needs is in it */
+        const char *setting;           /* see setting.h; or NULL */
+        const char *const *namespaces; /* that jobs may use; NULL: any */
+        const char *state_dir;         /* logs are kept beside those of other jobs */
+        const char *server;            /* the ids of server and cluster: a label of all its pods */
+        const char *dc;                /* its datacenter, as it stands in /pfs/<dc>/... */
+        gint64 log_limit;              /* bytes per log file; 0: none */
+        bool k3s;                      /* the rules of K3S (scheduling.md 15.2) */
 } KubernetesConfig;
 
 /* ERR_INVALID with what is wrong with the credential. Freed by its op. */

@@ -6,6 +6,9 @@
 
 #include "base/number.h"
 #include "podspec/objects.h"
+#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/neighbours.h"
+#include "runtime/kubernetes/unscheduled.h"
 
 enum { PROBE_MS_PER_S = 1000 };
 
@@ -19,6 +22,13 @@ char *member_selector(const MemberHome *home)
 char *member_pod_name(const char *task)
 {
         return g_strdelimit(g_strdup(task), ".", '-');
+}
+
+char *member_role(const char *task)
+{
+        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
+
+        return g_strdup(parts[2]);
 }
 
 /* A service's name begins with a letter; ids need not. */
@@ -62,11 +72,9 @@ json_t *member_service(const MemberHome *home, const char *job_id, int attempt)
         return service;
 }
 
-/* "$(NAME)" means something in commands and values; "$$" is a dollar. */
 static json_t *literal(const char *text)
 {
-        g_auto(GStrv) parts = g_strsplit(text, "$", -1);
-        g_autofree char *escaped = g_strjoinv("$$", parts);
+        g_autofree char *escaped = podspec_literal(text);
 
         return json_string(escaped);
 }
@@ -121,10 +129,10 @@ static json_t *resources(const TaskStart *task)
         return json_pack("{s:o, s:o}", "requests", requests, "limits", limits);
 }
 
-/* Of two ports the other one: it is open before the first (a server that others meet at). */
+/* Who waits for it looks at both of its ports (gate.h); what is shown is when it has its own. */
 static json_t *probe(const TaskStart *task)
 {
-        int port = task->ready_port_other > 0 ? task->ready_port_other : task->ready_port;
+        int port = task->ready_port;
         json_t *made = NULL;
 
         if (task->ready_file)
@@ -156,6 +164,7 @@ json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStar
         g_autofree char *service = member_service_name(job->id, job->attempt);
         g_auto(GStrv) parts = g_strsplit(task->task, ".", 4);
         json_t *pod = podspec_object(&kube_pods, home->namespace, name, NULL);
+        json_t *tolerations = neighbours_tolerations(&task->limits);
         gint64 grace_s = (task->grace_ms + PROBE_MS_PER_S - 1) / PROBE_MS_PER_S;
 
         put_labels(pod, home, job->id, job->attempt);
@@ -166,6 +175,8 @@ json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStar
                                       "hostname", name, "subdomain", service, "automountServiceAccountToken",
                                       0, "enableServiceLinks", 0, "terminationGracePeriodSeconds",
                                       (json_int_t)grace_s, "containers", container(job, task)));
+        if (tolerations)
+                json_object_set_new(kube_get(pod, "spec"), "tolerations", tolerations);
         return pod;
 }
 
@@ -182,13 +193,31 @@ static bool take_number(const json_t *pod, const char *label, int *ret)
         return true;
 }
 
+/* Ours, a StatefulSet's, a Job's. Older servers have no label for the second, and PaddleJobs none at all: the
+ * names of their pods end in it. */
+static bool take_index(const json_t *pod, int *ret)
+{
+        const char *name = strrchr(kube_name(pod), '-');
+        const char *owner = kube_get_text(kube_controller(pod), "kind");
+        static const char *const numbering[] = { "StatefulSet", "PaddleJob", NULL };
+        gint64 number;
+
+        if (take_number(pod, "paddle-index", ret) || take_number(pod, "apps.kubernetes.io/pod-index", ret) ||
+            take_number(pod, "batch.kubernetes.io/job-completion-index", ret))
+                return true;
+        if (!owner || !g_strv_contains(numbering, owner) || !name ||
+            !number_parse("index", name + 1, 0, G_MAXINT, &number, NULL))
+                return false;
+        *ret = (int)number;
+        return true;
+}
+
 static bool take_name(const json_t *pod, MemberLook *ret)
 {
         const char *id = kube_label(pod, "paddle-job-id"), *role = kube_label(pod, "paddle-role");
 
         if (!id || !role || strlen(id) >= sizeof ret->job_id || strlen(role) >= sizeof ret->role ||
-            !take_number(pod, "paddle-attempt", &ret->attempt) ||
-            !take_number(pod, "paddle-index", &ret->index))
+            !take_number(pod, "paddle-attempt", &ret->attempt) || !take_index(pod, &ret->index))
                 return false;
         g_strlcpy(ret->job_id, id, sizeof ret->job_id);
         g_strlcpy(ret->role, role, sizeof ret->role);
@@ -196,13 +225,13 @@ static bool take_name(const json_t *pod, MemberLook *ret)
                (int)sizeof ret->task;
 }
 
-static const json_t *main_status(const json_t *pod)
+static const json_t *status_of(const json_t *pod, const char *list_name, const char *name)
 {
-        const json_t *list = kube_get(pod, "status.containerStatuses"), *status;
+        const json_t *list = kube_get(pod, list_name), *status;
         gsize i;
 
-        json_array_foreach(list, i, status) if (g_strcmp0(kube_get_text(status, "name"), MEMBER_CONTAINER) ==
-                                                0) return status;
+        json_array_foreach(list, i,
+                           status) if (g_strcmp0(kube_get_text(status, "name"), name) == 0) return status;
         return NULL;
 }
 
@@ -225,6 +254,14 @@ static char *say(const json_t *state)
         return g_strdup(reason ? reason : message);
 }
 
+/* With what it is said of; the caller's. */
+static char *say_of(const char *what, const json_t *state)
+{
+        g_autofree char *said = say(state);
+
+        return g_strdup_printf("%s: %s", what, said ? said : "no reason was given");
+}
+
 static void end_with(MemberLook *look, ObservationKind kind, char *text)
 {
         look->ended = true;
@@ -244,25 +281,41 @@ static const struct {
         { "CreateContainerError", false }, { "RunContainerError", false },
 };
 
+bool member_waits_in_vain(const char *reason, bool *ret_permanent)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(vain); i++) {
+                if (strcmp(vain[i].reason, reason) != 0)
+                        continue;
+                if (ret_permanent)
+                        *ret_permanent = vain[i].permanent;
+                return true;
+        }
+        return false;
+}
+
 static void look_waiting(const json_t *waiting, MemberLook *look)
 {
         const char *reason = kube_get_text(waiting, "reason");
 
         g_free(look->text);
         look->text = say(waiting);
-        for (gsize i = 0; reason && i < G_N_ELEMENTS(vain); i++) {
-                if (strcmp(vain[i].reason, reason) != 0)
-                        continue;
-                look->permanent = vain[i].permanent;
+        if (reason && member_waits_in_vain(reason, &look->permanent))
                 end_with(look, OBSERVED_START_FAILED, g_steal_pointer(&look->text));
-        }
 }
 
+/* By the kubelet's words, or the gate's (src/gate). */
 static bool could_not_start(const json_t *state)
 {
-        const char *reason = kube_get_text(state, "reason");
+        const char *reason = kube_get_text(state, "reason"), *message = kube_get_text(state, "message");
 
-        return g_strcmp0(reason, "StartError") == 0 || g_strcmp0(reason, "ContainerCannotRun") == 0;
+        return g_strcmp0(reason, "StartError") == 0 || g_strcmp0(reason, "ContainerCannotRun") == 0 ||
+               (message && g_str_has_prefix(message, "paddle-gate: "));
+}
+
+/* The node came back, or the kubelet: how it ended is not known. */
+static bool is_unknown(const json_t *state)
+{
+        return g_strcmp0(kube_get_text(state, "reason"), "ContainerStatusUnknown") == 0;
 }
 
 static void look_terminated(const json_t *state, MemberLook *look)
@@ -275,6 +328,10 @@ static void look_terminated(const json_t *state, MemberLook *look)
                 return;
         }
         look->started = true;
+        if (is_unknown(state)) {
+                end_with(look, OBSERVED_LOST, say(state));
+                return;
+        }
         look->exit_code = (int)kube_get_int(state, "exitCode", -1);
         look->signal = (int)kube_get_int(state, "signal", 0);
         look->oom = g_strcmp0(kube_get_text(state, "reason"), "OOMKilled") == 0;
@@ -283,6 +340,11 @@ static void look_terminated(const json_t *state, MemberLook *look)
         if (look->signal)
                 look->exit_code = -1;
         end_with(look, OBSERVED_EXITED, NULL);
+}
+
+static bool is_taken(const json_t *pod)
+{
+        return g_strcmp0(kube_get_text(condition(pod, "DisruptionTarget"), "status"), "True") == 0;
 }
 
 /* The cluster took it away: the node ran out of something, was drained, or is gone. */
@@ -300,10 +362,8 @@ static bool was_taken(const json_t *pod)
                                                "OutOfmemory",
                                                NULL };
         const char *reason = kube_get_text(pod, "status.reason");
-        const json_t *target = condition(pod, "DisruptionTarget");
 
-        return (reason && g_strv_contains(reasons, reason)) ||
-               g_strcmp0(kube_get_text(target, "status"), "True") == 0;
+        return (reason && g_strv_contains(reasons, reason)) || is_taken(pod);
 }
 
 static void look_failed(const json_t *pod, MemberLook *look)
@@ -323,20 +383,53 @@ static void look_scheduled(const json_t *pod, MemberLook *look)
 {
         const json_t *scheduled = condition(pod, "PodScheduled");
 
-        if (g_strcmp0(kube_get_text(scheduled, "status"), "False") == 0)
-                look->text = say(scheduled);
+        const char *message = kube_get_text(scheduled, "message");
+
+        if (g_strcmp0(kube_get_text(scheduled, "status"), "False") != 0)
+                return;
+        look->text = g_strcmp0(kube_get_text(scheduled, "reason"), "Unschedulable") == 0 && message
+                             ? unscheduled_say(message, kube_get(pod, "spec"))
+                             : say(scheduled);
+}
+
+/* Before its program the gate; of which nothing is told but that it holds, or why it cannot. */
+static void look_at_gate(const json_t *pod, MemberLook *look)
+{
+        const json_t *status = status_of(pod, "status.initContainerStatuses", GATE_CONTAINER),
+                     *waiting = kube_get(status, "state.waiting"),
+                     *terminated = kube_get(status, "state.terminated");
+
+        if (kube_get(status, "state.running")) {
+                g_free(look->text);
+                look->text = g_strdup("waits until the members that it needs listen on their ports");
+        } else if (waiting) {
+                look_waiting(waiting, look);
+        } else if (terminated && kube_get_int(terminated, "exitCode", 0) != 0 && !kube_is_deleting(pod)) {
+                look->permanent = true;
+                end_with(look, OBSERVED_START_FAILED, say_of("the gate before its program", terminated));
+        }
 }
 
 bool member_look(const json_t *pod, MemberLook *ret)
 {
-        const json_t *status = main_status(pod), *running = kube_get(status, "state.running"),
+        const json_t *status = status_of(pod, "status.containerStatuses", MEMBER_CONTAINER),
+                     *running = kube_get(status, "state.running"),
                      *waiting = kube_get(status, "state.waiting"),
-                     *terminated = kube_get(status, "state.terminated");
+                     *terminated = kube_get(status, "state.terminated"),
+                     *first = kube_get(status, "lastState.terminated");
 
         *ret = (MemberLook){ .exit_code = -1 };
         if (!take_name(pod, ret))
                 return false;
         look_scheduled(pod, ret);
+        ret->node = kube_get_text(pod, "spec.nodeName");
+        ret->deleting = kube_is_deleting(pod);
+        if (is_taken(pod))
+                ret->taken = say(condition(pod, "DisruptionTarget"));
+        if (first && kube_get_int(status, "restartCount", 0) > 0) {
+                ret->again = true;
+                terminated = first;
+        }
         if (terminated) {
                 look_terminated(terminated, ret);
         } else if (running) {
@@ -346,6 +439,8 @@ bool member_look(const json_t *pod, MemberLook *ret)
         } else if (waiting) {
                 look_waiting(waiting, ret);
         }
+        if (!ret->started)
+                look_at_gate(pod, ret);
         look_failed(pod, ret);
         return true;
 }
@@ -353,61 +448,5 @@ bool member_look(const json_t *pod, MemberLook *ret)
 void member_look_clear(MemberLook *look)
 {
         g_clear_pointer(&look->text, g_free);
-}
-
-/* ---- nodes ---- */
-
-static int kind_of(const char *name)
-{
-        return strcmp(name, "nvidia.com/gpu") == 0 ? RESOURCE_GPU : resource_find(name);
-}
-
-static int by_text(gconstpointer a, gconstpointer b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static char **labels_of(const json_t *node)
-{
-        GPtrArray *list = g_ptr_array_new();
-        const char *name;
-        json_t *value;
-
-        json_object_foreach(kube_get(node, "metadata.labels"), name, value)
-                g_ptr_array_add(list, g_strdup_printf("%s=%s", name, json_string_value(value)));
-        g_ptr_array_sort(list, by_text);
-        g_ptr_array_add(list, NULL);
-        return (char **)g_ptr_array_free(list, FALSE);
-}
-
-/* Our pods tolerate nothing. */
-static bool is_tainted(const json_t *node)
-{
-        const json_t *taints = kube_get(node, "spec.taints"), *taint;
-        gsize i;
-
-        json_array_foreach(taints, i, taint) if (g_strcmp0(kube_get_text(taint, "effect"),
-                                                           "PreferNoSchedule") != 0) return true;
-        return false;
-}
-
-RuntimeNode *node_look(const json_t *node)
-{
-        RuntimeNode *made = g_new0(RuntimeNode, 1);
-        const char *name;
-        json_t *value;
-
-        made->name = g_strdup(kube_name(node));
-        made->labels = labels_of(node);
-        json_object_foreach(kube_get(node, "status.allocatable"), name, value)
-        {
-                const char *text = json_string_value(value);
-                int kind = kind_of(name);
-
-                if (text && kind >= 0) /* what cannot be read is not there for us */
-                        (void)quantity_parse(name, kind, text, &made->allocatable.amount[kind], NULL);
-        }
-        made->usable = g_strcmp0(kube_get_text(condition(node, "Ready"), "status"), "True") == 0 &&
-                       !json_is_true(kube_get(node, "spec.unschedulable")) && !is_tainted(node);
-        return made;
+        g_clear_pointer(&look->taken, g_free);
 }

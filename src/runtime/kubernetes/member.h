@@ -24,6 +24,7 @@ char *member_selector(const MemberHome *home);
 
 /* The caller's. `task`: "ID.1.trainer.0". */
 char *member_pod_name(const char *task);
+char *member_role(const char *task);
 char *member_service_name(const char *job_id, int attempt);
 char *member_address(const MemberHome *home, const char *job_id, int attempt, const char *role, int index);
 
@@ -36,18 +37,22 @@ typedef struct {
         char job_id[32], role[TASK_NAME_MAX + 1];
         int attempt, index;
         bool started, ready, ended;
+        bool again;          /* its container was started again; what is said here is of the first time */
         ObservationKind end; /* EXITED, START_FAILED, LOST */
         int exit_code;       /* -1: not known */
         int signal;
         bool oom, permanent;
         gint64 started_at, ended_at; /* ms; 0: not said */
         char *text;                  /* why it waits, could not start or was lost; NULL: nothing to say */
+        const char *node;            /* where it stands, borrowed from the pod; NULL: nowhere yet */
+        bool deleting;               /* somebody has asked for its end */
+        char *taken;                 /* why the cluster takes it away; NULL: it does not */
 } MemberLook;
 
 /* False when it is no member's pod. */
 bool member_look(const json_t *pod, MemberLook *ret);
 void member_look_clear(MemberLook *look);
+/* Of a container that waits for this reason ("ImagePullBackOff"): it will not start. ret_permanent: or NULL.
+ */
+bool member_waits_in_vain(const char *reason, bool *ret_permanent);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MemberLook, member_look_clear)
-
-/* What members may use of a node; the caller's. */
-RuntimeNode *node_look(const json_t *node);

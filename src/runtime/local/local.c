@@ -26,6 +26,7 @@
 #include "runtime/local/measure.h"
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
+#include "runtime/local/terminal.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
 #include "runtime/local/workers.h"
@@ -59,6 +60,7 @@ typedef struct {
         Builds *builds;
         Workers *workers;
         Spares *spares;
+        Terminals *terminals;
         ObserveFunc observe;
         void *observe_arg;
 
@@ -568,6 +570,18 @@ static bool op_usage(Runtime *runtime, const char *task, TaskUsage *ret)
         return pid > 0 && measure_process("/proc", pid, ret);
 }
 
+static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart *start)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autofree char *job = g_strndup(task, strcspn(task, "."));
+        int pid;
+
+        pthread_mutex_lock(&local->lock);
+        pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
+        pthread_mutex_unlock(&local->lock);
+        return pid > 0 ? terminals_exec(local->terminals, pid, job, start) : NULL;
+}
+
 static void op_forget(Runtime *runtime, const char *task)
 {
         agent_link_forget(((LocalRuntime *)runtime)->link, task);
@@ -706,6 +720,7 @@ static const RuntimeOps local_ops = {
         .stop = op_stop,
         .signal = op_signal,
         .usage = op_usage,
+        .exec = op_exec,
         .forget = op_forget,
         .clean = op_clean,
         .log_path = op_log_path,
@@ -780,6 +795,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
         local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        local->terminals = terminals_new(local->agent_program);
 }
 
 static void connect_parts(LocalRuntime *local, gint64 epoch)
@@ -835,6 +851,7 @@ void local_runtime_free(Runtime *runtime)
         spares_close(local->spares);
         storage_close(local->storage);
         g_hash_table_unref(local->copies);
+        terminals_free(local->terminals);
         g_hash_table_unref(local->pids);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);

@@ -43,7 +43,7 @@ static void test_look(void)
                 { "{'phase': 'Pending'}", .exit_code = -1 },
                 { "{'phase': 'Pending', 'conditions': [{'type': 'PodScheduled', 'status': 'False', 'reason': "
                   "'Unschedulable', 'message': '0/2 nodes are available'}]}",
-                  .exit_code = -1, .text = "Unschedulable: 0/2 nodes are available" },
+                  .exit_code = -1, .text = "0/2 nodes are available" },
                 { MAIN("'waiting': {'reason': 'ContainerCreating'}"), .exit_code = -1,
                   .text = "ContainerCreating" },
                 { MAIN("'waiting': {'reason': 'ErrImagePull', 'message': 'not found'}"), .exit_code = -1,
@@ -64,6 +64,39 @@ static void test_look(void)
                 { MAIN("'terminated': {'exitCode': 128, 'reason': 'StartError', 'message': 'no such file'}"),
                   .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
                   .text = "StartError: no such file" },
+                /* started again: the first end counts, whatever it does now */
+                { "{'phase': 'Running', 'containerStatuses': [{'name': 'main', 'restartCount': 1, 'ready': "
+                  "true, "
+                  "'state': {'running': {}}, 'lastState': {'terminated': {'exitCode': 4}}}]}",
+                  .started = true, .ended = true, .end = OBSERVED_EXITED, .exit_code = 4 },
+                { "{'phase': 'Running', 'containerStatuses': [{'name': 'main', 'restartCount': 1, 'state': "
+                  "{'waiting': {'reason': 'CrashLoopBackOff'}}, 'lastState': {'terminated': {'exitCode': "
+                  "0}}}]}",
+                  .started = true, .ended = true, .end = OBSERVED_EXITED },
+                { MAIN("'terminated': {'exitCode': 137, 'reason': 'ContainerStatusUnknown', 'message': "
+                       "'gone'}"),
+                  .started = true, .ended = true, .end = OBSERVED_LOST, .exit_code = -1,
+                  .text = "ContainerStatusUnknown: gone" },
+                { MAIN("'terminated': {'exitCode': 127, 'reason': 'Error', 'message': 'paddle-gate: cannot "
+                       "run x'}"),
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "Error: paddle-gate: cannot run x" },
+                { "{'phase': 'Pending', 'initContainerStatuses': [{'name': 'gate', 'state': {'running': "
+                  "{}}}], "
+                  "'containerStatuses': [{'name': 'main', 'state': {'waiting': {'reason': "
+                  "'PodInitializing'}}}]}",
+                  .exit_code = -1, .text = "waits until the members that it needs listen on their ports" },
+                { "{'phase': 'Pending', 'initContainerStatuses': [{'name': 'gate', 'state': {'waiting': "
+                  "{'reason': "
+                  "'ErrImageNeverPull'}}}], 'containerStatuses': [{'name': 'main', 'state': {'waiting': "
+                  "{'reason': "
+                  "'PodInitializing'}}}]}",
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "ErrImageNeverPull" },
+                { "{'phase': 'Failed', 'initContainerStatuses': [{'name': 'gate', 'state': {'terminated': "
+                  "{'exitCode': 2, 'reason': 'Error'}}}]}",
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "the gate before its program: Error" },
                 { "{'phase': 'Failed', 'reason': 'Evicted', 'message': 'low on memory'}", .ended = true,
                   .end = OBSERVED_LOST, .exit_code = -1, .text = "Evicted: low on memory" },
                 { "{'phase': 'Failed', 'conditions': [{'type': 'DisruptionTarget', 'status': 'True', "
@@ -144,45 +177,11 @@ static void test_pod(void)
         g_assert_cmpstr(look.task, ==, task.task);
 }
 
-static void test_node(void)
-{
-        static const struct {
-                const char *spec, *ready;
-                bool usable;
-        } cases[] = {
-                { "{}", "True", true },
-                { "{}", "Unknown", false },
-                { "{'unschedulable': true}", "True", false },
-                { "{'taints': [{'key': 'k', 'effect': 'NoSchedule'}]}", "True", false },
-                { "{'taints': [{'key': 'k', 'effect': 'PreferNoSchedule'}]}", "True", true },
-        };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *text = g_strdup_printf(
-                        "{'metadata': {'name': 'n', 'labels': {'b': '2', 'a': '1'}}, 'spec': %s, 'status': "
-                        "{'allocatable': {'cpu': '1900m', 'memory': '2Ki', 'pods': '110', 'nvidia.com/gpu': "
-                        "'4'}, "
-                        "'conditions': [{'type': 'Ready', 'status': '%s'}]}}",
-                        cases[i].spec, cases[i].ready);
-                g_autoptr(json_t) json = json_of(text);
-                RuntimeNode *node = node_look(json);
-
-                g_assert_cmpstr(node->name, ==, "n");
-                g_assert_cmpstr(node->labels[0], ==, "a=1");
-                g_assert_cmpint(node->usable, ==, cases[i].usable);
-                g_assert_cmpint(node->allocatable.cpu_milli, ==, 1900);
-                g_assert_cmpint(node->allocatable.memory, ==, 2048);
-                g_assert_cmpint(node->allocatable.gpus, ==, 4);
-                runtime_node_free(node);
-        }
-}
-
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/member/what a pod says", test_look);
         g_test_add_func("/member/pods that are no members", test_others);
         g_test_add_func("/member/its pod", test_pod);
-        g_test_add_func("/member/nodes", test_node);
         return g_test_run();
 }

@@ -1,5 +1,5 @@
 /* Frames of a WebSocket as a client reads and writes them (see frame.h). */
-#include "kube/frame.h"
+#include "net/client-frame.h"
 
 #include <string.h>
 
@@ -7,25 +7,25 @@
 
 enum { CONTROL_MAX = 125, HEAD_MAX = 10, LEN_16 = 126, LEN_64 = 127 };
 
-struct KubeFrameReader {
+struct FrameReader {
         gsize message_max;
-        KubeMessageFound found;
+        FrameFound found;
         void *arg;
         guint8 head[HEAD_MAX];
         gsize head_len;
         bool in_frame;
-        KubeFrameOpcode opcode; /* of the frame */
+        FrameOpcode opcode; /* of the frame */
         bool final;
         guint64 left;     /* of the frame */
         GString *control; /* of a control frame, which may stand between those of a message */
         GString *message;
-        KubeFrameOpcode kind; /* of the message; CONTINUATION: none has begun */
+        FrameOpcode kind; /* of the message; CONTINUATION: none has begun */
         bool stopped;
 };
 
-KubeFrameReader *kube_frame_reader_new(gsize message_max, KubeMessageFound found, void *arg)
+FrameReader *frame_reader_new(gsize message_max, FrameFound found, void *arg)
 {
-        KubeFrameReader *reader = g_new0(KubeFrameReader, 1);
+        FrameReader *reader = g_new0(FrameReader, 1);
 
         reader->message_max = message_max;
         reader->found = found;
@@ -35,7 +35,7 @@ KubeFrameReader *kube_frame_reader_new(gsize message_max, KubeMessageFound found
         return reader;
 }
 
-void kube_frame_reader_free(KubeFrameReader *reader)
+void frame_reader_free(FrameReader *reader)
 {
         if (!reader)
                 return;
@@ -44,26 +44,26 @@ void kube_frame_reader_free(KubeFrameReader *reader)
         g_free(reader);
 }
 
-static bool is_control(KubeFrameOpcode opcode)
+static bool is_control(FrameOpcode opcode)
 {
-        return opcode >= KUBE_FRAME_CLOSE;
+        return opcode >= FRAME_CLOSE;
 }
 
-static bool check_opcode(const KubeFrameReader *reader, GError **error)
+static bool check_opcode(const FrameReader *reader, GError **error)
 {
-        bool goes_on = reader->opcode == KUBE_FRAME_CONTINUATION;
+        bool goes_on = reader->opcode == FRAME_CONTINUATION;
 
         switch (reader->opcode) {
-        case KUBE_FRAME_CONTINUATION:
-        case KUBE_FRAME_TEXT:
-        case KUBE_FRAME_BINARY:
-                if (goes_on == (reader->kind != KUBE_FRAME_CONTINUATION))
+        case FRAME_CONTINUATION:
+        case FRAME_TEXT:
+        case FRAME_BINARY:
+                if (goes_on == (reader->kind != FRAME_CONTINUATION))
                         return true;
                 return err_set(error, ERR_INVALID, "a WebSocket message %s",
                                goes_on ? "goes on that has not begun" : "begins within another");
-        case KUBE_FRAME_CLOSE:
-        case KUBE_FRAME_PING:
-        case KUBE_FRAME_PONG:
+        case FRAME_CLOSE:
+        case FRAME_PING:
+        case FRAME_PONG:
                 if (reader->final && reader->left <= CONTROL_MAX)
                         return true;
                 return err_set(error, ERR_INVALID, "a WebSocket control frame is too long or cut in pieces");
@@ -72,7 +72,7 @@ static bool check_opcode(const KubeFrameReader *reader, GError **error)
 }
 
 /* Bytes of the head that begins so; 0: more are needed to tell. */
-static gsize head_size(const KubeFrameReader *reader)
+static gsize head_size(const FrameReader *reader)
 {
         if (reader->head_len < 2)
                 return 0;
@@ -83,7 +83,7 @@ static gsize head_size(const KubeFrameReader *reader)
         }
 }
 
-static bool begin_frame(KubeFrameReader *reader, gsize size, GError **error)
+static bool begin_frame(FrameReader *reader, gsize size, GError **error)
 {
         reader->opcode = reader->head[0] & 0x0f;
         reader->final = reader->head[0] & 0x80;
@@ -102,12 +102,12 @@ static bool begin_frame(KubeFrameReader *reader, gsize size, GError **error)
                 return err_set(error, ERR_TOO_LARGE,
                                "a WebSocket message is larger than %" G_GSIZE_FORMAT " bytes",
                                reader->message_max);
-        if (!is_control(reader->opcode) && reader->opcode != KUBE_FRAME_CONTINUATION)
+        if (!is_control(reader->opcode) && reader->opcode != FRAME_CONTINUATION)
                 reader->kind = reader->opcode;
         return true;
 }
 
-static void end_frame(KubeFrameReader *reader)
+static void end_frame(FrameReader *reader)
 {
         bool control = is_control(reader->opcode);
         GString *text = control ? reader->control : reader->message;
@@ -119,11 +119,11 @@ static void end_frame(KubeFrameReader *reader)
                 !reader->found(control ? reader->opcode : reader->kind, text->str, text->len, reader->arg);
         g_string_truncate(text, 0);
         if (!control)
-                reader->kind = KUBE_FRAME_CONTINUATION;
+                reader->kind = FRAME_CONTINUATION;
 }
 
 /* Bytes of the head; false with an error. */
-static bool take_head(KubeFrameReader *reader, guint8 byte, GError **error)
+static bool take_head(FrameReader *reader, guint8 byte, GError **error)
 {
         reader->head[reader->head_len++] = byte;
         gsize size = head_size(reader);
@@ -132,7 +132,7 @@ static bool take_head(KubeFrameReader *reader, guint8 byte, GError **error)
         return begin_frame(reader, size, error);
 }
 
-bool kube_frame_reader_feed(KubeFrameReader *reader, const char *data, gsize len, GError **error)
+bool frame_reader_feed(FrameReader *reader, const char *data, gsize len, GError **error)
 {
         for (gsize i = 0; i < len && !reader->stopped;) {
                 if (!reader->in_frame) {
@@ -154,7 +154,7 @@ bool kube_frame_reader_feed(KubeFrameReader *reader, const char *data, gsize len
         return true;
 }
 
-void kube_frame_append(GString *out, KubeFrameOpcode opcode, const char *data, gsize len, guint32 mask)
+void frame_append_masked(GString *out, FrameOpcode opcode, const char *data, gsize len, guint32 mask)
 {
         guint8 key[4], head[HEAD_MAX] = { (guint8)(0x80 | opcode) };
         gsize bytes = len < LEN_16 ? 0 : len <= G_MAXUINT16 ? sizeof(guint16) : sizeof(guint64);

@@ -1,0 +1,371 @@
+/* The gate as a process: sockets, files and signals are real. */
+#include <arpa/inet.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- a program of a test ---- */
+
+typedef struct {
+        GPid pid;
+        int said; /* what it says on stderr */
+} Gate;
+
+static Gate spawn(const char *const *words, const char *const *variables)
+{
+        g_autoptr(GPtrArray) argv = g_ptr_array_new();
+        g_auto(GStrv) env = g_get_environ();
+        g_autoptr(GError) error = NULL;
+        Gate gate = { 0 };
+
+        g_ptr_array_add(argv, (char *)g_getenv("PADDLE_GATE"));
+        for (; *words; words++)
+                g_ptr_array_add(argv, (char *)*words);
+        g_ptr_array_add(argv, NULL);
+        for (; variables && *variables; variables += 2)
+                env = g_environ_setenv(env, variables[0], variables[1], TRUE);
+        g_spawn_async_with_pipes(NULL, (char **)argv->pdata, env, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
+                                 &gate.pid, NULL, NULL, &gate.said, &error);
+        g_assert_no_error(error);
+        return gate;
+}
+
+/* The status as of waitpid, and all that it said. */
+static int finish(Gate *gate, char **ret_said)
+{
+        g_autoptr(GString) said = g_string_new(NULL);
+        char part[256];
+        int status;
+
+        for (ssize_t got; (got = read(gate->said, part, sizeof part)) > 0;)
+                g_string_append_len(said, part, got);
+        close(gate->said);
+        g_assert_cmpint(waitpid(gate->pid, &status, 0), ==, gate->pid);
+        if (ret_said)
+                *ret_said = g_string_free(g_steal_pointer(&said), FALSE);
+        return status;
+}
+
+/* Its first line: it is at work. */
+static void read_line(Gate *gate)
+{
+        char byte = 0;
+
+        while (byte != '\n')
+                g_assert_cmpint((int)read(gate->said, &byte, 1), ==, 1);
+}
+
+static int bound(int *ret_port)
+{
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t size = sizeof at;
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        g_assert_cmpint(bind(fd, (struct sockaddr *)&at, sizeof at), ==, 0);
+        g_assert_cmpint(getsockname(fd, (struct sockaddr *)&at, &size), ==, 0);
+        *ret_port = ntohs(at.sin_port);
+        return fd;
+}
+
+/* ---- wait ---- */
+
+static void test_wait(void)
+{
+        int port[3], fd[3];
+        g_autofree char *one = NULL, *either = NULL, *said = NULL;
+        int status;
+        Gate gate;
+
+        for (int i = 0; i < 3; i++)
+                fd[i] = bound(&port[i]);
+        one = g_strdup_printf("localhost:%d", port[0]);
+        either = g_strdup_printf("localhost:%d,%d", port[1], port[2]);
+        gate = spawn((const char *const[]){ "wait", one, either, NULL }, NULL);
+        read_line(&gate); /* "waits until 2 listen: ..." */
+        g_assert_cmpint(listen(fd[0], 8), ==, 0);
+        g_assert_cmpint(waitpid(gate.pid, &status, WNOHANG), ==, 0);
+        g_assert_cmpint(listen(fd[2], 8), ==, 0); /* the other of two */
+        g_assert_cmpint(finish(&gate, &said), ==, 0);
+        for (int i = 0; i < 3; i++)
+                close(fd[i]);
+}
+
+static void test_wait_says_what_for(void)
+{
+        int port, fd = bound(&port);
+        g_autofree char *address = g_strdup_printf("localhost:%d", port), *said = NULL;
+        g_autofree char *wanted =
+                g_strdup_printf("waits until 2 listen: %s no-such-host.invalid:7\n", address);
+        Gate gate = spawn((const char *const[]){ "wait", address, "no-such-host.invalid:7", NULL }, NULL);
+        int status;
+
+        /* it ends when it is told to, at any time; that it has handlers by then is seen by its words */
+        struct timespec moment = { .tv_nsec = 200 * 1000000L };
+
+        nanosleep(&moment, NULL);
+        kill(gate.pid, SIGTERM);
+        status = finish(&gate, &said);
+        g_assert_true(WIFEXITED(status));
+        g_assert_cmpint(WEXITSTATUS(status), ==, 128 + SIGTERM);
+        g_assert_nonnull(strstr(said, wanted));
+        close(fd);
+}
+
+static void test_refusals(void)
+{
+        static const struct {
+                const char *words[6], *says;
+        } cases[] = {
+                { { NULL }, "which of wait, run, probe, unpack?" },
+                { { "open" }, "which of wait, run, probe, unpack?" },
+                { { "wait" }, "which addresses?" },
+                { { "wait", "host" }, "'host' is not HOST:PORT" },
+                { { "wait", "host:" }, "'host:' is not HOST:PORT" },
+                { { "wait", ":7" }, "':7' is not HOST:PORT" },
+                { { "wait", "host:0" }, "'host:0' is not HOST:PORT" },
+                { { "wait", "host:65536" }, "'host:65536' is not HOST:PORT" },
+                { { "wait", "host:7," }, "'host:7,' is not HOST:PORT" },
+                { { "wait", "host:,7" }, "'host:,7' is not HOST:PORT" },
+                { { "wait", "host:7x" }, "'host:7x' is not HOST:PORT" },
+                { { "probe", "x" }, "'x' is not a port" },
+                { { "run", "/x" }, "run [--once MARK] FILES -- PROGRAM" },
+                { { "run", "/x", "true" }, "run [--once MARK] FILES -- PROGRAM" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                Gate gate = spawn(cases[i].words, NULL);
+                g_autofree char *said = NULL;
+                int status = finish(&gate, &said);
+
+                g_assert_true(WIFEXITED(status));
+                g_assert_cmpint(WEXITSTATUS(status), ==, 2);
+                if (!strstr(said, cases[i].says))
+                        g_error("%s does not say '%s'", said, cases[i].says);
+        }
+}
+
+/* ---- run ---- */
+
+typedef struct {
+        char *dir, *files, *mark, *out;
+} Place;
+
+static void place_init(Place *place)
+{
+        place->dir = g_dir_make_tmp("gate-XXXXXX", NULL);
+        place->files = g_build_filename(place->dir, "trainer", NULL);
+        place->mark = g_build_filename(place->dir, "mark", NULL);
+        place->out = g_build_filename(place->dir, "out", NULL);
+}
+
+static void place_clear(Place *place)
+{
+        g_autofree char *one = g_strdup_printf("%s-1", place->files);
+
+        g_unlink(one);
+        g_unlink(place->mark);
+        g_unlink(place->out);
+        g_assert_cmpint(g_rmdir(place->dir), ==, 0);
+        g_free(place->dir);
+        g_free(place->files);
+        g_free(place->mark);
+        g_free(place->out);
+}
+
+static void put_variables(const Place *place, const char *text)
+{
+        g_autofree char *one = g_strdup_printf("%s-1", place->files);
+
+        g_assert_true(g_file_set_contents(one, text, -1, NULL));
+}
+
+static void test_run(void)
+{
+        static const char *const members[] = { "1", "j-1-trainer-1", NULL };
+        static const char *const script = "printf '%s|%s|%s|%s|%s' \"$A\" \"$B\" \"$C\" "
+                                          "\"$PADDLE_GATE_MEMBER\" \"$1\" > \"$OUT\"; exit 7";
+
+        for (const char *const *member = members; *member; member++) {
+                g_autofree char *read = NULL;
+                Place place;
+                Gate gate;
+                int status;
+
+                place_init(&place);
+                put_variables(&place, "A=two\\nlines \\\\ and = more\nB=\nnot a variable\nC=over");
+                gate = spawn((const char *const[]){ "run", place.files, "--", "sh", "-c", script, "sh",
+                                                    "an argument", NULL },
+                             (const char *const[]){ "PADDLE_GATE_MEMBER", *member, "C", "under", "OUT",
+                                                    place.out, NULL });
+                status = finish(&gate, NULL);
+                g_assert_true(WIFEXITED(status));
+                g_assert_cmpint(WEXITSTATUS(status), ==, 7);
+                g_assert_true(g_file_get_contents(place.out, &read, NULL, NULL));
+                g_assert_cmpstr(read, ==, "two\nlines \\ and = more||over||an argument");
+                place_clear(&place);
+        }
+}
+
+static void test_run_fails(void)
+{
+        static const struct {
+                const char *member, *program, *says;
+                int status;
+        } cases[] = {
+                { "1", "/no/such/program", "cannot run '/no/such/program': No such file", 127 },
+                { "1", "/dev/null", "cannot run '/dev/null': Permission denied", 126 },
+                { "2", "true", "trainer-2': No such file", 126 },
+                { "x", "true", "PADDLE_GATE_MEMBER 'x' has no number", 126 },
+                { "", "true", "PADDLE_GATE_MEMBER '' has no number", 126 },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *said = NULL;
+                Place place;
+                Gate gate;
+                int status;
+
+                place_init(&place);
+                put_variables(&place, "A=1\n");
+                gate = spawn((const char *const[]){ "run", place.files, "--", cases[i].program, NULL },
+                             (const char *const[]){ "PADDLE_GATE_MEMBER", cases[i].member, NULL });
+                status = finish(&gate, &said);
+                g_assert_true(WIFEXITED(status));
+                g_assert_cmpint(WEXITSTATUS(status), ==, cases[i].status);
+                if (!strstr(said, cases[i].says))
+                        g_error("%s does not say '%s'", said, cases[i].says);
+                place_clear(&place);
+        }
+}
+
+/* A container that is started again: the program is not. */
+static void test_once(void)
+{
+        static const char *const script = "echo once >> \"$OUT\"; exit 3";
+        g_autofree char *read = NULL;
+        int status;
+        Place place;
+        Gate gate;
+
+        place_init(&place);
+        put_variables(&place, "");
+        for (int i = 0; i < 2; i++) {
+                gate = spawn((const char *const[]){ "run", "--once", place.mark, place.files, "--", "sh",
+                                                    "-c", script, NULL },
+                             (const char *const[]){ "PADDLE_GATE_MEMBER", "1", "OUT", place.out, NULL });
+                if (i == 1) {
+                        struct timespec moment = { .tv_nsec = 300 * 1000000L };
+
+                        nanosleep(&moment, NULL);
+                        g_assert_cmpint(waitpid(gate.pid, &status, WNOHANG), ==, 0); /* it holds still */
+                        kill(gate.pid, SIGTERM);
+                }
+                status = finish(&gate, NULL);
+                g_assert_true(WIFEXITED(status));
+                g_assert_cmpint(WEXITSTATUS(status), ==, i == 0 ? 3 : 128 + SIGTERM);
+        }
+        g_assert_true(g_file_get_contents(place.out, &read, NULL, NULL));
+        g_assert_cmpstr(read, ==, "once\n");
+        place_clear(&place);
+}
+
+static void test_probe(void)
+{
+        int port[2], fd[2] = { bound(&port[0]), bound(&port[1]) };
+        g_autofree char *first = g_strdup_printf("%d", port[0]), *second = g_strdup_printf("%d", port[1]);
+
+        for (int up = 0; up < 2; up++) {
+                Gate gate;
+
+                if (up)
+                        g_assert_cmpint(listen(fd[1], 8), ==, 0);
+                gate = spawn((const char *const[]){ "probe", first, second, NULL }, NULL);
+                g_assert_cmpint(WEXITSTATUS(finish(&gate, NULL)), ==, !up);
+        }
+        close(fd[0]);
+        close(fd[1]);
+}
+
+/* ---- unpack ---- */
+
+static void shell(const char *script, const char *place)
+{
+        const char *argv[] = { "sh", "-ec", script, "sh", place, NULL };
+        int status;
+
+        g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL,
+                                   &status, NULL));
+        g_assert_cmpint(status, ==, 0);
+}
+
+/* Long names, links, programs, empty directories; and once more over what is there. */
+static void test_unpack(void)
+{
+        g_autofree char *dir = g_dir_make_tmp("gate-XXXXXX", NULL), *out = g_build_filename(dir, "out", NULL);
+        g_autofree char *tar = g_build_filename(dir, "package.tar", NULL);
+
+        shell("cd $1; mkdir -p out work/empty work/sub; echo a >work/a; : >work/none; printf '#!/bin/sh\n' "
+              ">work/run.sh; "
+              "chmod 755 work/run.sh; ln -s ../a work/sub/link; long=$(printf %0150d 7); mkdir work/$long; "
+              "head -c 1500 /dev/zero >work/$long/$long; ln -s $long/$long work/far; tar --format=gnu -cf "
+              "package.tar work",
+              dir);
+        for (int i = 0; i < 2; i++) {
+                Gate gate = spawn((const char *const[]){ "unpack", tar, out, "digits", NULL }, NULL);
+
+                g_assert_cmpint(finish(&gate, NULL), ==, 0);
+                shell("cd $1; diff -r --no-dereference work out/work; test -x out/work/run.sh; test ! -x "
+                      "out/work/a; "
+                      "test -d out/work/empty; test \"$(stat -c %a out/work/a)\" = 666; cmp work/a "
+                      "out/path/digits/a",
+                      dir);
+        }
+        shell("rm -r $1", dir);
+}
+
+static void test_unpack_refuses(void)
+{
+        static const struct {
+                const char *script, *says;
+        } cases[] = {
+                { ":", "No such file" },
+                { "mkdir work; tar -cf package.tar work; truncate -s 700 package.tar", "cut off" },
+                { "echo x >x; tar -P --transform 's,x,../x,' -cf package.tar x", "'../x' leads out of it" },
+                { "echo x >x; tar -P --transform 's,x,/x,' -cf package.tar x", "'/x' leads out of it" },
+                { "echo x >x; tar -P --transform 's,x,a/../../x,' -cf package.tar x", "leads out of it" },
+                { "mkfifo x; tar -cf package.tar x", "is of no known kind" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *dir = g_dir_make_tmp("gate-XXXXXX", NULL), *said = NULL;
+                g_autofree char *tar = g_build_filename(dir, "package.tar", NULL);
+                g_autofree char *script = g_strdup_printf("cd $1; mkdir out; %s", cases[i].script);
+                g_autofree char *out = g_build_filename(dir, "out", NULL);
+                Gate gate;
+
+                shell(script, dir);
+                gate = spawn((const char *const[]){ "unpack", tar, out, NULL }, NULL);
+                g_assert_cmpint(WEXITSTATUS(finish(&gate, &said)), ==, 126);
+                g_assert_nonnull(strstr(said, cases[i].says));
+                shell("rm -r $1", dir);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/gate/wait", test_wait);
+        g_test_add_func("/gate/wait-says-what-for", test_wait_says_what_for);
+        g_test_add_func("/gate/refusals", test_refusals);
+        g_test_add_func("/gate/run", test_run);
+        g_test_add_func("/gate/run-fails", test_run_fails);
+        g_test_add_func("/gate/once", test_once);
+        g_test_add_func("/gate/probe", test_probe);
+        g_test_add_func("/gate/unpack", test_unpack);
+        g_test_add_func("/gate/unpack-refuses", test_unpack_refuses);
+        return g_test_run();
+}

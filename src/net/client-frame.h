@@ -1,0 +1,22 @@
+/* Frames of a WebSocket (RFC 6455, section 5) as a client reads and writes them: messages out, masked;
+ * messages of any kind in. Pure and bounded. (What a server needs is websocket-frame.h, whose words these
+ * are.) */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "net/websocket-frame.h"
+
+typedef struct FrameReader FrameReader;
+
+FrameReader *frame_reader_new(gsize message_max, FrameFound found, void *arg);
+void frame_reader_free(FrameReader *reader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(FrameReader, frame_reader_free)
+
+/* False with ERR_INVALID for what breaks the protocol, ERR_TOO_LARGE above `message_max`. After that, and
+ * once `found` said false, nothing is taken any more. */
+bool frame_reader_feed(FrameReader *reader, const char *data, gsize len, GError **error);
+
+/* Appends one final frame, masked with `mask`. */
+void frame_append_masked(GString *out, FrameOpcode opcode, const char *data, gsize len, guint32 mask);

@@ -1,0 +1,454 @@
+/* Forms of roles (see form.h). A form is a row: the kind, where a pod says its number, and what is in the
+ * object besides the template.
+ *
+ * Members of one object have one template. What differs between them, some variables, is a file for each in a
+ * ConfigMap, and the gate reads it (gate.h). Fields: Kubernetes API reference, apps/v1 StatefulSet, batch/v1
+ * Job. */
+#include "runtime/kubernetes/form.h"
+
+#include <string.h>
+
+#include "base/number.h"
+#include "podspec/objects.h"
+#include "runtime/kubernetes/gate.h"
+
+struct Form {
+        const KubeKind *kind;
+        const char *member_field; /* ends in the member's index */
+        bool restarts;            /* its pods' containers are started again, whatever one wishes */
+        bool names_pods;          /* by its own name and the index: hosts are named without our doing */
+        bool whole;               /* stands for all roles */
+        const char *propagation;  /* of its deletion: what becomes of its pods */
+        json_t *(*objects)(const Form *form, const json_t *pods);
+        json_t *(*spec)(const json_t *pod, int n); /* of a role */
+};
+
+static const char members_label[] = "paddle-members", index_label[] = "paddle-index";
+
+/* ---- rows ---- */
+
+static json_t *set_spec(const json_t *pod, int n)
+{
+        static const char *const labels[] = { "paddle-server", "paddle-job-id", "paddle-attempt",
+                                              "paddle-role" };
+        json_t *selector = json_object();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(labels); i++)
+                json_object_set_new(selector, labels[i], json_string(kube_label(pod, labels[i])));
+        return json_pack("{s:i, s:s, s:s, s:{s:o}}", "replicas", n, "podManagementPolicy", "Parallel",
+                         "serviceName", kube_get_text(pod, "spec.subdomain"), "selector", "matchLabels",
+                         selector);
+}
+
+/* Trying again is the platform's: an index that fails stays failed, and one that is deleted, too. */
+static json_t *job_spec(const json_t *pod, int n)
+{
+        return json_pack("{s:i, s:i, s:s, s:i, s:s}", "completions", n, "parallelism", n, "completionMode",
+                         "Indexed", "backoffLimitPerIndex", 0, "podReplacementPolicy", "Failed");
+}
+
+static json_t *role_objects(const Form *form, const json_t *pods);
+static json_t *paddle_job(const Form *form, const json_t *pods);
+
+static const Form set_form = { .kind = &kube_stateful_sets,
+                               .member_field = "metadata.name",
+                               .restarts = true,
+                               .names_pods = true,
+                               .propagation = "Orphan",
+                               .objects = role_objects,
+                               .spec = set_spec };
+
+static const Form job_form = { .kind = &kube_jobs,
+                               .member_field =
+                                       "metadata.annotations['batch.kubernetes.io/job-completion-index']",
+                               .propagation = "Orphan",
+                               .objects = role_objects,
+                               .spec = job_spec };
+
+/* What the operator made beside the pods goes with it, too. */
+static const Form paddle_job_form = { .kind = &kube_paddle_jobs,
+                                      .names_pods = true,
+                                      .whole = true,
+                                      .propagation = "Background",
+                                      .objects = paddle_job };
+
+static const Form *const forms[] = { &set_form, &job_form, &paddle_job_form };
+
+const KubeKind *const form_kinds[] = { &kube_stateful_sets, &kube_jobs, &kube_paddle_jobs, NULL };
+
+static const Form *row_of(const KubeKind *kind)
+{
+        gsize i = 0;
+
+        while (forms[i]->kind != kind)
+                i++;
+        return forms[i];
+}
+
+const KubeKind *form_kind(const Form *form)
+{
+        return form->kind;
+}
+
+bool form_is_whole(const Form *form)
+{
+        return form->whole;
+}
+
+const char *form_propagation(const KubeKind *kind)
+{
+        return row_of(kind)->propagation;
+}
+
+char *form_object_name(const KubeKind *kind, const char *task)
+{
+        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
+
+        if (row_of(kind)->whole)
+                return g_strdup_printf("j-%s-%s", parts[0], parts[1]);
+        return g_strdup_printf("%s-%s-%s", parts[0], parts[1], parts[2]);
+}
+
+/* ---- choice ---- */
+
+static const Form *as_sets(const RuntimeJob *job, const TaskStart *task)
+{
+        return task->serves ? &set_form : &job_form;
+}
+
+static const Form *as_paddle_job(const RuntimeJob *job, const TaskStart *task)
+{
+        bool paddle = job->framework && g_str_has_prefix(job->framework, "paddle-");
+
+        return paddle ? &paddle_job_form : as_sets(job, task);
+}
+
+static const Form *as_pods(const RuntimeJob *job, const TaskStart *task)
+{
+        return NULL;
+}
+
+static const struct {
+        const char *name;
+        const Form *(*choose)(const RuntimeJob *job, const TaskStart *task);
+} preferences[] = { { "sets", as_sets }, { "paddlejob", as_paddle_job }, { "pods", as_pods } };
+
+bool form_is_known(const char *preferred)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(preferences); i++)
+                if (strcmp(preferences[i].name, preferred) == 0)
+                        return true;
+        return false;
+}
+
+char *form_names(void)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(preferences); i++)
+                g_string_append_printf(names, "%s%s", i ? ", " : "", preferences[i].name);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+const Form *form_of(const char *preferred, const RuntimeJob *job, const TaskStart *task)
+{
+        if (job->single || task->elastic)
+                return NULL;
+        for (gsize i = 0; preferred && i < G_N_ELEMENTS(preferences); i++)
+                if (strcmp(preferences[i].name, preferred) == 0)
+                        return preferences[i].choose(job, task);
+        return as_sets(job, task);
+}
+
+/* ---- variables ---- */
+
+static json_t *env_of(const json_t *pod)
+{
+        return json_object_get(gate_main_of(json_object_get(pod, "spec")), "env");
+}
+
+static const json_t *entry_of(const json_t *pod, const char *name)
+{
+        const json_t *entry;
+        gsize i;
+
+        json_array_foreach(env_of(pod), i, entry)
+        {
+                if (g_strcmp0(kube_get_text(entry, "name"), name) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+/* The names of the variables that all have, and with one value. */
+static GHashTable *common_names(const json_t *pods)
+{
+        GHashTable *names = g_hash_table_new(g_str_hash, g_str_equal);
+        const json_t *first = json_array_get(pods, 0), *entry, *pod;
+        gsize i, n;
+
+        json_array_foreach(env_of(first), i, entry)
+        {
+                const char *name = kube_get_text(entry, "name");
+                bool same = true;
+
+                json_array_foreach(pods, n, pod)
+                {
+                        const json_t *other = entry_of(pod, name);
+
+                        same = same && other && json_equal(entry, other);
+                }
+                if (same)
+                        g_hash_table_add(names, (gpointer)name);
+        }
+        return names;
+}
+
+/* The entries of the pod that are among the names, or the others. */
+static json_t *entries(const json_t *pod, GHashTable *names, bool among)
+{
+        json_t *list = json_array(), *entry;
+        gsize i;
+
+        json_array_foreach(env_of(pod), i, entry)
+        {
+                if (g_hash_table_contains(names, kube_get_text(entry, "name")) == among)
+                        json_array_append(list, entry);
+        }
+        return list;
+}
+
+/* All members have the same variables. */
+static bool are_alike(const json_t *pods, GHashTable *common)
+{
+        const json_t *pod;
+        gsize i;
+
+        json_array_foreach(pods, i, pod)
+        {
+                if (json_array_size(env_of(pod)) != g_hash_table_size(common))
+                        return false;
+        }
+        return true;
+}
+
+static char *variables_name(const json_t *pod)
+{
+        return g_strdup_printf("%s-%s", kube_get_text(pod, "spec.subdomain"), kube_label(pod, "paddle-role"));
+}
+
+static json_t *variables_of(const json_t *pods, const json_t *first, GHashTable *common)
+{
+        g_autofree char *name = variables_name(first);
+        json_t *map = podspec_object(&kube_config_maps, kube_namespace(first), name, NULL);
+        json_t *data = json_object();
+        const json_t *pod;
+        gsize i;
+
+        json_array_foreach(pods, i, pod)
+        {
+                g_autofree char *key =
+                        g_strdup_printf("%s-%" G_GSIZE_FORMAT, kube_label(pod, "paddle-role"), i);
+                g_autoptr(json_t) own = entries(pod, common, false);
+                g_autofree char *text = gate_variables_format(own);
+
+                json_object_set_new(data, key, json_string(text));
+        }
+        json_object_set_new(map, "data", data);
+        return map;
+}
+
+/* ---- objects ---- */
+
+static void copy_labels(json_t *object, const json_t *pod)
+{
+        json_t *metadata = json_object_get(object, "metadata");
+        json_t *labels = json_deep_copy(kube_get(pod, "metadata.labels")),
+               *annotations = kube_get(pod, "metadata.annotations");
+
+        json_object_del(labels, index_label);
+        json_object_set_new(metadata, "labels", labels);
+        if (annotations)
+                json_object_set_new(metadata, "annotations", json_deep_copy(annotations));
+}
+
+static json_t *template_of(const Form *form, const json_t *pod, int n)
+{
+        g_autofree char *members = g_strdup_printf("%d", n);
+        json_t *made =
+                json_pack("{s:{}, s:o}", "metadata", "spec", json_deep_copy(json_object_get(pod, "spec")));
+        json_t *spec = json_object_get(made, "spec");
+
+        copy_labels(made, pod);
+        podspec_label(made, members_label, members);
+        json_object_del(spec, "hostname");
+        if (form->names_pods)
+                json_object_del(spec, "subdomain");
+        if (form->restarts)
+                json_object_set_new(spec, "restartPolicy", json_string("Always"));
+        return made;
+}
+
+static json_t *object_of(const Form *form, const json_t *pods, const json_t *first,
+                         GHashTable *common /* NULL: without the gate */)
+{
+        g_autofree char *name =
+                g_strndup(kube_name(first), strrchr(kube_name(first), '-') - kube_name(first));
+        g_autofree char *variables = variables_name(first);
+        int n = (int)json_array_size(pods);
+        json_t *object = podspec_object(form->kind, kube_namespace(first), name, NULL);
+        json_t *spec = form->spec(first, n), *template = template_of(form, first, n);
+
+        if (common) {
+                json_object_set_new(gate_main_of(json_object_get(template, "spec")), "env",
+                                    entries(first, common, true));
+                gate_run(template, variables, kube_label(first, "paddle-role"), form->member_field,
+                         form->restarts);
+        }
+        copy_labels(object, first);
+        json_object_set_new(spec, "template", template);
+        json_object_set_new(object, "spec", spec);
+        return object;
+}
+
+static bool is_numbered(const json_t *pods)
+{
+        const json_t *pod;
+        gsize i;
+
+        json_array_foreach(pods, i, pod)
+        {
+                gint64 index;
+
+                if (!number_parse(index_label, kube_label(pod, index_label), 0, G_MAXINT, &index, NULL) ||
+                    index != (gint64)i)
+                        return false;
+        }
+        return true;
+}
+
+static json_t *role_objects(const Form *form, const json_t *pods)
+{
+        const json_t *first = json_array_get(pods, 0);
+        g_autoptr(GHashTable) common = NULL;
+        bool gated;
+        json_t *objects;
+
+        if (!is_numbered(pods))
+                return NULL;
+        objects = json_array();
+        common = common_names(pods);
+        gated = form->restarts || !are_alike(pods, common);
+        if (gated) {
+                json_t *variables = variables_of(pods, first, common);
+
+                copy_labels(variables, first);
+                json_array_append_new(objects, variables);
+        }
+        json_array_append_new(objects, object_of(form, pods, first, gated ? common : NULL));
+        return objects;
+}
+
+/* ---- PaddleJobs ---- */
+
+/* What the operator tells the members itself (operator.md 2.5, 2.6), and what we would say of addresses that
+ * are not those of its pods. */
+static const char *const told[] = { "POD_IP",
+                                    "TRAINING_ROLE",
+                                    "PADDLE_TRAINING_ROLE",
+                                    "PADDLE_TRAINER_ID",
+                                    "TRAINER_PORTS_NUM",
+                                    "PADDLE_PORT",
+                                    "PADDLE_PSERVERS_IP_PORT_LIST",
+                                    "PADDLE_TRAINER_ENDPOINTS",
+                                    "PADDLE_TRAINERS",
+                                    "PADDLE_TRAINERS_NUM",
+                                    "PADDLE_WITH_GLOO",
+                                    "PADDLE_GLOO_RENDEZVOUS",
+                                    "PADDLE_GLOO_HTTP_ENDPOINT",
+                                    "PADDLE_CURRENT_ENDPOINT",
+                                    "PADDLE_INIT_PSERVERS",
+                                    "PADDLE_INIT_PORT",
+                                    "PADDLE_INIT_TRAINER_ID",
+                                    "MASTER_ADDR",
+                                    "MASTER_PORT",
+                                    "RANK",
+                                    "LOCAL_RANK",
+                                    NULL };
+
+static json_t *role_pods(const json_t *pods, bool servers)
+{
+        json_t *own = json_array(), *pod;
+        gsize i;
+
+        json_array_foreach(pods, i, pod)
+        {
+                if ((g_strcmp0(kube_label(pod, "paddle-role"), "pserver") == 0) == servers)
+                        json_array_append(own, pod);
+        }
+        return own;
+}
+
+/* Its ports are the operator's, so that nothing of ours can look whether they listen. */
+static json_t *role_of(const Form *form, const json_t *pods)
+{
+        const json_t *first = json_array_get(pods, 0);
+        int n = (int)json_array_size(pods);
+        g_autoptr(GHashTable) common = common_names(pods);
+        json_t *template = template_of(form, first, n);
+        json_t *container = gate_main_of(json_object_get(template, "spec"));
+
+        for (const char *const *name = told; *name; name++)
+                g_hash_table_remove(common, *name);
+        json_object_set_new(container, "env", entries(first, common, true));
+        json_object_del(container, "readinessProbe");
+        return json_pack("{s:i, s:o}", "replicas", n, "template", template);
+}
+
+static json_t *paddle_job(const Form *form, const json_t *pods)
+{
+        g_autoptr(json_t) servers = role_pods(pods, true), workers = role_pods(pods, false);
+        const json_t *first = json_array_get(pods, 0);
+        json_t *made, *spec;
+
+        if (!is_numbered(servers) || !is_numbered(workers))
+                return NULL;
+        made = podspec_object(form->kind, kube_namespace(first), kube_get_text(first, "spec.subdomain"),
+                              NULL);
+        copy_labels(made, first);
+        json_object_del(kube_get(made, "metadata.labels"), "paddle-role");
+        spec = json_pack("{s:s, s:s}", "intranet", "PodIP", "cleanPodPolicy", "Never");
+        if (json_array_size(servers) > 0) {
+                json_object_set_new(spec, "withGloo", json_integer(1));
+                json_object_set_new(spec, "ps", role_of(form, servers));
+        }
+        json_object_set_new(spec, "worker", role_of(form, workers));
+        json_object_set_new(made, "spec", spec);
+        return json_pack("[o]", made);
+}
+
+json_t *form_objects(const Form *form, const json_t *pods)
+{
+        return form->objects(form, pods);
+}
+
+/* ---- pods ---- */
+
+int form_members(const json_t *pod)
+{
+        const char *text = kube_label(pod, members_label);
+        gint64 n;
+
+        return form_kind_of(pod) && text && number_parse(members_label, text, 1, G_MAXINT, &n, NULL) ? (int)n
+                                                                                                     : 0;
+}
+
+const KubeKind *form_kind_of(const json_t *pod)
+{
+        const char *kind = kube_get_text(kube_controller(pod), "kind");
+
+        for (const KubeKind *const *at = form_kinds; kind && *at; at++)
+                if (strcmp((*at)->kind, kind) == 0)
+                        return *at;
+        return NULL;
+}

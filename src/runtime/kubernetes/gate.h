@@ -1,0 +1,32 @@
+/* The gate in pods: how the program paddle-gate (src/gate) comes into containers that hold nothing of ours,
+ * and what it does there. It travels in a ConfigMap of the namespace, named by its content. Pure: JSON trees
+ * that are changed in place. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/json.h"
+
+#define GATE_CONTAINER "gate"
+
+char *gate_config_map_name(void); /* the caller's */
+json_t *gate_config_map(const char *namespace);
+
+/* The member's own container. */
+json_t *gate_main_of(const json_t *pod_spec);
+
+/* The pod needs that ConfigMap. */
+bool gate_is_used(const json_t *pod_spec);
+
+/* An init container in the main one's image waits until all addresses listen ("HOST:PORT[,PORT]"). NULL or
+ * none: nothing to wait for. */
+void gate_wait(json_t *pod, const char *const *addresses);
+
+/* The main container begins with the gate, which sets the variables of its member: those of the file
+ * "<role>-<index>" in `config_map`. `member_field`: a field of the pod that ends in its index. `once`: its
+ * program never runs a second time in the pod, whatever the kubelet does. */
+void gate_run(json_t *pod, const char *config_map, const char *role, const char *member_field, bool once);
+
+/* A file of variables, from entries of a container's `env` (name, value); the caller's. */
+char *gate_variables_format(const json_t *env);

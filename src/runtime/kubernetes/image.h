@@ -1,0 +1,76 @@
+/* Images for jobs that bring a package or requirements: how they are called, what builds them, and what their
+ * pods are told. Pure: texts and JSON trees.
+ *
+ * In an image the package's contents are IMAGE_WORK, its working directory, and stand once more under the
+ * package's own name in IMAGE_BY_NAME, where Python looks for modules. */
+#pragma once
+
+#include "base/json.h"
+#include "runtime/kubernetes/setting.h"
+
+#define IMAGE_WORK "/paddle/work"
+#define IMAGE_BY_NAME "/paddle/path"
+
+/* What a reference says: "paddle:2.6" is library/paddle, tag 2.6, of docker.io. */
+typedef struct {
+        char *host;   /* "docker.io", "reg.local:5000" */
+        char *path;   /* "library/paddle" */
+        char *tag;    /* "latest" when it says neither tag nor digest; NULL: a digest alone */
+        char *digest; /* "sha256:..." or NULL */
+} ImageName;
+
+/* ERR_INVALID naming the reference. */
+bool image_name_parse(const char *text, ImageName *ret, GError **error);
+void image_name_clear(ImageName *name);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ImageName, image_name_clear)
+char *image_name_by_digest(const ImageName *name,
+                           const char *digest); /* "HOST/PATH@sha256:..."; the caller's */
+
+/* All that decides what is in an image. */
+typedef struct {
+        const char *base;         /* by digest */
+        const char *package;      /* its hash; or NULL */
+        const char *package_name; /* or NULL */
+        const char *requirements; /* normalised; or NULL */
+        const char *pip;          /* what decides which files an index gives */
+} ImageRecipe;
+
+/* "image-" and 32 hex digits; the caller's. The name of the build, and the tag of the image. */
+char *image_key(const ImageRecipe *recipe);
+char *image_reference(const SettingRegistry *registry,
+                      const char *key); /* where it is pushed; the caller's */
+
+/* Credentials as container tools read them: {"auths": {HOST: {"auth": ...}}}; the caller's. */
+char *image_credentials(const SettingRegistry *registry);
+
+/* The secret by which nodes pull from the registry, called by what is in it; NULL: it asks for none. The
+ * caller's. */
+char *image_pull_secret_name(const SettingRegistry *registry);
+json_t *image_pull_secret(const SettingRegistry *registry, const char *namespace);
+
+/* The Job that builds an image. What goes into it is not in the object: the pod waits until it is put into
+ * its directory IMAGE_STAGE, as image_delivery() says. */
+#define IMAGE_CONTAINER "build"
+#define IMAGE_LABEL "paddle-image"
+typedef struct {
+        const Setting *setting;
+        const char *namespace, *key;
+        const char *base; /* by digest */
+        const char *package_name;
+        const char *pull_secret; /* or NULL */
+} ImageBuild;
+json_t *image_job(const ImageBuild *build);
+
+/* The command that reads a tar of `size` bytes from its standard input, all or nothing, and does nothing when
+ * it is there already. In the tar: "work/" (the package), "requirements.txt", "pip.conf", "auth.json". The
+ * caller's. */
+char **image_delivery(gint64 size);
+
+/* "[global]\nindex-url = ...": what pip is told in a build; `server`: the settings of the server's own pip
+ * (option to value), used where the cluster's setting says nothing. The caller's. */
+char *image_pip_config(const SettingPip *pip, GHashTable *server);
+
+/* A pod's spec gets the image and, for a job with a package, the working directory and the variables that
+ * name it. */
+void image_put(json_t *pod_spec, const char *container, const char *image, bool has_package,
+               const char *pull_secret);

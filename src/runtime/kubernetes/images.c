@@ -1,0 +1,623 @@
+/* Images of jobs (see images.h).
+ *
+ *     wish ──▶ the pull secret ──▶ look: digest of the base, key, what the registry has
+ *                                     ├─ the image: done
+ *                                     ├─ nothing: the key's build, shared ──▶ look once more
+ *                                     └─ no answer: again, a few times
+ *
+ * Registries are asked on threads (aside.h), a few at a time. */
+#include "runtime/kubernetes/images.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "fs/package.h"
+#include "kube/cache.h"
+#include "runtime/environment/environment.h"
+#include "runtime/environment/settings.h"
+#include "runtime/kubernetes/aside.h"
+#include "runtime/kubernetes/build.h"
+#include "runtime/kubernetes/image.h"
+#include "runtime/kubernetes/registry.h"
+#include "runtime/local/workdir.h"
+
+enum {
+        LOOKS_MAX = 4,   /* at one time */
+        TRIES_MAX = 10,  /* some three minutes */
+        AGAIN_MS = 2000, /* doubled with each */
+        AGAIN_MAX_MS = 30000,
+        CLUSTER_HEX = 8,
+        REFERENCE_MAX = 2048, /* bytes */
+};
+
+/* What one job waits for. */
+typedef struct {
+        Images *images;
+        char *job_id, *image, *package, *package_name, *requirements;
+        char *key, *base; /* once they are known */
+        Aside *look;
+        GSource *again;
+        int tries;
+        bool built; /* its Job has ended well */
+} Wish;
+
+/* A question to registries: what the thread sees is its own. */
+typedef struct {
+        Wish *wish;
+        SettingRegistry registry;
+        char *image, *package, *package_name, *requirements, *pip;
+        char *key, *base, *digest; /* answers */
+        GError *error;
+} Look;
+
+typedef struct {
+        Images *images;
+        char *key;
+        Build *build;
+        GPtrArray *jobs; /* ids */
+} Shared;
+
+struct Images {
+        ImagesConfig config;
+        char *cluster, *namespace, *state_dir, *secret, *pip;
+        KubeCache *jobs, *pods;
+        GHashTable *wishes; /* job id -> Wish */
+        GHashTable *builds; /* key -> Shared */
+        GQueue queue;       /* Wish: to be looked at */
+        int looks;
+        bool secret_made;
+        KubeCall *secret_call;
+        GSource *secret_again;
+};
+
+/* ---- files ---- */
+
+/* The same image may be built in several clusters, each for its registry. */
+static char *place_of(const Images *images, const char *key)
+{
+        char hash[HASH_LEN + 1];
+
+        hash_bytes(images->cluster, strlen(images->cluster), hash);
+        return g_strdup_printf("%s-%.*s", key, CLUSTER_HEX, hash);
+}
+
+static char *dir_of(const char *state_dir, const char *place)
+{
+        return g_build_filename(state_dir, "envs", place, NULL);
+}
+
+static char *image_path(const char *state_dir, const char *place)
+{
+        return g_build_filename(state_dir, "envs", place, "image", NULL);
+}
+
+char *images_of_job(const char *state_dir, const char *job_id)
+{
+        g_autofree char *place = workdir_environment(state_dir, job_id);
+        g_autofree char *path = place ? image_path(state_dir, place) : NULL;
+        char *text = NULL;
+
+        return path && file_read(path, REFERENCE_MAX, &text, NULL, NULL) ? text : NULL;
+}
+
+char *images_log_path(const char *state_dir, const char *job_id)
+{
+        g_autofree char *place = workdir_environment(state_dir, job_id);
+        g_autofree char *dir = place ? dir_of(state_dir, place) : workdir_job(state_dir, job_id);
+
+        return build_log_path(dir);
+}
+
+bool images_is_needed(const RuntimeJob *job)
+{
+        return job->package || environment_is_needed(job->requirements);
+}
+
+/* ---- wishes ---- */
+
+static void drop_source(GSource **source)
+{
+        if (!*source)
+                return;
+        g_source_destroy(*source);
+        g_clear_pointer(source, g_source_unref);
+}
+
+static void set_timer(Images *images, GSource **at, int tries, GSourceFunc func, void *arg)
+{
+        drop_source(at);
+        *at = g_timeout_source_new(MIN((guint)AGAIN_MS << MIN(tries, TRIES_MAX), AGAIN_MAX_MS));
+        g_source_set_callback(*at, func, arg, NULL);
+        g_source_attach(*at, images->config.context);
+}
+
+static void wish_free(gpointer data)
+{
+        Wish *wish = data;
+
+        if (wish->look) {
+                aside_cancel(wish->look);
+                wish->images->looks--;
+        }
+        g_queue_remove(&wish->images->queue, wish);
+        drop_source(&wish->again);
+        g_free(wish->job_id);
+        g_free(wish->image);
+        g_free(wish->package);
+        g_free(wish->package_name);
+        g_free(wish->requirements);
+        g_free(wish->key);
+        g_free(wish->base);
+        g_free(wish);
+}
+
+static void answer(Images *images, const char *job_id, const char *problem)
+{
+        g_autofree char *id = g_strdup(job_id);
+
+        if (g_hash_table_remove(images->wishes, id))
+                images->config.done(id, problem, images->config.arg);
+}
+
+/* ---- looking ---- */
+
+static void look_free(void *arg)
+{
+        Look *look = arg;
+
+        g_free(look->registry.address);
+        g_free(look->registry.username);
+        g_free(look->registry.password);
+        g_free(look->image);
+        g_free(look->package);
+        g_free(look->package_name);
+        g_free(look->requirements);
+        g_free(look->pip);
+        g_free(look->key);
+        g_free(look->base);
+        g_free(look->digest);
+        g_clear_error(&look->error);
+        g_free(look);
+}
+
+/* The base image by digest; the caller's. */
+static char *find_base(Look *look, GError **error)
+{
+        g_auto(ImageName) name = { 0 };
+        g_autofree char *digest = NULL;
+
+        if (!image_name_parse(look->image, &name, error))
+                return NULL;
+        digest = name.digest ? g_strdup(name.digest) : registry_digest(&look->registry, &name, error);
+        if (digest)
+                return image_name_by_digest(&name, digest);
+        if (error && *error && !err_is(*error, ERR_NOT_FOUND))
+                g_prefix_error(
+                        error,
+                        "the base image's digest cannot be asked for (NAME@sha256:... needs no asking): ");
+        else
+                g_prefix_error(error, "the base image: ");
+        return NULL;
+}
+
+static bool ask(Look *look)
+{
+        g_auto(ImageName) name = { 0 };
+        g_autofree char *reference = NULL, *normal = NULL;
+        g_autoptr(GError) none = NULL;
+        ImageRecipe recipe = { .package = look->package,
+                               .package_name = look->package_name,
+                               .pip = look->pip };
+
+        if (environment_is_needed(look->requirements)) {
+                normal = environment_normal(look->requirements, &look->error);
+                if (!normal)
+                        return false;
+        }
+        look->base = find_base(look, &look->error);
+        if (!look->base)
+                return false;
+        recipe.base = look->base;
+        recipe.requirements = normal;
+        look->key = image_key(&recipe);
+        reference = image_reference(&look->registry, look->key);
+        if (!image_name_parse(reference, &name, &look->error))
+                return false;
+        look->digest = registry_digest(&look->registry, &name, &none);
+        if (look->digest || err_is(none, ERR_NOT_FOUND))
+                return true;
+        look->error = g_steal_pointer(&none);
+        return false;
+}
+
+static void work(void *arg)
+{
+        (void)ask(arg); /* the answer is in it */
+}
+
+static void next_look(Images *images);
+
+static gboolean on_wish_again(gpointer arg)
+{
+        Wish *wish = arg;
+
+        drop_source(&wish->again);
+        g_queue_push_tail(&wish->images->queue, wish);
+        next_look(wish->images);
+        return G_SOURCE_REMOVE;
+}
+
+static bool is_passing(const GError *error)
+{
+        return err_is(error, ERR_UNREACHABLE) || err_is(error, ERR_TIMEOUT) || err_is(error, ERR_UNAVAILABLE);
+}
+
+static void look_failed(Wish *wish, const GError *error)
+{
+        if (is_passing(error) && wish->tries < TRIES_MAX)
+                set_timer(wish->images, &wish->again, wish->tries++, on_wish_again, wish);
+        else
+                answer(wish->images, wish->job_id, error->message);
+}
+
+static void join_build(Wish *wish);
+
+/* The image is there: its reference is kept, and the job's link to it. */
+static bool keep(Wish *wish, const Look *look, GError **error)
+{
+        const Images *images = wish->images;
+        g_autofree char *place = place_of(images, look->key);
+        g_autofree char *path = image_path(images->state_dir, place);
+        g_autofree char *dir = dir_of(images->state_dir, place);
+        g_autofree char *reference = image_reference(&images->config.setting->registry, look->key);
+        g_autofree char *text = NULL;
+
+        *strrchr(reference, ':') = '\0';
+        text = g_strconcat(reference, "@", look->digest, NULL);
+        return file_mkdirs(dir, 0755, error) && file_replace(path, text, strlen(text), 0644, true, error);
+}
+
+static void on_look(void *arg)
+{
+        Look *look = arg;
+        Wish *wish = look->wish;
+        Images *images = wish->images;
+        g_autofree char *place = look->key ? place_of(images, look->key) : NULL;
+        g_autoptr(GError) error = NULL;
+
+        wish->look = NULL;
+        images->looks--;
+        if (place && !workdir_link_environment(images->state_dir, wish->job_id, place, &error)) {
+                answer(images, wish->job_id, error->message);
+        } else if (look->error) {
+                look_failed(wish, look->error);
+        } else if (look->digest) {
+                bool kept = keep(wish, look, &error);
+
+                answer(images, wish->job_id, kept ? NULL : error->message);
+        } else if (wish->built) {
+                answer(images, wish->job_id, "the image was built, but the registry does not have it");
+        } else {
+                wish->key = g_steal_pointer(&look->key);
+                wish->base = g_steal_pointer(&look->base);
+                join_build(wish);
+        }
+        next_look(images);
+}
+
+static void start_look(Wish *wish)
+{
+        const Images *images = wish->images;
+        const SettingRegistry *registry = &images->config.setting->registry;
+        Look *look = g_new0(Look, 1);
+
+        look->wish = wish;
+        look->registry = (SettingRegistry){ .address = g_strdup(registry->address),
+                                            .username = g_strdup(registry->username),
+                                            .password = g_strdup(registry->password),
+                                            .insecure = registry->insecure };
+        look->image = g_strdup(wish->image);
+        look->package = g_strdup(wish->package);
+        look->package_name = g_strdup(wish->package_name);
+        look->requirements = g_strdup(wish->requirements);
+        look->pip = g_strdup(images->pip);
+        wish->look = aside_run(images->config.context, &(AsideWork){ work, on_look, look_free, look });
+}
+
+static void next_look(Images *images)
+{
+        Wish *wish;
+
+        while (images->secret_made && images->looks < LOOKS_MAX &&
+               (wish = g_queue_pop_head(&images->queue))) {
+                images->looks++;
+                start_look(wish);
+        }
+}
+
+/* ---- builds ---- */
+
+static void shared_free(gpointer data)
+{
+        Shared *shared = data;
+
+        build_free(shared->build);
+        g_ptr_array_unref(shared->jobs);
+        g_free(shared->key);
+        g_free(shared);
+}
+
+/* Those who waited are looked at once more, or told. */
+static void release(Shared *shared, const char *problem)
+{
+        Images *images = shared->images;
+        g_autoptr(GPtrArray) jobs = g_ptr_array_ref(shared->jobs);
+
+        g_hash_table_remove(images->builds, shared->key);
+        for (guint i = 0; i < jobs->len; i++) {
+                Wish *wish = g_hash_table_lookup(images->wishes, jobs->pdata[i]);
+
+                if (problem) {
+                        answer(images, jobs->pdata[i], problem);
+                } else if (wish) {
+                        wish->built = true;
+                        g_queue_push_tail(&images->queue, wish);
+                }
+        }
+        next_look(images);
+}
+
+/* A Job that was complete before we came: what it made was not there when we asked, so it was removed. */
+static void on_built(const char *problem, bool found, void *arg)
+{
+        Shared *shared = arg;
+
+        if (found)
+                build_remove(shared->build, true);
+        else
+                release(shared, problem);
+}
+
+static void look_at_build(gpointer key, gpointer shared, gpointer arg)
+{
+        build_look(((Shared *)shared)->build);
+}
+
+static void on_changed(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        const json_t *object = new ? new : old;
+        const char *key = kube_label(object, IMAGE_LABEL);
+        Shared *shared = key ? g_hash_table_lookup(((Images *)arg)->builds, key) : NULL;
+
+        if (shared)
+                build_look(shared->build);
+}
+
+static void on_synced(KubeCache *cache, void *arg)
+{
+        g_hash_table_foreach(((Images *)arg)->builds, look_at_build, NULL);
+}
+
+/* What we may not see will not be allowed by waiting. */
+static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        Images *images = arg;
+        g_autofree char *problem = NULL;
+        g_autoptr(GList) all = NULL;
+
+        if (!error || !err_is(error, ERR_DENIED))
+                return;
+        problem = g_strdup_printf("images cannot be built in cluster '%s': %s", images->cluster,
+                                  error->message);
+        all = g_hash_table_get_values(images->builds);
+        for (GList *link = all; link; link = link->next)
+                release(link->data, problem);
+}
+
+static void trim_pod(json_t *pod)
+{
+        json_object_del(pod, "spec");
+}
+
+/* Begun with the first build: clusters that need none need no rights for it. */
+static void open_caches(Images *images)
+{
+        KubeCacheEvents events = { on_changed, on_synced, on_trouble, NULL, images };
+
+        if (images->jobs)
+                return;
+        images->jobs = kube_cache_new(images->config.client,
+                                      &(KubeCacheConfig){ .kind = kube_jobs,
+                                                          .namespace = images->namespace,
+                                                          .label_selector = IMAGE_LABEL,
+                                                          .trim = trim_pod },
+                                      &events);
+        images->pods = kube_cache_new(images->config.client,
+                                      &(KubeCacheConfig){ .kind = kube_pods,
+                                                          .namespace = images->namespace,
+                                                          .label_selector = IMAGE_LABEL,
+                                                          .trim = trim_pod },
+                                      &events);
+}
+
+static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
+{
+        g_autofree char *place = place_of(images, wish->key);
+        g_autofree char *dir = dir_of(images->state_dir, place);
+        g_autofree char *tree =
+                wish->package ? g_build_filename(images->state_dir, "packages", wish->package, NULL) : NULL;
+        g_autofree char *normal = environment_is_needed(wish->requirements)
+                                          ? environment_normal(wish->requirements, NULL)
+                                          : NULL;
+        BuildConfig config = { .client = images->config.client,
+                               .context = images->config.context,
+                               .jobs = images->jobs,
+                               .pods = images->pods,
+                               .about = { .setting = images->config.setting,
+                                          .namespace = images->namespace,
+                                          .key = wish->key,
+                                          .base = wish->base,
+                                          .package_name = wish->package_name,
+                                          .pull_secret = images->secret },
+                               .dir = dir,
+                               .tree = tree,
+                               .requirements = normal,
+                               .pip = images->pip,
+                               .log_limit = images->config.log_limit,
+                               .done = on_built,
+                               .arg = shared };
+
+        return build_new(&config);
+}
+
+static void join_build(Wish *wish)
+{
+        Images *images = wish->images;
+        Shared *shared = g_hash_table_lookup(images->builds, wish->key);
+
+        open_caches(images);
+        if (shared) {
+                g_ptr_array_add(shared->jobs, g_strdup(wish->job_id));
+                return;
+        }
+        shared = g_new0(Shared, 1);
+        shared->images = images;
+        shared->key = g_strdup(wish->key);
+        shared->jobs = g_ptr_array_new_with_free_func(g_free);
+        g_ptr_array_add(shared->jobs, g_strdup(wish->job_id));
+        shared->build = begin_build(images, wish, shared);
+        g_hash_table_insert(images->builds, shared->key, shared);
+        log_info("an image is built", "cluster", images->cluster, "image", shared->key, "job", wish->job_id,
+                 NULL);
+        build_look(shared->build);
+}
+
+/* ---- the pull secret ---- */
+
+static void make_secret(Images *images);
+
+static gboolean on_secret_again(gpointer arg)
+{
+        Images *images = arg;
+
+        drop_source(&images->secret_again);
+        make_secret(images);
+        return G_SOURCE_REMOVE;
+}
+
+static void on_secret(const KubeReply *reply, void *arg)
+{
+        Images *images = arg;
+        g_autofree char *problem = NULL;
+
+        images->secret_call = NULL;
+        images->secret_made = !reply->error || err_is(reply->error, ERR_EXISTS);
+        if (images->secret_made) {
+                next_look(images);
+        } else if (is_passing(reply->error)) {
+                set_timer(images, &images->secret_again, 0, on_secret_again, images);
+        } else {
+                Wish *wish;
+
+                problem = g_strdup_printf("the registry's secret cannot be put into cluster '%s': %s",
+                                          images->cluster, reply->error->message);
+                while ((wish = g_queue_pop_head(&images->queue)))
+                        answer(images, wish->job_id, problem);
+        }
+}
+
+static void make_secret(Images *images)
+{
+        g_autoptr(json_t) secret = NULL;
+
+        if (images->secret_made || images->secret_call || images->secret_again)
+                return;
+        secret = image_pull_secret(&images->config.setting->registry, images->namespace);
+        if (!secret) {
+                images->secret_made = true;
+                return;
+        }
+        images->secret_call = kube_send(images->config.client,
+                                        &(KubeRequest){ .verb = KUBE_CREATE,
+                                                        .kind = &kube_secrets,
+                                                        .namespace = images->namespace,
+                                                        .body = secret },
+                                        on_secret, images);
+}
+
+/* ---- the doors ---- */
+
+void images_want(Images *images, const RuntimeJob *job)
+{
+        Wish *wish;
+
+        if (g_hash_table_contains(images->wishes, job->id))
+                return;
+        wish = g_new0(Wish, 1);
+        wish->images = images;
+        wish->job_id = g_strdup(job->id);
+        wish->image = g_strdup(job->image);
+        wish->package = g_strdup(job->package);
+        wish->package_name = g_strdup(job->package_name);
+        wish->requirements = g_strdup(job->requirements);
+        g_hash_table_insert(images->wishes, wish->job_id, wish);
+        g_queue_push_tail(&images->queue, wish);
+        make_secret(images);
+        next_look(images);
+}
+
+void images_abandon(Images *images, const char *job_id)
+{
+        Wish *wish = g_hash_table_lookup(images->wishes, job_id);
+        Shared *shared = wish && wish->key ? g_hash_table_lookup(images->builds, wish->key) : NULL;
+
+        for (guint i = 0; shared && i < shared->jobs->len; i++)
+                if (strcmp(shared->jobs->pdata[i], job_id) == 0)
+                        g_ptr_array_remove_index(shared->jobs, i--);
+        if (shared && shared->jobs->len == 0) {
+                log_info("nobody waits for an image any more; its build is ended", "cluster", images->cluster,
+                         "image", shared->key, NULL);
+                build_remove(shared->build, false);
+                g_hash_table_remove(images->builds, shared->key);
+        }
+        g_hash_table_remove(images->wishes, job_id);
+}
+
+Images *images_new(const ImagesConfig *config)
+{
+        Images *images = g_new0(Images, 1);
+        g_auto(GStrv) environ_list = g_get_environ();
+        g_autoptr(GHashTable) pip = settings_read_pip(environ_list);
+
+        images->config = *config;
+        images->cluster = g_strdup(config->cluster);
+        images->namespace = g_strdup(config->namespace);
+        images->state_dir = g_strdup(config->state_dir);
+        images->secret = image_pull_secret_name(&config->setting->registry);
+        images->pip = image_pip_config(&config->setting->pip, pip);
+        images->wishes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, wish_free);
+        images->builds = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, shared_free);
+        g_queue_init(&images->queue);
+        return images;
+}
+
+void images_free(Images *images)
+{
+        if (!images)
+                return;
+        g_hash_table_unref(images->wishes);
+        g_hash_table_unref(images->builds);
+        if (images->secret_call)
+                kube_call_cancel(images->secret_call);
+        drop_source(&images->secret_again);
+        kube_cache_free(images->jobs);
+        kube_cache_free(images->pods);
+        g_free(images->cluster);
+        g_free(images->namespace);
+        g_free(images->state_dir);
+        g_free(images->secret);
+        g_free(images->pip);
+        g_free(images);
+}

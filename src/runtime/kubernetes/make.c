@@ -1,0 +1,293 @@
+/* Making objects in order (see make.h). */
+#include "runtime/kubernetes/make.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "podspec/objects.h"
+#include "runtime/kubernetes/gate.h"
+
+enum {
+        RETRY_MS = 1000,
+        DENIED_MAX = 15,
+        SETTLE_MAX = 60, /* tries in a namespace that was just made, until it can be used */
+};
+
+struct Making {
+        MakingConfig config;
+        json_t *objects;
+        gsize at;      /* the one that is being made */
+        gsize gate_at; /* where the gate is; 0: it is not among them */
+        int settling;  /* tries since the namespace was made; 0: it was there */
+        int denied;    /* tries that were */
+        char *uid;     /* of the first */
+        KubeCall *call;
+        GSource *retry;
+};
+
+static const KubeKind *const kinds[] = { &kube_services,      &kube_secrets, &kube_config_maps,
+                                         &kube_stateful_sets, &kube_jobs,    &kube_paddle_jobs,
+                                         &kube_pods };
+
+static const KubeKind *kind_of(const json_t *object)
+{
+        const char *name = kube_get_text(object, "kind");
+
+        for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+                if (strcmp(kinds[i]->kind, name) == 0)
+                        return kinds[i];
+        g_assert_not_reached();
+}
+
+static const char *namespace_of(const Making *making)
+{
+        return kube_namespace(json_array_get(making->objects, 0));
+}
+
+/* Of the attempt; the gate is everybody's. */
+static bool is_owned(const json_t *object)
+{
+        return kind_of(object) != &kube_pods && kube_label(object, "paddle-job-id");
+}
+
+static bool has_owned(const Making *making)
+{
+        for (gsize i = 1; i < json_array_size(making->objects); i++)
+                if (is_owned(json_array_get(making->objects, i)))
+                        return true;
+        return false;
+}
+
+/* ---- the gate ---- */
+
+static const json_t *pod_spec_of(const json_t *object)
+{
+        const json_t *template = kube_get(object, "spec.template.spec");
+
+        return template ? template : json_object_get(object, "spec");
+}
+
+static bool needs_gate(const json_t *objects)
+{
+        const json_t *object;
+        gsize i;
+
+        json_array_foreach(objects, i, object)
+        {
+                if (gate_is_used(pod_spec_of(object)))
+                        return true;
+        }
+        return false;
+}
+
+static void add_gate(Making *making)
+{
+        const json_t *first = json_array_get(making->objects, 0);
+
+        if (g_hash_table_contains(making->config.gates, kube_namespace(first)) ||
+            !needs_gate(making->objects))
+                return;
+        json_array_insert_new(making->objects, 1, gate_config_map(kube_namespace(first)));
+        making->gate_at = 1;
+}
+
+/* ---- one after the other ---- */
+
+static void send(Making *making);
+
+static gboolean on_retry(gpointer arg)
+{
+        Making *making = arg;
+
+        g_clear_pointer(&making->retry, g_source_unref);
+        send(making);
+        return G_SOURCE_REMOVE;
+}
+
+static void try_again(Making *making)
+{
+        making->retry = g_timeout_source_new(RETRY_MS);
+        g_source_set_callback(making->retry, on_retry, making, NULL);
+        g_source_attach(making->retry, making->config.context);
+}
+
+/* A server that has just started knows no rights for some seconds. What a policy or a quota refuses stays so.
+ */
+static bool is_new(Making *making, const GError *error)
+{
+        return err_is(error, ERR_DENIED) && strstr(error->message, " cannot ") &&
+               making->denied++ < DENIED_MAX;
+}
+
+/* What another try may do better, and need not be told. */
+static bool is_passing(Making *making, const GError *error)
+{
+        return err_is(error, ERR_UNAVAILABLE) || err_is(error, ERR_TIMEOUT) ||
+               err_is(error, ERR_UNREACHABLE) || is_new(making, error);
+}
+
+static void go_on(Making *making)
+{
+        if (making->at > 0 && making->at == making->gate_at)
+                g_hash_table_add(making->config.gates, g_strdup(namespace_of(making)));
+        if (++making->at < json_array_size(making->objects))
+                send(making);
+        else
+                making->config.done(NULL, making->config.arg);
+}
+
+/* True when there was none. */
+static bool passed(Making *making, const GError *error)
+{
+        if (!error)
+                return true;
+        if (is_passing(making, error))
+                try_again(making);
+        else
+                making->config.done(error, making->config.arg);
+        return false;
+}
+
+/* The first was there: who it is. When it went meanwhile, it is made again. */
+static void on_found(const KubeReply *reply, void *arg)
+{
+        Making *making = arg;
+
+        making->call = NULL;
+        if (err_is(reply->error, ERR_NOT_FOUND)) {
+                try_again(making);
+        } else if (passed(making, reply->error)) {
+                making->uid = g_strdup(kube_uid(reply->object));
+                go_on(making);
+        }
+}
+
+static void find_first(Making *making)
+{
+        const json_t *object = json_array_get(making->objects, 0);
+        KubeRequest request = { .verb = KUBE_GET,
+                                .kind = kind_of(object),
+                                .namespace = kube_namespace(object),
+                                .name = kube_name(object) };
+
+        making->call = kube_send(making->config.client, &request, on_found, making);
+}
+
+/* ---- the namespace ---- */
+
+static bool lacks_namespace(const KubeReply *reply)
+{
+        return reply->error && err_is(reply->error, ERR_NOT_FOUND) &&
+               g_strcmp0(kube_get_text(reply->object, "details.kind"), "namespaces") == 0;
+}
+
+/* What lives in a new namespace comes with it a moment later. */
+static bool is_settling(const Making *making, const KubeReply *reply)
+{
+        return making->settling > 0 && making->settling < SETTLE_MAX && reply->error &&
+               err_is(reply->error, ERR_DENIED) && strstr(reply->error->message, "serviceaccount");
+}
+
+static void on_namespace_made(const KubeReply *reply, void *arg)
+{
+        Making *making = arg;
+        g_autoptr(GError) error = NULL;
+
+        making->call = NULL;
+        if (!reply->error || err_is(reply->error, ERR_EXISTS)) {
+                making->settling = 1;
+                send(making);
+        } else if (is_passing(making, reply->error)) {
+                try_again(making);
+        } else {
+                err_set(&error, reply->error->code, "there is no namespace '%s', and it cannot be made: %s",
+                        namespace_of(making), reply->error->message);
+                making->config.done(error, making->config.arg);
+        }
+}
+
+static void make_namespace(Making *making)
+{
+        g_autoptr(json_t) body = podspec_object(&kube_namespaces, NULL, namespace_of(making), NULL);
+        KubeRequest request = { .verb = KUBE_CREATE, .kind = &kube_namespaces, .body = body };
+
+        podspec_label(body, "owner", "paddleflow");
+        making->call = kube_send(making->config.client, &request, on_namespace_made, making);
+}
+
+/* ---- replies ---- */
+
+static void on_made(const KubeReply *reply, void *arg)
+{
+        Making *making = arg;
+        bool exists = reply->error && err_is(reply->error, ERR_EXISTS);
+
+        making->call = NULL;
+        if (is_settling(making, reply)) {
+                making->settling++;
+                try_again(making);
+                return;
+        }
+        if (lacks_namespace(reply) && !making->settling) {
+                make_namespace(making);
+                return;
+        }
+        if (exists && making->at == 0 && has_owned(making)) {
+                find_first(making);
+        } else if (exists || passed(making, reply->error)) {
+                if (making->at == 0 && !exists)
+                        making->uid = g_strdup(kube_uid(reply->object));
+                go_on(making);
+        }
+}
+
+static void set_owner(const Making *making, json_t *object)
+{
+        const json_t *first = json_array_get(making->objects, 0);
+        g_autofree char *version = kube_api_version(kind_of(first));
+
+        json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
+                            json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", version, "kind",
+                                      kube_get_text(first, "kind"), "name", kube_name(first), "uid",
+                                      making->uid));
+}
+
+static void send(Making *making)
+{
+        json_t *object = json_array_get(making->objects, making->at);
+        KubeRequest request = { .verb = KUBE_CREATE,
+                                .kind = kind_of(object),
+                                .namespace = kube_namespace(object),
+                                .body = object };
+
+        if (making->at > 0 && is_owned(object))
+                set_owner(making, object);
+        making->call = kube_send(making->config.client, &request, on_made, making);
+}
+
+Making *making_new(const MakingConfig *config, json_t *objects)
+{
+        Making *making = g_new0(Making, 1);
+
+        making->config = *config;
+        making->objects = objects;
+        add_gate(making);
+        send(making);
+        return making;
+}
+
+void making_free(Making *making)
+{
+        if (!making)
+                return;
+        if (making->call)
+                kube_call_cancel(making->call);
+        if (making->retry) {
+                g_source_destroy(making->retry);
+                g_source_unref(making->retry);
+        }
+        json_decref(making->objects);
+        g_free(making->uid);
+        g_free(making);
+}

@@ -1,0 +1,25 @@
+/* Objects that are made one after the other, each once: what is there already, by its name, is as good. What
+ * does not get through is tried again. The first object, the attempt's service, owns the others that belong
+ * to the attempt: with it all of them go. Same thread as the client, and freed before it. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "kube/client.h"
+
+typedef struct Making Making;
+
+typedef struct {
+        KubeClient *client;
+        GMainContext *context;
+        GHashTable *gates; /* set of namespaces that have the gate (gate.h); it is made where one needs it */
+        /* All are there; or the server refuses one, and not for the moment. It may free. */
+        void (*done)(const GError *error, void *arg);
+        void *arg;
+} MakingConfig;
+
+/* `objects`: an array, taken; of the kinds that the runtime makes (make.c). Pods are owned by nobody: they go
+ * one by one. */
+Making *making_new(const MakingConfig *config, json_t *objects);
+void making_free(Making *making); /* NULL is a no-op; what is under way may still be made */

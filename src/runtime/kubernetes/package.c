@@ -1,0 +1,179 @@
+/* Packages without images (see package.h). */
+#include "runtime/kubernetes/package.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "fs/tar.h"
+#include "podspec/objects.h"
+#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/image.h"
+
+enum { EXECUTABLE = 0555, KIB = 1024 };
+
+#define FOLDER "/.paddle" /* where no image has anything */
+#define ROOT_OF_WORK "/paddle"
+
+/* ---- the tar ---- */
+
+static char *tar_path(const char *state_dir, const char *hash)
+{
+        return g_strdup_printf("%s/envs/package-%s/package.tar", state_dir, hash);
+}
+
+bool package_is_packed(const char *state_dir, const char *hash)
+{
+        g_autofree char *path = tar_path(state_dir, hash);
+        struct stat st;
+
+        return stat(path, &st) == 0 && st.st_size <= PACKAGE_TAR_MAX;
+}
+
+static bool check_size(const char *path, GError **error)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                return err_set_errno(error, errno, "cannot look at '%s'", path);
+        return st.st_size <= PACKAGE_TAR_MAX || err_set(error, ERR_TOO_LARGE,
+                                                        "the package has %" G_GINT64_FORMAT
+                                                        " KiB, and %d KiB are the most where the cluster's "
+                                                        "setting names no registry",
+                                                        (gint64)st.st_size / KIB, PACKAGE_TAR_MAX / KIB);
+}
+
+bool package_pack(const char *state_dir, const char *hash, GError **error)
+{
+        g_autofree char *path = tar_path(state_dir, hash), *dir = g_path_get_dirname(path);
+        g_autofree char *fresh = g_strdup_printf("%s.%" G_GINT64_FORMAT, path, g_get_monotonic_time());
+        g_autofree char *tree = g_build_filename(state_dir, "packages", hash, NULL);
+        bool packed = file_mkdirs(dir, 0755, error) && tar_write(fresh, tree, "work", NULL, false, error) &&
+                      check_size(fresh, error);
+
+        if (packed && rename(fresh, path) < 0)
+                packed = err_set_errno(error, errno, "cannot rename '%s'", fresh);
+        if (!packed)
+                (void)unlink(fresh); /* it may not be there */
+        return packed;
+}
+
+/* ---- the ConfigMaps ---- */
+
+static char *map_name(const RuntimeJob *job)
+{
+        g_autofree char *service = member_service_name(job->id, job->attempt);
+
+        return g_strconcat(service, "-package", NULL);
+}
+
+static json_t *map_of(const MemberHome *home, const char *name, const char *key, const void *data, gsize len)
+{
+        g_autofree char *text = g_base64_encode(data, len);
+        json_t *map = podspec_object(&kube_config_maps, home->namespace, name, NULL);
+
+        podspec_label(map, "owner", "paddleflow");
+        json_object_set_new(map, "immutable", json_true());
+        json_object_set_new(map, "binaryData", json_pack("{s:s}", key, text));
+        return map;
+}
+
+json_t *package_map(const char *state_dir, const MemberHome *home, const RuntimeJob *job, GError **error)
+{
+        g_autofree char *path = tar_path(state_dir, job->package), *name = map_name(job), *data = NULL;
+        json_t *map;
+        gsize len;
+
+        if (!file_read(path, PACKAGE_TAR_MAX, &data, &len, error))
+                return NULL;
+        map = map_of(home, name, "package.tar", data, len);
+        podspec_label(map, "paddle-server", home->server);
+        podspec_label(map, "paddle-job-id", job->id);
+        return map;
+}
+
+json_t *package_gate(const MemberHome *home)
+{
+        return gate_config_map(home->namespace);
+}
+
+/* ---- the pod ---- */
+
+static json_t *list_of(json_t *object, const char *name)
+{
+        json_t *list = json_object_get(object, name);
+
+        if (!list) {
+                list = json_array();
+                json_object_set_new(object, name, list);
+        }
+        return list;
+}
+
+static bool has_named(const json_t *list, const char *name)
+{
+        const json_t *item;
+        gsize i;
+
+        json_array_foreach(list, i, item)
+        {
+                if (g_strcmp0(json_string_value(json_object_get(item, "name")), name) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void add_volumes(json_t *pod_spec, const RuntimeJob *job)
+{
+        g_autofree char *map = map_name(job), *gate = gate_config_map_name();
+        json_t *volumes = list_of(pod_spec, "volumes");
+
+        if (!has_named(volumes, "paddle-gate"))
+                json_array_append_new(volumes,
+                                      json_pack("{s:s, s:{s:s, s:i}}", "name", "paddle-gate", "configMap",
+                                                "name", gate, "defaultMode", EXECUTABLE));
+        json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", "paddle-package", "configMap",
+                                                 "name", map));
+        json_array_append_new(volumes, json_pack("{s:s, s:{}}", "name", "paddle-work", "emptyDir"));
+}
+
+static json_t *mount(const char *volume, const char *path)
+{
+        return json_pack("{s:s, s:s}", "name", volume, "mountPath", path);
+}
+
+/* What a namespace with quotas or security rules asks of the main container it asks of this one, too. */
+static json_t *unpacker(const json_t *container, const RuntimeJob *job)
+{
+        static const char *const same[] = { "image", "imagePullPolicy", "resources", "securityContext" };
+        json_t *made =
+                json_pack("{s:s, s:[s, s, s, s], s:[o, o, o]}", "name", "package", "command",
+                          FOLDER "/bin/paddle-gate", "unpack", FOLDER "/package/package.tar", ROOT_OF_WORK,
+                          "volumeMounts", mount("paddle-gate", FOLDER "/bin"),
+                          mount("paddle-package", FOLDER "/package"), mount("paddle-work", ROOT_OF_WORK));
+        g_autofree char *name = job->package_name ? podspec_literal(job->package_name) : NULL;
+
+        if (name)
+                json_array_append_new(json_object_get(made, "command"), json_string(name));
+        for (gsize i = 0; i < G_N_ELEMENTS(same); i++) {
+                json_t *value = json_object_get(container, same[i]);
+
+                if (value)
+                        json_object_set_new(made, same[i], json_deep_copy(value));
+        }
+        return made;
+}
+
+void package_put(json_t *pod_spec, const RuntimeJob *job)
+{
+        json_t *container = json_array_get(json_object_get(pod_spec, "containers"), 0);
+
+        add_volumes(pod_spec, job);
+        json_array_append_new(list_of(pod_spec, "initContainers"), unpacker(container, job));
+        json_array_append_new(list_of(container, "volumeMounts"), mount("paddle-work", ROOT_OF_WORK));
+        image_put(pod_spec, MEMBER_CONTAINER, NULL, true, NULL);
+}

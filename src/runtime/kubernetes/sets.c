@@ -1,0 +1,286 @@
+/* Sets (see sets.h).
+ *
+ *   collected ─▶ made ─▶ (forgotten here: its pods tell the rest)
+ *        └─────────┴───▶ dropped: DELETE with its pods orphaned, for as long as it takes
+ *
+ * What is being made when it is to go is made first: the server may take two requests in either order. */
+#include "runtime/kubernetes/sets.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
+
+enum { RETRY_MS = 1000 };
+
+typedef struct {
+        Sets *sets;
+        char *name;
+        const Form *form;
+        GPtrArray *tasks; /* char; those that it is made for */
+        json_t *pods;     /* in order of index; NULL: made, or being made */
+        bool standing;    /* all of those that came so far */
+        Making *making;
+} Set;
+
+typedef struct {
+        Sets *sets;
+        char *name, *namespace;
+        GPtrArray *tasks;          /* char; to be told */
+        const KubeKind *only;      /* or NULL */
+        const KubeKind *const *at; /* the kind that is tried */
+        KubeCall *call;
+        GSource *retry;
+} Drop;
+
+struct Sets {
+        SetsConfig config;
+        GHashTable *sets;  /* name -> Set */
+        GHashTable *drops; /* name -> Drop */
+};
+
+/* ---- making ---- */
+
+static void set_free(gpointer data)
+{
+        Set *set = data;
+
+        making_free(set->making);
+        json_decref(set->pods);
+        g_ptr_array_unref(set->tasks);
+        g_free(set->name);
+        g_free(set);
+}
+
+static void start_drop(Drop *drop);
+
+static void on_made(const GError *error, void *arg)
+{
+        Set *set = arg;
+        Sets *sets = set->sets;
+        Drop *drop = g_hash_table_lookup(sets->drops, set->name);
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
+
+        g_hash_table_remove(sets->sets, set->name);
+        if (drop) {
+                start_drop(drop);
+                return;
+        }
+        for (guint i = 0; error && i < tasks->len; i++)
+                sets->config.failed(tasks->pdata[i], error, sets->config.arg);
+}
+
+/* Where the members do not make one object, each pod stands for itself. */
+static json_t *objects_of(const Set *set, json_t *before)
+{
+        g_autoptr(json_t) own = form_objects(set->form, set->pods);
+
+        json_array_extend(before, own ? own : set->pods);
+        return before;
+}
+
+static void make(Set *set, json_t *before)
+{
+        MakingConfig config = { .client = set->sets->config.client,
+                                .context = set->sets->config.context,
+                                .gates = set->sets->config.gates,
+                                .done = on_made,
+                                .arg = set };
+        json_t *objects = objects_of(set, before);
+
+        json_decref(g_steal_pointer(&set->pods));
+        set->making = making_new(&config, objects);
+}
+
+static Set *set_get(Sets *sets, const SetsMember *member)
+{
+        g_autofree char *name = form_object_name(form_kind(member->form), member->task);
+        Set *set = g_hash_table_lookup(sets->sets, name);
+
+        if (set)
+                return set;
+        set = g_new0(Set, 1);
+        set->sets = sets;
+        set->name = g_steal_pointer(&name);
+        set->form = member->form;
+        set->tasks = g_ptr_array_new_with_free_func(g_free);
+        set->pods = json_array();
+        set->standing = true;
+        g_hash_table_insert(sets->sets, set->name, set);
+        return set;
+}
+
+void sets_add(Sets *sets, const SetsMember *member)
+{
+        Set *set = set_get(sets, member);
+
+        if (!set->pods || g_ptr_array_find_with_equal_func(set->tasks, member->task, g_str_equal, NULL)) {
+                json_decref(member->pod);
+                json_decref(member->before);
+                return;
+        }
+        g_ptr_array_add(set->tasks, g_strdup(member->task));
+        json_array_append_new(set->pods, member->pod);
+        set->standing = set->standing && member->stands;
+        if ((int)set->tasks->len < member->together) {
+                json_decref(member->before);
+        } else if (set->standing) {
+                json_decref(member->before);
+                g_hash_table_remove(sets->sets, set->name);
+        } else {
+                make(set, member->before);
+        }
+}
+
+/* Where the task is collected or made; NULL: nowhere. */
+static const Set *set_of(const Sets *sets, const char *task)
+{
+        for (const KubeKind *const *kind = form_kinds; *kind; kind++) {
+                g_autofree char *name = form_object_name(*kind, task);
+                const Set *set = g_hash_table_lookup(sets->sets, name);
+
+                if (set && g_ptr_array_find_with_equal_func(set->tasks, task, g_str_equal, NULL))
+                        return set;
+        }
+        return NULL;
+}
+
+bool sets_has(const Sets *sets, const char *task)
+{
+        return set_of(sets, task) != NULL;
+}
+
+/* ---- taking away ---- */
+
+static void drop_free(gpointer data)
+{
+        Drop *drop = data;
+
+        if (drop->call)
+                kube_call_cancel(drop->call);
+        if (drop->retry) {
+                g_source_destroy(drop->retry);
+                g_source_unref(drop->retry);
+        }
+        g_ptr_array_unref(drop->tasks);
+        g_free(drop->namespace);
+        g_free(drop->name);
+        g_free(drop);
+}
+
+static void finish_drop(Drop *drop)
+{
+        Sets *sets = drop->sets;
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(drop->tasks);
+
+        g_hash_table_remove(sets->drops, drop->name);
+        for (guint i = 0; i < tasks->len; i++)
+                sets->config.dropped(tasks->pdata[i], sets->config.arg);
+}
+
+static void send_drop(Drop *drop);
+
+static gboolean on_retry(gpointer arg)
+{
+        Drop *drop = arg;
+
+        g_clear_pointer(&drop->retry, g_source_unref);
+        send_drop(drop);
+        return G_SOURCE_REMOVE;
+}
+
+/* Of a kind that we may not delete we have made none. */
+static bool is_absent(const Drop *drop, const GError *error)
+{
+        return err_is(error, ERR_NOT_FOUND) || (!drop->only && err_is(error, ERR_DENIED));
+}
+
+static void on_dropped(const KubeReply *reply, void *arg)
+{
+        Drop *drop = arg;
+
+        drop->call = NULL;
+        if (reply->error && !is_absent(drop, reply->error)) {
+                log_warning("what makes the pods of a role cannot be deleted, retrying in 1s", "name",
+                            drop->name, "reason", reply->error->message, NULL);
+                drop->retry = g_timeout_source_new(RETRY_MS);
+                g_source_set_callback(drop->retry, on_retry, drop, NULL);
+                g_source_attach(drop->retry, drop->sets->config.context);
+        } else if (drop->only || !*++drop->at) {
+                finish_drop(drop);
+        } else {
+                send_drop(drop);
+        }
+}
+
+static void send_drop(Drop *drop)
+{
+        const KubeKind *kind = drop->only ? drop->only : *drop->at;
+        g_autofree char *name = form_object_name(kind, drop->tasks->pdata[0]);
+        KubeRequest request = { .verb = KUBE_DELETE,
+                                .kind = kind,
+                                .namespace = drop->namespace,
+                                .name = name,
+                                .propagation = form_propagation(kind) };
+
+        drop->call = kube_send(drop->sets->config.client, &request, on_dropped, drop);
+}
+
+static void start_drop(Drop *drop)
+{
+        drop->at = form_kinds;
+        send_drop(drop);
+}
+
+static Drop *drop_new(Sets *sets, const char *name, const char *namespace, const KubeKind *only)
+{
+        Drop *drop = g_new0(Drop, 1);
+
+        drop->sets = sets;
+        drop->name = g_strdup(name);
+        drop->namespace = g_strdup(namespace);
+        drop->only = only;
+        drop->tasks = g_ptr_array_new_with_free_func(g_free);
+        g_hash_table_insert(sets->drops, drop->name, drop);
+        return drop;
+}
+
+void sets_drop(Sets *sets, const char *task, const char *namespace, const KubeKind *kind)
+{
+        const Set *set = set_of(sets, task);
+        const KubeKind *only = set ? form_kind(set->form) : kind;
+        g_autofree char *name = form_object_name(only ? only : form_kinds[0], task);
+        Drop *drop = g_hash_table_lookup(sets->drops, name);
+        bool known = drop != NULL;
+
+        if (!known)
+                drop = drop_new(sets, name, namespace, only);
+        if (!g_ptr_array_find_with_equal_func(drop->tasks, task, g_str_equal, NULL))
+                g_ptr_array_add(drop->tasks, g_strdup(task));
+        if (known)
+                return;
+        if (!set || !set->making)
+                start_drop(drop);
+        if (set && !set->making)
+                g_hash_table_remove(sets->sets, name);
+}
+
+Sets *sets_new(const SetsConfig *config)
+{
+        Sets *sets = g_new0(Sets, 1);
+
+        sets->config = *config;
+        sets->sets = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, set_free);
+        sets->drops = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, drop_free);
+        return sets;
+}
+
+void sets_free(Sets *sets)
+{
+        if (!sets)
+                return;
+        g_hash_table_unref(sets->sets);
+        g_hash_table_unref(sets->drops);
+        g_free(sets);
+}

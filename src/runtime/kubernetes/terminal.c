@@ -1,0 +1,131 @@
+/* Commands in pods (see terminal.h). Input that the connection has not taken yet waits in the client; it
+ * counts as taken when nothing waits any more. */
+#include "runtime/kubernetes/terminal.h"
+
+#include "base/err.h"
+#include "kube/exec.h"
+
+typedef struct {
+        RuntimeExec *exec;
+        KubeExec *kube;
+        gsize written; /* not told as taken */
+        bool writing;
+} Backend;
+
+TerminalPod *terminal_pod_copy(const TerminalPod *pod)
+{
+        TerminalPod *copy = g_memdup2(pod, sizeof *pod);
+
+        copy->task = g_strdup(pod->task);
+        copy->container = g_strdup(pod->container);
+        return copy;
+}
+
+void terminal_pod_free(gpointer data)
+{
+        TerminalPod *pod = data;
+
+        g_free(pod->task);
+        g_free(pod->container);
+        g_free(pod);
+}
+
+static void on_output(int fd, const char *data, gsize len, void *arg)
+{
+        const Backend *backend = arg;
+
+        exec_output(backend->exec, fd, data, len);
+}
+
+static void tell_taken(Backend *backend)
+{
+        gsize taken = backend->written;
+
+        backend->written = 0;
+        if (taken)
+                exec_taken(backend->exec, taken);
+}
+
+static void on_drained(void *arg)
+{
+        Backend *backend = arg;
+
+        if (!backend->writing)
+                tell_taken(backend);
+}
+
+static void on_done(int status, const GError *error, void *arg)
+{
+        Backend *backend = arg;
+
+        backend->kube = NULL;
+        exec_end(backend->exec, status, error);
+}
+
+static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError **error)
+{
+        const TerminalPod *pod = arg;
+        Backend *backend;
+        KubeExecConfig config = { .container = pod->container,
+                                  .argv = start->argv,
+                                  .tty = start->tty,
+                                  .input = true,
+                                  .output = on_output,
+                                  .drained = on_drained,
+                                  .done = on_done };
+
+        if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod))
+                return err_set(error, ERR_NOT_FOUND, "the member has no pod");
+        backend = g_new0(Backend, 1);
+        config.arg = backend;
+        backend->exec = exec;
+        exec_set_backend(exec, backend);
+        backend->kube = kube_exec(pod->client, &config);
+        if (start->tty && start->columns > 0 && start->rows > 0)
+                kube_exec_resize(backend->kube, start->columns, start->rows);
+        return true;
+}
+
+static void write_input(RuntimeExec *exec, const char *data, gsize len)
+{
+        Backend *backend = exec_backend(exec);
+        bool taken;
+
+        backend->written += len;
+        backend->writing = true;
+        taken = kube_exec_write(backend->kube, data, len);
+        backend->writing = false;
+        if (!taken || kube_exec_unsent(backend->kube) == 0)
+                tell_taken(backend); /* a command that reads no more takes all of it */
+}
+
+static void close_input(RuntimeExec *exec)
+{
+        Backend *backend = exec_backend(exec);
+
+        kube_exec_close_input(backend->kube);
+}
+
+static void resize(RuntimeExec *exec, int columns, int rows)
+{
+        Backend *backend = exec_backend(exec);
+
+        kube_exec_resize(backend->kube, columns, rows);
+}
+
+static void hold(RuntimeExec *exec, bool hold)
+{
+        Backend *backend = exec_backend(exec);
+
+        kube_exec_hold(backend->kube, hold);
+}
+
+static void stop(RuntimeExec *exec)
+{
+        Backend *backend = exec_backend(exec);
+
+        kube_exec_cancel(backend->kube);
+        g_free(backend);
+}
+
+const ExecOps terminal_pod_ops = { start, write_input, close_input, resize, hold, stop };

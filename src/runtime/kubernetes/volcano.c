@@ -1,0 +1,543 @@
+/* Queues and groups (see volcano.h).
+ *
+ * Level-triggered: what is wanted stands in tables, what is there in two caches; every event and every answer
+ * looks at one object again. A Queue of the same name that is not ours is used as it is. */
+#include "runtime/kubernetes/volcano.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "kube/cache.h"
+#include "model/job.h"
+#include "podspec/objects.h"
+#include "runtime/kubernetes/scope.h"
+
+enum { RETRY_MS = 1000, LOOK_MS = 60000 };
+
+/* ---- pure ---- */
+
+static json_t *amounts(const Resources *each, guint32 kinds)
+{
+        json_t *object = json_object();
+
+        for (int kind = 0; kind < resource_kinds(); kind++) {
+                gint64 amount = each->amount[kind];
+                g_autofree char *text = kind == RESOURCE_CPU ? cpu_format(amount)
+                                                             : g_strdup_printf("%" G_GINT64_FORMAT, amount);
+
+                if (kinds & 1u << kind && kind != RESOURCE_STORAGE && amount != RESOURCE_UNLIMITED)
+                        json_object_set_new(object, resource_name(kind), json_string(text));
+        }
+        return object;
+}
+
+static void put_limits(json_t *spec, const char *name, const ResourceLimits *limits)
+{
+        if (limits->said)
+                json_object_set_new(spec, name, amounts(&limits->amount, limits->said));
+}
+
+static void label_ours(json_t *object, const char *server)
+{
+        podspec_label(object, "owner", "paddleflow");
+        podspec_label(object, "paddle-server", server);
+}
+
+/* max is never exceeded; min comes back when it is asked for; what is reserved is never lent (3.5). */
+json_t *volcano_queue(const Queue *queue, const char *server)
+{
+        json_t *object = podspec_object(&kube_volcano_queues, NULL, queue->object.name, NULL);
+        json_t *spec = json_pack("{s:i, s:b}", "weight", MAX(queue->weight, 1), "reclaimable", !queue->keep);
+
+        label_ours(object, server);
+        if (queue->namespace)
+                podspec_annotate(object, "paddleflow/queue-namespace", queue->namespace);
+        put_limits(spec, "capability", &queue->max);
+        if (queue->quota_type == QUOTA_ELASTIC)
+                put_limits(spec, "deserved", &queue->min);
+        if (queue->reserved.said)
+                json_object_set_new(spec, "guarantee",
+                                    json_pack("{s:o}", "resource",
+                                              amounts(&queue->reserved.amount, queue->reserved.said)));
+        json_object_set_new(object, "spec", spec);
+        return object;
+}
+
+static bool is_present(const Member *member)
+{
+        return member->state == MEMBER_INTENDED || member->state == MEMBER_RUNNING ||
+               member->state == MEMBER_READY;
+}
+
+/* How many members of the role the gang has. */
+static int gang_of(const Job *job, int role)
+{
+        int present = 0;
+
+        for (int i = 0; i < job->n_members; i++)
+                present += job->members[i].role == role && is_present(&job->members[i]);
+        return MIN(present, job->spec->roles[role].min);
+}
+
+json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const Resources *total,
+                      const char *priority_class)
+{
+        g_autofree char *name = member_service_name(job->id, job->attempt);
+        const Spec *spec = job->about->spec;
+        Resources sum = { 0 };
+        guint32 kinds = 0;
+        g_autoptr(json_t) least = NULL;
+        PodspecGang gang = { .queue = job->about->queue, .priority_class = priority_class };
+        json_t *group;
+
+        for (int r = 0; r < spec->n_roles; r++) {
+                int n = gang_of(job->about, r);
+                Resources each;
+
+                spec_member_wants(spec, r, total, &each);
+                (void)resources_add(&sum, &each, n);
+                gang.min_member += n;
+        }
+        for (int kind = 0; kind < resource_kinds(); kind++)
+                kinds |= sum.amount[kind] > 0 ? 1u << kind : 0;
+        gang.min_resources = least = amounts(&sum, kinds);
+        group = podspec_pod_group(home->namespace, name, NULL, &gang);
+        label_ours(group, home->server);
+        podspec_label(group, "paddle-job-id", job->id);
+        return group;
+}
+
+void volcano_join(json_t *pod, const RuntimeJob *job, const char *role)
+{
+        g_autofree char *name = member_service_name(job->id, job->attempt);
+
+        podspec_annotate(pod, "scheduling.k8s.io/group-name", name);
+        podspec_annotate(pod, "volcano.sh/task-spec", role);
+}
+
+static const char *unschedulable(const json_t *group)
+{
+        const json_t *list = kube_get(group, "status.conditions"), *one;
+        const char *message = NULL;
+        size_t i;
+
+        json_array_foreach(list, i, one)
+        {
+                if (g_strcmp0(kube_get_text(one, "type"), "Unschedulable") == 0 &&
+                    g_strcmp0(kube_get_text(one, "status"), "True") == 0)
+                        message = kube_get_text(one, "message");
+        }
+        return message;
+}
+
+char *volcano_group_why(const json_t *group)
+{
+        const char *phase = kube_get_text(group, "status.phase"), *message = unschedulable(group);
+        const char *queue = kube_get_text(group, "spec.queue");
+
+        if (!phase || strcmp(phase, "Pending") == 0)
+                return g_strdup_printf(
+                        "Volcano's queue '%s' has no room for the gang yet (PodGroup '%s' is %s)%s%s",
+                        queue ? queue : "default", kube_name(group), phase ? phase : "new",
+                        message ? ": " : "", message ? message : "");
+        if (strcmp(phase, "Inqueue") == 0)
+                return g_strdup_printf("Volcano looks for nodes for the gang (PodGroup '%s' is Inqueue)%s%s",
+                                       kube_name(group), message ? ": " : "", message ? message : "");
+        return NULL;
+}
+
+/* ---- effects ---- */
+
+struct Volcano {
+        VolcanoConfig config;
+        char *missing;      /* why there is no Volcano; NULL: there is, or it is being asked */
+        Scope *groups;      /* NULL: not known to be served */
+        KubeCache *queues;  /* the same */
+        bool told;          /* which queues are wanted */
+        GHashTable *wanted; /* key -> json_t: queues, and groups until they are there */
+        GHashTable *others; /* set of keys: Queues of these names are there, and not ours */
+        GHashTable *says;   /* key -> why it could not be written */
+        GHashTable *calls;  /* key -> Call, under way */
+        GSource *timer;
+};
+
+/* Keys are "/NAME" of queues, "NAMESPACE/NAME" of groups. */
+typedef struct {
+        Volcano *volcano;
+        char *key;
+        KubeCall *call;
+} Call;
+
+static char *key_of(const json_t *object)
+{
+        return g_strdup_printf("%s/%s", kube_namespace(object), kube_name(object));
+}
+
+static void call_free(gpointer data)
+{
+        Call *call = data;
+
+        if (call->call)
+                kube_call_cancel(call->call);
+        g_free(call->key);
+        g_free(call);
+}
+
+static void tell_changed(Volcano *volcano, const char *key)
+{
+        const char *slash = strchr(key, '/');
+        g_autofree char *namespace = g_strndup(key, (gsize)(slash - key));
+
+        if (*namespace)
+                volcano->config.changed(namespace, slash + 1, volcano->config.arg);
+}
+
+static void look_again(Volcano *volcano, guint ms);
+static void look_at(Volcano *volcano, const char *key);
+
+static void on_written(const KubeReply *reply, void *arg)
+{
+        Call *call = arg;
+        Volcano *volcano = call->volcano;
+        g_autofree char *key = g_strdup(call->key);
+        bool done = !reply->error || err_is(reply->error, ERR_EXISTS);
+
+        call->call = NULL;
+        g_hash_table_remove(volcano->calls, key);
+        if (done && *key != '/')
+                g_hash_table_remove(volcano->wanted, key);
+        if (done || err_is(reply->error, ERR_NOT_FOUND) || err_is(reply->error, ERR_CONFLICT)) {
+                g_hash_table_remove(volcano->says, key); /* its namespace is made meanwhile */
+        } else {
+                if (!g_hash_table_contains(volcano->says, key))
+                        log_warning("an object of Volcano cannot be written", "cluster",
+                                    volcano->config.cluster, "object", key, "reason", reply->error->message,
+                                    NULL);
+                g_hash_table_insert(volcano->says, g_strdup(key), g_strdup(reply->error->message));
+        }
+        if (reply->error && err_is(reply->error, ERR_EXISTS) && *key == '/')
+                g_hash_table_add(volcano->others, g_strdup(key));
+        if (!done)
+                look_again(volcano, RETRY_MS);
+        tell_changed(volcano, key);
+}
+
+static void send(Volcano *volcano, const char *key, const KubeRequest *request)
+{
+        Call *call = g_new0(Call, 1);
+
+        call->volcano = volcano;
+        call->key = g_strdup(key);
+        g_hash_table_insert(volcano->calls, call->key, call);
+        call->call = kube_send(volcano->config.client, request, on_written, call);
+}
+
+/* What we write of a Queue is there as we write it. */
+static bool is_as_wanted(const json_t *have, const json_t *wanted)
+{
+        static const char *const parts[] = { "weight", "reclaimable", "capability", "deserved", "guarantee" };
+        const json_t *is = json_object_get(have, "spec"), *should = json_object_get(wanted, "spec");
+
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++) {
+                const json_t *a = json_object_get(is, parts[i]), *b = json_object_get(should, parts[i]);
+
+                if (b ? !json_equal((json_t *)a, (json_t *)b) : json_object_size(a) > 0)
+                        return false;
+        }
+        return true;
+}
+
+static void look_at_queue(Volcano *volcano, const char *key)
+{
+        const json_t *wanted = g_hash_table_lookup(volcano->wanted, key);
+        const json_t *have = kube_cache_get(volcano->queues, NULL, key + 1);
+        KubeRequest request = { .kind = &kube_volcano_queues, .name = key + 1 };
+        g_autoptr(json_t) body = NULL;
+
+        if (have)
+                g_hash_table_remove(volcano->others, key);
+        if (wanted && !have) {
+                if (g_hash_table_contains(volcano->others, key))
+                        return;
+                request.verb = KUBE_CREATE;
+                request.name = NULL;
+                request.body = wanted;
+        } else if (wanted && !is_as_wanted(have, wanted)) {
+                body = json_copy((json_t *)have);
+                json_object_set(body, "spec", json_object_get(wanted, "spec"));
+                request.verb = KUBE_REPLACE;
+                request.body = body;
+        } else if (!wanted && have && volcano->told) {
+                request.verb = KUBE_DELETE;
+        } else {
+                return;
+        }
+        send(volcano, key, &request);
+}
+
+static void look_at_group(Volcano *volcano, const char *key)
+{
+        const json_t *wanted = g_hash_table_lookup(volcano->wanted, key);
+
+        if (!wanted)
+                return;
+        if (scope_get(volcano->groups, kube_namespace(wanted), kube_name(wanted)))
+                g_hash_table_remove(volcano->wanted, key);
+        else
+                send(volcano, key,
+                     &(KubeRequest){ .verb = KUBE_CREATE,
+                                     .kind = &kube_pod_groups,
+                                     .namespace = kube_namespace(wanted),
+                                     .body = wanted });
+}
+
+static void look_at(Volcano *volcano, const char *key)
+{
+        if (g_hash_table_contains(volcano->calls, key) || !volcano->groups ||
+            !scope_is_synced(volcano->groups) || !kube_cache_is_synced(volcano->queues))
+                return;
+        if (*key == '/')
+                look_at_queue(volcano, key);
+        else
+                look_at_group(volcano, key);
+}
+
+static void add_key(const json_t *object, void *arg)
+{
+        g_ptr_array_add(arg, key_of(object));
+}
+
+static void look_at_all(Volcano *volcano)
+{
+        g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
+        GHashTableIter iter;
+        gpointer key;
+
+        g_hash_table_iter_init(&iter, volcano->wanted);
+        while (g_hash_table_iter_next(&iter, &key, NULL))
+                g_ptr_array_add(keys, g_strdup(key));
+        if (volcano->queues)
+                kube_cache_each(volcano->queues, add_key, keys);
+        for (guint i = 0; i < keys->len; i++)
+                look_at(volcano, keys->pdata[i]);
+}
+
+/* ---- what is there ---- */
+
+static void on_object(Volcano *volcano, const json_t *object)
+{
+        g_autofree char *key = key_of(object);
+
+        look_at(volcano, key);
+        tell_changed(volcano, key);
+}
+
+static void on_group(const json_t *old, const json_t *new, void *arg)
+{
+        on_object(arg, new ? new : old);
+}
+
+static void on_queue(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        on_object(arg, new ? new : old);
+}
+
+static void on_groups_synced(void *arg)
+{
+        look_at_all(arg);
+}
+
+static void on_queues_synced(KubeCache *cache, void *arg)
+{
+        look_at_all(arg);
+}
+
+static void note_trouble(Volcano *volcano, const char *what, const GError *error)
+{
+        if (error)
+                log_warning("Volcano's objects cannot be seen", "cluster", volcano->config.cluster, "kind",
+                            what, "reason", error->message, NULL);
+}
+
+static void on_groups_trouble(const GError *error, void *arg)
+{
+        note_trouble(arg, "PodGroup", error);
+}
+
+static void on_queues_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        note_trouble(arg, "Queue", error);
+}
+
+static void open_caches(Volcano *volcano)
+{
+        const VolcanoConfig *config = &volcano->config;
+        const ScopeEvents groups = { on_group, on_groups_synced, on_groups_trouble, volcano };
+        const KubeCacheEvents queues = { on_queue, on_queues_synced, on_queues_trouble, NULL, volcano };
+
+        volcano->queues = kube_cache_new(config->client,
+                                         &(KubeCacheConfig){ .kind = kube_volcano_queues,
+                                                             .label_selector = config->selector },
+                                         &queues);
+        volcano->groups = scope_new(config->client,
+                                    &(ScopeConfig){ .context = config->context,
+                                                    .kind = kube_pod_groups,
+                                                    .label_selector = config->selector,
+                                                    .namespaces = config->namespaces },
+                                    &groups);
+}
+
+/* ---- is it there? ---- */
+
+static void on_kind(const KubeKind *kind, const GError *error, void *arg)
+{
+        Volcano *volcano = arg;
+
+        g_clear_pointer(&volcano->missing, g_free);
+        if (kind) {
+                open_caches(volcano);
+                return;
+        }
+        volcano->missing = g_strdup_printf("there is no Volcano in cluster '%s', whose setting names it: %s",
+                                           volcano->config.cluster, error->message);
+        log_warning("there is no Volcano in a cluster whose setting names it", "cluster",
+                    volcano->config.cluster, "reason", error->message, NULL);
+        look_again(volcano, LOOK_MS);
+}
+
+static void find_kind(Volcano *volcano)
+{
+        kube_kind_find(volcano->config.client, "scheduling.volcano.sh/v1beta1", "PodGroup", on_kind, volcano);
+}
+
+static void drop_timer(Volcano *volcano)
+{
+        if (!volcano->timer)
+                return;
+        g_source_destroy(volcano->timer);
+        g_clear_pointer(&volcano->timer, g_source_unref);
+}
+
+static gboolean on_timer(gpointer arg)
+{
+        Volcano *volcano = arg;
+
+        drop_timer(volcano);
+        if (volcano->groups)
+                look_at_all(volcano);
+        else
+                find_kind(volcano);
+        return G_SOURCE_REMOVE;
+}
+
+static void look_again(Volcano *volcano, guint ms)
+{
+        if (volcano->timer)
+                return;
+        volcano->timer = g_timeout_source_new(ms);
+        g_source_set_callback(volcano->timer, on_timer, volcano, NULL);
+        g_source_attach(volcano->timer, volcano->config.context);
+}
+
+/* ---- what is wanted ---- */
+
+static gboolean is_queue(gpointer key, gpointer value, gpointer arg)
+{
+        return *(const char *)key == '/';
+}
+
+static void want(Volcano *volcano, const json_t *object)
+{
+        g_hash_table_insert(volcano->wanted, key_of(object), json_incref((json_t *)object));
+}
+
+void volcano_take_queues(Volcano *volcano, json_t *queues)
+{
+        const json_t *queue;
+        size_t i;
+
+        g_hash_table_foreach_remove(volcano->wanted, is_queue, NULL);
+        json_array_foreach(queues, i, queue) want(volcano, queue);
+        volcano->told = true;
+        json_decref(queues);
+        look_at_all(volcano);
+}
+
+void volcano_make_group(Volcano *volcano, json_t *group)
+{
+        g_autofree char *key = key_of(group);
+
+        want(volcano, group);
+        json_decref(group);
+        look_at(volcano, key);
+}
+
+void volcano_drop_group(Volcano *volcano, const char *namespace, const char *name)
+{
+        g_autofree char *key = g_strdup_printf("%s/%s", namespace, name);
+
+        g_hash_table_remove(volcano->wanted, key);
+        g_hash_table_remove(volcano->says, key);
+        g_hash_table_remove(volcano->calls, key);
+        if (volcano->groups)
+                send(volcano, key,
+                     &(KubeRequest){ .verb = KUBE_DELETE,
+                                     .kind = &kube_pod_groups,
+                                     .namespace = namespace,
+                                     .name = name });
+}
+
+char *volcano_why(const Volcano *volcano, const char *namespace, const char *name)
+{
+        g_autofree char *key = g_strdup_printf("%s/%s", namespace, name);
+        const char *says = g_hash_table_lookup(volcano->says, key);
+        const json_t *group = volcano->groups ? scope_get(volcano->groups, namespace, name) : NULL;
+
+        if (volcano->missing)
+                return g_strdup(volcano->missing);
+        if (says)
+                return g_strdup(says);
+        if (group) {
+                g_autofree char *queue = g_strdup_printf("/%s", kube_get_text(group, "spec.queue"));
+
+                says = g_hash_table_lookup(volcano->says, queue);
+                return says ? g_strdup(says) : volcano_group_why(group);
+        }
+        return NULL;
+}
+
+/* ---- life ---- */
+
+static void decref(gpointer object)
+{
+        json_decref(object);
+}
+
+Volcano *volcano_new(const VolcanoConfig *config)
+{
+        Volcano *volcano = g_new0(Volcano, 1);
+
+        volcano->config = *config;
+        volcano->wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, decref);
+        volcano->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        volcano->says = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        volcano->calls = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, call_free);
+        find_kind(volcano);
+        return volcano;
+}
+
+void volcano_free(Volcano *volcano)
+{
+        if (!volcano)
+                return;
+        drop_timer(volcano);
+        scope_free(volcano->groups);
+        kube_cache_free(volcano->queues);
+        g_hash_table_unref(volcano->calls);
+        g_hash_table_unref(volcano->says);
+        g_hash_table_unref(volcano->others);
+        g_hash_table_unref(volcano->wanted);
+        g_free(volcano->missing);
+        g_free(volcano);
+}

@@ -1,0 +1,246 @@
+/* Roles as objects: what the pods of members become together, and what stays a pod. */
+#include "runtime/kubernetes/form.h"
+
+#include <string.h>
+
+#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/member.h"
+
+static const MemberHome home = { "jobs", "s3rv3r" };
+static const RuntimeJob job = { .id = "0123456789abcdef", .attempt = 2, .image = "base:1" };
+
+/* The pod of a member, told apart by the last of its variables. */
+static json_t *pod_of(const char *role, int index, const char *own, const char *const *wait_for)
+{
+        g_autofree char *task = g_strdup_printf("0123456789abcdef.2.%s.%d", role, index);
+        char *argv[] = { "python", "train.py", "$(HOME)", NULL };
+        char *env[] = { "ALL=a$b", (char *)own, NULL };
+        json_t *pod = member_pod(&home, &job,
+                                 &(TaskStart){ .task = task, .argv = argv, .env = env, .grace_ms = 30000 });
+
+        gate_wait(pod, wait_for);
+        return pod;
+}
+
+static json_t *pods_of(const char *role, const char *first, const char *second)
+{
+        json_t *pods = json_array();
+
+        json_array_append_new(pods, pod_of(role, 0, first, NULL));
+        json_array_append_new(pods, pod_of(role, 1, second, NULL));
+        return pods;
+}
+
+/* The kind that a role becomes. */
+static void test_choice(void)
+{
+        static const struct {
+                bool single, elastic, serves;
+                const KubeKind *kind;
+        } cases[] = {
+                { false, false, true, &kube_stateful_sets },
+                { false, false, false, &kube_jobs },
+                { true, false, true, NULL },
+                { true, false, false, NULL },
+                { false, true, false, NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                RuntimeJob about = job;
+                TaskStart task = { .elastic = cases[i].elastic, .serves = cases[i].serves };
+                g_autoptr(json_t) pods = pods_of("pserver", "I=0", "I=1"), objects = NULL;
+                const Form *form;
+
+                about.single = cases[i].single;
+                form = form_of(NULL, &about, &task);
+                g_assert_true(!form == !cases[i].kind);
+                if (!form)
+                        continue;
+                objects = form_objects(form, pods);
+                g_assert_cmpstr(kube_get_text(json_array_get(objects, 1), "kind"), ==, cases[i].kind->kind);
+        }
+}
+
+static const Form *serving(void)
+{
+        return form_of(NULL, &job, &(TaskStart){ .serves = true });
+}
+
+static const Form *ending(void)
+{
+        return form_of(NULL, &job, &(TaskStart){ 0 });
+}
+
+static void assert_words(const json_t *list, const char *wanted)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        const json_t *word;
+        gsize i;
+
+        json_array_foreach(list, i, word)
+                g_string_append_printf(text, "%s%s", i ? " " : "", json_string_value(word));
+        g_assert_cmpstr(text->str, ==, wanted);
+}
+
+static void test_stateful_set(void)
+{
+        g_autoptr(json_t) pods = pods_of("pserver", "I=0", "I=1"), objects = form_objects(serving(), pods);
+        const json_t *map = json_array_get(objects, 0), *set = json_array_get(objects, 1);
+        const json_t *spec = kube_get(set, "spec.template.spec");
+        g_autofree char *host = member_address(&home, job.id, 2, "pserver", 1);
+        g_autofree char *wanted =
+                g_strdup_printf("%s-1.%s.jobs.svc", kube_name(set), kube_get_text(set, "spec.serviceName"));
+
+        g_assert_cmpint(json_array_size(objects), ==, 2);
+        g_assert_cmpstr(kube_name(set), ==, "0123456789abcdef-2-pserver");
+        g_assert_cmpstr(host, ==, wanted); /* hosts are the same in all forms */
+        g_assert_cmpint(kube_get_int(set, "spec.replicas", 0), ==, 2);
+        g_assert_cmpstr(kube_get_text(set, "spec.podManagementPolicy"), ==, "Parallel");
+        g_assert_cmpstr(kube_get_text(set, "spec.selector.matchLabels.paddle-role"), ==, "pserver");
+        g_assert_cmpstr(kube_get_text(set, "spec.selector.matchLabels.paddle-attempt"), ==, "2");
+        g_assert_cmpstr(kube_get_text(set, "spec.selector.matchLabels.paddle-server"), ==, "s3rv3r");
+        g_assert_cmpstr(kube_label(set, "paddle-job-id"), ==, job.id);
+        g_assert_null(kube_label(set, "paddle-index"));
+        g_assert_null(kube_get(set, "spec.template.metadata.labels.paddle-index"));
+        g_assert_cmpstr(kube_get_text(spec, "restartPolicy"), ==, "Always");
+        g_assert_null(kube_get(spec, "hostname"));
+        g_assert_null(kube_get(spec, "subdomain"));
+        g_assert_cmpint(kube_get_int(spec, "terminationGracePeriodSeconds", 0), ==, 30);
+        assert_words(kube_get(spec, "containers[0].command"),
+                     "/.paddle/bin/paddle-gate run --once /.paddle/state/ran /.paddle/members/pserver -- "
+                     "python train.py $$(HOME)");
+        g_assert_cmpint(json_array_size(kube_get(spec, "containers[0].env")), ==, 2);
+        g_assert_cmpstr(kube_get_text(spec, "containers[0].env[0].value"), ==, "a$$b");
+        g_assert_cmpstr(kube_get_text(spec, "containers[0].env[1].valueFrom.fieldRef.fieldPath"), ==,
+                        "metadata.name");
+        g_assert_cmpstr(kube_name(map), ==, "j-0123456789abcdef-2-pserver");
+        g_assert_cmpstr(json_string_value(json_object_get(json_object_get(map, "data"), "pserver-0")), ==,
+                        "I=0\n");
+        g_assert_cmpstr(json_string_value(json_object_get(json_object_get(map, "data"), "pserver-1")), ==,
+                        "I=1\n");
+        g_assert_true(gate_is_used(spec));
+}
+
+static void test_job(void)
+{
+        g_autoptr(json_t) pods = pods_of("trainer", "I=0", "J=$$x\ny\\"),
+                          objects = form_objects(ending(), pods);
+        const json_t *map = json_array_get(objects, 0), *made = json_array_get(objects, 1);
+        const json_t *spec = kube_get(made, "spec.template.spec");
+
+        g_assert_cmpstr(kube_name(made), ==, "0123456789abcdef-2-trainer");
+        g_assert_cmpint(kube_get_int(made, "spec.completions", 0), ==, 2);
+        g_assert_cmpint(kube_get_int(made, "spec.parallelism", 0), ==, 2);
+        g_assert_cmpstr(kube_get_text(made, "spec.completionMode"), ==, "Indexed");
+        g_assert_cmpint(kube_get_int(made, "spec.backoffLimitPerIndex", -1), ==, 0);
+        g_assert_cmpstr(kube_get_text(made, "spec.podReplacementPolicy"), ==, "Failed");
+        g_assert_cmpstr(kube_get_text(spec, "restartPolicy"), ==, "Never");
+        g_assert_cmpstr(kube_get_text(spec, "subdomain"), ==, "j-0123456789abcdef-2");
+        assert_words(kube_get(spec, "containers[0].command"),
+                     "/.paddle/bin/paddle-gate run /.paddle/members/trainer -- python train.py $$(HOME)");
+        g_assert_cmpstr(kube_get_text(spec, "containers[0].env[1].valueFrom.fieldRef.fieldPath"), ==,
+                        "metadata.annotations['batch.kubernetes.io/job-completion-index']");
+        /* as the program is to see it: dollars as they were, lines and backslashes told apart */
+        g_assert_cmpstr(json_string_value(json_object_get(json_object_get(map, "data"), "trainer-1")), ==,
+                        "J=$$x\\ny\\\\\n");
+}
+
+static void test_alike(void)
+{
+        g_autoptr(json_t) pods = pods_of("trainer", "I=0", "I=0"), objects = form_objects(ending(), pods);
+
+        g_assert_cmpint(json_array_size(objects), ==, 1); /* nothing differs: no variables, no gate */
+        assert_words(kube_get(json_array_get(objects, 0), "spec.template.spec.containers[0].command"),
+                     "python train.py $$(HOME)");
+        g_assert_false(gate_is_used(kube_get(json_array_get(objects, 0), "spec.template.spec")));
+}
+
+static void test_gaps(void)
+{
+        g_autoptr(json_t) pods = json_array();
+
+        json_array_append_new(pods, pod_of("trainer", 0, "I=0", NULL));
+        json_array_append_new(pods, pod_of("trainer", 2, "I=2", NULL));
+        g_assert_null(form_objects(ending(), pods));
+}
+
+static void test_wait(void)
+{
+        static const char *const addresses[] = { "a.b:36000,36018", "c.d:36000", NULL };
+        g_autoptr(json_t) pod = pod_of("trainer", 0, "I=0", addresses);
+        g_autoptr(json_t) without = pod_of("trainer", 0, "I=0", NULL);
+        const json_t *gate = kube_get(pod, "spec.initContainers[0]");
+        g_autoptr(json_t) map = gate_config_map("jobs");
+        g_autofree char *name = gate_config_map_name();
+
+        g_assert_cmpstr(kube_get_text(gate, "image"), ==, "base:1"); /* no image of ours */
+        assert_words(kube_get(gate, "command"), "/.paddle/bin/paddle-gate wait a.b:36000,36018 c.d:36000");
+        g_assert_cmpstr(kube_get_text(pod, "spec.volumes[0].configMap.name"), ==, name);
+        g_assert_cmpint(kube_get_int(pod, "spec.volumes[0].configMap.defaultMode", 0), ==, 0555);
+        g_assert_cmpstr(kube_name(map), ==, name);
+        g_assert_nonnull(kube_get_text(map, "binaryData.paddle-gate"));
+        g_assert_cmpint((int)strlen(kube_get_text(map, "binaryData.paddle-gate")), <, 140000);
+        g_assert_null(kube_get(without, "spec.initContainers"));
+        g_assert_false(gate_is_used(json_object_get(without, "spec")));
+}
+
+/* A pod as the cluster shows it: whose it is, and which member. */
+static void test_pods(void)
+{
+        static const struct {
+                const char *owner, *name, *labels;
+                int index; /* -1: no member */
+                const KubeKind *kind;
+        } cases[] = {
+                { NULL, "x-2-trainer-3", "\"paddle-index\": \"3\"", 3, NULL },
+                { "StatefulSet", "x-2-trainer-4", "\"apps.kubernetes.io/pod-index\": \"4\"", 4,
+                  &kube_stateful_sets },
+                { "StatefulSet", "x-2-trainer-5", "\"a\": \"b\"", 5, &kube_stateful_sets },
+                { "StatefulSet", "x-2-trainer-x", "\"a\": \"b\"", -1, &kube_stateful_sets },
+                { "Job", "x-2-trainer-6-abcde", "\"batch.kubernetes.io/job-completion-index\": \"6\"", 6,
+                  &kube_jobs },
+                { "Job", "x-2-trainer-6-12345", "\"a\": \"b\"", -1, &kube_jobs },
+                { "ReplicaSet", "x-2-trainer-7", "\"a\": \"b\"", -1, NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *owner =
+                        cases[i].owner ? g_strdup_printf("[{\"kind\": \"%s\", \"controller\": true}]",
+                                                         cases[i].owner)
+                                       : g_strdup("[]");
+                g_autofree char *text = g_strdup_printf(
+                        "{\"metadata\": {\"name\": \"%s\", \"ownerReferences\": %s, \"labels\": "
+                        "{\"paddle-job-id\": \"0123456789abcdef\", \"paddle-attempt\": \"2\", "
+                        "\"paddle-role\": \"trainer\", \"paddle-members\": \"8\", %s}}}",
+                        cases[i].name, owner, cases[i].labels);
+                g_autoptr(json_t) pod = json_parse(text, strlen(text), NULL);
+                g_auto(MemberLook) look = { 0 };
+
+                g_assert_cmpint(member_look(pod, &look), ==, cases[i].index >= 0);
+                if (cases[i].index >= 0)
+                        g_assert_cmpint(look.index, ==, cases[i].index);
+                g_assert_true(form_kind_of(pod) == cases[i].kind);
+                g_assert_cmpint(form_members(pod), ==, cases[i].kind ? 8 : 0);
+        }
+}
+
+static void test_names(void)
+{
+        g_autofree char *name = form_object_name(&kube_jobs, "0123456789abcdef.12.pserver.10");
+
+        g_assert_cmpstr(name, ==, "0123456789abcdef-12-pserver");
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/form/choice", test_choice);
+        g_test_add_func("/form/a StatefulSet", test_stateful_set);
+        g_test_add_func("/form/a Job", test_job);
+        g_test_add_func("/form/members that are alike", test_alike);
+        g_test_add_func("/form/members with gaps", test_gaps);
+        g_test_add_func("/form/the gate before a pod", test_wait);
+        g_test_add_func("/form/pods", test_pods);
+        g_test_add_func("/form/names", test_names);
+        return g_test_run();
+}

@@ -1,0 +1,106 @@
+/* Packages in pods without an image of their own: the tar and its bound, the ConfigMaps, and what a pod is
+ * told. */
+#include "runtime/kubernetes/package.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "kube/kind.h"
+
+static const MemberHome home = { "jobs", "s3rv3r" };
+static const RuntimeJob job = {
+        .id = "0123456789abcdef", .attempt = 2, .package = "abc", .package_name = "dig$its"
+};
+
+static char *state_with(gsize size)
+{
+        char *state = g_dir_make_tmp("package-XXXXXX", NULL);
+        g_autofree char *tree = g_build_filename(state, "packages/abc", NULL);
+        g_autofree char *path = g_build_filename(tree, "data", NULL), *data = g_malloc0(size);
+
+        g_assert_cmpint(g_mkdir_with_parents(tree, 0755), ==, 0);
+        g_assert_true(g_file_set_contents(path, data, (gssize)size, NULL));
+        return state;
+}
+
+static void test_pack(void)
+{
+        g_autofree char *state = state_with(1000);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) map = NULL;
+        const char *text;
+        g_autofree guchar *data = NULL;
+        gsize len;
+
+        g_assert_false(package_is_packed(state, "abc"));
+        g_assert_null(package_map(state, &home, &job, &error));
+        g_assert_true(err_is(error, ERR_NOT_FOUND));
+        g_clear_error(&error);
+        for (int i = 0; i < 2; i++) { /* two may do it at once */
+                g_assert_true(package_pack(state, "abc", &error));
+                g_assert_no_error(error);
+        }
+        g_assert_true(package_is_packed(state, "abc"));
+        map = package_map(state, &home, &job, &error);
+        g_assert_cmpstr(kube_name(map), ==, "j-0123456789abcdef-2-package");
+        g_assert_cmpstr(kube_label(map, "paddle-job-id"), ==, job.id);
+        text = json_string_value(json_object_get(kube_get(map, "binaryData"), "package.tar"));
+        data = g_base64_decode(text, &len);
+        g_assert_cmpuint(len % 512, ==, 0);
+        g_assert_cmpstr((const char *)data, ==, "work/");
+        g_assert_true(file_remove_tree(state, NULL));
+}
+
+/* Nothing is left of what is too large. */
+static void test_too_large(void)
+{
+        g_autofree char *state = state_with(PACKAGE_TAR_MAX);
+        g_autofree char *dir = g_build_filename(state, "envs/package-abc", NULL);
+        g_autoptr(GError) error = NULL;
+        GDir *list;
+
+        g_assert_false(package_pack(state, "abc", &error));
+        g_assert_true(err_is(error, ERR_TOO_LARGE));
+        g_assert_nonnull(strstr(error->message, "and 700 KiB are the most"));
+        g_assert_false(package_is_packed(state, "abc"));
+        list = g_dir_open(dir, 0, NULL);
+        g_assert_null(g_dir_read_name(list));
+        g_dir_close(list);
+        g_assert_true(file_remove_tree(state, NULL));
+}
+
+static void test_put(void)
+{
+        static const char before[] =
+                "{\"containers\": [{\"name\": \"main\", \"image\": \"i\", \"resources\": {\"limits\": "
+                "{\"cpu\": \"1\"}}}], \"initContainers\": [{\"name\": \"gate\"}], \"volumes\": "
+                "[{\"name\": \"paddle-gate\"}]}";
+        g_autoptr(json_t) spec = json_parse(before, strlen(before), NULL);
+        g_autoptr(json_t) gate = package_gate(&home);
+        const json_t *unpacks, *container;
+
+        package_put(spec, &job);
+        unpacks = kube_get(spec, "initContainers[1]");
+        container = kube_get(spec, "containers[0]");
+        g_assert_cmpstr(kube_get_text(unpacks, "image"), ==, "i");
+        g_assert_cmpstr(kube_get_text(unpacks, "resources.limits.cpu"), ==, "1");
+        g_assert_cmpstr(kube_get_text(unpacks, "command[0]"), ==, "/.paddle/bin/paddle-gate");
+        g_assert_cmpstr(kube_get_text(unpacks, "command[3]"), ==, "/paddle");
+        g_assert_cmpstr(kube_get_text(unpacks, "command[4]"), ==, "dig$$its");
+        g_assert_cmpstr(kube_get_text(container, "workingDir"), ==, "/paddle/work");
+        g_assert_cmpstr(kube_get_text(container, "volumeMounts[0].mountPath"), ==, "/paddle");
+        g_assert_cmpuint(json_array_size(json_object_get(spec, "volumes")), ==, 3); /* the gate's was there */
+        g_assert_cmpstr(kube_get_text(spec, "volumes[1].configMap.name"), ==, "j-0123456789abcdef-2-package");
+        g_assert_true(g_str_has_prefix(kube_name(gate), "paddle-gate-"));
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        g_test_add_func("/package/pack", test_pack);
+        g_test_add_func("/package/too-large", test_too_large);
+        g_test_add_func("/package/put", test_put);
+        return g_test_run();
+}

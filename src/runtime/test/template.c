@@ -1,0 +1,212 @@
+/* Pods filled in: expected values from scheduling.md 8.2, 8.3, 9, 15.2. */
+#include "runtime/kubernetes/template.h"
+
+#include <string.h>
+
+#include "kube/kind.h"
+#include "model/job.h"
+#include "runtime/kubernetes/member.h"
+
+static const MemberHome home = { "jobs", "s3rv3r" };
+
+static json_t *json_of(const char *text)
+{
+        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
+        g_autoptr(GError) error = NULL;
+        json_t *value = json_parse(quoted, strlen(quoted), &error);
+
+        g_assert_no_error(error);
+        return value;
+}
+
+/* The pod of member 0 of the role as the runtime makes it, of a job with this specification. */
+static json_t *filled(const char *spec_text, const char *role, const TemplateCluster *cluster)
+{
+        static char *argv[] = { (char *)"sh", NULL },
+                    *env[] = { (char *)"OURS=1", (char *)"BOTH=ours", NULL };
+        g_autofree char *task_name = g_strdup_printf("0123456789abcdef.1.%s.0", role);
+        g_autoptr(json_t) object = json_of(spec_text);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = job_new("ann", "job", spec_parse(object, &error), 0);
+        TaskStart task = { .task = task_name,
+                           .argv = argv,
+                           .env = env,
+                           .limits.memory = 1 << 30,
+                           .cpu_weight_milli = 500,
+                           .grace_ms = 5000 };
+        RuntimeJob about = { .id = "0123456789abcdef", .attempt = 1, .image = "base:1", .about = job };
+        json_t *pod;
+
+        g_assert_no_error(error);
+        spec_unref(job->spec); /* the job has its own */
+        job->queue = "vision";
+        job->priority = job->spec->priority;
+        pod = member_pod(&home, &about, &task);
+        template_fill(cluster, &about, role, pod);
+        return pod;
+}
+
+#define COMMAND "'command': ['sh']"
+#define FLOW(rest) "{" COMMAND ", 'origin': {'paddleflow': {'id': 'job-1', " rest "}}}"
+#define POD(rest) "'extensionTemplate': {'apiVersion': 'v1', 'kind': 'Pod', " rest "}"
+
+static const char *const all_classes[] = { "very-low", "low", "normal", "high", "very-high", NULL };
+
+static void test_table(void)
+{
+        static const TemplateCluster plain = { 0 }, volcano = { .scheduler = "volcano" },
+                                     classes = { .classes = all_classes }, k3s = { .k3s = true };
+        static const struct {
+                const char *spec, *role;
+                const TemplateCluster *cluster;
+                const char *path, *value; /* value NULL: it is not there */
+        } cases[] = {
+                { "{" COMMAND "}", "worker", &plain, "metadata.labels.owner", "paddleflow" },
+                { "{" COMMAND "}", "worker", &plain, "metadata.labels.paddleflow-job-id",
+                  "0123456789abcdef" },
+                { FLOW("'x': 1"), "worker", &plain, "metadata.labels.paddleflow-job-id", "job-1" },
+                { FLOW("'x': 1"), "worker", &plain, "metadata.labels.paddle-job-id", "0123456789abcdef" },
+                { "{" COMMAND "}", "worker", &plain, "metadata.labels.paddleflow-job-framework",
+                  "standalone" },
+                { "{" COMMAND ", 'labels': {'team': 'a', 'owner': 'me', 'bad': 'a b', 'paddle-role': 'x'}}",
+                  "worker", &plain, "metadata.labels.team", "a" },
+                { "{" COMMAND ", 'labels': {'owner': 'me'}}", "worker", &plain, "metadata.labels.owner",
+                  "paddleflow" },
+                { "{" COMMAND ", 'labels': {'paddle-role': 'x'}}", "worker", &plain,
+                  "metadata.labels.paddle-role", "worker" },
+                { "{" COMMAND ", 'labels': {'bad': 'a b'}}", "worker", &plain, "metadata.labels.bad", NULL },
+                { "{" COMMAND ", 'annotations': {'why': 'a b'}}", "worker", &plain,
+                  "metadata.annotations.why", "a b" },
+                /* the class */
+                { "{" COMMAND "}", "worker", &plain, "spec.priorityClassName", NULL },
+                { "{" COMMAND "}", "worker", &classes, "spec.priorityClassName", "normal" },
+                { "{" COMMAND ", 'priority': 'very-low'}", "worker", &classes, "spec.priorityClassName",
+                  "very-low" },
+                { "{" COMMAND ", 'priority': 'high'}", "worker", &classes, "spec.priorityClassName", "high" },
+                { FLOW(POD("'spec': {'priorityClassName': 'mine'}")), "worker", &classes,
+                  "spec.priorityClassName", "mine" },
+                { "{" COMMAND "}", "worker", &plain, "spec.schedulerName", NULL },
+                { "{" COMMAND "}", "worker", &volcano, "spec.schedulerName", "volcano" },
+                { FLOW(POD("'spec': {'schedulerName': 'mine'}")), "worker", &volcano, "spec.schedulerName",
+                  "mine" },
+                /* defaults of a job without a template; a template replaces them */
+                { FLOW("'x': 1"), "worker", &plain, "spec.containers[0].imagePullPolicy", "IfNotPresent" },
+                { FLOW("'x': 1"), "worker", &plain, "spec.serviceAccountName", "default" },
+                { FLOW(POD("'spec': {}")), "worker", &plain, "spec.serviceAccountName", NULL },
+                { "{" COMMAND "}", "worker", &plain, "spec.containers[0].imagePullPolicy", NULL },
+                /* what stays ours */
+                { FLOW(POD("'spec': {'restartPolicy': 'Always', 'hostname': 'x'}")), "worker", &plain,
+                  "spec.restartPolicy", "Never" },
+                { FLOW(POD("'spec': {'hostname': 'x'}")), "worker", &plain, "spec.hostname",
+                  "0123456789abcdef-1-worker-0" },
+                { FLOW(POD("'metadata': {'name': 'x'}")), "worker", &plain, "metadata.name",
+                  "0123456789abcdef-1-worker-0" },
+                { FLOW(POD("'metadata': {'labels': {'paddle-job-id': 'x', 'a': 'b'}}")), "worker", &plain,
+                  "metadata.labels.paddle-job-id", "0123456789abcdef" },
+                { FLOW(POD("'metadata': {'labels': {'a': 'b'}}")), "worker", &plain, "metadata.labels.a",
+                  "b" },
+                { FLOW(POD("'metadata': {'annotations': {'a': 'b'}}")), "worker", &plain,
+                  "metadata.annotations.a", "b" },
+                /* what the template adds */
+                { FLOW(POD("'spec': {'nodeSelector': {'a': 'b'}}")), "worker", &plain, "spec.nodeSelector.a",
+                  "b" },
+                { FLOW(POD("'spec': {'containers': [{'name': 'x', 'imagePullPolicy': 'Never'}]}")), "worker",
+                  &plain, "spec.containers[0].imagePullPolicy", "Never" },
+                { FLOW(POD("'spec': {'containers': [{'name': 'x', 'image': 'other:1'}]}")), "worker", &plain,
+                  "spec.containers[0].image", "base:1" },
+                { FLOW(POD("'spec': {'containers': [{'name': 'x'}]}")), "worker", &plain,
+                  "spec.containers[0].name", "main" },
+                { FLOW(POD("'spec': {'containers': [{'name': 'x'}, {'name': 'side'}]}")), "worker", &plain,
+                  "spec.containers[1].name", "side" },
+                { FLOW(POD("'spec': {'containers': [{'name': 'side'}, {'name': 'main', 'tty': 'T'}]}")),
+                  "worker", &plain, "spec.containers[0].tty", "T" },
+                { FLOW(POD("'spec': {'containers': [{'resources': {'limits': {'memory': '7', 'a/b': "
+                           "'1'}}}]}")),
+                  "worker", &plain, "spec.containers[0].resources.limits.memory", "1073741824" },
+                { FLOW(POD("'spec': {'containers': [{'resources': {'limits': {'a/b': '1'}}}]}")), "worker",
+                  &plain, "spec.containers[0].resources.limits.a/b", "1" },
+                /* variables: absent ones are appended */
+                { FLOW(POD("'spec': {'containers': [{'env': [{'name': 'BOTH', 'value': 'theirs'}]}]}")),
+                  "worker", &plain, "spec.containers[0].env[0].value", "theirs" },
+                { FLOW(POD("'spec': {'containers': [{'env': [{'name': 'BOTH', 'value': 'theirs'}]}]}")),
+                  "worker", &plain, "spec.containers[0].env[1].name", "OURS" },
+                { FLOW(POD("'spec': {'containers': [{'env': [{'name': 'BOTH', 'value': 'theirs'}]}]}")),
+                  "worker", &plain, "spec.containers[0].env[2]", NULL },
+                /* of several roles, each its own */
+                { "{" COMMAND ", 'framework': 'paddle-ps', 'roles': [{'name': 'pserver', 'replicas': 1}, "
+                  "{'name': 'trainer', 'replicas': 1}], 'origin': {'paddleflow': {'extensionTemplate': "
+                  "{'kind': 'PaddleJob', 'spec': {'ps': {'template': {'spec': {'nodeName': 'n'}}}}}}}}",
+                  "pserver", &plain, "spec.nodeName", "n" },
+                { "{" COMMAND ", 'framework': 'paddle-ps', 'roles': [{'name': 'pserver', 'replicas': 1}, "
+                  "{'name': 'trainer', 'replicas': 1}], 'origin': {'paddleflow': {'extensionTemplate': "
+                  "{'kind': 'PaddleJob', 'spec': {'ps': {'template': {'spec': {'nodeName': 'n'}}}}}}}}",
+                  "trainer", &plain, "spec.nodeName", NULL },
+                { "{" COMMAND ", 'origin': {'paddleflow': {'members': [{'role': 'worker', "
+                  "'extensionTemplate': {'spec': {'nodeName': 'own'}}}]}}}",
+                  "worker", &plain, "spec.nodeName", "own" },
+                /* K3S */
+                { "{" COMMAND "}", "worker", &k3s, "spec.containers[0].env[2].name", "K3S_NODE_NAME" },
+                { "{" COMMAND "}", "worker", &k3s, "spec.containers[0].env[2].valueFrom.fieldRef.fieldPath",
+                  "spec.nodeName" },
+                /* nonsense in a template breaks nothing */
+                { FLOW(POD("'spec': 7, 'metadata': []")), "worker", &plain, "spec.restartPolicy", "Never" },
+                { FLOW(POD("'spec': {'containers': {}, 'volumes': 'x'}")), "worker", &plain,
+                  "spec.containers[0].name", "main" },
+                { FLOW(POD("'spec': {'containers': [7, {'env': {}, 'resources': 3, 'volumeMounts': [7]}]}")),
+                  "worker", &plain, "spec.containers[0].name", "main" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) pod = filled(cases[i].spec, cases[i].role, cases[i].cluster);
+                const json_t *value = kube_get(pod, cases[i].path);
+
+                g_test_message("%zu: %s %s", i, cases[i].spec, cases[i].path);
+                if (cases[i].value)
+                        g_assert_cmpstr(json_string_value(value), ==, cases[i].value);
+                else
+                        g_assert_null(value);
+        }
+}
+
+static void test_queue(void)
+{
+        static const TemplateCluster plain = { 0 };
+        g_autoptr(json_t) pod = filled("{" COMMAND "}", "worker", &plain);
+
+        g_assert_cmpstr(kube_label(pod, "volcano.sh/queue-name"), ==, "vision");
+        g_assert_cmpstr(kube_annotation(pod, "volcano.sh/queue-name"), ==, "vision");
+        g_assert_cmpstr(kube_annotation(pod, "scheduling.volcano.sh/queue-name"), ==, "vision");
+}
+
+/* Volumes go by name, mounts by their cleaned path. */
+static void test_mounts(void)
+{
+        static const TemplateCluster plain = { 0 };
+        g_autoptr(json_t) pod = json_of(
+                "{'metadata': {}, 'spec': {'volumes': [{'name': 'v', 'hostPath': {}}, {'name': 'w'}], "
+                "'containers': [{'name': 'main', 'volumeMounts': [{'name': 'v', 'mountPath': '/a'}, {'name': "
+                "'w', 'mountPath': '/b'}]}]}}");
+        g_autoptr(json_t) object =
+                json_of(FLOW(POD("'spec': {'volumes': [{'name': 'v', 'emptyDir': {}}], 'containers': "
+                                 "[{'volumeMounts': [{'name': 'v', 'mountPath': '//a/'}]}]}")));
+        g_autoptr(Spec) spec = spec_parse(object, NULL);
+        g_autoptr(Job) job = job_new("ann", "job", spec, 0);
+        RuntimeJob about = { .id = "0123456789abcdef", .attempt = 1, .about = job };
+
+        job->queue = "q";
+        template_fill(&plain, &about, "worker", pod);
+        g_assert_cmpint(json_array_size(kube_get(pod, "spec.volumes")), ==, 2);
+        g_assert_nonnull(kube_get(pod, "spec.volumes[0].emptyDir"));
+        g_assert_cmpint(json_array_size(kube_get(pod, "spec.containers[0].volumeMounts")), ==, 2);
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].volumeMounts[0].mountPath"), ==, "//a/");
+        g_assert_cmpstr(kube_get_text(pod, "spec.containers[0].volumeMounts[1].mountPath"), ==, "/b");
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/template/table", test_table);
+        g_test_add_func("/template/queue", test_queue);
+        g_test_add_func("/template/mounts", test_mounts);
+        return g_test_run();
+}

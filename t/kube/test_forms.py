@@ -1,0 +1,208 @@
+"""What a job becomes on a cluster: a StatefulSet, a Job and pods behind gates; and that nothing runs twice or is left, whatever happens."""
+
+import os
+import re
+import time
+
+import pytest
+from conftest import wait_for
+
+from kube.cluster import Cluster
+from kube.fixtures import Namespace
+from kube.images import BASE
+from kube.test_runtime import connect, joined, pods  # noqa: F401
+
+SERVE = "trap 'echo ended; exit 0' TERM; mkdir /www; echo hello >/www/index.html; httpd -f -p $PADDLE_PORT -h /www & wait $!"
+
+
+def job_of(server, pserver, trainer, servers=2, trainers=4, **spec):
+    """A job of parameter servers and trainers, each a script that first says that it began."""
+    say = 'echo "began $TRAINING_ROLE $PADDLE_TRAINER_ID"; '
+    roles = [
+        {"name": "pserver", "replicas": servers, "cpu": "50m", "command": ["sh", "-c", say + pserver]},
+        {"name": "trainer", "replicas": trainers, "cpu": "50m", "command": ["sh", "-c", say + trainer]},
+    ]
+    body = {"command": ["true"], "queue": "qq", "image": BASE, "roles": roles, "grace": "10s", **spec}
+
+    def submit():
+        reply = server.post("/v1/jobs", body)
+        assert reply.status == 201 or b"the machine has 0" in reply.body, reply.body
+        return reply.json if reply.status == 201 else None
+
+    return wait_for(submit, what="a node that can be used")
+
+
+def owned(kube):
+    """What is left of jobs in the namespace, but for the gate that all of them share."""
+    found = [*kube.items("pods"), *kube.items("services", selector="owner=paddleflow")]
+    for kind, version in (("statefulsets", "apps/v1"), ("jobs", "batch/v1"), ("configmaps", "v1")):
+        found += kube.items(kind, version, selector="owner=paddleflow")
+    return [thing["metadata"]["name"] for thing in found if not thing["metadata"]["name"].startswith("paddle-gate-")]
+
+
+def check_nothing_is_left(kube):
+    wait_for(lambda: not owned(kube), what="all objects to go with the job")
+
+
+def check_began_once(server, job, attempt=1, servers=2, trainers=4):
+    done = server.job(job["id"])
+    assert done["attempt"] == attempt, done
+    for role, word, count in (("pserver", "PSERVER", servers), ("trainer", "TRAINER", trainers)):
+        for index in range(count):
+            log = server.member_log(job["id"], f"{role}-{index}")
+            assert re.findall("^began.*", log, re.M) == [f"began {word} {index}"], (role, index, log)
+
+
+def test_the_objects_of_a_job(joined):  # noqa: F811
+    server, kube = joined
+    late = f"case $PADDLE_TRAINER_ID in 1) sleep 3;; esac; {SERVE}"
+    look = 'for at in $(echo "$PADDLE_PSERVERS_IP_PORT_LIST" | tr , " "); do wget -qO- "http://$at/"; done; uname -n; sleep 2'
+    job = job_of(server, late, look)
+    name = f"{job['id']}-1"
+    wait_for(lambda: "Init:0/1" in kube.kubectl("get", "pods"), what="trainers behind their gate")
+    assert {pod["metadata"]["name"] for pod in kube.items("statefulsets", "apps/v1")} == {f"{name}-pserver"}
+    assert {pod["metadata"]["name"] for pod in kube.items("jobs", "batch/v1")} == {f"{name}-trainer"}
+    shown = kube.kubectl("get", "sts,job")
+    assert f"statefulset.apps/{name}-pserver" in shown
+    assert f"job.batch/{name}-trainer" in shown
+    wait_for(
+        lambda: "waits until the members that it needs listen" in str(server.job(job["id"])["members"]),
+        what="the word that trainers wait",
+    )
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    check_began_once(server, job)
+    for index in range(4):
+        said = server.member_log(job["id"], f"trainer-{index}").splitlines()
+        assert said[1:] == ["hello", "hello", f"{name}-trainer-{index}"]
+    assert {member["role"]: member["exit_code"] for member in done["members"]} == {"pserver": 0, "trainer": 0}
+    check_nothing_is_left(kube)
+
+
+def test_a_parameter_server_that_dies(joined):  # noqa: F811
+    """The kubelet starts its container again; its program runs once all the same, and its first end counts."""
+    server, kube = joined
+    job = job_of(
+        server, f"case $PADDLE_TRAINER_ID in 1) nc -l -p $PADDLE_PORT; exit 3;; esac; {SERVE}", "sleep 100", 2, 2
+    )
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "pserver-1 exited with status 3" in done["reason"]
+    assert re.findall("^began.*", server.member_log(job["id"], "pserver-1"), re.M) == ["began PSERVER 1"]
+    check_nothing_is_left(kube)
+
+
+def test_a_trainer_that_fails_is_tried_again_with_all(joined):  # noqa: F811
+    server, kube = joined
+    job = job_of(
+        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100', 1, 2, retries=1, backoff="1s"
+    )
+    done = server.wait(job["id"])
+    assert (done["state"], done["attempt"]) == ("failed", 2)
+    assert "trainer-1 exited with status 7" in done["reason"]
+    check_nothing_is_left(kube)
+
+
+def test_cancel_leaves_the_grace(joined):  # noqa: F811
+    server, kube = joined
+    script = "trap 'sleep 1; echo saved; exit 0' TERM; while :; do sleep 0.1; done"
+    job = job_of(server, SERVE, script, 2, 2)
+    server.wait(job["id"], "running")
+    began = time.monotonic()
+    server.paddle("cancel", job["id"], check=0)
+    done = server.wait(job["id"])
+    assert done["state"] == "cancelled"
+    assert time.monotonic() - began < 9  # of ten that they may take
+    check_began_once(server, job, 1, 2, 2)
+    assert [server.member_log(job["id"], f"trainer-{index}").splitlines()[1] for index in range(2)] == ["saved"] * 2
+    assert all(server.member_log(job["id"], f"pserver-{index}").endswith("ended\n") for index in range(2))
+    check_nothing_is_left(kube)
+
+
+def test_cancel_behind_the_gate(joined):  # noqa: F811
+    server, kube = joined
+    job = job_of(server, "sleep 100", "echo never", 1, 2)
+    wait_for(lambda: "Init:0/1" in kube.kubectl("get", "pods"), what="trainers behind their gate")
+    server.paddle("cancel", job["id"], check=0)
+    assert server.wait(job["id"])["state"] == "cancelled"
+    assert server.member_log(job["id"], "trainer-0") == ""
+    check_nothing_is_left(kube)
+
+
+def test_a_server_killed_while_it_creates(joined):  # noqa: F811
+    """At moments from before the first object to after the last."""
+    server, kube = joined
+    objects = (
+        ("services", "v1"),
+        ("configmaps", "v1"),
+        ("statefulsets", "apps/v1"),
+        ("jobs", "batch/v1"),
+        ("pods", "v1"),
+    )
+    for kind, version in objects:
+        job = job_of(server, SERVE, "sleep 1", 2, 2, name=kind)
+        wait_for(lambda: kube.items(kind, version, f"paddle-job-id={job['id']}"), what=kind)  # noqa: B023
+        server.kill()
+        server.start()
+        done = server.wait(job["id"])
+        assert done["state"] == "succeeded", (kind, done["reason"])
+        check_began_once(server, job, 1, 2, 2)
+    check_nothing_is_left(kube)
+
+
+def test_a_server_killed_while_it_cancels(joined):  # noqa: F811
+    server, kube = joined
+    job = job_of(server, SERVE, "sleep 100", 2, 2)
+    wait_for(lambda: kube.items("statefulsets", "apps/v1"), what="the parameter servers")
+    server.paddle("cancel", job["id"], check=0)
+    server.kill()
+    server.start()
+    assert server.wait(job["id"])["state"] == "cancelled"
+    check_nothing_is_left(kube)
+
+
+def test_what_cannot_run_says_so_behind_the_gate(joined):  # noqa: F811
+    server, kube = joined
+    roles = [{"name": "worker", "replicas": 2}]
+    job = server.submit(["/no/such/program"], queue="qq", image=BASE, framework="plain", roles=roles)
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "cannot run '/no/such/program'" in str(done["members"])
+    check_nothing_is_left(kube)
+
+
+@pytest.fixture
+def own_cluster():
+    """One that a test may break."""
+    cluster = Cluster.launch("forms", os.getpid(), node=True)
+    yield Namespace(cluster, "jobs")
+    cluster.stop()
+
+
+def test_an_outage_while_it_creates(server, own_cluster):
+    connect(server, own_cluster)
+    for kind, version in (("services", "v1"), ("statefulsets", "apps/v1")):
+        job = job_of(server, SERVE, "sleep 1", 2, 2, name=kind)
+        wait_for(lambda: own_cluster.items(kind, version, f"paddle-job-id={job['id']}"), what=kind)  # noqa: B023
+        own_cluster.cluster.kill("kube-apiserver")
+        own_cluster.cluster.start("kube-apiserver")
+        done = server.wait(job["id"])
+        assert done["state"] == "succeeded", (kind, done["reason"])
+        check_began_once(server, job, 1, 2, 2)
+    check_nothing_is_left(own_cluster)
+
+
+def test_a_parameter_server_that_is_evicted(server, kube_fake):
+    """It is lost, and so is the attempt: the StatefulSet goes before it brings the pod back for long, another attempt runs."""
+    connect(server, kube_fake)
+    job = job_of(server, SERVE, "sleep 100", 2, 2)
+    server.wait(job["id"], "running")
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": f"{job['id']}-1-pserver-1"}}
+    kube_fake.api.create(kube_fake.path("pods", f"{job['id']}-1-pserver-1") + "/eviction", body)
+    wait_for(lambda: server.job(job["id"])["attempt"] == 2, what="the next attempt")
+    server.wait(job["id"], "running")
+    attempts = {pod["metadata"]["labels"]["paddle-attempt"] for pod in pods(kube_fake)}
+    assert attempts == {"2"}
+    server.paddle("cancel", job["id"], check=0)
+    assert server.wait(job["id"])["state"] == "cancelled"
+    check_nothing_is_left(kube_fake)

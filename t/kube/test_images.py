@@ -1,0 +1,278 @@
+"""Jobs that bring a package or requirements: their images are built in the cluster, pushed to a registry, and run by digest."""
+
+import json
+
+import pytest
+from conftest import wait_for
+
+from kube import images
+from kube.images import BASE, BUILDER
+from kube.registry import Registry, package_index, write_wheel
+from kube.test_runtime import RULES, connect, pods
+
+BUILDS = [
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "watch", "create", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]},
+    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+]
+REPOSITORY = "paddle-jobs"
+TRAIN = """import os, sys, paddlehello, digits.part
+print(paddlehello.greet(), digits.part.NUMBER)
+print(os.getcwd(), os.environ["TRAINER_PACKAGE"], sys.argv[1])
+open("written", "w").write("mine")
+"""
+
+
+@pytest.fixture(scope="module")
+def registry_of(tmp_path_factory):
+    """The registry of a cluster: its node has the builder, it has the base image."""
+    made = {}
+
+    def get(cluster):
+        if cluster.state not in made:
+            cluster.load_image("builder")
+            registry = Registry(cluster, tmp_path_factory.mktemp("registry")).start()
+            registry.base = registry.push(images.build("python"), "python", "1")
+            made[cluster.state] = registry
+        return made[cluster.state]
+
+    yield get
+    for registry in made.values():
+        registry.stop()
+
+
+@pytest.fixture
+def registry(kube_node, registry_of):
+    return registry_of(kube_node.cluster)
+
+
+@pytest.fixture
+def index(registry, tmp_path):
+    write_wheel(tmp_path / "index", "paddlehello", "1.0", "def greet():\n    return 'hello from the wheel'\n")
+    with package_index(registry.host, tmp_path / "index") as url:
+        yield url
+
+
+def setting(registry, index, **registry_about):
+    return {
+        "image": registry.base,
+        "builder": BUILDER,
+        "registry": registry.setting(**registry_about),
+        "pip": {"index": index, "trusted": [registry.host]},
+    }
+
+
+@pytest.fixture
+def joined(server, kube_node, registry, index):
+    connect(server, kube_node, RULES + BUILDS)
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting(registry, index)), check=0)
+    return server
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program, different for each test so that none finds the image of another."""
+    folder = tmp_path / "digits"
+    folder.mkdir()
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "part.py").write_text(f"NUMBER = {str(tmp_path)!r}\n")
+    (folder / "requirements.txt").write_text("# what the base lacks\npaddlehello==1.0\n")
+    return folder
+
+
+def submit(server, program, *options, name="job", command=("python3", "train.py", "one")):
+    server.paddle("submit", "--queue", "qq", "--name", name, *options, "--", *command, cwd=program, check=0)
+    return server.job(name)
+
+
+def jobs(kube):
+    return kube.items("jobs", "batch/v1", selector="paddle-image")
+
+
+def builders(kube):
+    return kube.items("pods", selector="paddle-image")
+
+
+def image_of(kube):
+    """What the pod of the job ran, as the node says."""
+
+    def look():
+        found = [pod["status"].get("containerStatuses") for pod in pods(kube)]
+        return found and found[0] and found[0][0].get("imageID")
+
+    return wait_for(look, 180, "the image of a pod")
+
+
+def test_a_package_and_its_requirements_run_by_digest(joined, kube_node, registry, program):
+    job = submit(joined, program, command=("sh", "-c", "python3 train.py one; sleep 3"))
+    image = image_of(kube_node)
+    done = joined.wait(job["id"], timeout=180)
+    assert done["state"] == "succeeded", done["reason"]
+    assert joined.member_log(job["id"]).splitlines() == [
+        f"hello from the wheel {program.parent}",
+        "/paddle/work /paddle/work one",
+    ]
+    built = jobs(kube_node)
+    assert len(built) == 1
+    tag = built[0]["metadata"]["name"]
+    assert image.endswith("@" + registry.digest(REPOSITORY, tag))
+    said = joined.member_log(job["id"], "environment")
+    assert "Successfully installed paddlehello-1.0" in said
+    assert said.endswith("The image is ready.\n")
+    # A second job of the same needs, and one of another server, build nothing.
+    uid = built[0]["metadata"]["uid"]
+    again = submit(joined, program, name="again")
+    assert joined.wait(again["id"])["state"] == "succeeded"
+    assert [one["metadata"]["uid"] for one in jobs(kube_node)] == [uid]
+    assert len(builders(kube_node)) == 1
+
+
+def test_two_jobs_wait_for_one_build(joined, kube_node, program):
+    first, second = submit(joined, program, name="first"), submit(joined, program, name="second")
+    for job in (first, second):
+        done = joined.wait(job["id"], timeout=180)
+        assert done["state"] == "succeeded", done["reason"]
+    assert len(builders(kube_node)) == 1
+    assert joined.member_log(first["id"], "environment") == joined.member_log(second["id"], "environment")
+
+
+def test_a_broken_requirement_fails_the_job_with_the_words_of_pip(joined, kube_node, registry, program):
+    (program / "requirements.txt").write_text("paddlehello==9.9\n")
+    before = set(registry.tags(REPOSITORY))
+    job = submit(joined, program)
+    done = joined.wait(job["id"], timeout=180)
+    assert done["state"] == "failed"
+    assert "No matching distribution found for paddlehello==9.9" in done["reason"]
+    assert set(registry.tags(REPOSITORY)) == before
+    # A failure is not kept: who asks again has it built again.
+    first = jobs(kube_node)[0]["metadata"]["uid"]
+    again = submit(joined, program, name="again")
+    assert joined.wait(again["id"], timeout=180)["state"] == "failed"
+    assert [one["metadata"]["uid"] for one in jobs(kube_node)] != [first]
+
+
+def test_a_restart_in_the_middle_builds_nothing_twice(joined, kube_node, program):
+    server = joined
+    job = submit(server, program)
+    wait_for(lambda: builders(kube_node), what="the builder")
+    server.kill()
+    server.start()
+    done = server.wait(job["id"], timeout=180)
+    assert done["state"] == "succeeded", done["reason"]
+    assert len(builders(kube_node)) == 1
+    said = server.member_log(job["id"], "environment")
+    assert said.count("FROM ") == said.count("The image is ready.\n") == 1
+
+
+def test_a_builder_that_is_evicted_is_followed_by_another(joined, kube_node, program):
+    job = submit(joined, program)
+    first = wait_for(lambda: builders(kube_node), what="the builder")[0]["metadata"]["name"]
+    kube_node.wait_phase(first, "Running")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": first}}
+    kube_node.api.create(kube_node.path("pods", first) + "/eviction", eviction)
+    done = joined.wait(job["id"], timeout=180)
+    assert done["state"] == "succeeded", done["reason"]
+    assert first not in {
+        pod["metadata"]["name"] for pod in builders(kube_node) if pod["status"]["phase"] == "Succeeded"
+    }
+    assert joined.member_log(job["id"], "environment").count("FROM ") == 1
+
+
+def test_a_registry_that_is_away_for_a_while_costs_no_job(joined, registry, program):
+    registry.stop()
+    try:
+        job = submit(joined, program)
+        wait_for(lambda: joined.job(job["id"])["state"] == "queued", what="the job")
+    finally:
+        registry.start()
+    done = joined.wait(job["id"], timeout=180)
+    assert done["state"] == "succeeded", done["reason"]
+
+
+def test_cancel_ends_the_build(joined, kube_node, registry, program):
+    before = set(registry.tags(REPOSITORY))
+    job = submit(joined, program)
+    wait_for(lambda: builders(kube_node), what="the builder")
+    joined.paddle("cancel", job["id"], check=0)
+    assert joined.wait(job["id"])["state"] == "cancelled"
+    wait_for(lambda: not jobs(kube_node) and not builders(kube_node), what="the build to go")
+    assert set(registry.tags(REPOSITORY)) == before
+
+
+def test_a_wrong_password_is_named(joined, registry, index, program):
+    wrong = setting(registry, index, password="wrong")
+    joined.paddle("cluster", "set", "prod", "--setting", json.dumps(wrong), check=0)
+    job = submit(joined, program)
+    done = joined.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "the registry refuses user 'builder' (status 401)" in done["reason"]
+    assert "wrong" not in joined.log()
+
+
+def test_a_base_that_is_not_there_is_named(joined, registry, program):
+    job = submit(joined, program, "--base-image", f"{registry.address}/none:1")
+    done = joined.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "the base image: " in done["reason"]
+    assert "none:1: there is no such image" in done["reason"]
+
+
+def test_missing_rights_are_named(server, kube_node, registry, index, program):
+    connect(server, kube_node, [*RULES, BUILDS[2]])
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting(registry, index)), check=0)
+    job = submit(server, program)
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "images cannot be built in cluster 'prod'" in done["reason"]
+    assert 'cannot list resource "jobs"' in done["reason"]
+
+
+MAPS = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]
+
+
+@pytest.fixture
+def bare(server, kube_node):
+    """A cluster without a registry."""
+    connect(server, kube_node, RULES + MAPS)
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE}), check=0)
+    return server
+
+
+def maps(kube):
+    return kube.items("configmaps", selector="paddle-job-id")
+
+
+def test_a_small_package_needs_no_registry(bare, kube_node, tmp_path):
+    package = tmp_path / "digits"
+    (package / "sub").mkdir(parents=True)
+    (package / "run.sh").write_text(
+        '#!/bin/sh\npwd; echo "$TRAINER_PACKAGE" "$PYTHONPATH"; cat sub/data; echo x >mine\n'
+    )
+    (package / "run.sh").chmod(0o755)
+    (package / "sub/data").write_text("forty two\n")
+    said = "/paddle/work\n/paddle/work /paddle/work:/paddle/path\nforty two\n"
+    for name in ("first", "again"):
+        job = submit(bare, package, "-n", "2", "--framework", "plain", name=name, command=("./run.sh",))
+        done = bare.wait(job["id"])
+        assert done["state"] == "succeeded", done["reason"]
+        members = [f"{member['role']}-{member['index']}" for member in done["members"]]
+        assert len(members) == 2
+        assert [bare.member_log(job["id"], member) for member in members] == [said, said]
+    wait_for(lambda: not maps(kube_node), what="the packages to go with their attempts")
+
+
+def test_what_needs_a_registry_says_so(bare, kube_node, tmp_path):
+    large, needy = tmp_path / "large", tmp_path / "needy"
+    for folder in (large, needy):
+        folder.mkdir()
+    (large / "data").write_bytes(bytes(800 * 1024))
+    (needy / "requirements.txt").write_text("six\n")
+    for folder, says in (
+        (large, "the package has 802 KiB, and 700 KiB are the most"),
+        (needy, "its setting names no registry"),
+    ):
+        job = submit(bare, folder, name=folder.name, command=("true",))
+        done = bare.wait(job["id"])
+        assert done["state"] == "failed"
+        assert says in done["reason"]
+    assert not pods(kube_node)

@@ -1,0 +1,157 @@
+"""In which namespaces jobs run, and what that takes of rights (scheduling.md 2.1, 15.1). Pods are kwok's."""
+
+import json
+
+import pytest
+from conftest import wait_for
+
+from kube.cluster import ApiError
+from kube.images import BASE
+
+JOBS = [
+    {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    {"apiGroups": ["", "apps", "batch"], "resources": ["configmaps", "statefulsets", "jobs"], "verbs": ["*"]},
+]
+NODES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}]
+MAKE = [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create"]}]
+
+
+def connect(server, kube, rules, *options, everywhere=True):
+    """The cluster, its jobs' rights where `everywhere` says; nodes are seen anyhow."""
+    name = f"ns-{kube.name}"
+    path = kube.cluster.account(name, namespace=kube.name, rules=rules, everywhere=everywhere)
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": kube.name}
+    kube.cluster.allow(subject, name + "-nodes", kube.name, NODES, True)
+    server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", path, *options, check=0)
+
+
+def queue(server, name="qq", *options):
+    server.paddle("queue", "create", name, "--cluster", "prod", *options, check=0)
+
+
+def submit(server, **about):
+    spec = {"queue": "qq", "image": BASE, "annotations": {"test/succeed-after": "1s"}, **about}
+    return server.submit(["true"], **spec)["id"]
+
+
+def pods(kube, namespace):
+    return kube.api.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector=owner=paddleflow")["items"]
+
+
+def left(kube, namespace):
+    return pods(kube, namespace) or [
+        item
+        for item in kube.api.get(f"/api/v1/namespaces/{namespace}/services?labelSelector=owner=paddleflow")["items"]
+    ]
+
+
+@pytest.fixture
+def other(kube_fake):
+    """The name of a namespace that is not there yet."""
+    name = kube_fake.name + "-x"
+    yield name
+    try:
+        kube_fake.api.delete("/api/v1/namespaces/" + name)
+    except ApiError as problem:
+        assert problem.status == 404
+
+
+def test_a_queue_has_a_namespace(server, kube_fake, other):
+    """It is made when it is missing."""
+    connect(server, kube_fake, JOBS + MAKE)
+    queue(server, "qq", "--namespace", other)
+    job = submit(server)
+    (pod,) = wait_for(lambda: pods(kube_fake, other), what="the pod")
+    assert pod["metadata"]["labels"]["paddle-job-id"] == job
+    assert kube_fake.api.get("/api/v1/namespaces/" + other)["metadata"]["labels"]["owner"] == "paddleflow"
+    assert server.wait(job)["state"] == "succeeded"
+    wait_for(lambda: not left(kube_fake, other), what="the end of pod and service")
+    assert not left(kube_fake, kube_fake.name)
+
+
+def test_a_job_may_name_one(server, kube_fake, other):
+    connect(server, kube_fake, JOBS + MAKE)
+    queue(server)
+    own, named = submit(server), submit(server, namespace=other)
+    wait_for(lambda: pods(kube_fake, other) and pods(kube_fake, kube_fake.name), what="the pods")
+    for job in (own, named):
+        assert server.wait(job)["state"] == "succeeded"
+
+
+def test_a_namespace_that_cannot_be_made(server, kube_fake, other):
+    connect(server, kube_fake, JOBS)
+    queue(server, "qq", "--namespace", other)
+    done = server.wait(submit(server))
+    assert done["state"] == "failed"
+    assert f"no namespace '{other}'" in done["reason"] and "namespaces is forbidden" in done["reason"]
+
+
+def test_a_cluster_has_a_list(server, kube_fake, other):
+    """Who names another is refused at once."""
+    connect(server, kube_fake, JOBS, "--namespaces", f"{kube_fake.name},second")
+    queue(server)
+    reply = server.post("/v1/jobs", {"queue": "qq", "image": BASE, "command": ["true"], "namespace": other})
+    assert reply.status == 400 and other in reply.json["message"] and "second" in reply.json["message"]
+    assert server.wait(submit(server, namespace=kube_fake.name))["state"] == "succeeded"
+    done = server.paddle("queue", "create", "bad", "--cluster", "prod", "--namespace", other)
+    assert done.returncode and other in done.stderr
+
+
+def test_rights_in_one_namespace_are_enough_for_it(server, kube_fake, other):
+    """No more is looked at; a job elsewhere says what is missing."""
+    connect(server, kube_fake, JOBS, everywhere=False)
+    queue(server)
+    assert server.wait(submit(server))["state"] == "succeeded"
+    wait_for(lambda: not left(kube_fake, kube_fake.name), what="the end of pod and service")
+    done = server.wait(submit(server, namespace=other))
+    assert done["state"] == "failed"
+    assert "may not list pods in all namespaces" in json.dumps(done)
+
+
+def test_a_queue_keeps_it_while_jobs_are_open(server, kube_fake, other):
+    connect(server, kube_fake, JOBS + MAKE)
+    queue(server)
+    job = submit(server, annotations={})
+    server.wait(job, "running")
+    done = server.paddle("queue", "set", "qq", "--namespace", other)
+    assert done.returncode and "open jobs" in done.stderr
+    server.paddle("cancel", job, check=0)
+    server.wait(job)
+    server.paddle("queue", "set", "qq", "--namespace", other, check=0)
+
+
+def test_a_restart_finds_them_again(server, kube_fake, other):
+    """And takes the service away of one whose pod went meanwhile."""
+    connect(server, kube_fake, JOBS + MAKE)
+    queue(server, "qq", "--namespace", other)
+    one, two = submit(server, annotations={}), submit(server, annotations={})
+    for job in (one, two):
+        server.wait(job, "running")
+    before = {pod["metadata"]["uid"] for pod in pods(kube_fake, other)}
+    server.kill()
+    kube_fake.api.delete(f"/api/v1/namespaces/{other}/pods/{one}-1-worker-0")
+    wait_for(lambda: len(pods(kube_fake, other)) == 1, what="the end of the pod")
+    server.start()
+    assert {pod["metadata"]["uid"] for pod in pods(kube_fake, other)} <= before
+    server.paddle("cancel", two, check=0)
+    server.paddle("cancel", one)
+    for job in (one, two):
+        server.wait(job)
+    wait_for(lambda: not left(kube_fake, other), what="the end of pods and services")
+
+
+def test_two_clusters_may_be_one(server, kube_fake):
+    """Neither touches the other's pods."""
+    connect(server, kube_fake, JOBS)
+    queue(server)
+    path = kube_fake.cluster.account(
+        "again-" + kube_fake.name, namespace=kube_fake.name, rules=JOBS + NODES, everywhere=True
+    )
+    server.paddle("cluster", "create", "again", "--type", "Kubernetes", "--kubeconfig", path, check=0)
+    server.paddle("queue", "create", "again", "--cluster", "again", check=0)
+    jobs = [submit(server, queue=name, annotations={"test/succeed-after": "3s"}) for name in ("qq", "again")]
+    wait_for(lambda: len(pods(kube_fake, kube_fake.name)) == 2, what="the pods")
+    for job in jobs:
+        done = server.wait(job)
+        assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]

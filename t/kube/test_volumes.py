@@ -1,0 +1,95 @@
+"""Users' files in pods: the homes and the public directory of the server, mounted from the node."""
+
+import json
+
+import pytest
+
+from kube.images import BASE
+from kube.test_runtime import connect
+
+HOME = "/pfs/local/home/root"
+PUBLIC = "/pfs/local/public"
+
+
+def volumes(server):
+    """The server's own storage, which the node sees under the same paths."""
+    storage = server.state / "storage/local"
+    return {"local": {"host_path": f"{storage}/home/%s"}, "public": {"host_path": f"{storage}/public"}}
+
+
+@pytest.fixture
+def joined(server, kube_node):
+    connect(server, kube_node)
+    setting = {"image": BASE, "volumes": volumes(server)}
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting), check=0)
+    return server
+
+
+def run(server, script, *options):
+    command = ("submit", "--queue", "qq", "--no-package", "--name", "job", *options, "--", "sh", "-c", script)
+    server.paddle(*command, check=0)
+    return server.wait("job")
+
+
+def test_what_is_uploaded_is_read_and_what_is_written_is_downloaded(joined, tmp_path):
+    server = joined
+    (tmp_path / "data").write_text("forty two\n")
+    server.paddle("upload", tmp_path / "data", f"{HOME}/in/data", check=0)
+    done = run(
+        server,
+        'test "$INPUT" = "$PADDLE_INPUT" && tr a-z A-Z <"$PADDLE_INPUT/data" >"$PADDLE_OUTPUT/model" && cat $OUTPUT/model',
+        *("--input", "in", "--output", "a/b"),
+    )
+    assert done["state"] == "succeeded", done["reason"]
+    assert server.member_log("job") == "FORTY TWO\n"
+    server.paddle("download", "a/b", f"{tmp_path}/", check=0)
+    assert (tmp_path / "b/model").read_text() == "FORTY TWO\n"
+
+
+def test_the_whole_home_is_there(joined):
+    done = run(joined, f"echo one >{HOME}/x && ls {HOME}")
+    assert done["state"] == "succeeded", done["reason"]
+    assert joined.member_log("job") == "x\n"
+    assert (joined.state / "storage/local/home/root/x").read_text() == "one\n"
+
+
+def test_public_is_read_and_not_written(joined):
+    public = joined.state / "storage/local/public"
+    public.mkdir(parents=True, exist_ok=True)
+    (public / "shared").write_text("for all\n")
+    done = run(joined, f"cat $PADDLE_INPUT; echo x >{PUBLIC}/mine", "--input", f"{PUBLIC}/shared")
+    assert done["state"] == "failed"
+    said = joined.member_log("job")
+    assert said.startswith("for all\n")
+    assert "Read-only file system" in said
+    assert not (public / "mine").exists()
+
+
+def test_output_to_public_is_refused(joined):
+    job = joined.submit(["true"], queue="qq", output=f"{PUBLIC}/x")
+    done = joined.wait(job["id"])
+    assert done["state"] == "failed"
+    assert f"'{PUBLIC}/x' cannot be written" in done["reason"]
+
+
+def test_a_setting_that_is_wrong_is_named(joined):
+    broken = json.dumps({"image": BASE, "volumes": {"local": {"host_path": "/homes"}}})
+    joined.paddle("cluster", "set", "prod", "--setting", broken, check=0)
+    job = joined.submit(["true"], queue="qq")
+    said = json.dumps(joined.get(f"/v1/jobs/{job['id']}/explain").json)
+    assert "volumes.local: its path must hold %s" in said
+    mended = json.dumps({"image": BASE, "volumes": volumes(joined)})
+    joined.paddle("cluster", "set", "prod", "--setting", mended, check=0)
+    assert joined.wait(job["id"])["state"] == "succeeded"
+
+
+def test_passwords_are_not_shown(server, kube):
+    connect(server, kube)
+    setting = {"builder": "b", "registry": {"address": "reg", "username": "u", "password": "s3cret"}}
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting), check=0)
+    for path in ("/v1/clusters/prod", "/v1/clusters"):
+        reply = server.get(path)
+        assert reply.status == 200
+        assert "s3cret" not in reply.body.decode()
+        assert "***" in reply.body.decode()
+    assert "s3cret" not in server.log()

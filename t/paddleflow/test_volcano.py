@@ -1,0 +1,254 @@
+"""Queues and gangs on a cluster that Volcano's own scheduler places pods of (scheduling.md 3.4, 10, 17, 21)."""
+
+import base64
+import json
+import pathlib
+
+import pytest
+from conftest import wait_for
+from kube.cluster import ApiError
+
+from paddleflow.client import fresh, good
+
+IMAGE = "test.local/base:1"
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+# What jobs need, and what Volcano adds (doc/kubernetes.md).
+RULES = [
+    {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["", "apps", "batch"], "resources": ["configmaps", "statefulsets", "jobs"], "verbs": ["*"]},
+    {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": ["list"]},
+    {
+        "apiGroups": ["scheduling.volcano.sh"],
+        "resources": ["queues", "podgroups"],
+        "verbs": ["get", "list", "watch", "create", "update", "delete"],
+    },
+]
+
+
+@pytest.fixture
+def joined(flow, kube_fake):
+    """A cluster whose setting names Volcano, and two queues of 2 cores each."""
+    path = kube_fake.cluster.account(f"flow-{kube_fake.name}", namespace=kube_fake.name, rules=RULES, everywhere=True)
+    name = flow.make_cluster(
+        clusterType="Kubernetes",
+        version="v1.33",
+        credential=base64.b64encode(pathlib.Path(path).read_bytes()).decode(),
+        setting=json.dumps({"volcano": True}),
+    )["clusterName"]
+    queues = [
+        flow.make_queue(
+            name=f"{kube_fake.name[-20:].strip('-')}-{letter}",
+            clusterName=name,
+            namespace=kube_fake.name,
+            maxResources={"cpu": "2", "mem": "8Gi"},
+        )
+        for letter in "ab"
+    ]
+    yield flow, kube_fake, name, queues
+    for job in good(flow.get("/job?maxKeys=1000")).json["jobList"]:
+        if job["status"] in ("init", "pending", "running"):
+            flow.stop(job["id"])
+    good(flow.delete("/cluster/" + name), empty=True)
+
+
+def volcano_queue(kube, name):
+    try:
+        return kube.api.get(f"/apis/{VOLCANO}/queues/{name}")
+    except ApiError as problem:
+        assert problem.status == 404
+        return None
+
+
+def submit(flow, queue, cpu="1", **about):
+    flavour = {"name": "customFlavour", "cpu": cpu, "mem": "512Mi"}
+    annotations = {"test/succeed-after": "1s", **about.pop("annotations", {})}
+    return flow.submit(
+        "true", image=IMAGE, flavour=flavour, schedulingPolicy={"queue": queue}, annotations=annotations, **about
+    )
+
+
+def groups(kube):
+    return kube.items("podgroups", VOLCANO)
+
+
+def pods(kube):
+    return kube.items("pods", selector="owner=paddleflow")
+
+
+def said_of(flow, job):
+    """What the job's members say of their wait."""
+    return json.dumps([member.get("error") for member in flow.server.job(job_of(flow, job))["members"]])
+
+
+def job_of(flow, name):
+    """The engine's id of a job."""
+    return next(
+        job["id"] for job in flow.server.get("/v1/jobs?all=true&limit=1000").json["items"] if job["name"] == name
+    )
+
+
+def test_queues_are_written_changed_and_dropped(joined):
+    flow, kube, _, (one, two) = joined
+    have = wait_for(lambda: volcano_queue(kube, one), what="Volcano's queue")
+    assert have["spec"]["capability"] == {"cpu": "2", "memory": str(8 << 30)}
+    assert have["metadata"]["annotations"]["paddleflow/queue-namespace"] == kube.name
+    good(flow.put("/queue/" + one, {"maxResources": {"cpu": "3", "mem": "8Gi"}}))
+    wait_for(lambda: volcano_queue(kube, one)["spec"]["capability"]["cpu"] == "3", what="the change")
+    kube.api.patch(f"/apis/{VOLCANO}/queues/{one}", {"spec": {"capability": {"cpu": "7"}}})
+    wait_for(lambda: volcano_queue(kube, one)["spec"]["capability"]["cpu"] == "3", what="our own quota again")
+    kube.api.delete(f"/apis/{VOLCANO}/queues/{two}")
+    wait_for(lambda: volcano_queue(kube, two), what="the queue again")
+    good(flow.delete("/queue/" + two), empty=True)
+    wait_for(lambda: not volcano_queue(kube, two), what="the end of the dropped queue")
+    assert volcano_queue(kube, one) and volcano_queue(kube, "default")
+
+
+def test_elastic_queues(joined):
+    """3.5: min is what the queue deserves, max what it may use."""
+    flow, kube, name, _ = joined
+    queue = flow.make_queue(
+        name=kube.name[-20:].strip("-") + "-e",
+        clusterName=name,
+        namespace=kube.name,
+        quotaType="elasticQuota",
+        maxResources={"cpu": "4", "mem": "8Gi"},
+        minResources={"cpu": "1", "mem": "1Gi"},
+    )
+    spec = wait_for(lambda: volcano_queue(kube, queue), what="Volcano's queue")["spec"]
+    assert spec["capability"] == {"cpu": "4", "memory": str(8 << 30)}
+    assert spec["deserved"] == {"cpu": "1", "memory": str(1 << 30)}
+    assert spec["reclaimable"] is True
+
+
+def test_a_job_goes_through(joined):
+    """Its pods name group, queue and scheduler; the group goes with the attempt."""
+    flow, kube, _, (one, _) = joined
+    job = submit(flow, one, annotations={"test/succeed-after": "3s"}, labels={"team": "a"})
+    wait_for(lambda: pods(kube), what="its pod")
+    (pod,) = pods(kube)
+    (group,) = wait_for(lambda: groups(kube), what="its group")
+    about = pod["metadata"]
+    assert pod["spec"]["schedulerName"] == "volcano"
+    assert about["annotations"]["scheduling.k8s.io/group-name"] == group["metadata"]["name"]
+    assert about["annotations"]["volcano.sh/task-spec"] == "worker"
+    assert about["labels"]["volcano.sh/queue-name"] == about["annotations"]["volcano.sh/queue-name"] == one
+    assert about["annotations"]["scheduling.volcano.sh/queue-name"] == one
+    assert (about["labels"]["owner"], about["labels"]["paddleflow-job-id"]) == ("paddleflow", job)
+    assert (about["labels"]["paddleflow-job-framework"], about["labels"]["team"]) == ("standalone", "a")
+    assert about["namespace"] == kube.name
+    assert group["spec"]["minMember"] == 1 and group["spec"]["queue"] == one
+    assert group["spec"]["minResources"] == {"cpu": "1", "memory": str(512 << 20)}
+    assert flow.wait(job)["status"] == "succeeded"
+    wait_for(lambda: not pods(kube) and not groups(kube), what="the end of pod and group")
+
+
+def test_quota_that_others_have_used(joined):
+    """Somebody else's pods are in the queue, too: our job is admitted and waits in Volcano, with the reason; the other
+    queue is not held up."""
+    flow, kube, _, (one, two) = joined
+    wait_for(lambda: volcano_queue(kube, one) and volcano_queue(kube, two), what="Volcano's queues")
+    kube.apply(
+        {
+            "apiVersion": VOLCANO,
+            "kind": "PodGroup",
+            "metadata": {"name": "other"},
+            "spec": {"minMember": 1, "queue": one, "minResources": {"cpu": "2"}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "other", "annotations": {"scheduling.k8s.io/group-name": "other"}},
+            "spec": {
+                "schedulerName": "volcano",
+                "containers": [{"name": "c", "image": IMAGE, "resources": {"requests": {"cpu": "2"}}}],
+            },
+        },
+    )
+    kube.wait_phase("other", "Running")
+    waits, runs = submit(flow, one), submit(flow, two)
+    assert flow.wait(runs)["status"] == "succeeded"
+    wait_for(lambda: "Volcano's queue" in said_of(flow, waits), what="the reason")
+    assert one in said_of(flow, waits) and "is Pending" in said_of(flow, waits)
+    wait_for(lambda: len(pods(kube)) == 1 and len(groups(kube)) == 2, what="the end of the other job's pod and group")
+    (group,) = (group for group in groups(kube) if group["metadata"]["name"] != "other")
+    assert group["status"]["phase"] == "Pending"
+    (pod,) = pods(kube)
+    assert "nodeName" not in pod["spec"]
+    kube.api.delete(kube.path("pods", "other"))
+    kube.api.delete(kube.path("podgroups", "other", VOLCANO))
+    assert flow.wait(waits)["status"] == "succeeded"
+
+
+def gang(flow, queue, workers, cpu, node):
+    """Workers that all have to stand on one node."""
+    spec = {"nodeSelector": {"kubernetes.io/hostname": node}, "schedulerName": "volcano"}
+    template = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "spec": {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": spec}}}},
+    }
+    member = {
+        "role": "worker",
+        "replicas": workers,
+        "image": IMAGE,
+        "command": "true",
+        "flavour": {"name": "customFlavour", "cpu": cpu, "mem": "128Mi"},
+    }
+    body = {
+        "framework": "pytorch",
+        "members": [member],
+        "schedulingPolicy": {"queue": queue},
+        "extensionTemplate": template,
+        "annotations": {"test/succeed-after": "1s"},
+    }
+    return good(flow.post("/job/distributed", body)).json["id"]
+
+
+def test_a_gang_starts_whole_or_waits_whole(joined):
+    """Of three members two would fit on the node that their template names."""
+    flow, kube, name, _ = joined
+    cores = next(node for node in kube.api.get("/api/v1/nodes")["items"] if node["metadata"]["name"] == "fake-3")
+    third = int(int(cores["status"]["allocatable"]["cpu"]) * 1000 * 0.4)
+    queue = flow.make_queue(
+        name=kube.name[-20:].strip("-") + "-g",
+        clusterName=name,
+        namespace=kube.name,
+        maxResources={"cpu": "1000", "mem": "1000Gi"},
+    )
+    waits = gang(flow, queue, 3, f"{third}m", "fake-3")
+    wait_for(lambda: len(pods(kube)) == 3, what="the pods")
+    wait_for(lambda: "gang" in said_of(flow, waits) and "unschedulable" in said_of(flow, waits), what="the reason")
+    assert not [pod for pod in pods(kube) if "nodeName" in pod["spec"]]
+    (group,) = groups(kube)
+    assert group["spec"]["minMember"] == 3
+    assert group["spec"]["minResources"]["cpu"] in (f"{3 * third}m", str(3 * third // 1000))
+    flow.stop(waits)
+    fits = gang(flow, queue, 2, f"{third}m", "fake-3")
+    assert flow.wait(fits)["status"] == "succeeded"
+
+
+def test_a_cluster_without_volcano_says_so(flow, kube):
+    """Tier a: the CRDs are not there."""
+    path = kube.cluster.account(f"flow-{kube.name}", namespace=kube.name, rules=RULES, everywhere=True)
+    name = flow.make_cluster(
+        clusterType="Kubernetes",
+        version="v1.33",
+        credential=base64.b64encode(pathlib.Path(path).read_bytes()).decode(),
+        setting=json.dumps({"volcano": True}),
+    )["clusterName"]
+    node = {
+        "metadata": {"name": fresh("bare")},
+        "status": {
+            "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "100"},
+            "capacity": {"cpu": "8", "memory": "16Gi", "pods": "100"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    kube.api.create("/api/v1/nodes", node)
+    queue = flow.make_queue(name=kube.name[-20:].strip("-"), clusterName=name, namespace=kube.name)
+    body = {"image": IMAGE, "command": "true", "schedulingPolicy": {"queue": queue}}
+    job = wait_for(lambda: flow.post("/job/single", body).json.get("id"), what="the node's place in the cluster")
+    wait_for(lambda: "no Volcano" in said_of(flow, job) and "PodGroup" in said_of(flow, job), what="the reason")
+    flow.stop(job)
