@@ -259,7 +259,8 @@ class Cluster:
         )
 
     def add_fake_nodes(self, count, prefix="fake", labels=None, taint=False, **resources):
-        """Nodes of kwok (tier b).  Resources such as cpu="8", memory="32Gi"."""
+        """Nodes of kwok (tier b).  Resources such as cpu="8", memory="32Gi".  Those that a test takes away again are
+        tainted, or pods of tests beside it land there and go with them."""
         size = {
             "cpu": "32",
             "memory": "256Gi",
@@ -282,6 +283,12 @@ def fake_node(name, size, labels, taint):
         "spec": {"taints": [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}] if taint else []},
         "status": {"capacity": size, "allocatable": size},
     }
+
+
+def only_on(label):
+    """What a pod's spec says to run on the tainted fake nodes of label "of"."""
+    tolerated = {"key": "kwok.x-k8s.io/node", "operator": "Equal", "value": "fake", "effect": "NoSchedule"}
+    return {"nodeSelector": {"of": label}, "tolerations": [tolerated]}
 
 
 @contextlib.contextmanager

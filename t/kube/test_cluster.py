@@ -52,7 +52,8 @@ def test_version(kube):
 
 
 def has_condition(found, kind):
-    return any(one["type"] == kind and one["status"] == "True" for one in found.get("status", {}).get("conditions", []))
+    conditions = found.get("status", {}).get("conditions") or []
+    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
 
 
 def test_custom_resource(kube):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from conftest import wait_for
-from kube.cluster import ApiError
+from kube.cluster import ApiError, only_on
 from kube.fixtures import Namespace
 from pdj import CRD, GROUP, History, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
 
@@ -371,8 +371,8 @@ def test_kills_at_random_moments(fake):
 def test_node_that_disappears(fake):
     """With a parameter server on it: Kubernetes takes the pod away, the job gets another one in its place, and its address."""
     cluster, name = fake.cluster, f"gone-{os.urandom(2).hex()}"
-    nodes = cluster.add_fake_nodes(2, prefix=name, labels={"of": name})
-    placed = {"nodeSelector": {"of": name}}
+    nodes = cluster.add_fake_nodes(2, prefix=name, labels={"of": name}, taint=True)
+    placed = only_on(name)
     try:
         with running(fake):
             job = Job(fake, {"ps": role(1, **placed), "worker": role(2)})

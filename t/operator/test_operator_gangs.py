@@ -6,6 +6,7 @@ import os
 
 import pytest
 from conftest import wait_for
+from kube.cluster import only_on
 from pdj import CRD, GROUP, Job, Operator, install, role
 
 GANG = "scheduling.volcano.sh/v1beta1"
@@ -72,9 +73,9 @@ def said(job, words):
 def test_gang_waits_whole_and_starts_whole(gangs):
     """Three cores for four pods of one core: none of them is placed.  With a second node all are."""
     mark = f"gang-{os.urandom(2).hex()}"
-    nodes = gangs.cluster.add_fake_nodes(1, prefix=f"{mark}-a", labels={"of": mark}, cpu="3")
+    nodes = gangs.cluster.add_fake_nodes(1, prefix=f"{mark}-a", labels={"of": mark}, taint=True, cpu="3")
     try:
-        job = gang(gangs, "j", 1, 3, nodeSelector={"of": mark})
+        job = gang(gangs, "j", 1, 3, **only_on(mark))
         job.wait_pods("ps-0", "worker-0", "worker-1", "worker-2")
         wait_for(
             lambda: said(job, "tasks in gang unschedulable"),
@@ -83,7 +84,7 @@ def test_gang_waits_whole_and_starts_whole(gangs):
         )
         assert placed(job) == []
         assert job.wait_phase("Pending")
-        nodes += gangs.cluster.add_fake_nodes(1, prefix=f"{mark}-b", labels={"of": mark}, cpu="1")
+        nodes += gangs.cluster.add_fake_nodes(1, prefix=f"{mark}-b", labels={"of": mark}, taint=True, cpu="1")
         job.wait_phase("Running")
         assert len(placed(job)) == 4
         assert gangs.get("podgroups", "j", GANG)["spec"]["minMember"] == 4
