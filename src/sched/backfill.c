@@ -975,24 +975,51 @@ bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span)
 
 /* Of one kind of task: with less held it would fit if it did with more. The guard lets it pass but for what
  * it holds. */
-static void note_kept(Pass *pass, const Shape *shape, const Reservation *guard)
+static bool note_kept(Scheduler *s, Plan *plan, const Shape *shape, const Reservation *guard)
 {
         Ask *ask = shape_ask(shape);
         Cause cause;
         bool fits;
 
-        if (!is_simple(ask) || ends_before(pass->s, shape, guard))
-                return;
+        if (!is_simple(ask) || ends_before(s, shape, guard))
+                return false;
         hold_back(guard->holds, true);
-        fits = plan_gang(pass->s, &pass->plan, ask, &cause);
+        fits = plan_gang(s, plan, ask, &cause);
         hold_back(guard->holds, false);
         if (fits) {
-                plan_undo(pass->s, &pass->plan, ask);
-                return;
+                plan_undo(s, plan, ask);
+                return false;
         }
         ask->kept_by = guard->version;
         ask->kept_stir = ask_stir(ask);
         ask->kept_span = shape_span(shape);
+        return true;
+}
+
+static bool keeps(Scheduler *s, Plan *plan, const Shape *shape)
+{
+        Lane *by = guard_of(s, shape->group);
+        const Reservation *guard = by ? reservation_get(s, by) : NULL;
+
+        return guard && guard->time != G_MAXINT64 && note_kept(s, plan, shape, guard);
+}
+
+bool finds_no_room(Scheduler *s, const Shape *shape)
+{
+        Ask *ask = shape_ask(shape);
+        Plan plan;
+        Cause cause;
+        bool fits;
+
+        plan_init(&plan);
+        fits = plan_gang(s, &plan, ask, &cause);
+        if (fits)
+                plan_undo(s, &plan, ask);
+        else
+                ask_close(ask, cause);
+        fits = fits && !keeps(s, &plan, shape);
+        plan_clear(&plan);
+        return !fits;
 }
 
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
@@ -1015,7 +1042,7 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
                 return true;
         plan_undo(s, &pass->plan, shape_ask(shape));
         if (kept)
-                note_kept(pass, shape, guard);
+                (void)note_kept(s, &pass->plan, shape, guard);
         note_delay(s, shape, own, guard, alone, rule);
         return false;
 }
@@ -1036,6 +1063,7 @@ static bool next_behind(Scheduler *s, Lane *queue, guint32 *ret_kinds)
         return shape != NULL;
 }
 
+/* While others were served it may have become plain that nothing more starts in the queue. */
 void phase_backfill(Pass *pass, Cluster *cluster)
 {
         Scheduler *s = pass->s;
@@ -1043,7 +1071,7 @@ void phase_backfill(Pass *pass, Cluster *cluster)
 
         active_fill(s, cluster, next_behind);
         while ((queue = active_best(cluster))) {
-                Shape *shape = lane_behind(s, queue);
+                Shape *shape = lane_is_settled(s, queue) ? NULL : lane_behind(s, queue);
 
                 if (shape)
                         (void)start_first(pass, shape, RULE_BACKFILL);

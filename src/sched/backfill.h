@@ -41,6 +41,8 @@ bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rul
  * *ret_span.
  */
 bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span);
+/* No nodes have room for `shape`, or those only that the guard keeps. Noted for all who ask for the same. */
+bool finds_no_room(Scheduler *s, const Shape *shape);
 /* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
  * planned anew. False: nothing is planned any more. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);

@@ -25,6 +25,8 @@ Cause shape_limited(const Shape *shape);                         /* by its array
 Shape *lane_top(Scheduler *s, Lane *queue);
 /* The same behind its blocked head, of those that were not tried in this pass. */
 Shape *lane_behind(Scheduler *s, Lane *queue);
+/* Nothing of a group behind the head may start, as far as nodes and the guard tell. */
+bool group_still_waits(Scheduler *s, Group *group);
 bool lane_lets(Scheduler *s, Shape *shape); /* no queue's limit is in the way; notes the cause */
 /* Starts the first job of `shape`, or notes the cause. */
 bool start_first(Pass *pass, Shape *shape, DecisionRule rule);

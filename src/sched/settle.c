@@ -11,9 +11,10 @@
 
 /* A group, and why it did not start. */
 typedef struct {
-        const Group *group;
+        Group *group;
+        const Ask *ask; /* the group's, which most looks end at */
+        guint64 stir;   /* when it was not closed */
         bool closed;
-        guint64 stir; /* when it was not closed */
 } Watch;
 
 void settled_clear(Settled *settled)
@@ -44,9 +45,14 @@ static bool somebody_could(const Group *group)
         return false;
 }
 
-static void watch(Scheduler *s, Settled *settled, const Group *group)
+static Watch watch_of(Group *group)
 {
-        Watch entry = { group, group->ask->closed, ask_stir(group->ask) };
+        return (Watch){ group, group->ask, ask_stir(group->ask), group->ask->closed };
+}
+
+static void watch(Settled *settled, Group *group)
+{
+        Watch entry = watch_of(group);
 
         settled->by_guard = settled->by_guard || !entry.closed;
         settled->by_reservation = settled->by_reservation || !entry.closed;
@@ -63,12 +69,12 @@ static void settle_group(Scheduler *s, Lane *queue, Group *group)
             lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind))
                 return;
         if (ask->closed) {
-                watch(s, &queue->settled, group);
+                watch(&queue->settled, group);
         } else if ((queue->denied_pass == s->pass && (ask->mask & queue->denied)) ||
                    (was->pass == s->pass && was->alone && group->kept == 0)) {
                 queue->settled.by_reservation = true;
         } else if (somebody_could(group)) {
-                watch(s, &queue->settled, group);
+                watch(&queue->settled, group);
         }
 }
 
@@ -110,15 +116,56 @@ static bool is_unchanged(const Scheduler *s, const Lane *queue)
                settled->charges == lane_charges(queue) && cluster->keepers->len == 0;
 }
 
-static bool is_still_watched(const Settled *settled)
+static bool is_due_to_the_same_guard(Scheduler *s, const Lane *queue)
 {
-        for (guint i = 0; i < settled->watches->len; i++) {
-                const Watch *entry = &g_array_index(settled->watches, Watch, i);
-                const Ask *ask = entry->group->ask;
+        const Settled *settled = &queue->settled;
 
-                if (entry->closed ? !ask->closed : ask->closed || entry->stir != ask_stir(ask))
-                        return false;
+        return !settled->by_guard ||
+               (settled->guard == guard_now(s, queue) && settled->guarded == guarded_now(s, queue));
+}
+
+/* What it was due to is as it was; `guard`: that of the guard. */
+static bool is_as_it_was(const Watch *entry, bool guard)
+{
+        if (entry->closed)
+                return entry->ask->closed;
+        return guard && !entry->ask->closed && entry->stir == ask_stir(entry->ask);
+}
+
+/* False: on one that is worked out too seldom to be relied on. */
+static bool depend_on_reservation(Scheduler *s, Lane *queue)
+{
+        Settled *settled = &queue->settled;
+
+        if (!settled->by_reservation && reservation_is_simple(queue)) {
+                settled->by_reservation = true;
+                settled->reserved = reservation_get(s, queue)->version;
         }
+        return settled->by_reservation;
+}
+
+/* What has changed seldom lets anybody start: one look for each ask tells that to all queues. */
+static bool is_still_watched(Scheduler *s, Lane *queue)
+{
+        Settled *settled = &queue->settled;
+        bool guard = is_due_to_the_same_guard(s, queue);
+        guint n_open = 0;
+
+        for (guint i = 0; i < settled->watches->len; i++) {
+                Watch *entry = &g_array_index(settled->watches, Watch, i);
+
+                if (!is_as_it_was(entry, guard)) {
+                        if (!group_still_waits(s, entry->group))
+                                return false;
+                        *entry = watch_of(entry->group);
+                }
+                n_open += !entry->closed;
+        }
+        if (n_open > 0 && !depend_on_reservation(s, queue))
+                return false;
+        settled->by_guard = n_open > 0;
+        settled->guard = guard_now(s, queue);
+        settled->guarded = settled->by_guard ? guarded_now(s, queue) : 0;
         return true;
 }
 
@@ -126,8 +173,7 @@ bool lane_is_settled(Scheduler *s, Lane *queue)
 {
         const Settled *settled = &queue->settled;
 
-        return is_unchanged(s, queue) && is_still_watched(settled) &&
-               (!settled->by_guard ||
-                (settled->guard == guard_now(s, queue) && settled->guarded == guarded_now(s, queue))) &&
-               (!settled->by_reservation || settled->reserved == reservation_get(s, queue)->version);
+        return is_unchanged(s, queue) &&
+               (!settled->by_reservation || settled->reserved == reservation_get(s, queue)->version) &&
+               is_still_watched(s, queue);
 }

@@ -389,6 +389,19 @@ static void look_at_noted(Scheduler *s, Lane *queue)
         }
 }
 
+/* Each time round fewer are left: an ask is closed, or a shape kept. */
+bool group_still_waits(Scheduler *s, Group *group)
+{
+        Shape *shape;
+
+        while ((shape = candidate_of(s, group))) {
+                if (!finds_no_room(s, shape))
+                        return false;
+                (void)blocked(shape, shape_ask(shape)->closed ? shape_ask(shape)->cause : CAUSE_RESERVED, NULL);
+        }
+        return true;
+}
+
 static Shape *first_behind_in_turn(Scheduler *s, Lane *queue)
 {
         int closed = 0;
