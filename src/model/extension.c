@@ -20,6 +20,146 @@ static const struct {
         { "", "Workflow", "argoproj.io/v1alpha1" },
 };
 
+static const char *text_of(const json_t *object, const char *name)
+{
+        const char *text = json_string_value(json_object_get(object, name));
+
+        return text ? text : "";
+}
+
+/* ---- shape ---- */
+
+typedef enum { SHAPE_OBJECT, SHAPE_TEXT, SHAPE_OBJECTS, SHAPE_NAMED, SHAPE_TEXTS } Shape;
+
+typedef struct {
+        const char *name;
+        Shape shape;
+} ShapeRow;
+
+/* What pods are put together from; the API server checks the rest. */
+static const ShapeRow pod_shape[] = { { "metadata", SHAPE_OBJECT }, { "spec", SHAPE_OBJECT }, { NULL } };
+static const ShapeRow metadata_shape[] = { { "labels", SHAPE_OBJECT },
+                                           { "annotations", SHAPE_OBJECT },
+                                           { NULL } };
+static const ShapeRow spec_shape[] = { { "containers", SHAPE_OBJECTS },     { "initContainers", SHAPE_NAMED },
+                                       { "volumes", SHAPE_NAMED },          { "tolerations", SHAPE_OBJECTS },
+                                       { "imagePullSecrets", SHAPE_NAMED }, { NULL } };
+static const ShapeRow container_shape[] = { { "name", SHAPE_TEXT },        { "image", SHAPE_TEXT },
+                                            { "command", SHAPE_TEXTS },    { "args", SHAPE_TEXTS },
+                                            { "env", SHAPE_NAMED },        { "envFrom", SHAPE_OBJECTS },
+                                            { "ports", SHAPE_OBJECTS },    { "volumeMounts", SHAPE_OBJECTS },
+                                            { "resources", SHAPE_OBJECT }, { NULL } };
+static const ShapeRow resources_shape[] = { { "requests", SHAPE_OBJECT },
+                                            { "limits", SHAPE_OBJECT },
+                                            { NULL } };
+
+static bool is_item(const json_t *item, Shape shape)
+{
+        switch (shape) {
+        case SHAPE_OBJECTS: return json_is_object(item);
+        case SHAPE_NAMED: return json_is_string(json_object_get(item, "name"));
+        default: return json_is_string(item);
+        }
+}
+
+static bool is_list(const json_t *value, Shape shape)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(value, i, item)
+        {
+                if (!is_item(item, shape))
+                        return false;
+        }
+        return json_is_array(value);
+}
+
+static bool has_shape(const json_t *value, Shape shape)
+{
+        switch (shape) {
+        case SHAPE_OBJECT: return json_is_object(value);
+        case SHAPE_TEXT: return json_is_string(value);
+        default: return is_list(value, shape);
+        }
+}
+
+static bool check_shape(const char *where, const json_t *object, const ShapeRow *rows, GError **error)
+{
+        static const char *const words[] = { [SHAPE_OBJECT] = "an object",
+                                             [SHAPE_TEXT] = "a text",
+                                             [SHAPE_OBJECTS] = "a list of objects",
+                                             [SHAPE_NAMED] = "a list of objects that have a name",
+                                             [SHAPE_TEXTS] = "a list of texts" };
+
+        for (; rows->name; rows++) {
+                const json_t *value = json_object_get(object, rows->name);
+
+                if (value && !json_is_null(value) && !has_shape(value, rows->shape))
+                        return err_set(error, ERR_INVALID, "extensionTemplate: %s.%s must be %s", where,
+                                       rows->name, words[rows->shape]);
+        }
+        return true;
+}
+
+static bool check_container(const char *where, const json_t *container, GError **error)
+{
+        g_autofree char *inner = g_strconcat(where, ".resources", NULL);
+
+        return check_shape(where, container, container_shape, error) &&
+               check_shape(inner, json_object_get(container, "resources"), resources_shape, error);
+}
+
+/* Two of a name would be one: what members need would be missing. */
+static bool check_names(const char *where, const json_t *list, const char *const *ours, GError **error)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(list, i, item)
+        {
+                if (g_strv_contains(ours, text_of(item, "name")))
+                        return err_set(error, ERR_INVALID,
+                                       "extensionTemplate: %s: the name '%.63s' is the platform's own", where,
+                                       text_of(item, "name"));
+        }
+        return true;
+}
+
+static bool check_own_names(const char *where, const json_t *spec, GError **error)
+{
+        static const char *const our_volumes[] = { "paddle-gate",    "paddle-members", "paddle-state",
+                                                   "paddle-package", "paddle-work",    NULL };
+        static const char *const our_containers[] = { "gate", "package", NULL };
+        g_autofree char *volumes = g_strconcat(where, ".volumes", NULL);
+        g_autofree char *before = g_strconcat(where, ".initContainers", NULL);
+
+        return check_names(volumes, json_object_get(spec, "volumes"), our_volumes, error) &&
+               check_names(before, json_object_get(spec, "initContainers"), our_containers, error);
+}
+
+static bool check_pod(const char *where, const json_t *pod, GError **error)
+{
+        g_autofree char *metadata = g_strconcat(where, ".metadata", NULL);
+        g_autofree char *spec = g_strconcat(where, ".spec", NULL);
+        const json_t *container;
+        size_t i;
+
+        if (!check_shape(where, pod, pod_shape, error) ||
+            !check_shape(metadata, json_object_get(pod, "metadata"), metadata_shape, error) ||
+            !check_shape(spec, json_object_get(pod, "spec"), spec_shape, error) ||
+            !check_own_names(spec, json_object_get(pod, "spec"), error))
+                return false;
+        json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), i, container)
+        {
+                g_autofree char *at = g_strdup_printf("%s.containers[%" G_GSIZE_FORMAT "]", spec, i);
+
+                if (!check_container(at, container, error))
+                        return false;
+        }
+        return true;
+}
+
 /* Where the pods of a role are. Roles have our names and PaddleFlow's. */
 static const struct {
         const char *kind, *role, *path;
@@ -41,13 +181,6 @@ static const struct {
         { "MPIJob", "launcher", "spec.mpiReplicaSpecs.Launcher.template" },
         { "MPIJob", "worker", "spec.mpiReplicaSpecs.Worker.template" },
 };
-
-static const char *text_of(const json_t *object, const char *name)
-{
-        const char *text = json_string_value(json_object_get(object, name));
-
-        return text ? text : "";
-}
 
 /* ---- the kind ---- */
 
@@ -75,7 +208,7 @@ static bool check_named(const char *named, const json_t *template, GError **erro
                refuse(template, "what the annotation " EXTENSION_KIND_ANNOTATION " names", error);
 }
 
-bool extension_check(const char *framework, const char *named, const json_t *template, GError **error)
+static bool check_kind(const char *framework, const char *named, const json_t *template, GError **error)
 {
         if (named && *named)
                 return check_named(named, template, error);
@@ -103,17 +236,45 @@ static const json_t *walk(const json_t *object, const char *path)
         return json_is_object(object) ? object : NULL;
 }
 
+/* One without a kind is a member's own. */
+static bool is_pod(const json_t *template)
+{
+        const char *kind = text_of(template, "kind");
+
+        return json_is_object(template) && (strcmp(kind, "Pod") == 0 || !*kind);
+}
+
 const json_t *extension_pod(const json_t *template, const char *role)
 {
         const char *kind = text_of(template, "kind");
         const json_t *found = NULL;
 
-        if (strcmp(kind, "Pod") == 0 || !*kind) /* a member's own */
-                return json_is_object(template) ? template : NULL;
+        if (is_pod(template))
+                return template;
         for (gsize i = 0; i < G_N_ELEMENTS(places) && !found; i++)
                 if (strcmp(places[i].kind, kind) == 0 && strcmp(places[i].role, role) == 0)
                         found = walk(template, places[i].path);
         return found;
+}
+
+bool extension_check_pods(const json_t *template, GError **error)
+{
+        const char *kind = text_of(template, "kind");
+
+        if (is_pod(template))
+                return check_pod("pod", template, error);
+        for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
+                const json_t *pod = strcmp(places[i].kind, kind) == 0 ? walk(template, places[i].path) : NULL;
+
+                if (pod && !check_pod(places[i].path, pod, error))
+                        return false;
+        }
+        return true;
+}
+
+bool extension_check(const char *framework, const char *named, const json_t *template, GError **error)
+{
+        return check_kind(framework, named, template, error) && extension_check_pods(template, error);
 }
 
 json_t *extension_container(const json_t *pod)

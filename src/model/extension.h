@@ -12,8 +12,12 @@
 #define EXTENSION_KIND_ANNOTATION "paddleflow/job-kind-group-version"
 
 /* `framework`: as PaddleFlow names it, "" of a workflow; `named`: the annotation's value, or NULL.
- * ERR_INVALID says which kind it would have to be. */
+ * ERR_INVALID says which kind it would have to be, or what of its pods
+ * cannot be used. */
 bool extension_check(const char *framework, const char *named, const json_t *template, GError **error);
+/* Only that what our own is put together with has its type; ERR_INVALID names the place. Part of the above.
+ */
+bool extension_check_pods(const json_t *template, GError **error);
 
 /* The template of the pods of members of the role (by our name or PaddleFlow's): {"metadata"?, "spec"?};
  * NULL: it says nothing of them. */

@@ -637,6 +637,34 @@ def test_a_template_says_image_and_command(flow):
     assert job["extensionTemplate"]["spec"]["containers"] == [container]
 
 
+@pytest.mark.parametrize(
+    ("about", "says"),
+    [
+        ({"spec": 7}, "pod.spec must be an object"),
+        ({"metadata": []}, "pod.metadata must be an object"),
+        ({"metadata": {"labels": "a=b"}}, "pod.metadata.labels must be an object"),
+        ({"spec": {"containers": {"name": "main"}}}, "pod.spec.containers must be a list of objects"),
+        ({"spec": {"volumes": [{}]}}, "pod.spec.volumes must be a list of objects that have a name"),
+        ({"spec": {"containers": [{"env": [{"value": "x"}]}]}}, "containers[0].env must"),
+        ({"spec": {"containers": [{}, {"args": [1]}]}}, "containers[1].args must be a list of texts"),
+        ({"spec": {"containers": [{"resources": {"limits": 1}}]}}, "containers[0].resources.limits must"),
+        ({"spec": {"volumes": [{"name": "paddle-gate", "emptyDir": {}}]}}, "'paddle-gate' is the platform's own"),
+        ({"spec": {"initContainers": [{"name": "gate", "image": "any"}]}}, "'gate' is the platform's own"),
+        ({"note": "x" * 70000}, "65536 bytes"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_template_that_cannot_be_used(flow, about, says):
+    """What pods are put together from has its type; names that members need are not taken. Nothing is made."""
+    body = single(extensionTemplate=template("Pod", "v1", **about))
+    assert says in refused(flow.post(S, body), NOT)["message"]
+    whole = template("PaddleJob", "batch.paddlepaddle.org/v1", spec={"worker": {"template": about}})
+    body = distributed("paddle", member("worker", 2), extensionTemplate=whole)
+    assert says.removeprefix("pod.") in refused(flow.post(D, body), NOT)["message"]
+    body = distributed("paddle", member("worker", 2, extensionTemplate=about))
+    assert says in refused(flow.post(D, body), NOT)["message"]
+
+
 def test_a_template_of_the_named_kind(flow):
     about = template("PaddleJob", "kubeflow.org/v1", spec={})
     annotations = {"paddleflow/job-kind-group-version": "PaddleJob.kubeflow.org/v1"}

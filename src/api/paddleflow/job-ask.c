@@ -13,6 +13,7 @@
 #include "model/framework.h"
 
 enum { MEMBERS_MAX = 1000, NAME_MAX_BYTES = 512, PORT_MAX = 65534, ALWAYS_RETRY = 1000, ID_MAX = 63 };
+enum { KEPT_AROUND = 32 }; /* bytes of the origin around what is kept */
 
 #define CUSTOM_FLAVOUR "customFlavour"
 #define LIMIT_FLAVOUR "PF_JOB_LIMIT_FLAVOUR"
@@ -309,6 +310,20 @@ static bool take_role(Asking *asking, Wish *wish, GError **error)
         return true;
 }
 
+static const json_t *template_of(const json_t *body)
+{
+        return json_object_get(body, "extensionTemplate");
+}
+
+static bool check_own_template(const json_t *member, GError **error)
+{
+        const json_t *template = template_of(member);
+        g_autoptr(GError) why = NULL;
+
+        return !template || extension_check_pods(template, &why) ||
+               flow_set(error, CODE_JobInvalidField, "a member's %s", why->message);
+}
+
 static bool take_member(Asking *asking, const json_t *body, GError **error)
 {
         Wish *wish;
@@ -316,7 +331,8 @@ static bool take_member(Asking *asking, const json_t *body, GError **error)
         g_array_append_val(asking->wishes, ((Wish){ .body = body }));
         wish = &g_array_index(asking->wishes, Wish, asking->wishes->len - 1);
         return check_member_policy(asking, body, error) && take_role(asking, wish, error) &&
-               take_flavour(asking, wish, error) && check_rest(asking, wish, error);
+               take_flavour(asking, wish, error) && check_rest(asking, wish, error) &&
+               check_own_template(body, error);
 }
 
 static bool take_members(Asking *asking, GError **error)
@@ -342,11 +358,6 @@ static bool take_members(Asking *asking, GError **error)
 }
 
 /* ---- extension templates ---- */
-
-static const json_t *template_of(const json_t *body)
-{
-        return json_object_get(body, "extensionTemplate");
-}
 
 static bool check_template(const Asking *asking, GError **error)
 {
@@ -725,6 +736,18 @@ static void refuse(Asked *ret, const GError *why)
         ret->refusal = g_strdup_printf("submit job to cluster failed: %s", text);
 }
 
+static bool check_kept(const json_t *kept, GError **error)
+{
+        g_autofree char *text = json_format(kept);
+        gsize len = strlen(text), most = SPEC_ORIGIN_MAX - KEPT_AROUND;
+
+        return len <= most || flow_set(error, CODE_JobInvalidField,
+                                       "the job is too long to be kept: %" G_GSIZE_FORMAT
+                                       " of at most %d bytes\nTemplate, commands and variables can be "
+                                       "files of its image.",
+                                       len, (int)SPEC_ORIGIN_MAX);
+}
+
 /* What its row or its commands break is the cluster's affair. */
 static bool make(const Asking *asking, Asked *ret, GError **error)
 {
@@ -735,6 +758,8 @@ static bool make(const Asking *asking, Asked *ret, GError **error)
         apply_templates(asking);
         ret->id = *id ? g_strdup(id) : job_new_id();
         kept = kept_of(asking, ret->id);
+        if (!check_kept(kept, error))
+                return false;
         spec = running_spec(asking, &why);
         if (spec) {
                 add_common(asking, ret->id, kept, spec);

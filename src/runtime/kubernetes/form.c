@@ -167,6 +167,14 @@ static json_t *env_of(const json_t *pod)
         return json_object_get(gate_main_of(json_object_get(pod, "spec")), "env");
 }
 
+/* Templates of users may have entries without: the API server says so. */
+static const char *name_of(const json_t *entry)
+{
+        const char *name = kube_get_text(entry, "name");
+
+        return name ? name : "";
+}
+
 static const json_t *entry_of(const json_t *pod, const char *name)
 {
         const json_t *entry;
@@ -174,7 +182,7 @@ static const json_t *entry_of(const json_t *pod, const char *name)
 
         json_array_foreach(env_of(pod), i, entry)
         {
-                if (g_strcmp0(kube_get_text(entry, "name"), name) == 0)
+                if (strcmp(name_of(entry), name) == 0)
                         return entry;
         }
         return NULL;
@@ -189,7 +197,7 @@ static GHashTable *common_names(const json_t *pods)
 
         json_array_foreach(env_of(first), i, entry)
         {
-                const char *name = kube_get_text(entry, "name");
+                const char *name = name_of(entry);
                 bool same = true;
 
                 json_array_foreach(pods, n, pod)
@@ -212,7 +220,7 @@ static json_t *entries(const json_t *pod, GHashTable *names, bool among)
 
         json_array_foreach(env_of(pod), i, entry)
         {
-                if (g_hash_table_contains(names, kube_get_text(entry, "name")) == among)
+                if (g_hash_table_contains(names, name_of(entry)) == among)
                         json_array_append(list, entry);
         }
         return list;

@@ -199,8 +199,12 @@ char *gate_variables_format(const json_t *env)
 
         json_array_foreach(env, i, entry)
         {
-                g_string_append_printf(text, "%s=", kube_get_text(entry, "name"));
-                append_value(text, kube_get_text(entry, "value"));
+                const char *name = kube_get_text(entry, "name"), *value = kube_get_text(entry, "value");
+
+                if (!name || !value) /* of a user's template, and not among what differs */
+                        continue;
+                g_string_append_printf(text, "%s=", name);
+                append_value(text, value);
                 g_string_append_c(text, '\n');
         }
         return g_string_free(g_steal_pointer(&text), FALSE);
