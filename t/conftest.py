@@ -87,7 +87,9 @@ def open_way(path):
 
 
 class Server:
-    """One `paddled` with its state directory. `options` go to its command line."""
+    """One `paddled` with its state directory. `options` go to its command line, after `usual`."""
+
+    usual = ("--listen=none", "--succeeded-job-ttl-seconds=0", "--failed-job-ttl-seconds=0")
 
     def __init__(self, state, *options, program=BIN / "paddled"):
         self.state, self.options, self.program, self.process = pathlib.Path(state), options, program, None
@@ -101,7 +103,7 @@ class Server:
         log = open(self.state / "server.log", "ab")  # noqa: SIM115 - the child's
         self.log_start = log.tell()
         self.process = subprocess.Popen(
-            [self.program, "--state", self.state, "--listen", "none", *map(str, self.options)],
+            [self.program, "--state", self.state, *self.usual, *map(str, self.options)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -374,6 +374,22 @@ static void warn_members(Runtime *runtime, const Job *was, const Job *now)
         }
 }
 
+/* For those who look at them in their cluster. */
+static void mark_members(Runtime *runtime, const Job *was, const Job *now)
+{
+        if (!runtime->ops->mark_preempting || now->state != JOB_PREEMPTING ||
+            (was && was->state == JOB_PREEMPTING))
+                return;
+        for (int i = 0; i < now->n_members; i++) {
+                g_autofree char *task = NULL;
+
+                if (member_is_ended(&now->members[i]) || now->members[i].state == MEMBER_WAITING)
+                        continue;
+                task = task_format(now, &now->members[i]);
+                runtime->ops->mark_preempting(runtime, task, now->reason);
+        }
+}
+
 /* A task whose end is durable now. */
 static void forget_members(Runtime *runtime, const Job *was, const Job *now)
 {
@@ -417,6 +433,7 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
                 prepare(engine, slot, was, now);
                 abandon(slot, was, now);
                 start_members(engine, slot, was, now);
+                mark_members(runtime, was, now);
                 warn_members(runtime, was, now);
                 stop_members(runtime, was, now);
         }
@@ -427,6 +444,7 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
                 runtime->ops->release_ports(runtime, now->id);
                 if (engine->ports_at)
                         engine->ports_at = 1; /* there may be ports at once */
-                runtime->ops->clean(runtime, now->id, now->attempt);
+                runtime->ops->clean(runtime, now->id, now->attempt,
+                                    ttl_expires(&engine->config.ttl, now, now->attempt));
         }
 }

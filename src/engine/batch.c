@@ -483,6 +483,14 @@ static void answer_all(Engine *engine)
                 answer(engine, input, NULL);
 }
 
+/* Of an attempt that is over: its job may be finished, and stored. */
+static gint64 stray_expires(Engine *engine, const Live *live, const TaskName *name)
+{
+        g_autoptr(Job) stored = live ? NULL : store_job_by_id(engine->store, name->job_id, NULL);
+
+        return ttl_expires(&engine->config.ttl, stored, name->attempt);
+}
+
 /* Tasks that no job knows: those that ended are forgotten, with their directory; those that run are killed.
  */
 static void handle_strays(Engine *engine)
@@ -499,8 +507,9 @@ static void handle_strays(Engine *engine)
                 if (!task_parse(stray->task, &name))
                         continue;
                 live = live_find(engine, name.job_id);
-                if (!live || live->job->attempt != name.attempt)
-                        runtime->ops->clean(runtime, name.job_id, name.attempt);
+                if (!live || live->job->attempt != name.attempt || life_is_at_rest(live->job))
+                        runtime->ops->clean(runtime, name.job_id, name.attempt,
+                                            stray_expires(engine, live, &name));
         }
         for (guint i = 0; i < engine->batch.unwanted->len; i++) {
                 const Stray *stray = g_ptr_array_index(engine->batch.unwanted, i);

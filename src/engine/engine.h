@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "engine/ttl.h"
 #include "model/catalog.h"
 #include "model/job.h"
 #include "runtime/runtime.h"
@@ -28,6 +29,7 @@ typedef struct {
         const char *boot_id;     /* of the machine now */
         gint64 keep_events;      /* how many are kept; 0: 1,000,000 */
         gint64 keep_finished_ms; /* finished jobs are dropped after this time; 0: never */
+        Ttl ttl;                 /* of what they leave in their clusters */
         int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
         int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators are free of it */
         int submit_rate;       /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */

@@ -84,6 +84,22 @@ static void member_observed(Engine *engine, RuntimeSlot *slot, Live *live, int i
         batch_end_life(engine, live, &life);
 }
 
+/* Its job goes as if our own scheduler had said so. */
+static void taken_observed(Engine *engine, RuntimeSlot *slot, const Observation *observed)
+{
+        g_autofree char *whom = g_strdup_printf("others in its cluster: %s", observed->text);
+        TaskName name;
+        Live *live = task_parse(observed->task, &name) ? live_find(engine, name.job_id) : NULL;
+        Life life;
+
+        if (!live || slot_of(engine, live->job) != slot || task_member(live->job, &name) < 0 ||
+            (live->job->state != JOB_STARTING && live->job->state != JOB_RUNNING) || life_is_done(live->job))
+                return;
+        life = batch_life(engine, live);
+        life_evicted(&life, whom, NULL);
+        batch_end_life(engine, live, &life);
+}
+
 static void task_observed(Engine *engine, RuntimeSlot *slot, const Observation *observed)
 {
         TaskName name;
@@ -207,6 +223,7 @@ bool apply_observation(Engine *engine, Input *input)
         case OBSERVED_SYNCED: synced(engine, slot); break;
         case OBSERVED_DISCONNECTED: disconnected(engine, slot, observed->text); break;
         case OBSERVED_NODES: take_inventory(engine, slot); break;
+        case OBSERVED_TAKEN: taken_observed(engine, slot, observed); break;
         case OBSERVED_PREPARED:
         case OBSERVED_PREPARE_FAILED: environment_observed(engine, slot, observed); break;
         default: task_observed(engine, slot, observed);

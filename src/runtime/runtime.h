@@ -60,6 +60,8 @@ typedef enum {
         OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
         OBSERVED_PREPARE_FAILED, /* task = the job's id; text says why */
         OBSERVED_WAITS, /* it is not running yet; text says why (no node has room, an image is pulled) */
+        OBSERVED_TAKEN, /* the cluster makes it go for others, or somebody wants it to; text says who and why
+                         */
         OBSERVED_NODES, /* the cluster's nodes have changed: ask again */
         OBSERVED_DISCONNECTED, /* actions are refused until the next OBSERVED_SYNCED */
 } ObservationKind;
@@ -179,14 +181,19 @@ typedef struct {
         void (*stop)(Runtime *runtime, const char *task, gint64 grace_ms);
         /* Sends a signal to the whole group: a warning. Nothing follows. */
         void (*signal)(Runtime *runtime, const char *task, int signo);
+        /* The member has to go for another job; `why` is a sentence for those who look at it there. Nothing
+         * follows. Or NULL: nobody looks. */
+        void (*mark_preempting)(Runtime *runtime, const char *task, const char *why);
         /* Runs a command beside a running member, as its user, in its directory, with its environment
          * (runtime/exec.h). Any thread, while the runtime is open; the caller's reference. NULL: it cannot.
          */
         RuntimeExec *(*exec)(Runtime *runtime, const char *task, const ExecStart *start);
         /* The observation of the task's end is durable: its record may go. */
         void (*forget)(Runtime *runtime, const char *task);
-        /* An attempt is over and all its tasks are forgotten: its work directory may go. */
-        void (*clean)(Runtime *runtime, const char *job_id, int attempt);
+        /* An attempt is over and all its tasks are forgotten: its work directory may go, and what a cluster
+         * still has of it at `expires` (ms since 1970; 0: now; G_MAXINT64: never). Said again it holds anew.
+         */
+        void (*clean)(Runtime *runtime, const char *job_id, int attempt, gint64 expires);
 
         /* Path of a member's log file; the caller's. The environment's build log: role "environment", index
          * 0. */

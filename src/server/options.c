@@ -10,6 +10,7 @@
 #include "runtime/local/identity.h"
 
 enum { EXPIRE_HOURS_MAX = 100 * 366 * 24 };
+#define TTL_SECONDS_MAX (100LL * 366 * 24 * 3600)
 
 #define FIELD(name) offsetof(ServerOptions, name)
 
@@ -71,6 +72,14 @@ const Option server_options[] = {
           G_MAXINT64 },
         { "keep-finished", 0, OPTION_DURATION, FIELD(keep_finished_ms), "TIME", "0",
           "finished jobs are forgotten after this time; 0: never" },
+        { "is-clean-job", 0, OPTION_BOOL, FIELD(clean_jobs), NULL, "true",
+          "delete what ended jobs leave in their clusters (pods and what stands around them)" },
+        { "succeeded-job-ttl-seconds", 0, OPTION_INT, FIELD(succeeded_ttl_s), "N", "600",
+          "so long after the end of a job that succeeded; 0: at once", 0, TTL_SECONDS_MAX },
+        { "failed-job-ttl-seconds", 0, OPTION_INT, FIELD(failed_ttl_s), "N", "3600",
+          "so long after the end of any other job; 0: at once", 0, TTL_SECONDS_MAX },
+        { "skip-clean-failed-job", 0, OPTION_BOOL, FIELD(keep_failed), NULL, NULL,
+          "leave what failed jobs leave" },
         { "log-level", 0, OPTION_STRING, FIELD(log_level), "LEVEL", "info", "error, warning, info or debug" },
         { "log-format", 0, OPTION_STRING, FIELD(log_format), "FORM", "text", "text or json" },
         { "help", 'h', OPTION_BOOL, FIELD(help), NULL, NULL, "show this help" },

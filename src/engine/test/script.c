@@ -173,9 +173,12 @@ static void script_forget(Runtime *runtime, const char *task)
         add_line(of(runtime), "forget %s", task);
 }
 
-static void script_clean(Runtime *runtime, const char *job_id, int attempt)
+static void script_clean(Runtime *runtime, const char *job_id, int attempt, gint64 expires)
 {
-        add_line(of(runtime), "clean %s %d", job_id, attempt);
+        if (expires)
+                add_line(of(runtime), "clean %s %d at %" G_GINT64_FORMAT, job_id, attempt, expires);
+        else
+                add_line(of(runtime), "clean %s %d", job_id, attempt);
 }
 
 static char *script_log_path(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)

@@ -3,11 +3,13 @@
 #include "runtime/kubernetes/follow.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/number.h"
 
 enum {
         AGAIN_MS = 500,
@@ -19,8 +21,9 @@ struct Follow {
         FollowConfig config; /* its texts are ours */
         char *url;
         int fd;
-        gint64 size; /* of the file */
-        gint64 skip; /* bytes of this stream that are in it already */
+        gint64 size;   /* of the file */
+        gint64 before; /* of it, what earlier pods wrote */
+        gint64 skip;   /* bytes of this stream that are in it already */
         KubeCall *call;
         GSource *again, *deadline;
         bool last;
@@ -89,7 +92,7 @@ static gboolean open_stream(gpointer arg)
 {
         Follow *follow = arg;
 
-        follow->skip = follow->size;
+        follow->skip = follow->size - follow->before;
         follow->call = kube_stream(follow->client, follow->url, 0, on_data, on_end, follow);
         return G_SOURCE_REMOVE;
 }
@@ -127,6 +130,44 @@ static int open_file(const char *path, gint64 *ret_size)
         return fd;
 }
 
+enum { NOTE_MAX = 256 };
+
+/* Where the pod begins in the file, if that is known; without a note it is a single pod's. */
+static bool read_note(const char *path, const char *uid, gint64 size, gint64 *ret)
+{
+        g_autofree char *text = NULL;
+        g_auto(GStrv) words = NULL;
+        gint64 start = 0;
+        gsize len;
+
+        if (!file_read(path, NOTE_MAX, &text, &len, NULL)) {
+                *ret = 0;
+                return size > 0;
+        }
+        words = g_strsplit(g_strchomp(text), " ", 2);
+        if (g_strv_length(words) != 2 || strcmp(words[0], uid) != 0 ||
+            !number_parse("start", words[1], 0, size, &start, NULL))
+                return false;
+        *ret = start;
+        return true;
+}
+
+static gint64 bytes_before(const char *log, const char *uid, gint64 size)
+{
+        g_autofree char *path = g_strconcat(log, ".pod", NULL);
+        g_autofree char *text = NULL;
+        g_autoptr(GError) error = NULL;
+        gint64 start = 0;
+
+        if (!uid || read_note(path, uid, size, &start))
+                return start;
+        text = g_strdup_printf("%s %" G_GINT64_FORMAT "\n", uid, size);
+        if (!file_replace(path, text, strlen(text), 0644, false, &error))
+                log_warning("where a pod's log begins cannot be noted: after a restart it may be there twice",
+                            "file", path, "reason", error->message, NULL);
+        return size;
+}
+
 Follow *follow_new(KubeClient *client, const FollowConfig *config)
 {
         Follow *follow = g_new0(Follow, 1);
@@ -136,10 +177,11 @@ Follow *follow_new(KubeClient *client, const FollowConfig *config)
         follow->config = *config;
         follow->config.path = g_strdup(config->path);
         follow->config.pod = g_strdup(config->pod);
-        follow->config.namespace = follow->config.container = NULL;
+        follow->config.namespace = follow->config.container = follow->config.uid = NULL;
         follow->url = g_strdup_printf("%s?container=%s&%s=true", path, config->container,
                                       config->previous ? "previous" : "follow");
         follow->fd = open_file(config->path, &follow->size);
+        follow->before = bytes_before(config->path, config->uid, follow->size);
         (void)open_stream(follow);
         return follow;
 }

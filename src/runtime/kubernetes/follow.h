@@ -1,6 +1,7 @@
 /* The log of a pod, followed into a file until its container has ended. What the file has already is not
- * written again, so that a server that starts anew goes on where the last one was. Same thread as the client,
- * and freed before it. */
+ * written again, so that a server that starts anew goes on where the last one was. Pods of one member that
+ * follow each other write into one file; where the last of them begins stands beside it (PATH.pod). Same
+ * thread as the client, and freed before it. */
 #pragma once
 
 #include "kube/client.h"
@@ -10,6 +11,7 @@ typedef struct Follow Follow;
 typedef struct {
         GMainContext *context;
         const char *namespace, *pod, *container;
+        const char *uid;         /* of the pod; NULL: no other pod writes into the file */
         const char *path;        /* made with its directories */
         gint64 limit;            /* bytes of the file; 0: none */
         bool previous;           /* of the container before the one that runs now: it was started again */

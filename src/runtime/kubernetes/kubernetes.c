@@ -7,7 +7,8 @@
  * there as long as its pod is, or an order for it. What is told follows from the pod alone, so that telling
  * again after a restart is looking at all pods again.
  *
- * An end is told when the pod's log is complete: forgetting it deletes the pod, and the log with it. */
+ * An end is told when the pod's log is complete. A pod that ended by itself stays until its job's time to
+ * live is over (kept.h); others go when their end is forgotten. */
 #include "runtime/kubernetes/kubernetes.h"
 
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include "runtime/kubernetes/images.h"
 #include "runtime/kubernetes/form.h"
 #include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/kept.h"
 #include "runtime/kubernetes/make.h"
 #include "runtime/kubernetes/member.h"
 #include "runtime/kubernetes/neighbours.h"
@@ -44,11 +46,13 @@
 #include "runtime/local/workdir.h"
 
 enum {
-        RETRY_MS = 1000, /* of a request that did not get through */
-        NODES_MS = 300,  /* changes of nodes are told together */
+        RETRY_MS = 1000,     /* of a request that did not get through */
+        NODES_MS = 300,      /* changes of nodes are told together */
+        KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */
 };
 
 typedef struct Kubernetes Kubernetes;
+typedef struct Order Order;
 
 typedef struct {
         Kubernetes *k8s;
@@ -56,12 +60,15 @@ typedef struct {
         char *pod;       /* its name; of one that a Job makes: known when it is there */
         char *namespace; /* NULL: not known, it has no pod */
         Making *making;  /* of a pod that stands for itself */
+        Order *again;    /* it is to start as soon as its pod of before has gone; or NULL */
         Follow *follow;
         Observation *end;           /* waits for the log */
         char *given_up;             /* why its pod was deleted by force; or NULL */
         char *waits;                /* told */
         bool started, ready, ended; /* told */
+        bool preempted;             /* told */
         bool stopping, killed, forgotten;
+        bool kept;      /* forgotten, and its pod stays for a while */
         bool dropping;  /* what would make its pod again is being taken away */
         gint64 grace_s; /* when it is stopped */
 } Task;
@@ -100,6 +107,8 @@ struct Kubernetes {
         GHashTable *tasks;  /* task -> Task */
         GHashTable *places; /* name of an attempt's service -> its namespace */
         Sets *sets;
+        Kept *kept; /* pods that ended */
+        GSource *kept_timer;
         GHashTable *gates; /* set of the namespaces that have the gate */
         char *selector, *others_selector;
         const char *trouble[2]; /* of pods, nodes: "pods" or "nodes" while it has some, or NULL */
@@ -149,10 +158,14 @@ static void set_timer(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func,
         g_source_attach(*at, k8s->context);
 }
 
+static void order_free(gpointer data);
+
 static void task_free(gpointer data)
 {
         Task *task = data;
 
+        if (task->again)
+                order_free(task->again);
         making_free(task->making);
         follow_free(task->follow);
         observation_free(task->end);
@@ -198,11 +211,17 @@ static bool is_wanted(const Task *task)
         return task->making || sets_has(task->k8s->sets, task->task);
 }
 
+static void run_order(Order *order);
+
 /* Nothing of it is left, in the cluster or under way. */
 static void settle(Task *task)
 {
-        if (!pod_of(task) && !is_wanted(task) && !task->dropping && !task->end &&
-            (task->ended || task->forgotten))
+        if (pod_of(task) || is_wanted(task) || task->dropping || task->end ||
+            (!task->ended && !task->forgotten))
+                return;
+        if (task->again)
+                run_order(g_steal_pointer(&task->again));
+        else
                 g_hash_table_remove(task->k8s->tasks, task->task);
 }
 
@@ -268,6 +287,7 @@ static void follow_log(Task *task, const MemberLook *look)
                                 .namespace = task->namespace,
                                 .pod = task->pod,
                                 .container = MEMBER_CONTAINER,
+                                .uid = kube_uid(pod_of(task)),
                                 .path = path,
                                 .limit = k8s->log_limit,
                                 .previous = look->again,
@@ -346,8 +366,12 @@ static void tell_or_keep(Task *task, const MemberLook *look)
 /* What the pod says and the engine was not told yet. */
 static void look_at(Task *task, const MemberLook *look)
 {
-        if (task->ended || task->end)
+        if (task->ended || task->end || task->kept)
                 return;
+        if (look->preempted && !task->preempted) {
+                task->preempted = true;
+                tell(task->k8s, OBSERVED_TAKEN, task->task, look->preempted);
+        }
         if (look->started && !task->started) {
                 task->started = true;
                 tell_at(task, OBSERVED_STARTED, look->started_at);
@@ -449,6 +473,10 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
         g_clear_pointer(&task->follow, follow_free);
         if (task->end) {
                 tell_end(task, g_steal_pointer(&task->end));
+                return;
+        }
+        if (task->kept) {
+                settle(task);
                 return;
         }
         if (!look.ended) {
@@ -580,7 +608,7 @@ static void forget_told(gpointer key, gpointer value, gpointer arg)
 {
         Task *task = value;
 
-        task->started = task->ready = task->ended = false;
+        task->started = task->ready = task->ended = task->preempted = false;
         g_clear_pointer(&task->waits, g_free);
 }
 
@@ -737,14 +765,18 @@ static void make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
 
 /* ---- stopping ---- */
 
+static bool is_pod_over(const json_t *pod)
+{
+        const char *phase = kube_get_text(pod, "status.phase");
+
+        return g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
+}
+
 /* One that is over goes at once. Else at least a second: without one the end would not be waited for, and
  * what still runs would be torn from the kubelet's hands. */
 static gint64 grace_of(const Task *task)
 {
-        const char *phase = kube_get_text(pod_of(task), "status.phase");
-        bool over = g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
-
-        return over ? 0 : MAX(task->grace_s, 1);
+        return is_pod_over(pod_of(task)) ? 0 : MAX(task->grace_s, 1);
 }
 
 /* Its pod goes, and nothing makes it again. What is being created is deleted as soon as it is there. */
@@ -851,7 +883,6 @@ static void drop_and_stop(Task *task)
 
 /* ---- orders of the engine ---- */
 
-typedef struct Order Order;
 struct Order {
         void (*run)(Order *order);
         Kubernetes *k8s;
@@ -861,8 +892,10 @@ struct Order {
         json_t *group, *queues; /* of Volcano */
         RuntimeAsk *ask;
         gint64 grace_ms;
-        int number; /* attempt, signal */
+        int number;     /* attempt, signal */
+        gint64 expires; /* of what is kept */
         char *image, *package, *package_name, *requirements;
+        char *text; /* of a mark */
         const Form *form;
         int together, members;
 };
@@ -883,10 +916,17 @@ static void order_free(gpointer data)
         g_free(order->package);
         g_free(order->package_name);
         g_free(order->requirements);
+        g_free(order->text);
         g_free(order);
 }
 
-static gboolean run_order(gpointer data)
+static void run_order(Order *order /* taken */)
+{
+        order->run(order);
+        order_free(order);
+}
+
+static gboolean on_order(gpointer data)
 {
         Order *order = data;
 
@@ -901,7 +941,7 @@ static void give(Kubernetes *k8s, const Order *order)
 
         own->k8s = k8s;
         g_source_set_priority(source, G_PRIORITY_DEFAULT);
-        g_source_set_callback(source, run_order, own, order_free);
+        g_source_set_callback(source, on_order, own, order_free);
         g_source_attach(source, k8s->context);
         g_source_unref(source);
 }
@@ -950,14 +990,35 @@ static void make_group(Kubernetes *k8s, Order *order)
                 volcano_make_group(k8s->volcano, g_steal_pointer(&order->group));
 }
 
+/* A member that had to leave comes back under its name. */
+static bool waits_for_its_end(const Task *task)
+{
+        return pod_of(task) && (task->forgotten || task->stopping);
+}
+
+static void start_again(Task *task, Order *order)
+{
+        if (task->again)
+                order_free(task->again);
+        task->again = g_memdup2(order, sizeof *order);
+        *order = (Order){ .k8s = order->k8s };
+        task->kept = false;
+        drop_and_stop(task);
+}
+
 static void run_start(Order *order)
 {
         Kubernetes *k8s = order->k8s;
         Task *task = task_get(k8s, order->name);
         g_autoptr(GError) error = NULL;
 
+        if (waits_for_its_end(task)) {
+                start_again(task, order);
+                return;
+        }
         if (!is_wanted(task) && !pod_of(task))
-                task->started = task->ready = task->ended = task->stopping = task->forgotten = false;
+                task->started = task->ready = task->ended = task->stopping = task->forgotten = task->kept =
+                        task->preempted = false;
         place(task, order->namespace, order->job_id, order->number);
         if (!scope_covers(k8s->pods, task->namespace)) {
                 err_set(&error, ERR_DENIED,
@@ -974,14 +1035,44 @@ static void run_start(Order *order)
         }
 }
 
+/* It never was; what is told of the stay before is older. */
+static void give_up_again(Task *task)
+{
+        Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
+
+        order_free(g_steal_pointer(&task->again));
+        end->signal = SIGTERM;
+        task->k8s->observe(end, task->k8s->observe_arg);
+}
+
 static void run_stop(Order *order)
 {
         Task *task = task_get(order->k8s, order->name);
 
+        if (task->again)
+                give_up_again(task);
+        else if (is_pod_over(pod_of(task))) /* it ended by itself, which is told */
+                return;
         task->killed |= order->grace_ms == 0;
         task->stopping = true;
         task->grace_s = (order->grace_ms + 999) / 1000;
         drop_and_stop(task);
+}
+
+/* One that we stopped is on its way out, and may come back under its name. */
+static bool may_stay(const Task *task, const json_t *pod)
+{
+        return pod && is_pod_over(pod) && !task->stopping && !task->given_up && !kube_is_deleting(pod);
+}
+
+static void keep(Task *task, const json_t *pod)
+{
+        g_auto(MemberLook) look = { 0 };
+        g_autofree char *service =
+                member_look(pod, &look) ? member_service_name(look.job_id, look.attempt) : NULL;
+
+        task->kept = true;
+        kept_add(task->k8s->kept, service, task->namespace, task->task);
 }
 
 static void run_forget(Order *order)
@@ -990,18 +1081,64 @@ static void run_forget(Order *order)
         const json_t *pod = pod_of(task);
 
         task->forgotten = true;
-        if (pod && form_kind_of(pod))
+        if (may_stay(task, pod))
+                keep(task, pod);
+        else if (pod && form_kind_of(pod))
                 drop_and_stop(task);
         else
                 stop_pod(task);
+}
+
+static void drop_group(Kubernetes *k8s, const char *namespace, const char *name)
+{
+        if (k8s->volcano)
+                volcano_drop_group(k8s->volcano, namespace, name);
 }
 
 /* `name`: of its service, and of its group. */
 static void delete_attempt(Kubernetes *k8s, const char *namespace, const char *name)
 {
         delete_object(k8s, &kube_services, namespace, name, -1);
-        if (k8s->volcano)
-                volcano_drop_group(k8s->volcano, namespace, name);
+        drop_group(k8s, namespace, name);
+}
+
+/* ---- what is kept of attempts that are over ---- */
+
+static void delete_kept(Kubernetes *k8s, const KeptAttempt *attempt)
+{
+        for (guint i = 0; i < attempt->tasks->len; i++) {
+                Task *task = g_hash_table_lookup(k8s->tasks, attempt->tasks->pdata[i]);
+
+                if (task)
+                        drop_and_stop(task);
+        }
+        delete_attempt(k8s, attempt->namespace, attempt->service);
+        g_hash_table_remove(k8s->places, attempt->service);
+}
+
+static gboolean on_kept_timer(gpointer arg);
+
+static void delete_due(Kubernetes *k8s)
+{
+        gint64 now = clock_now_ms(), next;
+        KeptAttempt *attempt;
+
+        while ((attempt = kept_take(k8s->kept, now))) {
+                delete_kept(k8s, attempt);
+                kept_attempt_free(attempt);
+        }
+        next = kept_next(k8s->kept);
+        if (next)
+                set_timer(k8s, &k8s->kept_timer, (guint)CLAMP(next - now, 1, KEPT_MAX_MS), on_kept_timer,
+                          k8s);
+        else
+                drop_source(&k8s->kept_timer);
+}
+
+static gboolean on_kept_timer(gpointer arg)
+{
+        delete_due(arg);
+        return G_SOURCE_REMOVE;
 }
 
 /* Where the attempt was is not known any more: its service is looked for. */
@@ -1041,6 +1178,12 @@ static void run_clean(Order *order)
         g_autofree char *service = member_service_name(order->name, order->number);
         const char *namespace = g_hash_table_lookup(k8s->places, service);
 
+        if (kept_set(k8s->kept, service, order->expires)) {
+                if (namespace) /* nobody is left of it who holds anything */
+                        drop_group(k8s, namespace, service);
+                delete_due(k8s);
+                return;
+        }
         if (namespace)
                 delete_attempt(k8s, namespace, service);
         else
@@ -1177,10 +1320,10 @@ static void op_forget(Runtime *runtime, const char *task)
         give((Kubernetes *)runtime, &(Order){ .run = run_forget, .name = g_strdup(task) });
 }
 
-static void op_clean(Runtime *runtime, const char *job_id, int attempt)
+static void op_clean(Runtime *runtime, const char *job_id, int attempt, gint64 expires)
 {
         give((Kubernetes *)runtime,
-             &(Order){ .run = run_clean, .name = g_strdup(job_id), .number = attempt });
+             &(Order){ .run = run_clean, .name = g_strdup(job_id), .number = attempt, .expires = expires });
 }
 
 static void run_signal(Order *order)
@@ -1195,6 +1338,38 @@ static void run_signal(Order *order)
 static void op_signal(Runtime *runtime, const char *task, int signo)
 {
         give((Kubernetes *)runtime, &(Order){ .run = run_signal, .name = g_strdup(task), .number = signo });
+}
+
+/* Who may not say it there says it in the job's events all the same. */
+static void on_marked(const KubeReply *reply, void *arg)
+{
+        if (reply->error && !err_is(reply->error, ERR_NOT_FOUND) && !err_is(reply->error, ERR_DENIED))
+                log_warning("a pod cannot be marked as preempting", "cluster", arg, "reason",
+                            reply->error->message, NULL);
+}
+
+static void run_mark(Order *order)
+{
+        const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
+        g_autoptr(json_t) patch =
+                json_pack("{s:{s:{s:s, s:s}}}", "metadata", "annotations", MEMBER_STATUS_ANNOTATION,
+                          MEMBER_PREEMPTING, MEMBER_MESSAGE_ANNOTATION, order->text);
+
+        if (task && pod_of(task))
+                kube_send(order->k8s->client,
+                          &(KubeRequest){ .verb = KUBE_PATCH,
+                                          .kind = &kube_pods,
+                                          .namespace = task->namespace,
+                                          .name = task->pod,
+                                          .patch = PATCH_MERGE,
+                                          .body = patch },
+                          on_marked, order->k8s->name);
+}
+
+static void op_mark_preempting(Runtime *runtime, const char *task, const char *why)
+{
+        give((Kubernetes *)runtime,
+             &(Order){ .run = run_mark, .name = g_strdup(task), .text = g_strdup(why ? why : "") });
 }
 
 /* On the thread. */
@@ -1453,6 +1628,23 @@ static json_t *trim_containers(const json_t *spec)
         return kept;
 }
 
+static void trim_annotations(json_t *metadata)
+{
+        static const char *const names[] = { MEMBER_STATUS_ANNOTATION, MEMBER_MESSAGE_ANNOTATION };
+        g_autoptr(json_t) all = json_incref(json_object_get(metadata, "annotations"));
+
+        json_object_del(metadata, "annotations");
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                json_t *value = json_object_get(all, names[i]);
+
+                if (!value)
+                        continue;
+                if (!json_object_get(metadata, "annotations"))
+                        json_object_set_new(metadata, "annotations", json_object());
+                json_object_set(json_object_get(metadata, "annotations"), names[i], value);
+        }
+}
+
 /* Of the large parts of a pod only what is read here: where it stands, and what it asks for while it does not
  * stand anywhere. */
 static void trim_pod(json_t *pod)
@@ -1465,7 +1657,7 @@ static void trim_pod(json_t *pod)
         else
                 json_object_set_new(kept, "containers", trim_containers(spec));
         json_object_set_new(pod, "spec", kept);
-        json_object_del(json_object_get(pod, "metadata"), "annotations");
+        trim_annotations(json_object_get(pod, "metadata"));
 }
 
 static void trim_node(json_t *node)
@@ -1587,6 +1779,7 @@ static void *run(void *arg)
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
         g_clear_pointer(&k8s->sets, sets_free);
         drop_source(&k8s->nodes_timer);
+        drop_source(&k8s->kept_timer);
         g_clear_pointer(&k8s->images, images_free);
         usages_stop(k8s->usages);
         exec_room_close(k8s->terminals);
@@ -1662,6 +1855,7 @@ static void op_free(Runtime *runtime)
         g_free(k8s->dc);
         g_hash_table_unref(k8s->places);
         g_hash_table_unref(k8s->gates);
+        kept_free(k8s->kept);
         g_strfreev(k8s->namespaces);
         g_free(k8s->server);
         g_free(k8s->state_dir);
@@ -1687,6 +1881,7 @@ static const RuntimeOps kubernetes_ops = {
         .start = op_start,
         .stop = op_stop,
         .signal = op_signal,
+        .mark_preempting = op_mark_preempting,
         .usage = op_usage,
         .exec = op_exec,
         .forget = op_forget,
@@ -1772,6 +1967,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->namespaces = namespaces_of(config, cluster);
         k8s->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         k8s->gates = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        k8s->kept = kept_new();
         k8s->log_limit = config->log_limit;
         k8s->setting = g_steal_pointer(&setting);
         k8s->template.k3s = config->k3s;

@@ -366,6 +366,28 @@ static bool was_taken(const json_t *pod)
         return (reason && g_strv_contains(reasons, reason)) || is_taken(pod);
 }
 
+/* Who says it in which way: the scheduler of Kubernetes by a condition, Volcano's by another, others by an
+ * annotation (scheduling.md 8.2, 21). For whom; the caller's, or NULL. */
+static char *who_preempts(const json_t *pod)
+{
+        static const struct {
+                const char *condition, *status, *reason;
+        } rows[] = { { "DisruptionTarget", "True", "PreemptionByScheduler" }, { "Ready", "False", "Evict" } };
+        const char *message = kube_annotation(pod, MEMBER_MESSAGE_ANNOTATION);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                const json_t *found = condition(pod, rows[i].condition);
+
+                if (g_strcmp0(kube_get_text(found, "status"), rows[i].status) == 0 &&
+                    g_strcmp0(kube_get_text(found, "reason"), rows[i].reason) == 0)
+                        return say(found);
+        }
+        if (g_strcmp0(kube_annotation(pod, MEMBER_STATUS_ANNOTATION), MEMBER_PREEMPTING) != 0)
+                return NULL;
+        return g_strdup(message ? message
+                                : "its annotation " MEMBER_STATUS_ANNOTATION " is " MEMBER_PREEMPTING);
+}
+
 static void look_failed(const json_t *pod, MemberLook *look)
 {
         const char *phase = kube_get_text(pod, "status.phase");
@@ -426,6 +448,7 @@ bool member_look(const json_t *pod, MemberLook *ret)
         ret->deleting = kube_is_deleting(pod);
         if (is_taken(pod))
                 ret->taken = say(condition(pod, "DisruptionTarget"));
+        ret->preempted = who_preempts(pod);
         if (first && kube_get_int(status, "restartCount", 0) > 0) {
                 ret->again = true;
                 terminated = first;
@@ -449,4 +472,5 @@ void member_look_clear(MemberLook *look)
 {
         g_clear_pointer(&look->text, g_free);
         g_clear_pointer(&look->taken, g_free);
+        g_clear_pointer(&look->preempted, g_free);
 }

@@ -13,6 +13,11 @@ enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
 #define MEMBER_CONTAINER "main"
 #define MEMBER_READY_FILE "/tmp/paddle.ready"
 
+/* Of a pod that has to go for others, set by schedulers, and by us (scheduling.md 8.2). */
+#define MEMBER_STATUS_ANNOTATION "jobStatus"
+#define MEMBER_PREEMPTING "preempting"
+#define MEMBER_MESSAGE_ANNOTATION "paddleflow/job-status-message"
+
 /* Where a server's pods live, and whose they are. */
 typedef struct {
         const char *namespace;
@@ -47,6 +52,7 @@ typedef struct {
         const char *node;            /* where it stands, borrowed from the pod; NULL: nowhere yet */
         bool deleting;               /* somebody has asked for its end */
         char *taken;                 /* why the cluster takes it away; NULL: it does not */
+        char *preempted;             /* for whom, where it has to go for others; or NULL */
 } MemberLook;
 
 /* False when it is no member's pod. */

@@ -70,6 +70,12 @@ static void put_user_labels(json_t *pod, char *const *labels)
         }
 }
 
+/* By which schedulers say that a pod has to go. */
+static bool is_schedulers(const char *key)
+{
+        return strcmp(key, MEMBER_STATUS_ANNOTATION) == 0 || strcmp(key, MEMBER_MESSAGE_ANNOTATION) == 0;
+}
+
 static void put_user_annotations(json_t *pod, char *const *annotations)
 {
         for (; annotations && *annotations; annotations++) {
@@ -77,7 +83,7 @@ static void put_user_annotations(json_t *pod, char *const *annotations)
                 g_autofree char *key = g_strndup(*annotations, equals ? (gsize)(equals - *annotations)
                                                                       : strlen(*annotations));
 
-                if (is_key(key) && !kube_annotation(pod, key))
+                if (is_key(key) && !is_schedulers(key) && !kube_annotation(pod, key))
                         podspec_annotate(pod, key, equals ? equals + 1 : "");
         }
 }
@@ -178,7 +184,7 @@ static bool has_key(const json_t *list, const char *key, char *(*key_of)(const j
 /* The template's, then ours that it does not have. A new list. */
 static json_t *join(const json_t *template, const json_t *ours, char *(*key_of)(const json_t *item))
 {
-        json_t *list = template ? json_deep_copy(template) : json_array(), *item;
+        json_t *list = json_is_array(template) ? json_deep_copy(template) : json_array(), *item;
         size_t i;
 
         json_array_foreach(ours, i, item)
@@ -300,7 +306,7 @@ static void merge_metadata(json_t *pod, const json_t *template)
                             value) if (json_is_string(value) && !is_ours(name))
                 podspec_label(pod, name, json_string_value(value));
         json_object_foreach(kube_get(template, "metadata.annotations"), name,
-                            value) if (json_is_string(value))
+                            value) if (json_is_string(value) && !is_schedulers(name))
                 podspec_annotate(pod, name, json_string_value(value));
 }
 

@@ -587,7 +587,7 @@ static void op_forget(Runtime *runtime, const char *task)
         agent_link_forget(((LocalRuntime *)runtime)->link, task);
 }
 
-static void op_clean(Runtime *runtime, const char *job_id, int attempt)
+static void op_clean(Runtime *runtime, const char *job_id, int attempt, gint64 expires)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autofree char *name = g_strdup_printf("%s.%d", job_id, attempt);

@@ -204,7 +204,7 @@ static void test_plain(Fixture *f, gconstpointer data)
         log = read_log(f, &job, "worker", 0);
         g_assert_cmpstr(log, ==, want);
         g_assert_true(g_file_test(work, G_FILE_TEST_IS_DIR));
-        f->runtime->ops->clean(f->runtime, f->id, 1);
+        f->runtime->ops->clean(f->runtime, f->id, 1, 0);
         g_assert_false(g_file_test(work, G_FILE_TEST_EXISTS)); /* an empty one goes at once */
         g_free(log);
         log = read_log(f, &job, "worker", 0);
@@ -312,7 +312,7 @@ static void test_package(Fixture *f, gconstpointer data)
         text = read_path(original);
         g_assert_cmpstr(text, ==, "X = 5\n");
         g_free(text);
-        f->runtime->ops->clean(f->runtime, f->id, 1);
+        f->runtime->ops->clean(f->runtime, f->id, 1, 0);
         wait_gone(work);
 }
 

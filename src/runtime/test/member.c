@@ -125,6 +125,44 @@ static void test_look(void)
         }
 }
 
+/* scheduling.md 8.2 and 21. */
+static void test_preempted(void)
+{
+        static const struct {
+                const char *annotations, *conditions, *says;
+        } cases[] = {
+                { "{}", "[]", NULL },
+                { "{'jobStatus': 'preempting'}", "[]", "its annotation jobStatus is preempting" },
+                { "{'jobStatus': 'preempting', 'paddleflow/job-status-message': 'for x'}", "[]", "for x" },
+                { "{'jobStatus': 'running', 'paddleflow/job-status-message': 'for x'}", "[]", NULL },
+                { "{'jobStatus': 7}", "[]", NULL },
+                { "{}",
+                  "[{'type': 'DisruptionTarget', 'status': 'True', 'reason': 'PreemptionByScheduler', "
+                  "'message': 'x'}]",
+                  "PreemptionByScheduler: x" },
+                { "{}",
+                  "[{'type': 'DisruptionTarget', 'status': 'False', 'reason': 'PreemptionByScheduler'}]",
+                  NULL },
+                { "{}", "[{'type': 'DisruptionTarget', 'status': 'True', 'reason': 'EvictionByEvictionAPI'}]",
+                  NULL },
+                { "{}", "[{'type': 'Ready', 'status': 'False', 'reason': 'Evict', 'message': 'reclaim'}]",
+                  "Evict: reclaim" },
+                { "{}", "[{'type': 'Ready', 'status': 'False', 'reason': 'ContainersNotReady'}]", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *status =
+                        g_strdup_printf("{'phase': 'Running', 'conditions': %s}", cases[i].conditions);
+                g_autoptr(json_t) pod = pod_with(status);
+                g_auto(MemberLook) look = { 0 };
+
+                json_object_set_new(json_object_get(pod, "metadata"), "annotations",
+                                    json_of(cases[i].annotations));
+                g_assert_true(member_look(pod, &look));
+                g_assert_cmpstr(look.preempted, ==, cases[i].says);
+        }
+}
+
 static void test_others(void)
 {
         static const char *const pods[] = {
@@ -181,6 +219,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/member/what a pod says", test_look);
+        g_test_add_func("/member/who has to go for others", test_preempted);
         g_test_add_func("/member/pods that are no members", test_others);
         g_test_add_func("/member/its pod", test_pod);
         return g_test_run();

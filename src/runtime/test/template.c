@@ -77,6 +77,12 @@ static void test_table(void)
                 { "{" COMMAND ", 'labels': {'bad': 'a b'}}", "worker", &plain, "metadata.labels.bad", NULL },
                 { "{" COMMAND ", 'annotations': {'why': 'a b'}}", "worker", &plain,
                   "metadata.annotations.why", "a b" },
+                { "{" COMMAND ", 'annotations': {'jobStatus': 'preempting'}}", "worker", &plain,
+                  "metadata.annotations.jobStatus", NULL },
+                { FLOW(POD("'metadata': {'annotations': {'jobStatus': 'preempting'}}")), "worker", &plain,
+                  "metadata.annotations.jobStatus", NULL },
+                { FLOW(POD("'spec': {'containers': [{'env': null}]}")), "worker", &plain,
+                  "spec.containers[0].env[0].name", "OURS" },
                 /* the class */
                 { "{" COMMAND "}", "worker", &plain, "spec.priorityClassName", NULL },
                 { "{" COMMAND "}", "worker", &classes, "spec.priorityClassName", "normal" },

@@ -1,0 +1,31 @@
+/* Pods that ended by themselves are kept for people to look at until their job's time to live is over
+ * (scheduling.md 12.3). This is who they are and when they go. Pure; the caller has the clock. Nothing of it
+ * is stored: after a restart the engine says it anew of the pods that are found. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct Kept Kept;
+
+typedef struct {
+        char *service;    /* of the attempt: its name (member.h) */
+        char *namespace;  /* where it is */
+        GPtrArray *tasks; /* char */
+} KeptAttempt;
+void kept_attempt_free(KeptAttempt *attempt); /* NULL is a no-op */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KeptAttempt, kept_attempt_free)
+
+Kept *kept_new(void);
+void kept_free(Kept *kept); /* NULL is a no-op */
+
+/* The task's end is durable, and its pod is there. */
+void kept_add(Kept *kept, const char *service, const char *namespace, const char *task);
+/* The attempt is over, and what is kept of it goes at `until` (ms since 1970; G_MAXINT64: never, and it is no
+ * affair of ours any more). False: there is nothing of it. */
+bool kept_set(Kept *kept, const char *service, gint64 until);
+
+/* One whose time has come, out of the others; the caller's, NULL: none. */
+KeptAttempt *kept_take(Kept *kept, gint64 now);
+/* When the next one goes, in ms since 1970; 0: there is none. */
+gint64 kept_next(const Kept *kept);
