@@ -397,7 +397,8 @@ bool group_still_waits(Scheduler *s, Group *group)
         while ((shape = candidate_of(s, group))) {
                 if (!finds_no_room(s, shape))
                         return false;
-                (void)blocked(shape, shape_ask(shape)->closed ? shape_ask(shape)->cause : CAUSE_RESERVED, NULL);
+                (void)blocked(shape, shape_ask(shape)->closed ? shape_ask(shape)->cause : CAUSE_RESERVED,
+                              NULL);
         }
         return true;
 }

@@ -125,12 +125,14 @@ def test_a_restart_finds_them_again(server, kube_fake, other):
     """And takes the service away of one whose pod went meanwhile."""
     connect(server, kube_fake, JOBS + MAKE)
     queue(server, "qq", "--namespace", other)
-    one, two = submit(server, annotations={}), submit(server, annotations={})
+    alone = {"framework": "pytorch", "roles": [{"name": "worker", "replicas": 1}]}  # a pod that nothing makes again
+    one, two = (submit(server, annotations={}, **alone) for _ in range(2))
     for job in (one, two):
         server.wait(job, "running")
-    before = {pod["metadata"]["uid"] for pod in pods(kube_fake, other)}
+    about = {pod["metadata"]["labels"]["paddle-job-id"]: pod["metadata"] for pod in pods(kube_fake, other)}
+    before = {pod["uid"] for pod in about.values()}
     server.kill()
-    kube_fake.api.delete(f"/api/v1/namespaces/{other}/pods/{one}-1-worker-0")
+    kube_fake.api.delete(f"/api/v1/namespaces/{other}/pods/{about[one]['name']}")
     wait_for(lambda: len(pods(kube_fake, other)) == 1, what="the end of the pod")
     server.start()
     assert {pod["metadata"]["uid"] for pod in pods(kube_fake, other)} <= before
