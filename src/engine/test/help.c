@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "engine/state.h"
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 60000 };
 
 static _Thread_local bool last_repeated;
 

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "model/queue.h"
 
-enum { FIRST_PORT = 20000, WAIT_MS = 20000 };
+enum { FIRST_PORT = 20000, WAIT_MS = 60000 };
 
 typedef struct {
         char **env;

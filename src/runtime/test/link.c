@@ -13,7 +13,7 @@
 #include "runtime/local/message.h"
 #include "runtime/test/observed.h"
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 60000 };
 
 typedef struct {
         char *dir;
