@@ -2,6 +2,7 @@
  * same: every task ends exactly once and as it should, none is lost whose keeper was left alone, none runs
  * twice, and nothing is left behind. PADDLE_SOAK=1 runs the long form; PADDLE_SEED repeats a run. */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,16 +192,28 @@ static void kill_keeper(Torture *torture)
         }
 }
 
+/* A keeper that was just born has its name, and once it is killed its parent, but executed no program. */
+static bool is_spawner(int pid, int agent)
+{
+        enum { FORKED_NO_EXEC = 0x40 }; /* PF_FORKNOEXEC of linux/sched.h */
+        g_autofree char *path = g_strdup_printf("/proc/%d/stat", pid), *text = NULL;
+        const char *end;
+        int parent;
+        unsigned flags;
+
+        return g_file_get_contents(path, &text, NULL, NULL) && strstr(text, "(paddle-spawner)") &&
+               (end = strrchr(text, ')')) &&
+               sscanf(end, ") %*c %d %*d %*d %*d %*d %u", &parent, &flags) == 2 && parent == agent &&
+               !(flags & FORKED_NO_EXEC);
+}
+
 static void kill_spawner(Torture *torture)
 {
         g_autoptr(GArray) pids = client_processes("paddle-spawner");
 
-        for (guint i = 0; i < pids->len; i++) {
-                int pid = g_array_index(pids, int, i);
-
-                if (is_named(pid, "paddle-spawner") && parent_of(pid) == torture->client->agent)
-                        (void)kill(pid, SIGKILL); /* gone already is as good */
-        }
+        for (guint i = 0; i < pids->len; i++)
+                if (is_spawner(g_array_index(pids, int, i), torture->client->agent))
+                        (void)kill(g_array_index(pids, int, i), SIGKILL); /* gone already is as good */
 }
 
 static void kill_agent(Torture *torture)
