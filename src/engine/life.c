@@ -431,6 +431,13 @@ static char *clean_text(const char *text)
         return text && *text ? g_utf8_make_valid(text, -1) : NULL;
 }
 
+/* Of what was told, unless it cannot be: the clock of another machine may be wrong. Then it is when we heard
+ * of it. */
+static gint64 likely_time(const Life *life, gint64 told, gint64 not_before)
+{
+        return told >= MAX(not_before, 1) && told <= life->now ? told : life->now;
+}
+
 static void record_end(Life *life, Member *member, const MemberEnd *end)
 {
         /* The power button ends processes by signals: what the machine's restart did is not the job's
@@ -441,7 +448,7 @@ static void record_end(Life *life, Member *member, const MemberEnd *end)
         member->exit_code = end->kind == END_EXITED && !end->signal ? (gint16)end->exit_code : -1;
         member->signal = end->kind == END_EXITED ? (guint8)end->signal : 0;
         member->oom = end->oom;
-        member->finished = end->time ? end->time : life->now;
+        member->finished = likely_time(life, end->time, MAX(life->job->admitted, member->started));
         member->peak_memory = end->peak_memory;
         member->cpu_us = end->cpu_us;
         g_free(member->error);
@@ -535,7 +542,7 @@ static void confirm_start(Life *life, Member *member, int pid, gint64 time)
         if (pid)
                 member->pid = pid;
         if (!member->started)
-                member->started = time ? time : life->now;
+                member->started = likely_time(life, time, life->job->admitted);
         g_clear_pointer(&member->error, g_free); /* why it had to wait */
         member->finished = 0;                    /* of an earlier stay of a member that had to leave */
 }

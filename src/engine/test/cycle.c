@@ -589,6 +589,49 @@ static void test_times(void)
         house_free(house);
 }
 
+static void say_at(House *house, ObservationKind kind, const char *task, gint64 time)
+{
+        Observation said = { .kind = kind, .time = time };
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(house->script, &said);
+        house_barrier(house);
+}
+
+/* Where members run the clock may be wrong: what it says counts only where it can be. */
+static void test_clocks(void)
+{
+        static const struct {
+                gint64 started, ended; /* as told, after the submission */
+                gint64 shown_started, shown_ended;
+        } cases[] = {
+                { 10, 100, 10, 100 },
+                { 5, 95, 5, 95 },
+                { 10 + G_TIME_SPAN_HOUR, 100 + G_TIME_SPAN_HOUR, 10, 100 },
+                { 10 - G_TIME_SPAN_HOUR, 100 - G_TIME_SPAN_HOUR, 10, 100 },
+                { 0, 0, 0, 100 }, /* the end is told without a time */
+                { 8, 7, 8, 100 },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                House *house = house_new();
+                g_autofree char *id = house_submit_ok(house, PLAIN "}");
+                g_autofree char *task = task_of(id, 1, "worker", 0);
+                g_autoptr(Job) before = house_job(house, id);
+                g_autoptr(Job) job = NULL;
+
+                house_pass(house, 10);
+                say_at(house, OBSERVED_STARTED, task, before->submitted + cases[i].started);
+                house_pass(house, 90);
+                say_at(house, OBSERVED_EXITED, task, cases[i].ended ? before->submitted + cases[i].ended : 0);
+                job = house_wait(house, id, JOB_SUCCEEDED);
+                g_assert_cmpint(job->members[0].started - job->submitted, ==, cases[i].shown_started);
+                g_assert_cmpint(job->members[0].finished - job->submitted, ==, cases[i].shown_ended);
+                g_assert_cmpint(job->running_ms, >=, 0);
+                house_free(house);
+        }
+}
+
 static void test_ready_ways(void)
 {
         House *house = house_new();
@@ -630,6 +673,7 @@ int main(int argc, char **argv)
         }
         g_test_add_func("/cycle/is lost too often", test_lost_too_often);
         g_test_add_func("/cycle/times", test_times);
+        g_test_add_func("/cycle/clocks of nodes", test_clocks);
         g_test_add_func("/cycle/ways of being ready", test_ready_ways);
         return g_test_run();
 }
