@@ -60,9 +60,10 @@ KINDS = {
 class Client(threading.Thread):
     """Submits one job after the other and asks again, with the same key, until the server has acknowledged it."""
 
-    def __init__(self, server, number, seed, marks):
+    def __init__(self, server, number, seed, marks, kinds=KINDS, pause=0.06):
+        """`pause`: at most so many seconds between two jobs, so that the two cores get some work done, too."""
         super().__init__(daemon=True)
-        self.server, self.number, self.marks = server, number, marks
+        self.server, self.number, self.marks, self.kinds, self.pause = server, number, marks, kinds, pause
         self.random = random.Random(f"{seed}-{number}")
         self.jobs, self.wrong, self.ending = {}, [], threading.Event()  # key -> (kind, id)
 
@@ -83,14 +84,14 @@ class Client(threading.Thread):
         return None
 
     def run(self):
-        names = list(KINDS)
+        names = list(self.kinds)
         while not self.ending.is_set() and not self.wrong:
-            name = self.random.choices(names, [KINDS[n].weight for n in names])[0]
+            name = self.random.choices(names, [self.kinds[n].weight for n in names])[0]
             key = f"{name}-{self.number}-{len(self.jobs)}"
-            job = self.submit(key, KINDS[name].body(key, self.marks))
+            job = self.submit(key, self.kinds[name].body(key, self.marks))
             if job:
-                self.jobs[key] = (KINDS[name], job)
-            self.ending.wait(self.random.uniform(0, 0.06))  # the two cores shall get some work done, too
+                self.jobs[key] = (self.kinds[name], job)
+            self.ending.wait(self.random.uniform(0, self.pause))
 
 
 # -- the processes of a state directory

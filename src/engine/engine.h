@@ -25,6 +25,8 @@ typedef struct {
          * opened, closed and freed by the engine. Or NULL. */
         Runtime *(*driver)(const Cluster *cluster, void *arg, GError **error);
         void *driver_arg;
+        /* As of CatalogFacts; or NULL: not known. */
+        bool (*elsewhere)(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now);
         const char *dc;          /* datacenter name, for the variables of members */
         const char *boot_id;     /* of the machine now */
         gint64 keep_events;      /* how many are kept; 0: 1,000,000 */

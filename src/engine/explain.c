@@ -360,16 +360,35 @@ static bool lacks_ports(const Job *job, const ViewState *state)
         return false;
 }
 
-static json_t *away_reason(const Cluster *cluster, const ClusterView *view)
+static json_t *away_reason(const Cluster *cluster, const ClusterView *view, const char *then)
 {
         g_autofree char *message =
                 cluster && cluster->type != CLUSTER_LOCAL
-                        ? g_strdup_printf("cluster '%s' is not connected%s%s; the job starts when it is back",
-                                          cluster->object.name, view->why ? ": " : "",
-                                          view->why ? view->why : "")
-                        : g_strdup("the runtime is not connected; the job starts when it is back");
+                        ? g_strdup_printf("cluster '%s' is not connected%s%s; %s", cluster->object.name,
+                                          view->why ? ": " : "", view->why ? view->why : "", then)
+                        : g_strdup_printf("the runtime is not connected; %s", then);
 
         return own_reason("runtime", message);
+}
+
+static const char starts_then[] = "the job starts when it is back";
+
+/* Of a job that has members, on another cluster than this machine. */
+static void add_away(Engine *engine, const Job *job, json_t *reasons)
+{
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+        const Queue *queue = catalog_queue(catalog, job->queue);
+        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        g_auto(ClusterView) view = { 0 };
+
+        if (!cluster || cluster->type == CLUSTER_LOCAL)
+                return;
+        cluster_view(engine, cluster, &view);
+        if (view.known && !view.connected)
+                json_array_append_new(
+                        reasons,
+                        away_reason(cluster, &view,
+                                    "members that run there run on, all else is done when it is back"));
 }
 
 /* NULL: it waits for nothing that the engine knows of. */
@@ -387,7 +406,7 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
         if (job->state == JOB_SUSPENDED)
                 return held_reason(job);
         if (!here && view.known && !view.connected)
-                return away_reason(cluster, &view);
+                return away_reason(cluster, &view, starts_then);
         if (job->env_state == ENV_BUILDING && (here || view.known)) {
                 g_autofree char *message = g_strdup_printf(
                         "its environment is being built; see `paddle logs %s --member environment`",
@@ -401,7 +420,7 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
                 return time_reason(job, now);
         views_state(engine->views, &state);
         if (here && !state.connected)
-                return away_reason(cluster, &view);
+                return away_reason(cluster, &view, starts_then);
         if (lacks_ports(job, &state))
                 return own_reason("ports", "waits for ports: all that may be leased are taken");
         return NULL;
@@ -703,6 +722,8 @@ json_t *engine_reasons(Engine *engine, const Job *job)
         gint64 now = engine_now(engine);
         json_t *reasons = json_array(), *own;
 
+        if (!life_is_at_rest(job))
+                add_away(engine, job, reasons);
         if (job->state == JOB_STARTING || job->state == JOB_RUNNING)
                 add_members(job, reasons);
         if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)

@@ -45,9 +45,16 @@ static bool room(const char *name, Resources *ret, void *arg)
         return cluster && (cluster->type == CLUSTER_LOCAL || view.connected);
 }
 
+static bool elsewhere(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now, void *arg)
+{
+        const EngineConfig *config = &((Engine *)arg)->config;
+
+        return config->elsewhere && config->elsewhere(was, now, ret_was, ret_now);
+}
+
 static CatalogFacts facts(Engine *engine)
 {
-        return (CatalogFacts){ open_jobs, user_jobs, used, room, engine };
+        return (CatalogFacts){ open_jobs, user_jobs, used, room, elsewhere, engine };
 }
 
 /* ---- the scheduler's side ---- */

@@ -273,11 +273,54 @@ static bool drop_queue(const Change *change, GError **error)
 
 /* ---- clusters ---- */
 
+/* One of the cluster's queues that has open jobs; NULL: none has. */
+static const Queue *busy_queue(const Change *change, gint64 *ret_jobs)
+{
+        const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
+
+        for (guint i = 0; i < queues->len; i++) {
+                const Queue *queue = queue_at(queues, i);
+
+                *ret_jobs = same(queue->cluster, change->object->name) ? open_jobs(change, queue->object.name)
+                                                                       : 0;
+                if (*ret_jobs > 0)
+                        return queue;
+        }
+        return NULL;
+}
+
+/* What runs stays where it is, and is found again there: no other place takes its jobs over. */
+static bool check_place(const Change *change, GError **error)
+{
+        const Cluster *was = (const Cluster *)change->was, *now = (const Cluster *)change->object;
+        const CatalogFacts *facts = change->facts;
+        g_autofree char *from = NULL, *to = NULL;
+        gint64 jobs = 0;
+        const Queue *queue = was ? busy_queue(change, &jobs) : NULL;
+
+        if (!queue)
+                return true;
+        if (was->type != now->type)
+                return err_set(error, ERR_CONFLICT,
+                               "type: its queue '%s' has %" G_GINT64_FORMAT
+                               " open jobs\nClose it and wait, or cancel them.",
+                               queue->object.name, jobs);
+        if (facts->elsewhere && facts->elsewhere(was, now, &from, &to, facts->arg))
+                return err_set(error, ERR_CONFLICT,
+                               "credential: it leads to %s, and the %" G_GINT64_FORMAT
+                               " open jobs of queue '%s' are at %s\nClose the queue and wait, or cancel "
+                               "them; or make a new cluster for the other place.",
+                               to, jobs, queue->object.name, from);
+        return true;
+}
+
 static bool put_cluster(const Change *change, GError **error)
 {
         const Cluster *cluster = (const Cluster *)change->object;
         const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
 
+        if (!check_place(change, error))
+                return false;
         for (guint i = 0; cluster->namespaces && i < queues->len; i++) {
                 const Queue *queue = queue_at(queues, i);
 
@@ -292,22 +335,17 @@ static bool put_cluster(const Change *change, GError **error)
 
 static bool drop_cluster(const Change *change, GError **error)
 {
-        const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
+        const Queue *queue;
+        gint64 jobs = 0;
 
         if (same(change->object->name, CLUSTER_DEFAULT))
                 return err_set(error, ERR_CONFLICT, "it is built in and cannot be dropped");
-        for (guint i = 0; i < queues->len; i++) {
-                const Queue *queue = queue_at(queues, i);
-                gint64 jobs = same(queue->cluster, change->object->name)
-                                      ? open_jobs(change, queue->object.name)
-                                      : 0;
-
-                if (jobs > 0)
-                        return err_set(error, ERR_CONFLICT,
-                                       "its queue '%s' has %" G_GINT64_FORMAT
-                                       " open jobs\nClose it and wait, or cancel them.",
-                                       queue->object.name, jobs);
-        }
+        queue = busy_queue(change, &jobs);
+        if (queue)
+                return err_set(error, ERR_CONFLICT,
+                               "its queue '%s' has %" G_GINT64_FORMAT
+                               " open jobs\nClose it and wait, or cancel them.",
+                               queue->object.name, jobs);
         return true;
 }
 

@@ -55,6 +55,8 @@ typedef struct {
         Resources (*used)(const char *queue, void *arg);   /* of the queue and its children */
         bool (*room)(const char *cluster, Resources *ret,
                      void *arg); /* sum of its nodes; false: not connected, unknown */
+        /* What both are reached by leads to different places; the words for these, the caller's. */
+        bool (*elsewhere)(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now, void *arg);
         void *arg;
 } CatalogFacts;
 

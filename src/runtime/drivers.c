@@ -1,6 +1,7 @@
 /* Which driver makes the runtime of a cluster (see drivers.h). */
 #include "runtime/drivers.h"
 
+#include "runtime/kubernetes/credential.h"
 #include "runtime/kubernetes/kubernetes.h"
 
 static Runtime *make_kubernetes(const Cluster *cluster, const DriversConfig *config, GError **error)
@@ -42,4 +43,10 @@ bool drivers_check(const Cluster *cluster, GError **error)
         if (why)
                 g_propagate_error(error, why);
         return !why;
+}
+
+bool drivers_elsewhere(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now)
+{
+        return drivers[was->type] == make_kubernetes && drivers[now->type] == make_kubernetes &&
+               credential_elsewhere(was->credential, now->credential, ret_was, ret_now);
 }

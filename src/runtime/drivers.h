@@ -16,4 +16,7 @@ typedef struct {
  * nothing.
  */
 bool drivers_check(const Cluster *cluster, GError **error);
+/* Do the two lead to different places? The words for these ("https://..."), the caller's. A credential that
+ * cannot be read leads nowhere else. */
+bool drivers_elsewhere(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now);
 Runtime *drivers_make(const Cluster *cluster, void *config, GError **error);

@@ -252,6 +252,7 @@ static bool open_engine(Server *server, GError **error)
                 .runtime = server->runtime,
                 .driver = drivers_make,
                 .driver_arg = &server->drivers,
+                .elsewhere = drivers_elsewhere,
                 .dc = server->options.datacenter,
                 .boot_id = server->boot_id,
                 .keep_events = server->options.keep_events,

@@ -27,7 +27,8 @@ PERSONAL = ROOT / "build/kube/cluster"  # a link to the state folder of the clus
 PREFIX = "paddle-kube-"
 TIERS = {
     "a": {},
-    "b": {"kwok": True, "volcano": True},
+    # kwok renews the leases of its nodes every 10 s; a node whose lease nobody renews is found out sooner than after 50 s
+    "b": {"kwok": True, "volcano": True, "controller_flags": ["--node-monitor-grace-period=24s"]},
     "c": {"node": True},
 }
 

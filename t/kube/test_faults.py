@@ -247,6 +247,7 @@ RUNTIME_FAULTS = {
     "answers to creations are lost": (proxy.lost, "POST", r"/(pods|services)$", 6),
     "answers to creations break off": (proxy.cut_reply, "POST", r"/(pods|services)$", 6),
     "answers to deletions are lost": (proxy.lost, "DELETE", "", 6),
+    "deletions are refused": (proxy.unavailable(500), "DELETE", "", 6),
     "logs break off": (proxy.cut_reply, "GET", "/log", 3),
 }
 

@@ -1,11 +1,12 @@
 """What stands around the members of a cluster: nodes, the pods of others, commands and signals into pods, what they use."""
 
+import concurrent.futures
 import json
 import os
 import time
 
 import pytest
-from conftest import wait_for
+from conftest import PATIENCE, wait_for
 
 from kube.images import BASE
 from kube.test_runtime import RULES, connect, pods, submit
@@ -130,6 +131,21 @@ def test_a_command_in_a_pod(joined):
     done = execute("job", "--", "/no/such")
     assert done.returncode != 0 and "/no/such" in done.stderr
     server.paddle("cancel", job["id"], check=0)
+
+
+def test_a_command_that_leaves_its_input_unread(joined):
+    """The cluster may never tell its end then (kubectl waits for it, too): it ends with the member at the latest."""
+    server, _ = joined
+    job = submit(server, "trap 'exit 0' TERM; while :; do sleep 0.1; done")
+    server.wait(job["id"], "running")
+    words = ("exec", "-i", "job", "--", "sh", "-c", "head -c 4; touch /tmp/read")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        end = pool.submit(server.paddle, *words, input="x" * (20 << 20))
+        look = ("exec", "job", "--", "test", "-e", "/tmp/read")
+        wait_for(lambda: server.paddle(*look).returncode == 0, what="the command's end")
+        server.paddle("cancel", "job", check=0)
+        assert end.result(PATIENCE).stdout == "xxxx"
+    assert server.wait(job["id"])["state"] == "cancelled"
 
 
 def test_a_warning_signal_reaches_the_member(joined):

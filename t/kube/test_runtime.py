@@ -19,6 +19,7 @@ RULES = [
     {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]},
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
     {"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]},
 ]
 
 
@@ -27,6 +28,15 @@ def connect(server, kube, rules=RULES):
     account = kube.cluster.account(f"paddled-{kube.name}", namespace=kube.name, rules=rules, everywhere=True)
     server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", account, check=0)
     server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
+
+
+def wait_usable(server, cluster="prod"):
+    """A job that no node could take would be refused."""
+
+    def usable():
+        return any(node["usable"] for node in server.get(f"/v1/nodes?cluster={cluster}").json["items"])
+
+    wait_for(usable, what="a node that can be used")
 
 
 def submit(server, script, *options, name="job"):

@@ -131,6 +131,36 @@ static void test_away(void)
         }
 }
 
+/* Of a job whose members are there, too; not of one that has ended. */
+static void test_says_away(void)
+{
+        World world;
+        g_autofree char *id = NULL, *why = NULL, *back = NULL, *after = NULL;
+        g_autoptr(Job) job = NULL, done = NULL;
+
+        world_init(&world);
+        sync_far(&world);
+        id = submit(&world, "away");
+        script_say_kind(world.far, OBSERVED_DISCONNECTED, NULL);
+        house_barrier(world.house);
+        job = house_job(world.house, id);
+        g_assert_cmpint(job->state, ==, JOB_STARTING);
+        why = engine_explain(world.house->engine, job);
+        g_assert_cmpstr(why, ==,
+                        "cluster 'far' is not connected; members that run there run on, all else is done "
+                        "when it is back");
+        sync_far(&world);
+        back = engine_explain(world.house->engine, job);
+        g_assert_null(back);
+        end(&world, world.far, id);
+        script_say_kind(world.far, OBSERVED_DISCONNECTED, NULL);
+        house_barrier(world.house);
+        done = house_wait(world.house, id, JOB_SUCCEEDED);
+        after = engine_explain(world.house->engine, done);
+        g_assert_null(after);
+        world_clear(&world);
+}
+
 /* What the one reports or does not report says nothing of the other's tasks. */
 static void test_restart(void)
 {
@@ -299,6 +329,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/clusters/each its own", test_each_its_own);
         g_test_add_func("/clusters/one is away", test_away);
+        g_test_add_func("/clusters/says that it is away", test_says_away);
         g_test_add_func("/clusters/a restart", test_restart);
         g_test_add_func("/clusters/a task of another", test_stranger);
         g_test_add_func("/clusters/opening and closing", test_opening);

@@ -226,7 +226,18 @@ static bool facts_room(const char *cluster, Resources *ret, void *arg)
         return strcmp(cluster, "default-cluster") == 0;
 }
 
-static const CatalogFacts facts = { facts_jobs, facts_user_jobs, facts_used, facts_room, NULL };
+static bool facts_elsewhere(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now, void *arg)
+{
+        if (g_strcmp0(now->credential, "leads elsewhere") != 0)
+                return false;
+        *ret_was = g_strdup("https://a");
+        *ret_now = g_strdup("https://b");
+        return true;
+}
+
+static const CatalogFacts facts = {
+        facts_jobs, facts_user_jobs, facts_used, facts_room, facts_elsewhere, NULL
+};
 
 /* `says` NULL: allowed. A name that is there is changed, else made. */
 static const struct {
@@ -314,6 +325,15 @@ static const struct {
           "cluster 'c2': namespaces: 'n1' is not in the list, but queue 'in-c2' uses it" },
         { KIND_CLUSTER, "c2", "{\"namespaces\":[\"n1\"]}", 0, NULL },
         { KIND_CLUSTER, "c2", "{\"namespaces\":[]}", 0, NULL },
+        /* where open jobs are */
+        { KIND_CLUSTER, "c2", "{\"type\":\"K3S\"}", 0, NULL },
+        { KIND_CLUSTER, "c3", "{\"type\":\"K3S\"}", ERR_CONFLICT,
+          "cluster 'c3': type: its queue 'in-c3' has 3 open jobs" },
+        { KIND_CLUSTER, "c2", "{\"credential\":\"leads elsewhere\"}", 0, NULL },
+        { KIND_CLUSTER, "c3", "{\"credential\":\"of the same place\"}", 0, NULL },
+        { KIND_CLUSTER, "c3", "{\"credential\":\"leads elsewhere\"}", ERR_CONFLICT,
+          "cluster 'c3': credential: it leads to https://b, and the 3 open jobs of queue 'in-c3' are at "
+          "https://a" },
         /* flavours */
         { KIND_FLAVOUR, "f", "{\"cpu\":\"500m\",\"memory\":\"1\",\"scalars\":{\"x/y\":\"0\"}}", 0, NULL },
         { KIND_FLAVOUR, "f", "{\"cpu\":\"0\",\"memory\":\"1\"}", ERR_INVALID,

@@ -100,6 +100,11 @@ const char *form_propagation(const KubeKind *kind)
         return row_of(kind)->propagation;
 }
 
+bool form_takes_pods(const KubeKind *kind)
+{
+        return strcmp(row_of(kind)->propagation, "Orphan") != 0;
+}
+
 char *form_object_name(const KubeKind *kind, const char *task)
 {
         g_auto(GStrv) parts = g_strsplit(task, ".", 4);

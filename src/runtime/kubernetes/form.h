@@ -39,5 +39,6 @@ int form_members(const json_t *pod);
 const KubeKind *form_kind_of(const json_t *pod);
 /* How its object is deleted before it: "Orphan" leaves the pods for us to stop. */
 const char *form_propagation(const KubeKind *kind);
+bool form_takes_pods(const KubeKind *kind); /* its pods go with it */
 /* All kinds of such objects, the list ending in NULL. */
 extern const KubeKind *const form_kinds[];

@@ -24,6 +24,8 @@
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/aside.h"
 #include "runtime/kubernetes/asker.h"
+#include "runtime/kubernetes/credential.h"
+#include "runtime/kubernetes/deletions.h"
 #include "runtime/kubernetes/follow.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/images.h"
@@ -34,6 +36,7 @@
 #include "runtime/kubernetes/member.h"
 #include "runtime/kubernetes/neighbours.h"
 #include "runtime/kubernetes/package.h"
+#include "runtime/kubernetes/refusals.h"
 #include "runtime/kubernetes/scope.h"
 #include "runtime/kubernetes/sets.h"
 #include "runtime/kubernetes/setting.h"
@@ -49,6 +52,7 @@ enum {
         RETRY_MS = 1000,     /* of a request that did not get through */
         NODES_MS = 300,      /* changes of nodes are told together */
         KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */
+        DOUBT_MS = 5000,     /* how often it is asked whether the credential is good again */
 };
 
 typedef struct Kubernetes Kubernetes;
@@ -70,6 +74,7 @@ typedef struct {
         bool stopping, killed, forgotten;
         bool kept;      /* forgotten, and its pod stays for a while */
         bool dropping;  /* what would make its pod again is being taken away */
+        bool dropped;   /* it is */
         gint64 grace_s; /* when it is stopped */
 } Task;
 
@@ -109,12 +114,14 @@ struct Kubernetes {
         Sets *sets;
         Kept *kept; /* pods that ended */
         GSource *kept_timer;
+        Refusals *refusals; /* of pods of sets */
+        Deletions *deletions;
         GHashTable *gates; /* set of the namespaces that have the gate */
         char *selector, *others_selector;
-        const char *trouble[2]; /* of pods, nodes: "pods" or "nodes" while it has some, or NULL */
+        const char *trouble[3]; /* of pods, nodes, the credential: its name while it has some, or NULL */
         bool asked;             /* which priority classes there are */
         bool connected;
-        GSource *nodes_timer;
+        GSource *nodes_timer, *doubt_timer;
 
         GMutex lock;
         const char *classes[G_N_ELEMENTS(template_classes)]; /* those that the cluster has */
@@ -236,29 +243,10 @@ static void tell_end(Task *task, Observation *end)
 
 /* ---- deleting ---- */
 
-static void on_deleted(const KubeReply *reply, void *arg)
-{
-        if (reply->error && !err_is(reply->error, ERR_NOT_FOUND))
-                log_warning("an object of a job cannot be deleted", "cluster", arg, "reason",
-                            reply->error->message, NULL);
-}
-
-static void delete_object(Kubernetes *k8s, const KubeKind *kind, const char *namespace, const char *name,
-                          gint64 grace_s)
-{
-        KubeRequest request = { .verb = KUBE_DELETE,
-                                .kind = kind,
-                                .namespace = namespace,
-                                .name = name,
-                                .has_grace = grace_s >= 0,
-                                .grace_seconds = grace_s };
-
-        kube_send(k8s->client, &request, on_deleted, k8s->name);
-}
-
 static void delete_pod(const Task *task, gint64 grace_s)
 {
-        delete_object(task->k8s, &kube_pods, task->namespace, task->pod, grace_s);
+        deletions_want(task->k8s->deletions, &kube_pods, task->namespace, task->pod, kube_uid(pod_of(task)),
+                       grace_s);
 }
 
 /* ---- logs ---- */
@@ -419,7 +407,7 @@ static void give_up_stuck(Task *task, const MemberLook *look)
 {
         Kubernetes *k8s = task->k8s;
 
-        if (!look->deleting || !look->node || task->given_up)
+        if (!look->deleting || !look->node || task->given_up || task->dropping)
                 return;
         task->given_up = node_trouble(k8s, look->node);
         if (!task->given_up)
@@ -427,6 +415,18 @@ static void give_up_stuck(Task *task, const MemberLook *look)
         log_warning("a pod's node does not answer: it is given up", "cluster", k8s->name, "pod", task->pod,
                     "node", look->node, NULL);
         delete_pod(task, 0);
+}
+
+/* Somebody took it away. With it the attempt ends; until then nobody shall run under its name once more. */
+static void keep_from_coming_back(Task *task, const json_t *pod, const MemberLook *look)
+{
+        const KubeKind *kind = form_kind_of(pod);
+
+        if (!look->deleting || task->stopping || task->dropping || task->dropped || !kind ||
+            form_takes_pods(kind))
+                return;
+        task->dropping = true;
+        sets_drop(task->k8s->sets, task->task, task->namespace, kind);
 }
 
 static void pod_there(Kubernetes *k8s, const json_t *pod)
@@ -444,6 +444,7 @@ static void pod_there(Kubernetes *k8s, const json_t *pod)
                 if (task->stopping)
                         stop_pod(task);
         }
+        keep_from_coming_back(task, pod, &look);
         give_up_stuck(task, &look);
         look_at(task, &look);
 }
@@ -653,11 +654,15 @@ static gboolean is_over(gpointer key, gpointer value, gpointer arg)
         return !is_wanted(task) && !task->dropping && !pod_of(task);
 }
 
+static bool is_troubled(const Kubernetes *k8s)
+{
+        return k8s->trouble[0] || k8s->trouble[1] || k8s->trouble[2];
+}
+
 static void connect_if_synced(Kubernetes *k8s)
 {
-        if (k8s->connected || !k8s->asked || k8s->trouble[0] || k8s->trouble[1] ||
-            !scope_is_synced(k8s->pods) || !kube_cache_is_synced(k8s->nodes) ||
-            (!k8s->blind && !kube_cache_is_synced(k8s->others)))
+        if (k8s->connected || !k8s->asked || is_troubled(k8s) || !scope_is_synced(k8s->pods) ||
+            !kube_cache_is_synced(k8s->nodes) || (!k8s->blind && !kube_cache_is_synced(k8s->others)))
                 return;
         k8s->connected = true;
         g_hash_table_remove_all(k8s->gates); /* who knows what became of them */
@@ -694,7 +699,7 @@ static void on_others_trouble(KubeCache *cache, const GError *error, gint64 retr
 
 static void take_trouble(Kubernetes *k8s, const char **trouble, const char *what, const GError *error)
 {
-        bool told = k8s->trouble[0] || k8s->trouble[1];
+        bool told = is_troubled(k8s);
 
         *trouble = error ? what : NULL;
         if (!error) {
@@ -714,6 +719,62 @@ static void on_pods_trouble(const GError *error, void *arg)
 static void on_nodes_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
         take_trouble(arg, &((Kubernetes *)arg)->trouble[1], "nodes", error);
+}
+
+/* ---- the credential ---- */
+
+#define CREDENTIAL_ENDED                                                                                     \
+        "the API server does not take the credential any more (%s); give the cluster a new one: "            \
+        "`paddle cluster set %s --kubeconfig FILE`"
+
+static gboolean ask_whether_good(gpointer arg);
+
+static void on_whether_good(const KubeReply *reply, void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        if (err_is(reply->error, ERR_UNAUTHENTICATED))
+                set_timer(k8s, &k8s->doubt_timer, DOUBT_MS, ask_whether_good, k8s);
+        else
+                take_trouble(k8s, &k8s->trouble[2], "credential", NULL);
+}
+
+static gboolean ask_whether_good(gpointer arg)
+{
+        Kubernetes *k8s = arg;
+        KubeRequest request = { .verb = KUBE_LIST, .kind = &kube_nodes, .limit = 1 };
+
+        drop_source(&k8s->doubt_timer);
+        kube_send(k8s->client, &request, on_whether_good, k8s);
+        return G_SOURCE_REMOVE;
+}
+
+/* Watches that are open go on when a credential ends; whoever asks for something new is refused. */
+static void doubt_credential(Kubernetes *k8s, const GError *error)
+{
+        g_autoptr(GError) said = NULL;
+
+        if (!err_is(error, ERR_UNAUTHENTICATED) || k8s->trouble[2])
+                return;
+        err_set(&said, ERR_UNAUTHENTICATED, CREDENTIAL_ENDED, error->message, k8s->name);
+        take_trouble(k8s, &k8s->trouble[2], "credential", said);
+        (void)ask_whether_good(k8s);
+}
+
+/* A pod cannot be made for now. */
+static void tell_why_not(Task *task, const GError *error)
+{
+        g_autofree char *text = err_is(error, ERR_UNAUTHENTICATED)
+                                        ? g_strdup_printf(CREDENTIAL_ENDED, error->message, task->k8s->name)
+                                        : g_strdup(error->message);
+
+        tell_waits(task, text);
+        doubt_credential(task->k8s, error);
+}
+
+static void on_deletion_failed(const GError *error, void *arg)
+{
+        doubt_credential(arg, error);
 }
 
 /* ---- starting ---- */
@@ -742,12 +803,58 @@ static void on_pod_made(const GError *error, void *arg)
         refuse(task, error);
 }
 
+static void on_pod_waits(const GError *error, void *arg)
+{
+        tell_why_not(arg, error);
+}
+
+static void on_set_waits(const char *name, const GError *error, void *arg)
+{
+        Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
+
+        if (task && !task->ended && !pod_of(task))
+                tell_why_not(task, error);
+}
+
 static void on_set_failed(const char *name, const GError *error, void *arg)
 {
         Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
 
         if (task && !task->ended && !pod_of(task))
                 refuse(task, error);
+}
+
+/* What stands where its pod should be, of the set that makes it. */
+static bool is_of_set(const Task *task, const KubeKind *kind, const char *namespace, const char *name)
+{
+        g_autofree char *own = task->namespace ? form_object_name(kind, task->task) : NULL;
+
+        return own && strcmp(own, name) == 0 && strcmp(task->namespace, namespace) == 0;
+}
+
+/* The pod of a set does not come, and why. */
+static void tell_refused(Task *task, const char *words)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (task->ended || task->stopping || task->forgotten || task->dropping || pod_of(task))
+                return;
+        if (!refusal_lasts(words)) {
+                tell_waits(task, words);
+                return;
+        }
+        err_set(&error, ERR_DENIED, "%s", words);
+        refuse(task, error);
+}
+
+static void on_refusal(const KubeKind *kind, const char *namespace, const char *name, void *arg)
+{
+        Kubernetes *k8s = arg;
+        g_autoptr(GList) tasks = g_hash_table_get_values(k8s->tasks);
+
+        for (GList *at = k8s->connected ? tasks : NULL; at; at = at->next)
+                if (is_of_set(at->data, kind, namespace, name))
+                        tell_refused(at->data, refusals_why(k8s->refusals, kind, namespace, name));
 }
 
 static void make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
@@ -757,6 +864,7 @@ static void make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
                                 .context = k8s->context,
                                 .gates = k8s->gates,
                                 .done = on_pod_made,
+                                .waits = on_pod_waits,
                                 .arg = task };
 
         json_array_append_new(before, pod);
@@ -796,12 +904,17 @@ static void stop_pod(Task *task)
 
 static void on_dropped(const char *name, void *arg)
 {
-        Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
+        Kubernetes *k8s = arg;
+        Task *task = g_hash_table_lookup(k8s->tasks, name);
 
         if (!task)
                 return;
         task->dropping = false;
-        stop_pod(task);
+        task->dropped = true;
+        if (task->stopping || task->forgotten || !pod_of(task))
+                stop_pod(task);
+        else if (k8s->connected)
+                pod_there(k8s, pod_of(task));
 }
 
 /* ---- where its role stands, of which nothing is seen ---- */
@@ -871,6 +984,8 @@ static void drop_and_stop(Task *task)
 
         if (task->dropping)
                 return;
+        if (task->making && making_is_refused(task->making))
+                g_clear_pointer(&task->making, making_free);
         if ((pod && !form_kind_of(pod)) || task->making) {
                 stop_pod(task);
         } else if (!task->namespace) {
@@ -971,10 +1086,16 @@ static bool is_in_set(Kubernetes *k8s, const Order *order)
         return false;
 }
 
-/* All of its role at once, or of its job: as one object. */
+/* All of its role at once, or of its job: as one object. It may be there, with its pods refused. */
 static void start_in_set(Task *task, Order *order)
 {
         Kubernetes *k8s = order->k8s;
+        const KubeKind *kind = form_kind(order->form);
+        g_autofree char *name = form_object_name(kind, task->task);
+        const char *why = refusals_why(k8s->refusals, kind, task->namespace, name);
+
+        if (why && !pod_of(task))
+                tell_waits(task, why);
 
         sets_add(k8s->sets, &(SetsMember){ .form = order->form,
                                            .task = task->task,
@@ -1018,7 +1139,7 @@ static void run_start(Order *order)
         }
         if (!is_wanted(task) && !pod_of(task))
                 task->started = task->ready = task->ended = task->stopping = task->forgotten = task->kept =
-                        task->preempted = false;
+                        task->preempted = task->dropped = false;
         place(task, order->namespace, order->job_id, order->number);
         if (!scope_covers(k8s->pods, task->namespace)) {
                 err_set(&error, ERR_DENIED,
@@ -1098,7 +1219,7 @@ static void drop_group(Kubernetes *k8s, const char *namespace, const char *name)
 /* `name`: of its service, and of its group. */
 static void delete_attempt(Kubernetes *k8s, const char *namespace, const char *name)
 {
-        delete_object(k8s, &kube_services, namespace, name, -1);
+        deletions_want(k8s->deletions, &kube_services, namespace, name, NULL, -1);
         drop_group(k8s, namespace, name);
 }
 
@@ -1149,7 +1270,8 @@ static void on_services(const KubeReply *reply, void *arg)
         size_t i;
 
         if (reply->error)
-                on_deleted(reply, k8s->name);
+                log_warning("the service of an attempt cannot be looked for", "cluster", k8s->name, "reason",
+                            reply->error->message, NULL);
         json_array_foreach(json_object_get(reply->object, "items"), i, service)
                 delete_attempt(k8s, kube_namespace(service), kube_name(service));
 }
@@ -1693,6 +1815,7 @@ static void open_caches(Kubernetes *k8s)
                                             .context = k8s->context,
                                             .gates = k8s->gates,
                                             .failed = on_set_failed,
+                                            .waits = on_set_waits,
                                             .dropped = on_dropped,
                                             .arg = k8s });
         k8s->selector = member_selector(&home);
@@ -1705,6 +1828,17 @@ static void open_caches(Kubernetes *k8s)
                               &pods);
         k8s->nodes = kube_cache_new(k8s->client, &(KubeCacheConfig){ .kind = kube_nodes, .trim = trim_node },
                                     &nodes);
+        k8s->refusals = refusals_new(&(RefusalsConfig){ .client = k8s->client,
+                                                        .context = k8s->context,
+                                                        .namespaces = (const char *const *)k8s->namespaces,
+                                                        .cluster = k8s->name,
+                                                        .told = on_refusal,
+                                                        .arg = k8s });
+        k8s->deletions = deletions_new(&(DeletionsConfig){ .client = k8s->client,
+                                                           .context = k8s->context,
+                                                           .cluster = k8s->name,
+                                                           .failed = on_deletion_failed,
+                                                           .arg = k8s });
         open_others(k8s);
 }
 
@@ -1780,11 +1914,14 @@ static void *run(void *arg)
         g_clear_pointer(&k8s->sets, sets_free);
         drop_source(&k8s->nodes_timer);
         drop_source(&k8s->kept_timer);
+        drop_source(&k8s->doubt_timer);
         g_clear_pointer(&k8s->images, images_free);
         usages_stop(k8s->usages);
         exec_room_close(k8s->terminals);
         g_clear_pointer(&k8s->signals, signals_free);
         g_clear_pointer(&k8s->pods, scope_free);
+        g_clear_pointer(&k8s->refusals, refusals_free);
+        g_clear_pointer(&k8s->deletions, deletions_free);
         g_clear_pointer(&k8s->nodes, kube_cache_free);
         g_clear_pointer(&k8s->others, kube_cache_free);
         g_clear_pointer(&k8s->asker, asker_free);
@@ -1894,35 +2031,6 @@ static const RuntimeOps kubernetes_ops = {
 
 /* ---- making one ---- */
 
-/* A kubeconfig has blanks and colons, base64 has neither. */
-static char *decode(const char *credential, gsize *ret_len)
-{
-        bool coded = strpbrk(credential, " :{") == NULL;
-
-        if (coded)
-                return (char *)g_base64_decode(credential, ret_len);
-        *ret_len = strlen(credential);
-        return g_strdup(credential);
-}
-
-static KubeConfig *read_credential(const KubernetesConfig *config, GError **error)
-{
-        g_autofree char *text = NULL;
-        KubeConfig *read;
-        gsize len;
-
-        if (!config->credential || !*config->credential) {
-                err_set(error, ERR_INVALID, "cluster '%s' has no credential\nGive it a kubeconfig.",
-                        config->name);
-                return NULL;
-        }
-        text = decode(config->credential, &len);
-        read = kube_config_parse(text, len, NULL, NULL, error);
-        if (!read)
-                (void)err_prefix(error, "cluster '%s', credential: ", config->name);
-        return read;
-}
-
 static Setting *read_setting(const KubernetesConfig *config, GError **error)
 {
         Setting *setting = setting_parse(config->setting, error);
@@ -1951,7 +2059,7 @@ static char **namespaces_of(const KubernetesConfig *config, const KubeConfig *cl
 Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
 {
         g_autoptr(Setting) setting = read_setting(config, error);
-        KubeConfig *cluster = setting ? read_credential(config, error) : NULL;
+        KubeConfig *cluster = setting ? credential_parse(config->name, config->credential, error) : NULL;
         Kubernetes *k8s;
 
         if (!cluster)

@@ -10,6 +10,7 @@
 
 enum {
         RETRY_MS = 1000,
+        WAIT_MAX_MS = 10000, /* where somebody has to do something about it */
         DENIED_MAX = 15,
         SETTLE_MAX = 60, /* tries in a namespace that was just made, until it can be used */
 };
@@ -21,6 +22,7 @@ struct Making {
         gsize gate_at; /* where the gate is; 0: it is not among them */
         int settling;  /* tries since the namespace was made; 0: it was there */
         int denied;    /* tries that were */
+        guint wait_ms; /* before it is asked again; 0: it did not say no */
         char *uid;     /* of the first */
         KubeCall *call;
         GSource *retry;
@@ -105,11 +107,24 @@ static gboolean on_retry(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-static void try_again(Making *making)
+static void try_again_in(Making *making, guint ms)
 {
-        making->retry = g_timeout_source_new(RETRY_MS);
+        making->retry = g_timeout_source_new(ms);
         g_source_set_callback(making->retry, on_retry, making, NULL);
         g_source_attach(making->retry, making->config.context);
+}
+
+static void try_again(Making *making)
+{
+        try_again_in(making, RETRY_MS);
+}
+
+/* Ever more slowly: somebody has to give something back, or a new credential. */
+static void wait_for_better(Making *making, const GError *error)
+{
+        making->wait_ms = CLAMP(making->wait_ms * 2, RETRY_MS, WAIT_MAX_MS);
+        making->config.waits(error, making->config.arg);
+        try_again_in(making, making->wait_ms);
 }
 
 /* A server that has just started knows no rights for some seconds. What a policy or a quota refuses stays so.
@@ -129,6 +144,7 @@ static bool is_passing(Making *making, const GError *error)
 
 static void go_on(Making *making)
 {
+        making->wait_ms = 0;
         if (making->at > 0 && making->at == making->gate_at)
                 g_hash_table_add(making->config.gates, g_strdup(namespace_of(making)));
         if (++making->at < json_array_size(making->objects))
@@ -142,10 +158,16 @@ static bool passed(Making *making, const GError *error)
 {
         if (!error)
                 return true;
-        if (is_passing(making, error))
+        if (err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED)) {
+                wait_for_better(making, error);
+        } else if (is_passing(making, error)) {
+                if (err_is(error, ERR_UNAVAILABLE))
+                        making->config.waits(error, making->config.arg);
+                making->wait_ms = 0; /* it may have been made all the same */
                 try_again(making);
-        else
+        } else {
                 making->config.done(error, making->config.arg);
+        }
         return false;
 }
 
@@ -275,6 +297,11 @@ Making *making_new(const MakingConfig *config, json_t *objects)
         add_gate(making);
         send(making);
         return making;
+}
+
+bool making_is_refused(const Making *making)
+{
+        return making->retry && making->wait_ms > 0;
 }
 
 void making_free(Making *making)

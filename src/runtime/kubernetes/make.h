@@ -16,10 +16,15 @@ typedef struct {
         GHashTable *gates; /* set of namespaces that have the gate (gate.h); it is made where one needs it */
         /* All are there; or the server refuses one, and not for the moment. It may free. */
         void (*done)(const GError *error, void *arg);
+        /* The server does not take it for now (a quota is used up, a webhook does not
+         * answer, the credential is not good any more): why. */
+        void (*waits)(const GError *error, void *arg);
         void *arg;
 } MakingConfig;
 
 /* `objects`: an array, taken; of the kinds that the runtime makes (make.c). Pods are owned by nobody: they go
  * one by one. */
 Making *making_new(const MakingConfig *config, json_t *objects);
+/* The server has said no to what comes next, and was not asked again yet. */
+bool making_is_refused(const Making *making);
 void making_free(Making *making); /* NULL is a no-op; what is under way may still be made */

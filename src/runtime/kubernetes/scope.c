@@ -89,6 +89,7 @@ static void add_part(Scope *scope, const char *namespace)
         KubeCacheConfig config = { .kind = scope->config.kind,
                                    .namespace = namespace,
                                    .label_selector = scope->config.label_selector,
+                                   .field_selector = scope->config.field_selector,
                                    .trim = scope->config.trim };
         KubeCacheEvents events = { on_changed, on_synced, on_trouble, NULL, part };
 
@@ -146,6 +147,7 @@ static gboolean on_timer(gpointer arg)
         KubeRequest request = { .verb = KUBE_LIST,
                                 .kind = &scope->config.kind,
                                 .label_selector = scope->config.label_selector,
+                                .field_selector = scope->config.field_selector,
                                 .limit = 1 };
 
         drop_timer(scope);

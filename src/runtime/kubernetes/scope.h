@@ -11,7 +11,7 @@ typedef struct Scope Scope;
 typedef struct {
         GMainContext *context; /* the client's */
         KubeKind kind;
-        const char *label_selector;
+        const char *label_selector, *field_selector; /* or NULL */
         void (*trim)(json_t *object);
         const char *const *namespaces; /* to look at when not everywhere; outlive it */
 } ScopeConfig;

@@ -71,6 +71,16 @@ static void on_made(const GError *error, void *arg)
                 sets->config.failed(tasks->pdata[i], error, sets->config.arg);
 }
 
+static void on_waits(const GError *error, void *arg)
+{
+        const Set *set = arg;
+        const SetsConfig *config = &set->sets->config;
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
+
+        for (guint i = 0; i < tasks->len; i++)
+                config->waits(tasks->pdata[i], error, config->arg);
+}
+
 /* Where the members do not make one object, each pod stands for itself. */
 static json_t *objects_of(const Set *set, json_t *before)
 {
@@ -86,6 +96,7 @@ static void make(Set *set, json_t *before)
                                 .context = set->sets->config.context,
                                 .gates = set->sets->config.gates,
                                 .done = on_made,
+                                .waits = on_waits,
                                 .arg = set };
         json_t *objects = objects_of(set, before);
 
@@ -252,7 +263,7 @@ void sets_drop(Sets *sets, const char *task, const char *namespace, const KubeKi
         const KubeKind *only = set ? form_kind(set->form) : kind;
         g_autofree char *name = form_object_name(only ? only : form_kinds[0], task);
         Drop *drop = g_hash_table_lookup(sets->drops, name);
-        bool known = drop != NULL;
+        bool known = drop != NULL, making = set && set->making && !making_is_refused(set->making);
 
         if (!known)
                 drop = drop_new(sets, name, namespace, only);
@@ -260,9 +271,9 @@ void sets_drop(Sets *sets, const char *task, const char *namespace, const KubeKi
                 g_ptr_array_add(drop->tasks, g_strdup(task));
         if (known)
                 return;
-        if (!set || !set->making)
+        if (!making)
                 start_drop(drop);
-        if (set && !set->making)
+        if (set && !making)
                 g_hash_table_remove(sets->sets, name);
 }
 

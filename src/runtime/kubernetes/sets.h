@@ -16,6 +16,8 @@ typedef struct {
         GHashTable *gates; /* see make.h */
         /* The object of the task's role was refused. */
         void (*failed)(const char *task, const GError *error, void *arg);
+        /* It is refused for now. */
+        void (*waits)(const char *task, const GError *error, void *arg);
         /* Nothing makes the task's pod again, from now on. */
         void (*dropped)(const char *task, void *arg);
         void *arg;

@@ -1,0 +1,15 @@
+/* What a cluster of type Kubernetes is reached by: a kubeconfig, in base64 (paddleflow-api.md 2.6) or as it
+ * is, with everything it needs in it. Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "kube/config.h"
+
+/* `cluster`: its name, for messages. ERR_INVALID with what is wrong; the caller's kube_config_free. */
+KubeConfig *credential_parse(const char *cluster, const char *credential, GError **error);
+
+/* Do the two lead to different clusters? One cluster may have several addresses, and its authority may be
+ * renewed: they do when neither is the same. Then their servers, the caller's. A credential that cannot be
+ * read leads nowhere else. */
+bool credential_elsewhere(const char *was, const char *now, char **ret_was, char **ret_now);

@@ -1,0 +1,24 @@
+/* Objects that have to go: asked for again, ever more slowly, until the API server has taken it or they are
+ * gone. Same thread as the client, and freed before it. */
+#pragma once
+
+#include "kube/client.h"
+#include "kube/kind.h"
+
+typedef struct Deletions Deletions;
+
+typedef struct {
+        KubeClient *client;
+        GMainContext *context;
+        const char *cluster;
+        void (*failed)(const GError *error, void *arg); /* each time; it is asked again all the same */
+        void *arg;
+} DeletionsConfig;
+
+Deletions *deletions_new(const DeletionsConfig *config);
+void deletions_free(Deletions *deletions); /* NULL is a no-op; what is left to do is not done */
+
+/* `uid`: only this very object; NULL: whatever has the name. `grace_s` -1: the object's own. What was wanted
+ * of the same name before counts no more. */
+void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
+                    const char *uid, gint64 grace_s);

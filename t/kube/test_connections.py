@@ -1,0 +1,156 @@
+"""Clusters that are away for a while, credentials that end, and changes of what a cluster is reached by. Pods are kwok's."""
+
+import json
+import os
+
+import pytest
+from conftest import wait_for
+
+from kube import proxy
+from kube.cluster import Cluster
+from kube.fixtures import changes
+from kube.images import BASE
+from kube.test_faults import bound_token
+from kube.test_forms import check_nothing_is_left
+from kube.test_runtime import RULES, pods, wait_usable
+
+ALWAYS = 1 << 30  # a fault that stays
+
+
+def account(kube, name="client"):
+    config = kube.cluster.account(name, namespace=kube.name)
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": kube.name}
+    kube.cluster.allow(subject, f"{kube.name}-{name}", kube.name, RULES, True)
+    return config
+
+
+def connect(server, config, name="prod", queue="qq"):
+    server.paddle("cluster", "create", name, "--type", "Kubernetes", "--kubeconfig", config, check=0)
+    server.paddle("queue", "create", queue, "--cluster", name, check=0)
+    wait_usable(server, name)
+
+
+def submit(server, after=None, queue="qq"):
+    annotations = {"test/succeed-after": after} if after else {}
+    return server.submit(["true"], queue=queue, image=BASE, annotations=annotations)["id"]
+
+
+def finish(kube, job):
+    """Its pod ends well, by itself."""
+    (pod,) = kube.items("pods", selector=f"paddle-job-id={job}")
+    patch = {"metadata": {"annotations": {"test/succeed-after": "0s"}}}
+    kube.api.patch(kube.path("pods", pod["metadata"]["name"]), patch)
+    kube.wait_phase(pod["metadata"]["name"], "Succeeded")
+
+
+def why_it_waits(server, job):
+    return json.dumps(server.get(f"/v1/jobs/{job}/explain").json) + (server.job(job)["reason"] or "")
+
+
+def made_once(kube, version):
+    """By job, attempt, role: jobs here have one member."""
+    made = [one["metadata"]["labels"] for what, one in changes(kube, "pods", version) if what == "ADDED"]
+    ids = [labels["paddle-job-id"] for labels in made if labels.get("owner") == "paddleflow"]
+    assert len(ids) == len(set(ids)), ids
+
+
+def test_one_of_two_is_away(server, kube_fake):
+    """Its jobs run on or wait, and what was asked meanwhile is done afterwards; the other cluster's do not notice."""
+    kube = kube_fake
+    with proxy.Proxy(kube.cluster) as one:
+        connect(server, one.kubeconfig(account(kube, "far")), "far", "away")
+        connect(server, account(kube, "near"), "near", "here")
+        version = kube.api.get(kube.path("pods"))["metadata"]["resourceVersion"]
+        ends, cancelled = submit(server, queue="away"), submit(server, queue="away")
+        near = submit(server, queue="here")
+        for job in (ends, cancelled, near):
+            server.wait(job, "running")
+        one.fault(proxy.dropped, times=ALWAYS)
+        one.cut()
+        waits = submit(server, "1s", "away")
+        wait_for(lambda: "not connected" in why_it_waits(server, waits), what="the word that the cluster is away")
+        assert server.wait(submit(server, "0s", "here"))["state"] == "succeeded"
+        assert server.job(ends)["state"] == "running"
+        server.paddle("cancel", cancelled, check=0)
+        finish(kube, ends)
+        one.heal()
+        for job, state in ((ends, "succeeded"), (waits, "succeeded"), (cancelled, "cancelled")):
+            done = server.wait(job, timeout=120)
+            assert (done["state"], done["attempt"]) == (state, 1), done["reason"]
+        assert server.job(near)["state"] == "running"
+        finish(kube, near)
+        assert server.wait(near)["state"] == "succeeded"
+        check_nothing_is_left(kube)
+        made_once(kube, version)
+
+
+def with_token(kube, config, token, path):
+    tree = json.loads(config.read_text())
+    tree["users"][0]["user"] = {"token": token}
+    path.write_text(json.dumps(tree))
+    return path
+
+
+def test_a_credential_that_ends(server, kube_fake, tmp_path):
+    """What runs goes on; what is to start waits, and says what to do; with another one all goes on."""
+    kube = kube_fake
+    config = account(kube)
+    connect(server, with_token(kube, config, bound_token(kube, "first"), tmp_path / "first"))
+    runs = submit(server)
+    server.wait(runs, "running")
+    kube.api.delete(kube.path("secrets", "first"))
+
+    words = "does not take the credential"
+    starts = submit(server, "1s")
+    while server.job(starts)["state"] == "succeeded" or words not in why_it_waits(server, starts):
+        if server.job(starts)["state"] == "succeeded":  # the API server remembers a good one for some seconds
+            starts = submit(server, "1s")
+    waits = submit(server, "1s")
+    wait_for(lambda: words in why_it_waits(server, waits), what="the reason of a job that comes later")
+    assert "paddle cluster set prod --kubeconfig" in why_it_waits(server, waits)
+    assert [server.job(job)["state"] for job in (runs, starts, waits)] == ["running", "starting", "queued"]
+    server.paddle("cancel", runs, check=0)
+    fresh = with_token(kube, config, bound_token(kube, "second"), tmp_path / "second")
+    server.paddle("cluster", "set", "prod", "--kubeconfig", fresh, check=0)
+    for job in (starts, waits):
+        done = server.wait(job)
+        assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+    assert server.wait(runs)["state"] == "cancelled"
+    check_nothing_is_left(kube)
+
+
+@pytest.fixture
+def other():
+    """Another cluster, of which nothing but its address matters."""
+    cluster = Cluster.launch("other", os.getpid())
+    yield cluster
+    cluster.stop()
+
+
+def test_a_cluster_stays_where_it_is(server, kube_fake, other):
+    """While it has open jobs neither its type changes nor what it leads to; another way to it is as good."""
+    kube = kube_fake
+    config = account(kube)
+    connect(server, config)
+    job = submit(server)
+    server.wait(job, "running")
+    elsewhere = other.account("client", "default", RULES, everywhere=True)
+    done = server.paddle("cluster", "set", "prod", "--kubeconfig", elsewhere)
+    assert (
+        done.returncode
+        and f"it leads to {other.url}, and the 1 open jobs of queue 'qq' are at {kube.cluster.url}"
+        in (" ".join(done.stderr.split()))
+    )
+    assert "cancel them" in done.stderr
+    done = server.paddle("cluster", "set", "prod", "--type", "K3S")
+    assert done.returncode and "type: its queue 'qq' has 1 open jobs" in done.stderr
+    before = [pod["metadata"]["uid"] for pod in pods(kube)]
+    with proxy.Proxy(kube.cluster) as one:
+        server.paddle("cluster", "set", "prod", "--kubeconfig", one.kubeconfig(config), check=0)
+        wait_for(lambda: one.asked("GET", "/pods"), what="the other way")
+        finish(kube, job)
+        done = server.wait(job)
+        assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+        check_nothing_is_left(kube)
+        assert len(before) == 1
+        server.paddle("cluster", "set", "prod", "--kubeconfig", elsewhere, check=0)

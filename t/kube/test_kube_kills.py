@@ -1,0 +1,130 @@
+"""Kills with -9 of the server at random moments, over jobs of all forms on a cluster: what was acknowledged ends once and as it should,
+no pod is made twice for one member of one attempt, nothing is left. Nodes and pods are kwok's, which end by annotation.
+
+A kill at a random moment needs random waits; they are the only ones here. The seed is printed, and PADDLE_SEED repeats it.
+"""
+
+import collections
+import os
+import random
+import threading
+import time
+
+from conftest import FINAL, wait_for
+from test_kills import SOAK, Client
+
+from kube.fixtures import changes
+from kube.images import BASE
+from kube.test_forms import check_nothing_is_left
+from kube.test_runtime import connect, wait_usable
+
+KILLS = 200 if SOAK else 20
+
+
+class Kind:
+    """A kind of job: roles, how its pods end, and what must come of it."""
+
+    def __init__(self, roles, ends, state="succeeded", attempts=1, weight=1, **spec):
+        self.roles, self.ends, self.state, self.attempts = roles, ends, state, attempts
+        self.weight, self.spec = weight, spec
+
+    def body(self, key, marks):
+        roles = [{"name": name, "replicas": n, "cpu": "10m"} for name, n in self.roles.items()]
+        members = [
+            {"role": role, "extensionTemplate": {"kind": "Pod", "metadata": {"annotations": {f"test/{how}": "1s"}}}}
+            for role, how in self.ends.items()
+        ]
+        common = {"queue": "qq", "image": BASE, "grace": "2s", "origin": {"paddleflow": {"members": members}}}
+        return {"command": ["true"], "name": key, "roles": roles, **common, **self.spec}
+
+
+KINDS = {
+    "job": Kind({"worker": 2}, {"worker": "succeed-after"}, weight=2),
+    "set": Kind({"pserver": 1, "trainer": 2}, {"trainer": "succeed-after"}, weight=2),
+    "pods": Kind({"master": 1, "worker": 1}, dict.fromkeys(("master", "worker"), "succeed-after"), framework="pytorch"),
+    "failing": Kind({"worker": 1}, {"worker": "fail-after"}, state="failed"),
+    "retried": Kind(
+        {"worker": 1},
+        {"worker": "fail-after"},
+        state="failed",
+        attempts=2,
+        retries=1,
+        backoff="50ms",
+        framework="pytorch",
+    ),
+}
+
+
+class Births(threading.Thread):
+    """Each pod of the namespace that is made, as the API server tells it."""
+
+    def __init__(self, kube):
+        super().__init__(daemon=True)
+        self.kube, self.ending, self.made = kube, threading.Event(), collections.Counter()
+        self.version = kube.api.get(kube.path("pods"))["metadata"]["resourceVersion"]
+
+    def look(self):
+        for what, pod in changes(self.kube, "pods", self.version):
+            self.version = pod["metadata"]["resourceVersion"]
+            if what == "ADDED":
+                self.made[member_of(pod["metadata"]["labels"])] += 1
+
+    def run(self):
+        while not self.ending.is_set():
+            self.look()
+
+
+def member_of(labels):
+    """Job, attempt, role and index; the index is ours, a StatefulSet's or a Job's."""
+    indexes = ("paddle-index", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index")
+    index = next(labels[name] for name in indexes if name in labels)
+    return f"{labels['paddle-job-id']}.{labels['paddle-attempt']}.{labels['paddle-role']}.{index}"
+
+
+def expected(kind, id):
+    attempts = range(1, kind.attempts + 1)
+    return {f"{id}.{a}.{role}.{i}" for a in attempts for role, n in kind.roles.items() for i in range(n)}
+
+
+def check_job(server, key, kind, id):
+    job = server.job(id)
+    events = server.get(f"/v1/jobs/{id}/events?limit=10000").json["items"]
+    story = "\n".join(f"{event['time']} {event['kind']} {event['data']}" for event in events)
+    assert (job["name"], job["state"], job["attempt"]) == (key, kind.state, kind.attempts), f"{job['reason']}\n{story}"
+    assert sum(event["kind"] in {f"job.{state}" for state in FINAL} for event in events) == 1, story
+
+
+def test_kills_lose_nothing_and_repeat_nothing(server, kube_fake):
+    seed = os.environ.get("PADDLE_SEED") or str(random.randrange(1 << 32))
+    print("PADDLE_SEED=" + seed)
+    dice = random.Random(seed)
+    connect(server, kube_fake)
+    wait_usable(server)
+    births = Births(kube_fake)
+    births.start()
+    client = Client(server, 0, seed, None, KINDS, pause=0.3)
+    client.start()
+    try:
+        for _ in range(KILLS):
+            time.sleep(dice.choice((dice.uniform(0, 0.3), dice.uniform(0.3, 3))))
+            assert server.process.poll() is None, server.log()
+            server.kill()
+            server.start(wait=False)
+    finally:
+        client.ending.set()
+        client.join(70)
+    assert client.wrong == []
+    wait_for(server.is_ready)
+    wait_for(lambda: server.get("/v1/info").json["jobs"]["open"] == 0, 180, "the end of all jobs")
+    check_nothing_is_left(kube_fake)
+    births.ending.set()
+    births.join(60)
+    births.look()
+    assert len(client.jobs) >= KILLS // 2, "there was hardly any load"
+    listed = [job["id"] for job in server.get("/v1/jobs?all=true&limit=1000").json["items"]]
+    assert sorted(listed) == sorted(id for _, id in client.jobs.values())  # each key made one job
+    for key, (kind, id) in client.jobs.items():
+        check_job(server, key, kind, id)
+    assert {member: n for member, n in births.made.items() if n > 1} == {}
+    assert set(births.made) == set().union(*(expected(kind, id) for kind, id in client.jobs.values()))
+    print(f"{len(client.jobs)} jobs, {len(births.made)} pods, {KILLS} kills")

@@ -1,0 +1,115 @@
+"""Nodes that are not heard of any more, with members of jobs on them. Nodes and pods are kwok's; what becomes of both is the
+cluster's own doing (taints, evictions that nobody carries out, StatefulSets that would make their pods again)."""
+
+import datetime
+import json
+
+import pytest
+from conftest import wait_for
+
+from kube.cluster import ApiError, only_on
+from kube.fixtures import changes
+from kube.images import BASE
+from kube.test_forms import check_nothing_is_left
+from kube.test_runtime import connect, pods, wait_usable
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"
+
+
+def template(label):
+    """What sends pods to nodes of our own, from which they are taken a second after the node was given up, instead of a minute."""
+    spec = only_on(label)
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        spec["tolerations"].append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1})
+    return {"apiVersion": "v1", "kind": "Pod", "spec": spec}
+
+
+def origin(**labels):
+    """For each role the nodes that it may stand on."""
+    members = [{"role": role, "extensionTemplate": template(label)} for role, label in labels.items()]
+    return {"paddleflow": {"members": members}}
+
+
+class Nodes:
+    """Of a test's own: no other test's pods come here."""
+
+    def __init__(self, kube):
+        self.kube, self.names = kube, []
+
+    def label(self, word):
+        return f"{self.kube.name}-{word}"
+
+    def add(self, word):
+        number = len(self.names)
+        (name,) = self.kube.cluster.add_fake_nodes(
+            1, f"{self.kube.name}-{number}", labels={"of": self.label(word)}, taint=True
+        )
+        self.names.append(name)
+        wait_for(lambda: self.lease(name), what="the node's lease")
+        return name
+
+    def lease(self, name):
+        try:
+            return self.kube.api.get(LEASES + name)["spec"].get("holderIdentity")
+        except ApiError:
+            return None
+
+    def die(self, name):
+        """Its lease is held for an hour by somebody who never renews it: kwok keeps off the node, and nobody hears of it."""
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": "nobody", "leaseDurationSeconds": 3600, "renewTime": now}
+        self.kube.api.patch(LEASES + name, {"spec": spec})
+
+    def remove(self):
+        for name in self.names:
+            self.kube.api.delete("/api/v1/nodes/" + name)
+
+
+@pytest.fixture
+def nodes(kube_fake):
+    made = Nodes(kube_fake)
+    yield made
+    made.remove()
+
+
+def names_made(kube, version):
+    return [one["metadata"]["name"] for what, one in changes(kube, "pods", version) if what == "ADDED"]
+
+
+def check_lost_and_on(server, kube, nodes, job, dead):
+    """The attempt is lost by the node's name, and the next one runs elsewhere."""
+    wait_for(lambda: server.job(job)["attempt"] == 2, 240, "the next attempt")
+    server.wait(job, "running", 120)
+    events = json.dumps(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
+    assert f"node '{dead}' is not ready: " in events, events
+    now = [pod for pod in pods(kube) if pod["metadata"]["labels"]["paddle-job-id"] == job]
+    assert {pod["metadata"]["labels"]["paddle-attempt"] for pod in now} == {"2"}
+    assert {pod["spec"]["nodeName"] for pod in now} <= set(nodes.names) - {dead}
+
+
+def test_a_node_that_dies(server, kube_fake, nodes):
+    """With it parameter servers of a StatefulSet and the one member of another job; trainers are elsewhere."""
+    connect(server, kube_fake)
+    wait_usable(server)
+    dead = nodes.add("a")
+    nodes.add("b")
+    version = kube_fake.api.get(kube_fake.path("pods"))["metadata"]["resourceVersion"]
+    a, b = nodes.label("a"), nodes.label("b")
+    roles = [{"name": "pserver", "replicas": 2, "cpu": "50m"}, {"name": "trainer", "replicas": 2, "cpu": "50m"}]
+    common = {"queue": "qq", "image": BASE, "grace": "5s"}
+    whole = server.submit(["true"], roles=roles, origin=origin(pserver=a, trainer=b), **common)["id"]
+    single = server.submit(["true"], framework="plain", origin=origin(worker=a), **common)["id"]
+    for job in (whole, single):
+        server.wait(job, "running")
+    stood = {pod["spec"]["nodeName"] for pod in pods(kube_fake)}
+    assert stood == set(nodes.names)
+    nodes.add("a")
+    nodes.die(dead)
+    for job in (whole, single):
+        check_lost_and_on(server, kube_fake, nodes, job, dead)
+    made = names_made(kube_fake, version)
+    assert sorted(made) == sorted(set(made)), made
+    for job in (whole, single):
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
+    check_nothing_is_left(kube_fake)

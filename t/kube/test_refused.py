@@ -1,0 +1,129 @@
+"""Pods that the API server does not take: a quota that is used up, a policy that says no. Its words are the job's reason; what may
+be otherwise in a moment is waited for, ever more slowly, and what stays so ends the job. Pods are kwok's."""
+
+import json
+
+import pytest
+from conftest import wait_for
+
+from kube import proxy
+from kube.cluster import ApiError
+from kube.images import BASE
+from kube.test_forms import check_nothing_is_left
+from kube.test_runtime import RULES, pods, wait_usable
+
+FORMS = ["sets", "pods"]
+
+
+def connect(server, kube, form, way=None):
+    account = kube.cluster.account(f"paddled-{kube.name}", namespace=kube.name, rules=RULES, everywhere=True)
+    config = way.kubeconfig(account) if way else account
+    setting = json.dumps({"form": form})
+    server.paddle(
+        *("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", config, "--setting", setting), check=0
+    )
+    server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
+    wait_usable(server)
+
+
+def submit(server):
+    """A member of each kind of role: in sets a StatefulSet and a Job."""
+    roles = [{"name": role, "replicas": 1, "cpu": "50m"} for role in ("pserver", "trainer")]
+    return server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
+
+
+def hard(kube, number):
+    """At most so many pods in the namespace, from now on."""
+    kube.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "q"},
+            "spec": {"hard": {"pods": str(number)}},
+        }
+    )
+    wait_for(
+        lambda: kube.get("resourcequotas", "q").get("status", {}).get("hard") == {"pods": str(number)}, what="the quota"
+    )
+
+
+def reasons(server, job):
+    return json.dumps(server.job(job)["reasons"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_quota_that_is_used_up(server, kube_fake, form):
+    with proxy.Proxy(kube_fake.cluster) as one:
+        connect(server, kube_fake, form, one)
+        hard(kube_fake, 1)
+        job = submit(server)
+        says = "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"
+        wait_for(lambda: says in reasons(server, job), what="the reason")
+        shown = server.job(job)
+        assert (shown["state"], shown["attempt"]) == ("starting", 1)
+        assert "admitted; 1 of 2 members waits: " in reasons(server, job)
+        assert says in " ".join(server.paddle("explain", job, check=0).stdout.split())
+        if form == "pods":
+
+            def refused():
+                return [at for at, *_, status in one.asked("POST", "/pods$") if status == 403]
+
+            wait_for(lambda: len(refused()) >= 4, what="the fourth try")
+            first, second, third, fourth = refused()[:4]
+            assert second - first >= 1 and third - second >= 2 and fourth - third >= 4
+        hard(kube_fake, 2)
+        server.wait(job, "running", 120)
+        assert len(pods(kube_fake)) == 2
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
+        check_nothing_is_left(kube_fake)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cancel_while_a_quota_refuses(server, kube_fake, form):
+    connect(server, kube_fake, form)
+    hard(kube_fake, 0)
+    job = submit(server)
+    wait_for(lambda: "exceeded quota: q" in reasons(server, job), what="the reason")
+    server.paddle("cancel", job, check=0)
+    assert server.wait(job)["state"] == "cancelled"
+    check_nothing_is_left(kube_fake)
+
+
+@pytest.fixture
+def policy(kube_fake):
+    """Nobody makes pods in the namespace."""
+    version = "/apis/admissionregistration.k8s.io/v1/"
+    name, api = f"no-{kube_fake.name}", kube_fake.api
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    here = {"matchLabels": {"kubernetes.io/metadata.name": kube_fake.name}}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule], "namespaceSelector": here},
+        "validations": [{"expression": "false", "message": "not in this house"}],
+    }
+    api.create(version + "validatingadmissionpolicies", {"metadata": {"name": name}, "spec": spec})
+    bound = {"policyName": name, "validationActions": ["Deny"], "matchResources": {"namespaceSelector": here}}
+    api.create(version + "validatingadmissionpolicybindings", {"metadata": {"name": name}, "spec": bound})
+
+    def holds():
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": BASE}]}}
+        try:
+            api.create(kube_fake.path("pods") + "?dryRun=All", pod)
+        except ApiError as problem:
+            return "not in this house" in str(problem)
+        return False
+
+    wait_for(holds, what="the policy")
+    yield name
+    for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+        api.delete(version + f"{kind}/{name}")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_policy_that_says_no(server, kube_fake, policy, form):
+    connect(server, kube_fake, form)
+    job = submit(server)
+    done = server.wait(job)
+    assert (done["state"], done["attempt"]) == ("failed", 1)
+    assert policy in done["reason"] and "not in this house" in done["reason"], done["reason"]
+    check_nothing_is_left(kube_fake)
