@@ -206,3 +206,33 @@ def test_a_parameter_server_that_is_evicted(server, kube_fake):
     server.paddle("cancel", job["id"], check=0)
     assert server.wait(job["id"])["state"] == "cancelled"
     check_nothing_is_left(kube_fake)
+
+
+def test_a_parameter_server_that_is_made_anew_while_the_server_is_away(server, kube_fake):
+    """Its StatefulSet sees to that. What it knew is gone: it is another life, and the attempt is lost."""
+    connect(server, kube_fake)
+    job = job_of(server, SERVE, "sleep 100", 2, 2)
+    server.wait(job["id"], "running")
+    path = kube_fake.path("pods", f"{job['id']}-1-pserver-1")
+    wait_for(lambda: list(server.state.glob("jobs/*/*/1/log/pserver-1.pod")), what="the note of which pod it was")
+    server.kill()
+    before = kube_fake.api.get(path)["metadata"]["uid"]
+    kube_fake.api.request("DELETE", path, {"gracePeriodSeconds": 0})
+
+    def anew():
+        return any(
+            pod["metadata"]["name"] == f"{job['id']}-1-pserver-1"
+            and pod["metadata"]["uid"] != before
+            and pod["status"]["phase"] == "Running"
+            for pod in pods(kube_fake)
+        )
+
+    wait_for(anew, what="the new pod")
+    server.start()
+    wait_for(lambda: server.job(job["id"])["attempt"] == 2, what="the next attempt")
+    assert "made anew while the server was away" in str(server.get(f"/v1/jobs/{job['id']}/events?limit=1000").json)
+    server.wait(job["id"], "running")
+    assert {pod["metadata"]["labels"]["paddle-attempt"] for pod in pods(kube_fake)} == {"2"}
+    server.paddle("cancel", job["id"], check=0)
+    assert server.wait(job["id"])["state"] == "cancelled"
+    check_nothing_is_left(kube_fake)

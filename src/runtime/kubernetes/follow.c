@@ -201,3 +201,13 @@ void follow_free(Follow *follow)
         g_free(follow->url);
         g_free(follow);
 }
+
+bool follow_is_of_another(const char *log, const char *uid)
+{
+        g_autofree char *path = g_strconcat(log, ".pod", NULL);
+        g_autofree char *text = NULL;
+        gsize len;
+
+        return file_read(path, NOTE_MAX, &text, &len, NULL) && strchr(text, ' ') &&
+               strncmp(text, uid, strlen(uid)) != 0;
+}

@@ -21,5 +21,7 @@ typedef struct {
 
 Follow *follow_new(KubeClient *client, const FollowConfig *config);
 void follow_free(Follow *follow); /* NULL is a no-op */
+/* The file at `path` is of another pod than this so far. False where that is not known. */
+bool follow_is_of_another(const char *path, const char *uid);
 /* The container has ended: when the stream ends, all is there. It is waited for, but not for ever. */
 void follow_last(Follow *follow);

@@ -351,11 +351,34 @@ static void tell_or_keep(Task *task, const MemberLook *look)
         }
 }
 
+/* A second life in one attempt: what makes its pods has made one anew while nobody looked. What the first one
+ * knew is gone, and the others of the job do not know. */
+static bool is_made_anew(const Task *task, const MemberLook *look)
+{
+        g_autofree char *path = log_path(task->k8s, look->job_id, look->attempt, look->role, look->index);
+
+        return look->started && !task->started && !task->stopping && form_kind_of(pod_of(task)) &&
+               follow_is_of_another(path, kube_uid(pod_of(task)));
+}
+
+static void tell_made_anew(Task *task)
+{
+        g_autofree char *text = g_strdup_printf(
+                "pod '%s' was deleted and made anew while the server was away: what ran in it is gone",
+                task->pod);
+
+        tell_end(task, observation_new(OBSERVED_LOST, task->task, text));
+}
+
 /* What the pod says and the engine was not told yet. */
 static void look_at(Task *task, const MemberLook *look)
 {
         if (task->ended || task->end || task->kept)
                 return;
+        if (is_made_anew(task, look)) {
+                tell_made_anew(task);
+                return;
+        }
         if (look->preempted && !task->preempted) {
                 task->preempted = true;
                 tell(task->k8s, OBSERVED_TAKEN, task->task, look->preempted);
