@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 
-enum { RETRY_MS = 1000 };
+enum { RETRY_MS = 1000, RETRY_MAX_MS = 30000 };
 
 typedef struct {
         Sets *sets;
@@ -31,6 +31,7 @@ typedef struct {
         const KubeKind *only;      /* or NULL */
         const KubeKind *const *at; /* the kind that is tried */
         KubeCall *call;
+        guint wait_ms; /* before it is asked again */
         GSource *retry;
 } Drop;
 
@@ -213,9 +214,11 @@ static void on_dropped(const KubeReply *reply, void *arg)
 
         drop->call = NULL;
         if (reply->error && !is_absent(drop, reply->error)) {
-                log_warning("what makes the pods of a role cannot be deleted, retrying in 1s", "name",
-                            drop->name, "reason", reply->error->message, NULL);
-                drop->retry = g_timeout_source_new(RETRY_MS);
+                if (!drop->wait_ms)
+                        log_warning("what makes the pods of a role cannot be deleted, retrying", "name",
+                                    drop->name, "reason", reply->error->message, NULL);
+                drop->wait_ms = CLAMP(drop->wait_ms * 2, RETRY_MS, RETRY_MAX_MS);
+                drop->retry = g_timeout_source_new(drop->wait_ms);
                 g_source_set_callback(drop->retry, on_retry, drop, NULL);
                 g_source_attach(drop->retry, drop->sets->config.context);
         } else if (drop->only || !*++drop->at) {
