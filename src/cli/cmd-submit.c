@@ -28,6 +28,8 @@ const Verb verb_submit = {
                     "paddle submit --queue vision -n 8 --min-trainers 2 --gpus 1 -- python train.py\tstarts "
                     "with 2, "
                     "grows to 8\n"
+                    "paddle submit --cluster prod -n 4 --ps 2 -- python train.py\tas pods of a Kubernetes "
+                    "cluster\n"
                     "paddle submit --after ok:prepare -- python train.py\twhen the newest job `prepare` has "
                     "succeeded\n"
                     "paddle submit --dry-run --gpus 4 -- true\twould it start, where and when?",

@@ -256,3 +256,21 @@ bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint6
         *ret_items = asked - left;
         return true;
 }
+
+json_t *listing_items(HttpClient *client, const char *path, GError **error)
+{
+        g_autoptr(json_t) all = json_array();
+        g_autofree char *after = NULL;
+
+        do {
+                g_autofree char *page = page_path(path, PAGE, after);
+                g_autoptr(json_t) reply = NULL;
+
+                if (!http_call_json(client, "GET", page, NULL, &reply, error))
+                        return NULL;
+                json_array_extend(all, json_object_get(reply, "items"));
+                g_free(after);
+                after = is_set(reply, "next") ? g_strdup(text_of(reply, "next")) : NULL;
+        } while (after);
+        return g_steal_pointer(&all);
+}

@@ -37,6 +37,9 @@ void listing_end(Listing *listing);
 bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
                    GError **error);
 
+/* The same, all of them as one array; the caller's, NULL with *error. */
+json_t *listing_items(HttpClient *client, const char *path, GError **error);
+
 /* A value for a person: "yes", "12", "cpu 4, memory 8Gi", "a, b"; NULL for null and what is empty. The
  * caller's. */
 char *value_text(const json_t *value);

@@ -16,6 +16,8 @@
 
 #define SHARE_OPTIONS                                                                                        \
         SHARE_TEXT("queue", 'q', queue, "NAME", "queue to submit to"),                                       \
+                SHARE_TEXT("cluster", 0, cluster, "NAME",                                                    \
+                           "cluster to run on: its queue of that name, or its only one"),                    \
                 SHARE_TEXT("priority", 'p', priority, "N",                                                   \
                            "-1000 to 1000, or very-low, low, normal, high, very-high"),                      \
                 SHARE_LIST("label", labels, "K=V", "label to find the job by"),                              \

@@ -154,7 +154,8 @@ bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const 
         Format format;
 
         if (!check_follow(s, error) || !format_parse(s->format, &format, error) ||
-            !prepare(cli, s, form, words, &spec, &package, error) || !cli_client(cli, error))
+            !prepare(cli, s, form, words, &spec, &package, error) || !cli_client(cli, error) ||
+            !submission_put_cluster(cli, s, spec, error))
                 return false;
         if (s->dry_run)
                 return dry_run(cli, spec, format, error);

@@ -129,7 +129,7 @@ static bool check_texts(const Submission *s, GError **error)
                 { "--queue", s->queue },           { "--priority", s->priority },
                 { "--array", s->array },           { "--signal", s->signal },
                 { "--flavour", s->flavour },       { "--topology", s->topology },
-                { "--on-preempt", s->on_preempt },
+                { "--on-preempt", s->on_preempt },  { "--cluster", s->cluster },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
@@ -138,6 +138,9 @@ static bool check_texts(const Submission *s, GError **error)
                 if (texts[i].text && !*texts[i].text)
                         return err_set(error, ERR_USAGE, "%s: its value is empty", texts[i].what);
         }
+        if (s->queue && s->cluster)
+                return err_set(error, ERR_USAGE,
+                               "--queue and --cluster contradict each other: a queue is of one cluster");
         return true;
 }
 

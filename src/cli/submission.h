@@ -15,7 +15,7 @@ typedef struct {
         GPtrArray *env; /* "K=V" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost;
         char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
-        char *queue, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources, *topology;
+        char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources, *topology;
         GPtrArray *labels, *annotations, *after, *node_labels;
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;
@@ -44,6 +44,12 @@ bool submission_spec(const Submission *submission, SubmitForm form, char *const 
 bool submission_put_sharing(const Submission *submission, json_t *spec, gint64 now, GError **error);
 bool submission_speaks_of_role(const Submission *submission);
 bool submission_put_role(const Submission *submission, json_t *role, GError **error);
+
+/* The queue of --cluster among those that the user may use (GET /v1/queues): the one called like the cluster,
+ * or the only one that takes jobs. Borrowed; NULL with ERR_USAGE or ERR_NOT_FOUND. */
+const char *submission_queue_of(const json_t *queues, const char *cluster, GError **error);
+/* Asks the server for them, and puts it into the specification; nothing without --cluster. */
+bool submission_put_cluster(Cli *cli, const Submission *submission, json_t *spec, GError **error);
 
 /* "2026-03-01T10:00", "2026-03-01T10:00:00Z", "22:30" (the next one), "2h" or "+2h" from `now`: RFC 3339 in
  * UTC; the caller's. ERR_USAGE. */

@@ -57,14 +57,39 @@ static char *say_closed(const Words *words)
         return g_strdup_printf("queue '%s' starts no jobs: its cluster is offline", words->queue);
 }
 
+/* What is the matter with a cluster's nodes; NULL: nothing, all of them can be used. */
+static char *say_unusable(const Cluster *cluster, const ClusterView *view)
+{
+        guint n = 0, all = view->nodes ? view->nodes->len : 0;
+        const RuntimeNode *first = NULL;
+
+        for (guint i = 0; i < all; i++) {
+                const RuntimeNode *node = view->nodes->pdata[i];
+
+                n += !node->usable;
+                if (!node->usable && !first)
+                        first = node;
+        }
+        if (all == 0)
+                return g_strdup_printf("cluster '%s' has no node", cluster->object.name);
+        if (!first)
+                return NULL;
+        return g_strdup_printf("%u of %u nodes of cluster '%s' cannot be used: node '%s' is %s", n, all,
+                               cluster->object.name, first->name, first->why ? first->why : "away");
+}
+
 static char *say_no_nodes(const Words *words)
 {
         g_autoptr(Catalog) catalog = engine_catalog(words->engine);
         const Queue *queue = catalog_queue(catalog, words->queue);
         const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
         g_auto(ClusterView) view = { 0 };
+        g_autofree char *unusable = NULL;
 
         cluster_view(words->engine, cluster, &view);
+        unusable = cluster && view.connected ? say_unusable(cluster, &view) : NULL;
+        if (unusable)
+                return g_steal_pointer(&unusable);
         if (!cluster || view.connected)
                 return g_strdup("its cluster has no usable node");
         if (view.why)
@@ -83,7 +108,7 @@ static char *say_too_large(const Words *words)
         if (words->reason->queue >= 0)
                 return g_strdup_printf("can never start: asks for %s, queue '%s' may use %s", asked,
                                        words->queue, limit);
-        return g_strdup_printf("can never start: asks for %s, the cluster has %s", asked, limit);
+        return g_strdup_printf("can never start as things are: asks for %s, the cluster has %s", asked, limit);
 }
 
 static char *say_no_node_fits(const Words *words)
@@ -435,7 +460,7 @@ typedef struct {
         const SchedulerFigures *figures;
         gint64 now;
         const Cluster *cluster; /* NULL: this machine */
-        Resources total;        /* of its cluster */
+        Resources most;         /* of its cluster, when all its nodes can be used */
         Resources room, free;   /* the same without what others hold, and what of it nobody of ours holds */
         Resources want;         /* of its least gang */
         json_t *reasons;
@@ -480,14 +505,30 @@ static bool ask_cluster(Question *question, const Queue *queue)
         return true;
 }
 
+/* True when it waits for nodes that are there and cannot be used. */
+static bool ask_unusable(Question *question, const ClusterView *view)
+{
+        static const Resources nothing = { 0 };
+        g_autofree char *why = NULL;
+
+        if (!question->cluster || question->cluster->type == CLUSTER_LOCAL || !view->nodes)
+                return false;
+        if (!resources_equal(&view->total, &nothing) && resources_fit(&question->want, &view->total))
+                return false;
+        why = say_unusable(question->cluster, view);
+        if (why)
+                json_array_append_new(question->reasons, own_reason("no_nodes", why));
+        return why != NULL;
+}
+
 /* True when it asks for more than there ever is. */
 static bool ask_size(Question *question, const Queue *queue)
 {
-        int kind = resources_lacking(&question->want, &question->total);
+        int kind = resources_lacking(&question->want, &question->most);
         Reason reason = reason_of(question, CAUSE_TOO_LARGE);
 
         reason.queue = -1;
-        reason.limit = kind >= 0 ? question->total.amount[kind] : 0;
+        reason.limit = kind >= 0 ? question->most.amount[kind] : 0;
         for (const Queue *at = queue; at && kind < 0; at = queue_parent(question->catalog, at)) {
                 Resources max = queue_max(question->catalog, at);
 
@@ -660,9 +701,10 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
                 return;
         question.cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
         cluster_view(engine, question.cluster, &view);
-        question.total = view.total;
+        question.most = view.most;
         find_room(&question, &view);
-        if (!feed_wants(job->spec, &view.total, true, &question.want) || ask_size(&question, queue))
+        if (!feed_wants(job->spec, &view.total, true, &question.want) || ask_unusable(&question, &view) ||
+            ask_size(&question, queue))
                 return;
         ask_limits(&question, queue);
         ask_max(&question, queue);

@@ -97,6 +97,7 @@ static void publish(Engine *engine, const RuntimeSlot *slot, bool connected, con
                                .connected = connected,
                                .total = slot->total,
                                .room = slot->room,
+                               .most = slot->most,
                                .nodes = slot->list ? g_ptr_array_ref(slot->list) : NULL,
                                .why = g_strdup(why) };
         g_mutex_lock(&engine->clusters_lock);
@@ -314,7 +315,7 @@ static void drop_others(Engine *engine, RuntimeSlot *slot, GHashTable *present)
 
 static void add_up(Resources *sum, const RuntimeNode *node, const Resources *part)
 {
-        if (node->usable && !resources_add(sum, part, 1))
+        if (!resources_add(sum, part, 1))
                 log_error("a node is larger than can be counted", "node", node->name, NULL);
 }
 
@@ -323,12 +324,15 @@ static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
         g_autoptr(GPtrArray) list = slot->runtime->ops->nodes(slot->runtime);
         g_autoptr(GHashTable) present = g_hash_table_new(g_str_hash, g_str_equal);
 
-        *ret_total = slot->room = (Resources){ 0 };
+        *ret_total = slot->room = slot->most = (Resources){ 0 };
         for (guint i = 0; i < list->len; i++) {
                 const RuntimeNode *node = list->pdata[i];
 
                 g_hash_table_add(present, node->name);
                 put_node(engine, slot, node);
+                add_up(&slot->most, node, &node->allocatable);
+                if (!node->usable)
+                        continue;
                 add_up(ret_total, node, &node->allocatable);
                 const Resources room = room_of(node);
                 add_up(&slot->room, node, &room);
@@ -348,6 +352,7 @@ static void take_machine(Engine *engine, RuntimeSlot *slot, Resources *ret_total
         *ret_total = slot->total;
         slot->runtime->ops->inventory(slot->runtime, ret_total);
         feed_limit(ret_total);
+        slot->most = *ret_total;
         if (g_hash_table_size(slot->nodes) > 0 && resources_equal(ret_total, &slot->total))
                 return;
         node.allocatable = *ret_total;
@@ -512,7 +517,7 @@ static void forget_nodes(Engine *engine, RuntimeSlot *slot)
 
         drop_others(engine, slot, none);
         g_clear_pointer(&slot->list, g_ptr_array_unref);
-        slot->total = (Resources){ 0 };
+        slot->total = slot->most = (Resources){ 0 };
 }
 
 static void tell_queues(const Engine *engine, const RuntimeSlot *slot)

@@ -29,6 +29,7 @@ struct RuntimeSlot {
         Source *source;    /* of its present opening */
         Resources total;   /* of its usable nodes, with what others hold of them */
         Resources room;    /* without */
+        Resources most;    /* of all its nodes, usable or not */
         GPtrArray *list;   /* RuntimeNode, as last told; never changed, but replaced; or NULL */
         GHashTable *nodes; /* what the scheduler knows: name -> RuntimeNode */
         GHashTable *seen;  /* tasks reported since the runtime connected, until it is synced */
@@ -74,6 +75,7 @@ typedef struct {
         bool connected;   /* and has told all it knows */
         Resources total;  /* of its usable nodes */
         Resources room;   /* of these, without what others hold */
+        Resources most;   /* of all nodes, usable or not */
         GPtrArray *nodes; /* RuntimeNode, a reference to a list that does not change; NULL: not told */
         char *why;        /* why there is none, or it is away; NULL: nothing to say */
 } ClusterView;

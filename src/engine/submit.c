@@ -211,12 +211,12 @@ bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gin
                        queue->object.name, queue->max_open_per_user, user, open, n);
 }
 
-static void add_lack(GString *text, const char *what, const char *wants, const char *has)
+static void add_lack(GString *text, const char *what, const char *where, const char *wants, const char *has)
 {
-        g_string_append_printf(text, "%s%s %s, the machine has %s", text->len ? "; " : "", wants, what, has);
+        g_string_append_printf(text, "%s%s %s, %s has %s", text->len ? "; " : "", wants, what, where, has);
 }
 
-static char *say_lack(const Resources *want, const Resources *total)
+static char *say_lack(const Resources *want, const Resources *total, const char *where)
 {
         g_autoptr(GString) text = g_string_new(NULL);
 
@@ -224,30 +224,42 @@ static char *say_lack(const Resources *want, const Resources *total)
                 g_autofree char *wants = cpu_format(want->cpu_milli);
                 g_autofree char *has = cpu_format(total->cpu_milli);
 
-                add_lack(text, "cores", wants, has);
+                add_lack(text, "cores", where, wants, has);
         }
         if (want->memory > total->memory) {
                 g_autofree char *wants = bytes_format((guint64)want->memory);
                 g_autofree char *has = bytes_format((guint64)total->memory);
 
-                add_lack(text, "of memory", wants, has);
+                add_lack(text, "of memory", where, wants, has);
         }
         if (want->gpus > total->gpus) {
                 g_autofree char *wants = g_strdup_printf("%" G_GINT64_FORMAT, want->gpus);
                 g_autofree char *has = g_strdup_printf("%" G_GINT64_FORMAT, total->gpus);
 
-                add_lack(text, "GPUs", wants, has);
+                add_lack(text, "GPUs", where, wants, has);
         }
         return g_strdup(text->str);
 }
 
-static bool check_machine(const Resources *least, const Resources *total, GError **error)
+/* Nodes of a cluster that are not ready, or cordoned, may be used again: the job waits for them. A cluster
+ * without any may get some. */
+static bool could_hold(const RuntimeSlot *slot, const Resources *least)
 {
-        g_autofree char *lack = NULL;
+        static const Resources nothing = { 0 };
+        bool known = slot_is_local(slot) ||
+                     (slot->connected && !resources_equal(&slot->most, &nothing));
 
-        if (resources_fit(least, total))
+        return !known || resources_fit(least, &slot->most);
+}
+
+static bool check_room(const RuntimeSlot *slot, const Resources *least, GError **error)
+{
+        g_autofree char *where = NULL, *lack = NULL;
+
+        if (could_hold(slot, least))
                 return true;
-        lack = say_lack(least, total);
+        where = slot_is_local(slot) ? g_strdup("the machine") : g_strdup_printf("cluster '%s'", slot->name);
+        lack = say_lack(least, &slot->most, where);
         return err_set(error, ERR_INVALID,
                        "the job could never start: its members ask together for %s\n"
                        "Ask for fewer members, or for less for each.",
@@ -274,12 +286,11 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
 {
         const RuntimeSlot *slot =
                 slot_of_cluster(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);
-        bool known = slot_is_local(slot) || slot->connected;
         Resources least, most;
 
         if (!feed_wants(spec, &slot->total, true, &least) || !feed_wants(spec, &slot->total, false, &most))
                 return err_set(error, ERR_INVALID, "the job asks for more than can be counted");
-        if (known && !check_machine(&least, &slot->total, error))
+        if (!check_room(slot, &least, error))
                 return false;
         for (const Queue *at = queue; at; at = queue_parent(catalog, at))
                 if (!check_max(catalog, at, &least, error))

@@ -131,10 +131,12 @@ static void question_free(Question *question)
         g_free(question);
 }
 
-/* The scheduler only holds it for somebody else, or until a time: the engine knows why. */
+/* The scheduler only holds it for somebody else, or until a time, or knows no node: the engine knows why. */
 static bool is_the_engines(const Reason *reason)
 {
-        return reason->cause == CAUSE_HELD || reason->cause == CAUSE_NOT_BEFORE;
+        return reason->cause == CAUSE_HELD || reason->cause == CAUSE_NOT_BEFORE ||
+               reason->cause == CAUSE_NO_NODES ||
+               (reason->cause == CAUSE_TOO_LARGE && reason->queue < 0);
 }
 
 /* What the scheduler says of the job; or the engine. */
@@ -285,13 +287,15 @@ static json_t *refused(const GError *error)
                          "placement", "evicts", "reasons", "error", json_from_error(error, NULL));
 }
 
-/* A job that could never start is not taken. */
+/* A job that could never start is not taken. For nodes that its cluster may get back it waits: the engine
+ * was asked. */
 static bool could_start(Api *api, const Scheduler *clone, gint64 key, gint64 now, GError **error)
 {
         Reason found[REASONS_MAX];
         g_autoptr(json_t) reason = NULL;
 
-        if (scheduler_explain(clone, key, now, found) == 0 || found[0].cause != CAUSE_TOO_LARGE)
+        if (scheduler_explain(clone, key, now, found) == 0 || found[0].cause != CAUSE_TOO_LARGE ||
+            found[0].queue < 0)
                 return true;
         reason = engine_reason_format(api->engine, &found[0], now);
         return err_set(error, ERR_INVALID, "the job %s\nAsk for less, or name another queue.",

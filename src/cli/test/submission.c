@@ -350,12 +350,41 @@ static void test_programs(void)
         }
 }
 
+static void test_queue_of_a_cluster(void)
+{
+        static const struct {
+                const char *queues, *queue, *says;
+        } rows[] = {
+                { "[{'name':'default','cluster':'here'},{'name':'gpus','cluster':'prod'}]", "gpus", NULL },
+                { "[{'name':'gpus','cluster':'prod'},{'name':'prod','cluster':'prod'}]", "prod", NULL },
+                { "[{'name':'a','cluster':'prod'},{'name':'b','cluster':'prod'}]", NULL,
+                  "has several queues that take jobs: a, b\nName one with --queue" },
+                { "[{'name':'a','cluster':'prod','closed':true},{'name':'b','cluster':'prod','closed':false}]",
+                  "b", NULL },
+                { "[{'name':'prod','cluster':'prod'},{'name':'leaf','cluster':'prod','parent':'prod'}]", "leaf",
+                  NULL },
+                { "[{'name':'prod','cluster':'here'}]", NULL, "paddle queue create prod --cluster prod" },
+                { "[]", NULL, "no queue of a cluster 'prod'" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *text = g_strdelimit(g_strdup(rows[i].queues), "'", '"');
+                g_autoptr(json_t) queues = json_parse(text, strlen(text), NULL);
+                g_autoptr(GError) error = NULL;
+
+                g_assert_cmpstr(submission_queue_of(queues, "prod", &error), ==, rows[i].queue);
+                g_assert_true((error != NULL) == (rows[i].says != NULL));
+                g_assert_true(!error || strstr(error->message, rows[i].says));
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_setenv("TZ", "UTC", TRUE);
         json_init();
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/submission/cases", test_cases);
+        g_test_add_func("/cli/submission/queue of a cluster", test_queue_of_a_cluster);
         g_test_add_func("/cli/submission/begin", test_begin);
         g_test_add_func("/cli/submission/packages", test_packages);
         g_test_add_func("/cli/submission/programs", test_programs);

@@ -249,6 +249,98 @@ static void test_opening(void)
         world_clear(&world);
 }
 
+static void say_nodes(World *world, bool first_is_ready, bool second_is_ready)
+{
+        const char *unready = "not ready: KubeletNotReady: no network yet";
+        const RuntimeNode nodes[] = {
+                { .name = (char *)"one",
+                  .allocatable = { { 2000, 1ll << 30, 0 } },
+                  .ready = first_is_ready,
+                  .usable = first_is_ready,
+                  .why = first_is_ready ? NULL : (char *)unready },
+                { .name = (char *)"two",
+                  .allocatable = { { 1000, 1ll << 30, 0 } },
+                  .ready = second_is_ready,
+                  .usable = second_is_ready,
+                  .why = second_is_ready ? NULL : (char *)unready },
+        };
+
+        script_nodes(world->far, nodes, G_N_ELEMENTS(nodes));
+}
+
+static char *submit_members(World *world, int n, GError **error)
+{
+        g_autofree char *spec = g_strdup_printf("{'command':['true'],'queue':'away','framework':'plain',"
+                                                "'roles':[{'name':'worker','replicas':%d,'cpu':'1'}]}",
+                                                n);
+
+        return house_submit(world->house, "root", spec, NULL, error);
+}
+
+static void assert_why(World *world, const char *id, const char *cause, const char *says)
+{
+        g_autoptr(Job) job = house_job(world->house, id);
+        g_autoptr(json_t) reasons = engine_reasons(world->house->engine, job);
+        const json_t *first = json_array_get(reasons, 0);
+
+        g_assert_cmpstr(json_string_value(json_object_get(first, "cause")), ==, cause);
+        g_assert_cmpstr(json_string_value(json_object_get(first, "message")), ==, says);
+}
+
+/* What the nodes that cannot be used now would hold is waited for, and why is said. More is refused. */
+static void test_nodes_that_are_not_ready(void)
+{
+        World world;
+        g_autofree char *small = NULL, *large = NULL;
+        g_autoptr(GError) error = NULL;
+
+        world_init(&world);
+        say_nodes(&world, false, false);
+        sync_far(&world);
+        small = submit_members(&world, 1, &error);
+        g_assert_no_error(error);
+        large = submit_members(&world, 3, &error);
+        g_assert_no_error(error);
+        assert_state(world.house, small, JOB_QUEUED);
+        assert_why(&world, small, "no_nodes",
+                   "2 of 2 nodes of cluster 'far' cannot be used: node 'one' is not ready: KubeletNotReady: "
+                   "no network yet");
+        g_assert_null(submit_members(&world, 4, &error));
+        g_assert_true(err_is(error, ERR_INVALID));
+        g_assert_nonnull(strstr(error->message, "4 cores, cluster 'far' has 3"));
+        say_nodes(&world, true, false);
+        script_say_kind(world.far, OBSERVED_NODES, NULL);
+        script_wait(world.far, "start ", 1);
+        end(&world, world.far, small);
+        assert_why(&world, large, "no_nodes",
+                   "1 of 2 nodes of cluster 'far' cannot be used: node 'two' is not ready: KubeletNotReady: "
+                   "no network yet");
+        say_nodes(&world, true, true);
+        script_say_kind(world.far, OBSERVED_NODES, NULL);
+        script_wait(world.far, "start ", 4);
+        assert_state(world.house, large, JOB_STARTING);
+        world_clear(&world);
+}
+
+/* A cluster may get its first node any time. */
+static void test_no_nodes(void)
+{
+        World world;
+        g_autofree char *id = NULL;
+        g_autoptr(GError) error = NULL;
+
+        world_init(&world);
+        script_nodes(world.far, NULL, 0);
+        sync_far(&world);
+        id = submit_members(&world, 3, &error);
+        g_assert_no_error(error);
+        assert_why(&world, id, "no_nodes", "cluster 'far' has no node");
+        say_nodes(&world, true, true);
+        script_say_kind(world.far, OBSERVED_NODES, NULL);
+        script_wait(world.far, "start ", 3);
+        world_clear(&world);
+}
+
 typedef struct {
         char *name; /* of the object */
         GError *error;
@@ -333,6 +425,8 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/a restart", test_restart);
         g_test_add_func("/clusters/a task of another", test_stranger);
         g_test_add_func("/clusters/opening and closing", test_opening);
+        g_test_add_func("/clusters/nodes that are not ready", test_nodes_that_are_not_ready);
+        g_test_add_func("/clusters/no nodes", test_no_nodes);
         g_test_add_func("/clusters/questions", test_questions);
         g_test_add_func("/clusters/queues", test_queues);
         return g_test_run();

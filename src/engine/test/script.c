@@ -21,6 +21,7 @@ struct Script {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         Resources total;
+        GPtrArray *nodes; /* RuntimeNode; NULL: it is one machine */
         GPtrArray *lines;
         GHashTable *started; /* task → Started */
         GHashTable *leases;  /* job → count */
@@ -64,6 +65,23 @@ static void script_close(Runtime *runtime)
 static void script_inventory(Runtime *runtime, Resources *ret_total)
 {
         *ret_total = of(runtime)->total;
+}
+
+static void free_node(gpointer node)
+{
+        runtime_node_free(node);
+}
+
+static GPtrArray *script_list_nodes(Runtime *runtime)
+{
+        Script *script = of(runtime);
+        GPtrArray *list = g_ptr_array_new_with_free_func(free_node);
+
+        pthread_mutex_lock(&script->lock);
+        for (guint i = 0; i < script->nodes->len; i++)
+                g_ptr_array_add(list, runtime_node_copy(script->nodes->pdata[i]));
+        pthread_mutex_unlock(&script->lock);
+        return list;
 }
 
 static char *script_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
@@ -330,6 +348,19 @@ void script_total(Script *script, const Resources *total)
         script->total = *total;
 }
 
+void script_nodes(Script *script, const RuntimeNode *nodes, int n)
+{
+        GPtrArray *list = g_ptr_array_new_with_free_func(free_node);
+
+        for (int i = 0; i < n; i++)
+                g_ptr_array_add(list, runtime_node_copy(&nodes[i]));
+        pthread_mutex_lock(&script->lock);
+        g_clear_pointer(&script->nodes, g_ptr_array_unref);
+        script->nodes = list;
+        script->ops.nodes = script_list_nodes;
+        pthread_mutex_unlock(&script->lock);
+}
+
 void script_prepared(Script *script, bool prepared)
 {
         pthread_mutex_lock(&script->lock);
@@ -448,6 +479,7 @@ Script *script_new(const Resources *total)
 
 void script_free(Script *script)
 {
+        g_clear_pointer(&script->nodes, g_ptr_array_unref);
         g_ptr_array_unref(script->lines);
         g_hash_table_unref(script->started);
         g_hash_table_unref(script->leases);

@@ -14,6 +14,8 @@ Runtime *script_runtime(Script *script);
 
 /* Another machine, for the next engine. */
 void script_total(Script *script, const Resources *total);
+/* It is a cluster of these nodes (RuntimeNode, copied), until it is told of others. */
+void script_nodes(Script *script, const RuntimeNode *nodes, int n);
 /* Environments are there at once, or have to be prepared. */
 void script_prepared(Script *script, bool prepared);
 /* How many ports may be leased at one time. */

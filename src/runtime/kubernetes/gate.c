@@ -113,8 +113,7 @@ static json_t *main_of(json_t *pod)
 
 /* ---- what it does ---- */
 
-/* What a namespace with quotas or security rules asks of the main container it asks of this one, too. */
-static json_t *like(const json_t *container, const char *name)
+json_t *gate_beside(const json_t *container, const char *name)
 {
         static const char *const same[] = { "image", "imagePullPolicy", "resources", "securityContext" };
         json_t *made = json_pack("{s:s}", "name", name);
@@ -134,7 +133,7 @@ void gate_wait(json_t *pod, const char *const *addresses)
 
         if (!addresses || !*addresses)
                 return;
-        container = like(main_of(pod), GATE_CONTAINER);
+        container = gate_beside(main_of(pod), GATE_CONTAINER);
         command = json_pack("[s, s]", PROGRAM, "wait");
         for (; *addresses; addresses++)
                 json_array_append_new(command, json_string(*addresses));

@@ -1370,10 +1370,24 @@ static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const R
         return list;
 }
 
-/* Without a registry a package goes into the pods by itself. */
-static bool goes_by_itself(const Kubernetes *k8s, const RuntimeJob *job)
+/* Without a registry there is no image of its own: the package goes into the pods by itself, and what is required
+ * has to be in the image that it names. */
+static bool goes_by_itself(const Kubernetes *k8s)
 {
-        return job->package && !k8s->setting->registry.address;
+        return !k8s->setting->registry.address;
+}
+
+static bool equip_by_itself(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+                            json_t *spec, json_t **ret_package)
+{
+        if (environment_is_needed(job->requirements))
+                package_require(spec, job->requirements);
+        if (!job->package)
+                return true;
+        *ret_package = package_map(k8s->state_dir, home, job, NULL);
+        if (*ret_package)
+                package_put(spec, job);
+        return *ret_package != NULL;
 }
 
 /* How the job's package and requirements come to its pod: by the image that was built for it, or in a
@@ -1386,12 +1400,8 @@ static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeJo
         *ret_package = NULL;
         if (!images_is_needed(job))
                 return true;
-        if (goes_by_itself(k8s, job)) {
-                *ret_package = package_map(k8s->state_dir, home, job, NULL);
-                if (*ret_package)
-                        package_put(spec, job);
-                return *ret_package != NULL;
-        }
+        if (goes_by_itself(k8s))
+                return equip_by_itself(k8s, home, job, spec, ret_package);
         image = images_of_job(k8s->state_dir, job->id);
         if (image)
                 image_put(spec, MEMBER_CONTAINER, image, job->package != NULL, k8s->pull_secret);
@@ -1582,11 +1592,6 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
 {
         const char *const *allowed = (const char *const *)k8s->namespaces;
 
-        if (environment_is_needed(job->requirements) && !k8s->setting->registry.address)
-                return g_strdup_printf("requirements cannot be brought to cluster '%s': its setting names no "
-                                       "registry for the "
-                                       "image that would have them",
-                                       k8s->name);
         if (!job->image && !k8s->setting->image)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
@@ -1608,7 +1613,8 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
         g_autofree char *problem = problem_of(k8s, job);
-        bool packed = goes_by_itself(k8s, job) && package_is_packed(k8s->state_dir, job->package);
+        bool packed = goes_by_itself(k8s) &&
+                      (!job->package || package_is_packed(k8s->state_dir, job->package));
 
         return !problem && (packed || !images_is_needed(job));
 }
@@ -1671,7 +1677,7 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
         Kubernetes *k8s = (Kubernetes *)runtime;
         g_autofree char *problem = problem_of(k8s, job);
 
-        if (problem || !images_is_needed(job)) {
+        if (problem || !images_is_needed(job) || (goes_by_itself(k8s) && !job->package)) {
                 tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job->id, problem);
                 return;
         }

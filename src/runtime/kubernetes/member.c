@@ -8,6 +8,7 @@
 #include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/neighbours.h"
+#include "runtime/kubernetes/package.h"
 #include "runtime/kubernetes/unscheduled.h"
 
 enum { PROBE_MS_PER_S = 1000 };
@@ -414,22 +415,68 @@ static void look_scheduled(const json_t *pod, MemberLook *look)
                              : say(scheduled);
 }
 
-/* Before its program the gate; of which nothing is told but that it holds, or why it cannot. */
-static void look_at_gate(const json_t *pod, MemberLook *look)
-{
-        const json_t *status = status_of(pod, "status.initContainerStatuses", GATE_CONTAINER),
-                     *waiting = kube_get(status, "state.waiting"),
-                     *terminated = kube_get(status, "state.terminated");
+/* What stands before its program (gate.h, package.h), and how its failure is told. */
+static const struct {
+        const char *container, *what; /* what NULL: its own words say it */
+} before[] = {
+        { PACKAGE_CONTAINER, "unpacking its package" },
+        { LACKING_CONTAINER, NULL },
+        { GATE_CONTAINER, "the gate before its program" },
+};
 
-        if (kube_get(status, "state.running")) {
-                g_free(look->text);
-                look->text = g_strdup("waits until the members that it needs listen on their ports");
-        } else if (waiting) {
-                look_waiting(waiting, look);
-        } else if (terminated && kube_get_int(terminated, "exitCode", 0) != 0 && !kube_is_deleting(pod)) {
-                look->permanent = true;
-                end_with(look, OBSERVED_START_FAILED, say_of("the gate before its program", terminated));
+/* How a container ended the first time; NULL: it did not, or well. */
+static const json_t *failure_of(const json_t *status)
+{
+        const json_t *now = kube_get(status, "state.terminated"),
+                     *earlier = kube_get(status, "lastState.terminated"), *end = now ? now : earlier;
+
+        return kube_get_int(end, "exitCode", 0) != 0 ? end : NULL;
+}
+
+static char *failure_format(const char *what, const json_t *failure)
+{
+        const char *message = kube_get_text(failure, "message");
+
+        if (!what && message && *message && !could_not_start(failure))
+                return g_strstrip(g_strdup(message));
+        return say_of(what ? what : "looking at the Python packages of its image", failure);
+}
+
+/* Of these nothing is told but that they hold, or why they cannot. */
+static void look_before(const json_t *pod, MemberLook *look)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(before) && !look->ended; i++) {
+                const json_t *status =
+                        status_of(pod, "status.initContainerStatuses", before[i].container);
+                const json_t *failure = failure_of(status);
+
+                if (failure && !kube_is_deleting(pod)) {
+                        look->permanent = true;
+                        end_with(look, OBSERVED_START_FAILED, failure_format(before[i].what, failure));
+                }
         }
+}
+
+/* Templates of users bring init containers of their own: they, too, may wait in vain. */
+static void look_at_inits(const json_t *pod, MemberLook *look)
+{
+        const json_t *list = kube_get(pod, "status.initContainerStatuses"), *status;
+        gsize i;
+
+        json_array_foreach(list, i, status)
+        {
+                const json_t *waiting = kube_get(status, "state.waiting");
+                const char *reason = kube_get_text(waiting, "reason");
+
+                if (waiting && g_strcmp0(reason, "PodInitializing") != 0 && !look->ended)
+                        look_waiting(waiting, look);
+                if (g_strcmp0(kube_get_text(status, "name"), GATE_CONTAINER) == 0 &&
+                    kube_get(status, "state.running")) {
+                        g_free(look->text);
+                        look->text = g_strdup("waits until the members that it needs listen on their ports");
+                }
+        }
+        look_before(pod, look);
 }
 
 bool member_look(const json_t *pod, MemberLook *ret)
@@ -463,7 +510,7 @@ bool member_look(const json_t *pod, MemberLook *ret)
                 look_waiting(waiting, ret);
         }
         if (!ret->started)
-                look_at_gate(pod, ret);
+                look_at_inits(pod, ret);
         look_failed(pod, ret);
         return true;
 }

@@ -19,6 +19,8 @@ enum { EXECUTABLE = 0555, KIB = 1024 };
 #define FOLDER "/.paddle" /* where no image has anything */
 #define ROOT_OF_WORK "/paddle"
 
+extern const char lacking_script[]; /* lacking.py */
+
 /* ---- the tar ---- */
 
 static char *tar_path(const char *state_dir, const char *hash)
@@ -146,25 +148,20 @@ static json_t *mount(const char *volume, const char *path)
         return json_pack("{s:s, s:s}", "name", volume, "mountPath", path);
 }
 
-/* What a namespace with quotas or security rules asks of the main container it asks of this one, too. */
 static json_t *unpacker(const json_t *container, const RuntimeJob *job)
 {
-        static const char *const same[] = { "image", "imagePullPolicy", "resources", "securityContext" };
-        json_t *made =
-                json_pack("{s:s, s:[s, s, s, s], s:[o, o, o]}", "name", "package", "command",
-                          FOLDER "/bin/paddle-gate", "unpack", FOLDER "/package/package.tar", ROOT_OF_WORK,
-                          "volumeMounts", mount("paddle-gate", FOLDER "/bin"),
-                          mount("paddle-package", FOLDER "/package"), mount("paddle-work", ROOT_OF_WORK));
         g_autofree char *name = job->package_name ? podspec_literal(job->package_name) : NULL;
+        json_t *made = gate_beside(container, PACKAGE_CONTAINER);
+        json_t *command = json_pack("[s, s, s, s]", FOLDER "/bin/paddle-gate", "unpack",
+                                    FOLDER "/package/package.tar", ROOT_OF_WORK);
 
         if (name)
-                json_array_append_new(json_object_get(made, "command"), json_string(name));
-        for (gsize i = 0; i < G_N_ELEMENTS(same); i++) {
-                json_t *value = json_object_get(container, same[i]);
-
-                if (value)
-                        json_object_set_new(made, same[i], json_deep_copy(value));
-        }
+                json_array_append_new(command, json_string(name));
+        json_object_set_new(made, "command", command);
+        json_object_set_new(made, "volumeMounts",
+                            json_pack("[o, o, o]", mount("paddle-gate", FOLDER "/bin"),
+                                      mount("paddle-package", FOLDER "/package"),
+                                      mount("paddle-work", ROOT_OF_WORK)));
         return made;
 }
 
@@ -176,4 +173,15 @@ void package_put(json_t *pod_spec, const RuntimeJob *job)
         json_array_append_new(list_of(pod_spec, "initContainers"), unpacker(container, job));
         json_array_append_new(list_of(container, "volumeMounts"), mount("paddle-work", ROOT_OF_WORK));
         image_put(pod_spec, MEMBER_CONTAINER, NULL, true, NULL);
+}
+
+/* Its last words are those of its log. */
+void package_require(json_t *pod_spec, const char *requirements)
+{
+        g_autofree char *script = podspec_literal(lacking_script), *text = podspec_literal(requirements);
+        json_t *made = gate_beside(gate_main_of(pod_spec), LACKING_CONTAINER);
+
+        json_object_set_new(made, "command", json_pack("[s, s, s, s]", "python3", "-c", script, text));
+        json_object_set_new(made, "terminationMessagePolicy", json_string("FallbackToLogsOnError"));
+        json_array_append_new(list_of(pod_spec, "initContainers"), made);
 }

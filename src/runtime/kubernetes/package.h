@@ -17,5 +17,11 @@ json_t *package_map(const char *state_dir, const MemberHome *home, const Runtime
 /* That of the gate, the same for all. */
 json_t *package_gate(const MemberHome *home);
 
+#define PACKAGE_CONTAINER "package"
+#define LACKING_CONTAINER "requirements"
+
 /* The pod of a job with a package gets it. Pure. */
 void package_put(json_t *pod_spec, const RuntimeJob *job);
+/* Before its program the pod looks whether its image has the requirements; it fails with what is lacking. Pure.
+ */
+void package_require(json_t *pod_spec, const char *requirements);

@@ -93,6 +93,20 @@ static void test_look(void)
                   "'PodInitializing'}}}]}",
                   .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
                   .text = "ErrImageNeverPull" },
+                { "{'phase': 'Pending', 'initContainerStatuses': [{'name': 'package', 'state': {'waiting': "
+                  "{'reason': 'ImagePullBackOff'}}}, {'name': 'gate', 'state': {'waiting': {'reason': "
+                  "'PodInitializing'}}}], 'containerStatuses': [{'name': 'main', 'state': {'waiting': "
+                  "{'reason': 'PodInitializing'}}}]}",
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .text = "ImagePullBackOff" },
+                { "{'phase': 'Pending', 'initContainerStatuses': [{'name': 'requirements', 'state': "
+                  "{'waiting': {'reason': 'CrashLoopBackOff'}}, 'lastState': {'terminated': {'exitCode': 1, "
+                  "'reason': 'Error', 'message': 'its image lacks six'}}}]}",
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "its image lacks six" },
+                { "{'phase': 'Pending', 'initContainerStatuses': [{'name': 'requirements', 'state': "
+                  "{'terminated': {'exitCode': 128, 'reason': 'StartError', 'message': 'no python3'}}}]}",
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "looking at the Python packages of its image: StartError: no python3" },
                 { "{'phase': 'Failed', 'initContainerStatuses': [{'name': 'gate', 'state': {'terminated': "
                   "{'exitCode': 2, 'reason': 'Error'}}}]}",
                   .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,

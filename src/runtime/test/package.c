@@ -95,6 +95,20 @@ static void test_put(void)
         g_assert_true(g_str_has_prefix(kube_name(gate), "paddle-gate-"));
 }
 
+static void test_require(void)
+{
+        static const char before[] = "{\"containers\": [{\"name\": \"main\", \"image\": \"i\"}]}";
+        g_autoptr(json_t) spec = json_parse(before, strlen(before), NULL);
+        const json_t *looks;
+
+        package_require(spec, "paddlepaddle==2.6.2 # $(X)\n");
+        looks = kube_get(spec, "initContainers[0]");
+        g_assert_cmpstr(kube_get_text(looks, "name"), ==, LACKING_CONTAINER);
+        g_assert_cmpstr(kube_get_text(looks, "image"), ==, "i");
+        g_assert_cmpstr(kube_get_text(looks, "command[0]"), ==, "python3");
+        g_assert_cmpstr(kube_get_text(looks, "command[3]"), ==, "paddlepaddle==2.6.2 # $$(X)\n");
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -102,5 +116,6 @@ int main(int argc, char **argv)
         g_test_add_func("/package/pack", test_pack);
         g_test_add_func("/package/too-large", test_too_large);
         g_test_add_func("/package/put", test_put);
+        g_test_add_func("/package/require", test_require);
         return g_test_run();
 }
