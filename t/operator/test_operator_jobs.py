@@ -11,6 +11,7 @@ from pdj import FINALIZER, GROUP, Job, example, operator_fixture, role  # noqa: 
 
 EXAMPLES = {
     "examples/deepfm.yaml": "deepfm",
+    "examples/recognize_digits.yaml": "recognize-digits",
     "examples/resnet.yaml": "resnet",
     "examples/simple.yaml": "simple",
     "examples/wide_and_deep.yaml": "wide-ande-deep",

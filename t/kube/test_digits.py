@@ -1,0 +1,71 @@
+"""A person's way to a cluster: examples/recognize_digits as README.md submits it, with real PaddlePaddle in real pods."""
+
+import json
+import re
+import shlex
+import threading
+import zipfile
+
+from conftest import ROOT, wait_for
+
+from kube.images import PADDLE
+from kube.test_forms import check_nothing_is_left
+from kube.test_runtime import connect, pods
+from kube.test_volumes import volumes
+
+BAR = 0.85  # as on one machine
+TRAINING_S = 400  # six members may share two cores with other tests
+
+
+def said_in_readme(pattern):
+    (found,) = re.findall(pattern, (ROOT / "README.md").read_text(), re.M)
+    return shlex.split(found)
+
+
+class Following(threading.Thread):
+    """`paddle submit --follow` while the test looks at the cluster."""
+
+    def __init__(self, server, words):
+        super().__init__()
+        self.server, self.words, self.done = server, words, None
+        self.start()
+
+    def run(self):
+        example = ROOT / "examples/recognize_digits"
+        self.done = self.server.paddle(*self.words, cwd=example, timeout=TRAINING_S)
+
+    def result(self):
+        self.join(TRAINING_S + 10)
+        assert self.done, "the submission did not end"
+        return self.done
+
+
+def containers(pod, kind="initContainers"):
+    return [container["name"] for container in pod["spec"].get(kind, [])]
+
+
+def test_the_readme_on_a_cluster(server, kube_node, tmp_path):
+    """2 parameter servers and 4 trainers; the model comes back, as good as from one machine."""
+    kube_node.cluster.load_image("paddle")
+    connect(server, kube_node)
+    setting = {"image": PADDLE, "volumes": volumes(server)}
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting), check=0)
+    following = Following(server, said_in_readme(r"^paddle (submit --cluster prod [^#\n]*)"))
+    wait_for(lambda: following.done or len(pods(kube_node)) == 6, 120, "six pods")
+    (servers,) = kube_node.items("statefulsets", "apps/v1", "owner=paddleflow")
+    (trainers,) = kube_node.items("jobs", "batch/v1", "owner=paddleflow")
+    assert servers["spec"]["replicas"] == 2
+    assert (trainers["spec"]["completions"], trainers["spec"]["completionMode"]) == (4, "Indexed")
+    inits = {pod["metadata"]["labels"]["paddle-role"]: containers(pod) for pod in pods(kube_node)}
+    assert inits == {"pserver": ["requirements", "package"], "trainer": ["requirements", "package", "gate"]}
+    done = following.result()
+    assert done.returncode == 0, done.stdout + done.stderr
+    (accuracy,) = re.findall(r"trainer-0 +\| final test accuracy ([\d.]+)", done.stdout)
+    assert float(accuracy) >= BAR
+    assert {f"parameter server {index} of 2" for index in range(2)} <= set(
+        re.findall(r"pserver-\d \| (.*)", done.stdout)
+    )
+    server.paddle(*said_in_readme(r"^paddle (download digits \S+)$"), cwd=tmp_path, check=0)
+    (model,) = tmp_path.rglob("model.npz")
+    assert sorted(zipfile.ZipFile(model).namelist()) == ["b1.npy", "b2.npy", "w1.npy", "w2.npy"]
+    check_nothing_is_left(kube_node)
