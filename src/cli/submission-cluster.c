@@ -53,7 +53,8 @@ const char *submission_queue_of(const json_t *queues, const char *cluster, GErro
         if (list[0]) {
                 words = g_strjoinv(", ", (char **)list);
                 err_set(error, ERR_USAGE,
-                        "--cluster: cluster '%s' has several queues that take jobs: %s\nName one with --queue.",
+                        "--cluster: cluster '%s' has several queues that take jobs: %s\nName one with "
+                        "--queue.",
                         cluster, words);
         } else {
                 err_set(error, ERR_NOT_FOUND,

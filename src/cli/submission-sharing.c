@@ -129,7 +129,7 @@ static bool check_texts(const Submission *s, GError **error)
                 { "--queue", s->queue },           { "--priority", s->priority },
                 { "--array", s->array },           { "--signal", s->signal },
                 { "--flavour", s->flavour },       { "--topology", s->topology },
-                { "--on-preempt", s->on_preempt },  { "--cluster", s->cluster },
+                { "--on-preempt", s->on_preempt }, { "--cluster", s->cluster },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {

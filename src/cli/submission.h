@@ -15,7 +15,8 @@ typedef struct {
         GPtrArray *env; /* "K=V" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost;
         char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
-        char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources, *topology;
+        char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources,
+                *topology;
         GPtrArray *labels, *annotations, *after, *node_labels;
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;

@@ -108,7 +108,8 @@ static char *say_too_large(const Words *words)
         if (words->reason->queue >= 0)
                 return g_strdup_printf("can never start: asks for %s, queue '%s' may use %s", asked,
                                        words->queue, limit);
-        return g_strdup_printf("can never start as things are: asks for %s, the cluster has %s", asked, limit);
+        return g_strdup_printf("can never start as things are: asks for %s, the cluster has %s", asked,
+                               limit);
 }
 
 static char *say_no_node_fits(const Words *words)

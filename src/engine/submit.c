@@ -246,8 +246,7 @@ static char *say_lack(const Resources *want, const Resources *total, const char 
 static bool could_hold(const RuntimeSlot *slot, const Resources *least)
 {
         static const Resources nothing = { 0 };
-        bool known = slot_is_local(slot) ||
-                     (slot->connected && !resources_equal(&slot->most, &nothing));
+        bool known = slot_is_local(slot) || (slot->connected && !resources_equal(&slot->most, &nothing));
 
         return !known || resources_fit(least, &slot->most);
 }

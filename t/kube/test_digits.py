@@ -6,6 +6,7 @@ import shlex
 import threading
 import zipfile
 
+import pytest
 from conftest import ROOT, wait_for
 
 from kube.images import PADDLE
@@ -44,12 +45,18 @@ def containers(pod, kind="initContainers"):
     return [container["name"] for container in pod["spec"].get(kind, [])]
 
 
-def test_the_readme_on_a_cluster(server, kube_node, tmp_path):
-    """2 parameter servers and 4 trainers; the model comes back, as good as from one machine."""
+@pytest.fixture
+def joined(server, kube_node):
     kube_node.cluster.load_image("paddle")
     connect(server, kube_node)
     setting = {"image": PADDLE, "volumes": volumes(server)}
     server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting), check=0)
+    return server, kube_node
+
+
+def test_the_readme_on_a_cluster(joined, tmp_path):
+    """2 parameter servers and 4 trainers; the model comes back, as good as from one machine."""
+    server, kube_node = joined
     following = Following(server, said_in_readme(r"^paddle (submit --cluster prod [^#\n]*)"))
     wait_for(lambda: following.done or len(pods(kube_node)) == 6, 120, "six pods")
     (servers,) = kube_node.items("statefulsets", "apps/v1", "owner=paddleflow")
@@ -68,4 +75,18 @@ def test_the_readme_on_a_cluster(server, kube_node, tmp_path):
     server.paddle(*said_in_readme(r"^paddle (download digits \S+)$"), cwd=tmp_path, check=0)
     (model,) = tmp_path.rglob("model.npz")
     assert sorted(zipfile.ZipFile(model).namelist()) == ["b1.npy", "b2.npy", "w1.npy", "w2.npy"]
+    check_nothing_is_left(kube_node)
+
+
+def test_what_the_image_lacks_is_named(joined, tmp_path):
+    """Of members of all forms: a StatefulSet's would try for ever."""
+    server, kube_node = joined
+    (tmp_path / "requirements.txt").write_text("numpy\npaddlepaddle>=3  # of next year\nno-such-package==1\n")
+    done = server.paddle(
+        "submit", "--cluster", "prod", "-n", 1, "--ps", 1, "--follow", "--", "sleep", "100", cwd=tmp_path
+    )
+    assert done.returncode != 0
+    for words in ("lacks", "paddlepaddle>=3 (it has 2.6.2)", "no-such-package==1 (it has none)", "--base-image"):
+        assert words in done.stdout + done.stderr
+    assert "numpy (" not in done.stdout + done.stderr
     check_nothing_is_left(kube_node)

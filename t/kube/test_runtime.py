@@ -160,7 +160,6 @@ def test_what_cannot_start_says_why(joined):
     [
         ({}, "names none"),
         ({"image": BASE, "output": "/pfs/local/home/root/out"}, "entry 'local' of `volumes`"),
-        ({"image": BASE, "requirements": "six"}, "requirements"),
     ],
 )
 def test_what_the_runtime_cannot_bring_is_refused(joined, spec, says):

@@ -135,8 +135,7 @@ static void question_free(Question *question)
 static bool is_the_engines(const Reason *reason)
 {
         return reason->cause == CAUSE_HELD || reason->cause == CAUSE_NOT_BEFORE ||
-               reason->cause == CAUSE_NO_NODES ||
-               (reason->cause == CAUSE_TOO_LARGE && reason->queue < 0);
+               reason->cause == CAUSE_NO_NODES || (reason->cause == CAUSE_TOO_LARGE && reason->queue < 0);
 }
 
 /* What the scheduler says of the job; or the engine. */

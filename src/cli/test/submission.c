@@ -359,10 +359,11 @@ static void test_queue_of_a_cluster(void)
                 { "[{'name':'gpus','cluster':'prod'},{'name':'prod','cluster':'prod'}]", "prod", NULL },
                 { "[{'name':'a','cluster':'prod'},{'name':'b','cluster':'prod'}]", NULL,
                   "has several queues that take jobs: a, b\nName one with --queue" },
-                { "[{'name':'a','cluster':'prod','closed':true},{'name':'b','cluster':'prod','closed':false}]",
+                { "[{'name':'a','cluster':'prod','closed':true},{'name':'b','cluster':'prod','closed':false}"
+                  "]",
                   "b", NULL },
-                { "[{'name':'prod','cluster':'prod'},{'name':'leaf','cluster':'prod','parent':'prod'}]", "leaf",
-                  NULL },
+                { "[{'name':'prod','cluster':'prod'},{'name':'leaf','cluster':'prod','parent':'prod'}]",
+                  "leaf", NULL },
                 { "[{'name':'prod','cluster':'here'}]", NULL, "paddle queue create prod --cluster prod" },
                 { "[]", NULL, "no queue of a cluster 'prod'" },
         };

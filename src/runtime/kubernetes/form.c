@@ -389,6 +389,28 @@ static const char *const told[] = { "POD_IP",
                                     "LOCAL_RANK",
                                     NULL };
 
+/* Of these the operator says nothing, but all that they are made of: Kubernetes puts it into a command. */
+static const struct {
+        const char *name, *text;
+        bool servers; /* only where there are parameter servers */
+} derived[] = {
+        { "PADDLE_CURRENT_ENDPOINT", "$(POD_IP):$(PADDLE_PORT)", false },
+        { "PADDLE_INIT_PORT", "$(PADDLE_PORT)", false },
+        { "PADDLE_INIT_TRAINER_ID", "$(PADDLE_TRAINER_ID)", false },
+        { "PADDLE_INIT_PSERVERS", "$(PADDLE_PSERVERS_IP_PORT_LIST)", true },
+};
+
+static void derive(json_t *container, bool servers)
+{
+        json_t *words = json_pack("[s]", "env");
+
+        for (gsize i = 0; i < G_N_ELEMENTS(derived); i++)
+                if (servers || !derived[i].servers)
+                        json_array_append_new(words, json_sprintf("%s=%s", derived[i].name, derived[i].text));
+        json_array_extend(words, json_object_get(container, "command"));
+        json_object_set_new(container, "command", words);
+}
+
 static json_t *role_pods(const json_t *pods, bool servers)
 {
         json_t *own = json_array(), *pod;
@@ -403,7 +425,7 @@ static json_t *role_pods(const json_t *pods, bool servers)
 }
 
 /* Its ports are the operator's, so that nothing of ours can look whether they listen. */
-static json_t *role_of(const Form *form, const json_t *pods)
+static json_t *role_of(const Form *form, const json_t *pods, bool servers)
 {
         const json_t *first = json_array_get(pods, 0);
         int n = (int)json_array_size(pods);
@@ -415,6 +437,7 @@ static json_t *role_of(const Form *form, const json_t *pods)
                 g_hash_table_remove(common, *name);
         json_object_set_new(container, "env", entries(first, common, true));
         json_object_del(container, "readinessProbe");
+        derive(container, servers);
         return json_pack("{s:i, s:o}", "replicas", n, "template", template);
 }
 
@@ -423,6 +446,7 @@ static json_t *paddle_job(const Form *form, const json_t *pods)
         g_autoptr(json_t) servers = role_pods(pods, true), workers = role_pods(pods, false);
         const json_t *first = json_array_get(pods, 0);
         json_t *made, *spec;
+        bool has_servers;
 
         if (!is_numbered(servers) || !is_numbered(workers))
                 return NULL;
@@ -430,12 +454,13 @@ static json_t *paddle_job(const Form *form, const json_t *pods)
                               NULL);
         copy_labels(made, first);
         json_object_del(kube_get(made, "metadata.labels"), "paddle-role");
+        has_servers = json_array_size(servers) > 0;
         spec = json_pack("{s:s, s:s}", "intranet", "PodIP", "cleanPodPolicy", "Never");
-        if (json_array_size(servers) > 0) {
+        if (has_servers) {
                 json_object_set_new(spec, "withGloo", json_integer(1));
-                json_object_set_new(spec, "ps", role_of(form, servers));
+                json_object_set_new(spec, "ps", role_of(form, servers, true));
         }
-        json_object_set_new(spec, "worker", role_of(form, workers));
+        json_object_set_new(spec, "worker", role_of(form, workers, has_servers));
         json_object_set_new(made, "spec", spec);
         return json_pack("[o]", made);
 }

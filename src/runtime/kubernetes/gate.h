@@ -16,8 +16,8 @@ json_t *gate_config_map(const char *namespace);
 /* The member's own container. */
 json_t *gate_main_of(const json_t *pod_spec);
 
-/* An init container in the image of `container`, with its resources and rights: what a namespace with quotas or
- * security rules asks of that one it asks of this one, too. */
+/* An init container in the image of `container`, with its resources and rights: what a namespace with quotas
+ * or security rules asks of that one it asks of this one, too. */
 json_t *gate_beside(const json_t *container, const char *name);
 
 /* The pod needs that ConfigMap. */

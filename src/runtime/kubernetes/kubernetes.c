@@ -1370,8 +1370,8 @@ static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const R
         return list;
 }
 
-/* Without a registry there is no image of its own: the package goes into the pods by itself, and what is required
- * has to be in the image that it names. */
+/* Without a registry there is no image of its own: the package goes into the pods by itself, and what is
+ * required has to be in the image that it names. */
 static bool goes_by_itself(const Kubernetes *k8s)
 {
         return !k8s->setting->registry.address;
@@ -1613,8 +1613,8 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
         g_autofree char *problem = problem_of(k8s, job);
-        bool packed = goes_by_itself(k8s) &&
-                      (!job->package || package_is_packed(k8s->state_dir, job->package));
+        bool packed =
+                goes_by_itself(k8s) && (!job->package || package_is_packed(k8s->state_dir, job->package));
 
         return !problem && (packed || !images_is_needed(job));
 }

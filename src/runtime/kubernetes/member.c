@@ -446,8 +446,7 @@ static char *failure_format(const char *what, const json_t *failure)
 static void look_before(const json_t *pod, MemberLook *look)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(before) && !look->ended; i++) {
-                const json_t *status =
-                        status_of(pod, "status.initContainerStatuses", before[i].container);
+                const json_t *status = status_of(pod, "status.initContainerStatuses", before[i].container);
                 const json_t *failure = failure_of(status);
 
                 if (failure && !kube_is_deleting(pod)) {

@@ -22,6 +22,7 @@ json_t *package_gate(const MemberHome *home);
 
 /* The pod of a job with a package gets it. Pure. */
 void package_put(json_t *pod_spec, const RuntimeJob *job);
-/* Before its program the pod looks whether its image has the requirements; it fails with what is lacking. Pure.
+/* Before its program the pod looks whether its image has the requirements; it fails with what is lacking.
+ * Pure.
  */
 void package_require(json_t *pod_spec, const char *requirements);

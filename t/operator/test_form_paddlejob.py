@@ -1,0 +1,112 @@
+"""Jobs of the platform on a cluster whose setting says `form: paddlejob`: each attempt is a PaddleJob, and our operator makes its pods."""
+
+import json
+import re
+
+import pytest
+from conftest import wait_for
+from kube.images import BASE
+from kube.test_forms import SERVE, check_began_once, job_of, owned
+from kube.test_runtime import RULES, connect, pods
+from pdj import CRD, GROUP, Operator, install
+
+MAY = [{"apiGroups": ["batch.paddlepaddle.org"], "resources": ["paddlejobs"], "verbs": ["create", "delete"]}]
+FETCH = (
+    'for at in $(echo "$PADDLE_PSERVERS_IP_PORT_LIST" | tr , " "); '
+    'do until wget -qO- "http://$at/"; do sleep 0.2; done; done'
+)
+
+
+@pytest.fixture
+def joined(server, kube_node):
+    kube = kube_node
+    install(kube.cluster, CRD, "paddlejobs.batch.paddlepaddle.org")
+    operator = Operator(kube.cluster.kubeconfig, f"--namespace={kube.name}", f"--initImage={BASE}")
+    connect(server, kube, RULES + MAY)
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE, "form": "paddlejob"}), check=0)
+    yield server, kube
+    server.destroy(keep=True)
+    assert operator.stop() == 0, operator.text()
+
+
+def paddle_jobs(kube):
+    return {item["metadata"]["name"]: item for item in kube.items("paddlejobs", GROUP)}
+
+
+def check_nothing_is_left(kube):
+    wait_for(lambda: not owned(kube) and not paddle_jobs(kube), what="all objects to go with the job")
+
+
+def test_a_job_is_a_paddle_job(joined):
+    server, kube = joined
+    job = job_of(server, SERVE, f"{FETCH}; echo $PADDLE_TRAINERS_NUM; sleep 2", 2, 3)
+    name = f"j-{job['id']}-1"
+    wait_for(lambda: len(pods(kube)) == 5, what="five pods")
+    spec = paddle_jobs(kube)[name]["spec"]
+    assert (spec["ps"]["replicas"], spec["worker"]["replicas"]) == (2, 3)
+    assert {pod["metadata"]["name"] for pod in pods(kube)} == {
+        *(f"{name}-ps-{index}" for index in range(2)),
+        *(f"{name}-worker-{index}" for index in range(3)),
+    }
+    assert not kube.items("statefulsets", "apps/v1") and not kube.items("jobs", "batch/v1")
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    check_began_once(server, job, 1, 2, 3)
+    for index in range(3):
+        assert server.member_log(job["id"], f"trainer-{index}").splitlines()[1:] == ["hello", "hello", "3"]
+    assert {member["role"]: member["exit_code"] for member in done["members"]} == {"pserver": 0, "trainer": 0}
+    check_nothing_is_left(kube)
+
+
+def test_a_trainer_that_fails_is_tried_again_with_all(joined):
+    server, kube = joined
+    job = job_of(
+        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100', 1, 2, retries=1, backoff="1s"
+    )
+    done = server.wait(job["id"])
+    assert (done["state"], done["attempt"]) == ("failed", 2)
+    assert "trainer-1 exited with status 7" in done["reason"]
+    check_nothing_is_left(kube)
+
+
+def test_cancel_leaves_the_grace(joined):
+    server, kube = joined
+    script = "trap 'sleep 1; echo saved; exit 0' TERM; while :; do sleep 0.1; done"
+    job = job_of(server, SERVE, script, 1, 2)
+    server.wait(job["id"], "running")
+    wait_for(
+        lambda: all("began" in server.member_log(job["id"], f"trainer-{index}") for index in range(2)),
+        what="the first lines",
+    )
+    server.paddle("cancel", job["id"], check=0)
+    assert server.wait(job["id"])["state"] == "cancelled"
+    assert [server.member_log(job["id"], f"trainer-{index}").splitlines()[1] for index in range(2)] == ["saved"] * 2
+    assert server.member_log(job["id"], "pserver-0").endswith("ended\n")
+    check_nothing_is_left(kube)
+
+
+def test_a_server_killed_while_it_creates(joined):
+    server, kube = joined
+    job = job_of(server, SERVE, f"{FETCH}; sleep 2", 1, 2)
+    wait_for(lambda: paddle_jobs(kube), what="the PaddleJob")
+    server.kill()
+    server.start()
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    check_began_once(server, job, 1, 1, 2)
+    check_nothing_is_left(kube)
+
+
+def test_collective_trainers_know_their_own_address(joined):
+    """What PaddlePaddle asks for without a launcher of its own."""
+    server, kube = joined
+    script = 'echo "$PADDLE_TRAINER_ID $PADDLE_CURRENT_ENDPOINT $PADDLE_TRAINER_ENDPOINTS $PADDLE_TRAINERS_NUM"'
+    roles = [{"name": "trainer", "replicas": 2, "cpu": "50m", "command": ["sh", "-c", script]}]
+    job = server.submit(["true"], queue="qq", image=BASE, framework="paddle-collective", roles=roles)
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    said = [server.member_log(job["id"], f"trainer-{index}").split() for index in range(2)]
+    everybody = said[0][2]
+    assert re.fullmatch(r"[\d.]+:\d+,[\d.]+:\d+", everybody)
+    assert said == [[str(index), everybody.split(",")[index], everybody, "2"] for index in range(2)]
+    check_nothing_is_left(kube)
