@@ -165,6 +165,8 @@ void paddle_job_read(const json_t *object, PaddleJob *ret)
         ret->elastic = json_is_integer(json_object_get(spec, "elastic"));
         ret->phase = phase_find(kube_get_text(object, "status.phase"));
         clamp_worker(ret);
+        ret->by_workers =
+                g_strcmp0(text(spec, "successPolicy"), "AllWorkers") == 0 && ret->role[ROLE_WORKER].present;
         read_clean_policy(spec, ret);
         read_scheduling(spec, ret);
 }

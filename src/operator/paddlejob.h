@@ -51,6 +51,7 @@ typedef struct {
         JobRoleSpec role[ROLES];
         JobIntranet intranet;
         bool clean[PHASES]; /* at PHASE_COMPLETED, PHASE_FAILED: pods and services go */
+        bool by_workers;    /* it is complete when its workers are; else when all its pods are */
         gint64 gloo;        /* 0: off */
         bool elastic;
         JobPhase phase;                     /* recorded in the status */

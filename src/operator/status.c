@@ -177,6 +177,11 @@ static bool all_done(const PaddleJob *job, const Count count[ROLES])
         return true;
 }
 
+static bool workers_succeeded(const PaddleJob *job, const Count *count)
+{
+        return job->by_workers && count->succeeded == job->role[ROLE_WORKER].replicas && count->succeeded > 0;
+}
+
 static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool has_problem)
 {
         bool failed = false, starting = false, pending = false;
@@ -190,6 +195,8 @@ static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool 
                 starting |= count[role].starting > 0;
                 pending |= count[role].pending > 0;
         }
+        if (!failed && !has_problem && workers_succeeded(job, &count[ROLE_WORKER]))
+                return PHASE_COMPLETED;
         if (failed || starting || pending)
                 return failed ? PHASE_FAILED : starting ? PHASE_STARTING : PHASE_PENDING;
         if (!has_problem && all_run(job, count))

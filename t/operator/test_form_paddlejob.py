@@ -13,7 +13,7 @@ from pdj import CRD, GROUP, Operator, install
 MAY = [{"apiGroups": ["batch.paddlepaddle.org"], "resources": ["paddlejobs"], "verbs": ["create", "delete"]}]
 FETCH = (
     'for at in $(echo "$PADDLE_PSERVERS_IP_PORT_LIST" | tr , " "); '
-    'do until wget -qO- "http://$at/"; do sleep 0.2; done; done'
+    'do until wget -qO- "http://$at/" 2>/dev/null; do sleep 0.2; done; done'
 )
 
 
@@ -61,7 +61,7 @@ def test_a_job_is_a_paddle_job(joined):
 def test_a_trainer_that_fails_is_tried_again_with_all(joined):
     server, kube = joined
     job = job_of(
-        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100', 1, 2, retries=1, backoff="1s"
+        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100', 1, 2, retries=1, backoff="1s", grace="1s"
     )
     done = server.wait(job["id"])
     assert (done["state"], done["attempt"]) == ("failed", 2)

@@ -15,6 +15,7 @@
 #define PS_WITH(member)                                                                                      \
         "{" member ", \"ps\": {\"replicas\": 2, \"template\": " POD "}, \"worker\": {\"replicas\": 2, "      \
         "\"template\": " POD "}}"
+#define BY_WORKERS(clean) PS_WITH("\"successPolicy\": \"AllWorkers\", \"cleanPodPolicy\": \"" clean "\"")
 #define TEMPLATE(text) "{\"worker\": {\"replicas\": 1, \"template\": {\"spec\": " text "}}}"
 #define SPEC(text) "spec {\"spec\": " text "};"
 
@@ -219,6 +220,16 @@ static const Case phases[] = {
           "job.status.completionTime=2023-11-14T22:14:20Z; pods=j-worker-0 j-worker-1; "
           "job.status.worker.refs[1].name=j-worker-1" },
         { "E8", PS(1, 1), "go; all running; go; pod worker-0 succeeded; go; job.status.phase=Running" },
+        { "workers-decide", BY_WORKERS("OnCompletion"),
+          "go; all running; go; pod worker-0 succeeded; go; job.status.phase=Running; pod worker-1 "
+          "succeeded; "
+          "go; job.status.phase=Completed; pods=; services=" },
+        { "workers-decide-and-ps-stays", BY_WORKERS("Never"),
+          "go; all running; go; pod worker-0 succeeded; pod worker-1 succeeded; go; "
+          "job.status.phase=Completed; job.status.ps.running=2" },
+        { "workers-decide-but-ps-fails", BY_WORKERS("Never"),
+          "go; all running; go; pod ps-0 failed; pod worker-0 succeeded; pod worker-1 succeeded; go; "
+          "job.status.phase=Failed" },
         { "E9", WORKERS(2),
           "go; all running; go; pod worker-0 failed; go; job.status.phase=Failed; "
           "job.status.completionTime=2023-11-14T22:13:20Z; job.status.worker.failed=1" },

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/job.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 
@@ -121,9 +122,20 @@ static const Form *as_sets(const RuntimeJob *job, const TaskStart *task)
         return task->serves ? &set_form : &job_form;
 }
 
+/* A PaddleJob is all of its members: those that come and go cannot be in it, nor can the others then. */
+static bool is_elastic(const RuntimeJob *job)
+{
+        const Spec *spec = job->about ? job->about->spec : NULL;
+
+        for (int r = 0; spec && r < spec->n_roles; r++)
+                if (spec->roles[r].min < spec->roles[r].replicas)
+                        return true;
+        return false;
+}
+
 static const Form *as_paddle_job(const RuntimeJob *job, const TaskStart *task)
 {
-        bool paddle = job->framework && g_str_has_prefix(job->framework, "paddle-");
+        bool paddle = job->framework && g_str_has_prefix(job->framework, "paddle-") && !is_elastic(job);
 
         return paddle ? &paddle_job_form : as_sets(job, task);
 }

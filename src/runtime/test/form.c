@@ -224,6 +224,41 @@ static void test_pods(void)
         }
 }
 
+static const Form *as_paddle_job(const char *framework)
+{
+        RuntimeJob about = job;
+
+        about.framework = framework;
+        return form_of("paddlejob", &about, &(TaskStart){ .serves = true });
+}
+
+/* All roles in one object. What the operator says (operator.md 2.5) is not said twice, what it does not say
+ * is put together from it. */
+static void test_paddle_job(void)
+{
+        g_autoptr(json_t) pods = pods_of("pserver", "PADDLE_TRAINER_ID=0", "PADDLE_TRAINER_ID=1"),
+                          trainers = pods_of("trainer", "PADDLE_TRAINER_ID=0", "PADDLE_TRAINER_ID=1"),
+                          objects = NULL;
+        const json_t *spec;
+
+        json_array_extend(pods, trainers);
+        objects = form_objects(as_paddle_job("paddle-ps"), pods);
+        g_assert_cmpint(json_array_size(objects), ==, 1);
+        g_assert_cmpstr(kube_name(json_array_get(objects, 0)), ==, "j-0123456789abcdef-2");
+        spec = kube_get(json_array_get(objects, 0), "spec");
+        g_assert_cmpint(kube_get_int(spec, "ps.replicas", 0), ==, 2);
+        g_assert_cmpint(kube_get_int(spec, "worker.replicas", 0), ==, 2);
+        g_assert_cmpstr(kube_get_text(spec, "cleanPodPolicy"), ==, "Never");
+        g_assert_cmpstr(kube_get_text(spec, "worker.template.metadata.labels.paddle-role"), ==, "trainer");
+        assert_words(kube_get(spec, "worker.template.spec.containers[0].command"),
+                     "env PADDLE_CURRENT_ENDPOINT=$(POD_IP):$(PADDLE_PORT) PADDLE_INIT_PORT=$(PADDLE_PORT) "
+                     "PADDLE_INIT_TRAINER_ID=$(PADDLE_TRAINER_ID) "
+                     "PADDLE_INIT_PSERVERS=$(PADDLE_PSERVERS_IP_PORT_LIST) python train.py $$(HOME)");
+        g_assert_cmpint(json_array_size(kube_get(spec, "ps.template.spec.containers[0].env")), ==, 1);
+        g_assert_cmpstr(kube_get_text(spec, "ps.template.spec.containers[0].env[0].name"), ==, "ALL");
+        g_assert_true(form_kind(as_paddle_job("plain")) == &kube_stateful_sets);
+}
+
 static void test_names(void)
 {
         g_autofree char *name = form_object_name(&kube_jobs, "0123456789abcdef.12.pserver.10");
@@ -241,6 +276,7 @@ int main(int argc, char **argv)
         g_test_add_func("/form/members with gaps", test_gaps);
         g_test_add_func("/form/the gate before a pod", test_wait);
         g_test_add_func("/form/pods", test_pods);
+        g_test_add_func("/form/a PaddleJob", test_paddle_job);
         g_test_add_func("/form/names", test_names);
         return g_test_run();
 }
