@@ -58,6 +58,21 @@ def test_a_job_is_a_paddle_job(joined):
     check_nothing_is_left(kube)
 
 
+def test_trainers_end_one_by_one(joined):
+    """The end of one takes nobody else away."""
+    server, kube = joined
+    script = f"{FETCH}; case $PADDLE_TRAINER_ID in 0) exit 0;; esac; sleep 5; {FETCH}; echo whole"
+    job = job_of(server, SERVE, script, 1, 2)
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    assert server.member_log(job["id"], "trainer-1").endswith("whole\n")
+    assert {member["name"]: member["exit_code"] for member in done["members"]} == {
+        **{f"trainer-{index}": 0 for index in range(2)},
+        "pserver-0": 0,
+    }
+    check_nothing_is_left(kube)
+
+
 def test_a_trainer_that_fails_is_tried_again_with_all(joined):
     server, kube = joined
     job = job_of(
