@@ -76,7 +76,14 @@ def test_trainers_end_one_by_one(joined):
 def test_a_trainer_that_fails_is_tried_again_with_all(joined):
     server, kube = joined
     job = job_of(
-        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100', 1, 2, retries=1, backoff="1s", grace="1s"
+        server,
+        SERVE,
+        'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100',
+        1,
+        2,
+        retries=1,
+        backoff="1s",
+        grace="1s",
     )
     done = server.wait(job["id"])
     assert (done["state"], done["attempt"]) == ("failed", 2)
