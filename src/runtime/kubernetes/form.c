@@ -96,6 +96,11 @@ bool form_is_whole(const Form *form)
         return form->whole;
 }
 
+bool form_kind_is_whole(const KubeKind *kind)
+{
+        return row_of(kind)->whole;
+}
+
 const char *form_propagation(const KubeKind *kind)
 {
         return row_of(kind)->propagation;

@@ -37,6 +37,7 @@ json_t *form_objects(const Form *form, const json_t *pods);
 int form_members(const json_t *pod);
 /* What makes this pod again when it goes: NULL when it stands for itself. */
 const KubeKind *form_kind_of(const json_t *pod);
+bool form_kind_is_whole(const KubeKind *kind); /* as form_is_whole */
 /* How its object is deleted before it: "Orphan" leaves the pods for us to stop. */
 const char *form_propagation(const KubeKind *kind);
 bool form_takes_pods(const KubeKind *kind); /* its pods go with it */

@@ -1203,10 +1203,19 @@ static void run_stop(Order *order)
         drop_and_stop(task);
 }
 
+/* What makes this pod makes those of all other roles: one member's end must not take it away. */
+static bool is_of_whole(const json_t *pod)
+{
+        const KubeKind *kind = form_kind_of(pod);
+
+        return kind && form_kind_is_whole(kind);
+}
+
 /* One that we stopped is on its way out, and may come back under its name. */
 static bool may_stay(const Task *task, const json_t *pod)
 {
-        return pod && is_pod_over(pod) && !task->stopping && !task->given_up && !kube_is_deleting(pod);
+        return pod && (is_pod_over(pod) || is_of_whole(pod)) && !task->stopping && !task->given_up &&
+               !kube_is_deleting(pod);
 }
 
 static void keep(Task *task, const json_t *pod)
