@@ -262,17 +262,50 @@ def test_a_small_package_needs_no_registry(bare, kube_node, tmp_path):
 
 
 def test_what_needs_a_registry_says_so(bare, kube_node, tmp_path):
-    large, needy = tmp_path / "large", tmp_path / "needy"
-    for folder in (large, needy):
-        folder.mkdir()
+    large = tmp_path / "large"
+    large.mkdir()
     (large / "data").write_bytes(bytes(800 * 1024))
-    (needy / "requirements.txt").write_text("six\n")
-    for folder, says in (
-        (large, "the package has 802 KiB, and 700 KiB are the most"),
-        (needy, "its setting names no registry"),
-    ):
-        job = submit(bare, folder, name=folder.name, command=("true",))
-        done = bare.wait(job["id"])
-        assert done["state"] == "failed"
-        assert says in done["reason"]
+    job = submit(bare, large, command=("true",))
+    done = bare.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "the package has 802 KiB, and 700 KiB are the most" in done["reason"]
     assert not pods(kube_node)
+
+
+def test_requirements_ask_for_an_image_with_python(bare, tmp_path):
+    (tmp_path / "requirements.txt").write_text("six\n")
+    job = submit(bare, tmp_path, command=("true",))
+    done = bare.wait(job["id"])
+    assert done["state"] == "failed"
+    assert "looking at the Python packages of its image" in str(done["members"])
+    assert "python3" in str(done["members"])
+
+
+def test_any_names_of_files_at_any_number_of_jobs(bare, kube_node, tmp_path):
+    """As they are on one machine: blanks, quotes, other alphabets, long ones, links, empty files and folders' names."""
+    package = tmp_path / "a package, ünïcode"
+    long = "long-" * 40
+    names = ["a b", "-x", "quo'te\"$(x)", "数字.py", long, f"{long}/{long}", "sub dir/.hidden", "sub dir/deep/empty"]
+    for name in names:
+        path = package / name
+        if name == long:
+            path = package / (long + "1")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("" if name.endswith("empty") else name)
+    (package / "link").symlink_to("sub dir/.hidden")
+    wanted = sorted(str(path.relative_to(package)) for path in package.rglob("*") if not path.is_dir())
+    script = "find . ! -type d | sed 's|^./||'; test \"$(cat link)\" = 'sub dir/.hidden'"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    jobs = [submit(bare, package, name=name, command=("sh", "-c", script)) for name in ("one", "two")]
+    gone = submit(bare, package, name="gone", command=("sleep", "100"))
+    none = submit(bare, empty, name="none", command=("sh", "-c", "find . ! -type d; pwd"))
+    bare.paddle("cancel", gone["id"], check=0)
+    for job in jobs:
+        done = bare.wait(job["id"])
+        assert done["state"] == "succeeded", done["reason"]
+        assert sorted(bare.member_log(job["id"]).splitlines()) == wanted
+    assert bare.wait(none["id"])["state"] == "succeeded"
+    assert bare.member_log(none["id"]) == "/paddle/work\n"
+    assert bare.wait(gone["id"])["state"] == "cancelled"
+    wait_for(lambda: not maps(kube_node), what="the packages to go with their attempts")
