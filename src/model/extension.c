@@ -291,3 +291,60 @@ json_t *extension_container(const json_t *pod)
         container = json_array_get(list, 0);
         return json_is_object(container) ? container : NULL;
 }
+
+/* ---- what it says of the job ---- */
+
+/* Quantities may be numbers. */
+static json_t *quantity_text(const json_t *value)
+{
+        g_autofree char *text = json_is_number(value) ? json_format(value) : NULL;
+
+        return json_string(text ? text : json_is_string(value) ? json_string_value(value) : "");
+}
+
+json_t *extension_flavour(const json_t *container)
+{
+        const json_t *resources = json_object_get(container, "resources");
+        const json_t *asked = json_object_get(resources, "requests"),
+                     *limits = json_object_get(resources, "limits");
+        g_autoptr(json_t) flavour = json_object(), scalars = json_object();
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)(asked ? asked : limits), name, value)
+        {
+                if (strcmp(name, "cpu") == 0)
+                        json_object_set_new(flavour, "cpu", quantity_text(value));
+                else if (strcmp(name, "memory") == 0)
+                        json_object_set_new(flavour, "mem", quantity_text(value));
+                else
+                        json_object_set_new(scalars, name, quantity_text(value));
+        }
+        if (json_object_size(scalars) > 0)
+                json_object_set(flavour, "scalarResources", scalars);
+        return json_object_size(flavour) > 0 ? g_steal_pointer(&flavour) : NULL;
+}
+
+/* "spec.worker.template" -> what is at "spec.worker.replicas". */
+static gint64 replicas_beside(const json_t *template, const char *path)
+{
+        g_autofree char *role = g_strndup(path, (gsize)(strrchr(path, '.') - path));
+        const json_t *replicas = json_object_get(walk(template, role), "replicas");
+
+        return json_is_integer(replicas) ? json_integer_value(replicas) : 1;
+}
+
+json_t *extension_members(const json_t *template)
+{
+        static const char *const roles[] = { "pserver", "master", "worker", NULL };
+        json_t *members = json_array();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(places); i++)
+                if (strcmp(places[i].kind, text_of(template, "kind")) == 0 &&
+                    g_strv_contains(roles, places[i].role) && walk(template, places[i].path))
+                        json_array_append_new(members,
+                                              json_pack("{s:s, s:I}", "role", places[i].role, "replicas",
+                                                        (json_int_t)replicas_beside(template,
+                                                                                    places[i].path)));
+        return members;
+}

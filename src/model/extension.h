@@ -24,3 +24,9 @@ bool extension_check_pods(const json_t *template, GError **error);
 const json_t *extension_pod(const json_t *template, const char *role);
 /* The container of such a template that is the member's: the one named "main", else the first; NULL: none. */
 json_t *extension_container(const json_t *pod);
+/* What the container asks for, as a job's flavour has it: {"cpu"?, "mem"?, "scalarResources"?}; a new
+ * reference, NULL: nothing. `container`: or NULL. */
+json_t *extension_flavour(const json_t *container);
+/* The roles of the template as members of a job: [{"role", "replicas"}], by PaddleFlow's names; a new
+ * reference, maybe empty. */
+json_t *extension_members(const json_t *template);

@@ -400,7 +400,8 @@ static bool server_open(Server *server, GError **error)
                                                .auth = server->auth,
                                                .state_dir = server->options.state,
                                                .node_name = server->node_name,
-                                               .node_labels = (const char *const *)server->node_labels },
+                                               .node_labels = (const char *const *)server->node_labels,
+                                               .templates = server->options.job_templates },
                                 error);
         return server->flow && open_http(server, error) && write_pid(server, error);
 }

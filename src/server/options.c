@@ -80,6 +80,9 @@ const Option server_options[] = {
           "so long after the end of any other job; 0: at once", 0, TTL_SECONDS_MAX },
         { "skip-clean-failed-job", 0, OPTION_BOOL, FIELD(keep_failed), NULL, NULL,
           "leave what failed jobs leave" },
+        { "job-templates", 0, OPTION_STRING, FIELD(job_templates), "FILE", NULL,
+          "extension templates of jobs that bring none: YAML documents, the comment at the end of each names "
+          "it" },
         { "log-level", 0, OPTION_STRING, FIELD(log_level), "LEVEL", "info", "error, warning, info or debug" },
         { "log-format", 0, OPTION_STRING, FIELD(log_format), "FORM", "text", "text or json" },
         { "help", 'h', OPTION_BOOL, FIELD(help), NULL, NULL, "show this help" },

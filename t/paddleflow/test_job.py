@@ -665,6 +665,15 @@ def test_a_template_that_cannot_be_used(flow, about, says):
     assert says in refused(flow.post(D, body), NOT)["message"]
 
 
+@pytest.mark.parametrize(("spec", "says"), [({}, "worker"), ({"worker": {"template": {}}}, "at least 2 worker")])
+def test_a_template_alone_that_says_too_little(flow, spec, says):
+    """6.3: it is taken as it is, and the cluster says what it lacks."""
+    about = template("PaddleJob", "batch.paddlepaddle.org/v1", spec=spec)
+    body = {"framework": "paddle", "extensionTemplate": about, "schedulingPolicy": QUEUE}
+    job = flow.wait(good(flow.post(D, body)).json["id"], "failed")
+    assert says in job["message"] and job["extensionTemplate"] == about
+
+
 def test_a_template_of_the_named_kind(flow):
     about = template("PaddleJob", "kubeflow.org/v1", spec={})
     annotations = {"paddleflow/job-kind-group-version": "PaddleJob.kubeflow.org/v1"}

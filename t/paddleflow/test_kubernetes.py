@@ -6,9 +6,10 @@ Nothing runs on the four fake nodes but what these tests put there; pods of othe
 import base64
 import json
 import pathlib
+import subprocess
 
 import pytest
-from conftest import wait_for
+from conftest import BIN, wait_for
 from kube.fixtures import FAKE_NODES
 
 from paddleflow.client import case, check, fresh, good, has_keys, refused, table
@@ -387,6 +388,9 @@ def submit(flow, queue, **about):
     return good(flow.post("/job/single", {**body, **about})).json["id"]
 
 
+POD = {"apiVersion": "v1", "kind": "Pod"}
+
+
 def only_pod(kube):
     (pod,) = wait_for(lambda: kube.items("pods", selector="owner=paddleflow"), what="the pod")
     return pod
@@ -440,6 +444,161 @@ def test_a_template_is_the_base_of_a_pod(joined):
     wait_for(lambda: only_pod(kube)["spec"].get("nodeName") == "fake-1", what="its node")
     done = flow.wait(job)
     assert done["status"] == "succeeded", done["message"]
+
+
+def nested(depth):
+    value = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+TAKEN = {
+    "unknown fields": {"spec": {"nonsense": nested(40), "containers": [{"nothing": 1}]}},
+    "our labels": {"metadata": {"labels": {"paddle-job-id": "x", "owner": "me", "paddleflow-job-id": "y"}}},
+    "our variables": {"spec": {"containers": [{"env": [{"name": "PADDLE_JOB_ID", "value": "mine"}]}]}},
+    "our host": {"spec": {"hostname": "x", "subdomain": "y", "restartPolicy": "Always"}},
+    "another name": {"metadata": {"name": "mine", "namespace": "default", "finalizers": ["a/b"]}},
+}
+FAILS = {
+    "a type": ({"spec": {"nodeSelector": 7}}, "nodeSelector"),
+    "a label": ({"metadata": {"labels": {"long": "x" * 64}}}, "63"),
+    "two of a name": ({"spec": {"containers": [{"name": "main"}, {"name": "main", "image": IMAGE}]}}, "Duplicate"),
+    "a variable": ({"spec": {"containers": [{"env": [{"name": "", "value": "x"}]}]}}, "env[0].name"),
+    "a mount": ({"spec": {"containers": [{"volumeMounts": [{"name": "none", "mountPath": "/x"}]}]}}, "volumeMounts[0]"),
+}
+
+
+@pytest.mark.parametrize("about", TAKEN.values(), ids=TAKEN)
+def test_templates_that_collide_with_ours(joined, about):
+    """What is the platform's stays so, what the API server does not know it drops: the job runs."""
+    flow, kube, name = joined
+    queue = flow.make_queue(clusterName=name, namespace=kube.name)
+    longest = fresh("j").ljust(63, "x")
+    stay = {"paddleflow/job-ttl-seconds": "600"}
+    template = {**POD, **about}
+    job = submit(flow, queue, id=longest, name="n" * 512, image=IMAGE, extensionTemplate=template, annotations=stay)
+    pod = only_pod(kube)
+    assert job == longest == pod["metadata"]["labels"]["paddleflow-job-id"]
+    assert pod["metadata"]["labels"]["owner"] == "paddleflow" and "a/b" not in pod["metadata"].get("finalizers", [])
+    assert pod["metadata"]["name"] != "mine" and pod["spec"]["restartPolicy"] == "Never"
+    done = flow.wait(job)
+    assert done["status"] == "succeeded", done["message"]
+
+
+@pytest.mark.parametrize(("about", "says"), FAILS.values(), ids=FAILS)
+def test_templates_that_the_api_server_refuses(joined, about, says):
+    """The job fails with its words, whatever its form; other jobs do not notice."""
+    flow, kube, name = joined
+    queue = flow.make_queue(clusterName=name, namespace=kube.name)
+    whole = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "spec": {"worker": {"template": about}}}
+    member = {"role": "worker", "replicas": 2, "image": IMAGE, "command": "true", "flavour": {"name": "flavour1"}}
+    body = {"framework": "paddle", "members": [member], "schedulingPolicy": {"queue": queue}}
+    jobs = [
+        submit(flow, queue, image=IMAGE, extensionTemplate={**POD, **about}),
+        good(flow.post("/job/distributed", {**body, "extensionTemplate": whole})).json["id"],
+    ]
+    for job in jobs:
+        done = flow.wait(job)
+        assert done["status"] == "failed" and says in done["message"], done["message"]
+    done = flow.wait(submit(flow, queue, image=IMAGE))
+    assert done["status"] == "succeeded", done["message"]
+
+
+def test_a_template_alone(joined):
+    """6.3: without members it is taken as it is: roles, image, command and what pods ask for are its own."""
+    flow, kube, name = joined
+    queue = flow.make_queue(clusterName=name, namespace=kube.name)
+    container = {
+        "name": "c",
+        "image": IMAGE,
+        "command": ["sh"],
+        "args": ["-c", "true"],
+        "resources": {"requests": {"cpu": "750m", "memory": "64Mi"}},
+    }
+    template = {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "spec": {"worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}}},
+    }
+    body = {
+        "framework": "paddle",
+        "extensionTemplate": template,
+        "schedulingPolicy": {"queue": queue},
+        "annotations": {"test/succeed-after": "2s", "paddleflow/job-ttl-seconds": "600"},
+    }
+    job = good(flow.post("/job/distributed", body)).json["id"]
+    pods = wait_for(
+        lambda: (found := kube.items("pods", selector=f"paddleflow-job-id={job}")) and len(found) == 2 and found,
+        what="two pods",
+    )
+    for pod in pods:
+        main = pod["spec"]["containers"][0]
+        assert main["image"] == IMAGE and main["command"][-3:] == ["sh", "-c", "true"]
+        assert main["resources"]["requests"] == {"cpu": "750m", "memory": str(64 << 20)}
+    done = flow.wait(job)
+    assert done["status"] == "succeeded", done["message"]
+    assert done["extensionTemplate"] == template
+
+
+TEMPLATES = """
+apiVersion: v1
+kind: Pod
+metadata: {labels: {from: single}}
+spec:
+  nodeSelector: {kubernetes.io/hostname: fake-2}
+  containers:
+  - {name: c, command: [sh, -c], args: ["true"], env: [{name: A, value: "1"}]}
+# single-job
+---
+apiVersion: batch.paddlepaddle.org/v1
+kind: PaddleJob
+spec: {worker: {template: {metadata: {labels: {from: collective}}}}}
+# paddle-collective-job
+"""
+
+
+def test_templates_of_jobs_that_bring_none(make_flow, kube_fake, admin, tmp_path):
+    """9: by the kind of the job; a job's own takes its place whole."""
+    (tmp_path / "templates").write_text(TEMPLATES)
+    flow = make_flow("--job-templates", tmp_path / "templates")
+    queue = flow.make_queue(clusterName=join(flow, admin), namespace=kube_fake.name)
+    member = {"role": "worker", "replicas": 2, "image": IMAGE, "command": "true", "flavour": {"name": "flavour1"}}
+    body = {"framework": "paddle", "members": [member], "schedulingPolicy": {"queue": queue}}
+    stay = {"test/succeed-after": "2s", "paddleflow/job-ttl-seconds": "600"}
+    jobs = {
+        "single": submit(flow, queue, image=IMAGE, command="", annotations=stay),
+        "collective": good(flow.post("/job/distributed", {**body, "annotations": stay})).json["id"],
+        None: submit(flow, queue, image=IMAGE, annotations=stay, extensionTemplate={**POD, "spec": {"priority": None}}),
+    }
+    for label, job in jobs.items():
+        chosen = f"paddleflow-job-id={job}"
+        pod = wait_for(lambda chosen=chosen: kube_fake.items("pods", selector=chosen), what="its pod")[0]
+        assert pod["metadata"]["labels"].get("from") == label
+        if label == "single":
+            main = pod["spec"]["containers"][0]
+            assert pod["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "fake-2"}
+            assert (main["command"], main["name"]) == (["sh", "-c", "true"], "main")
+            assert {"name": "A", "value": "1"} in main["env"]
+        done = flow.wait(job)
+        assert done["status"] == "succeeded", done["message"]
+        assert "defaultTemplate" not in done and bool(done["extensionTemplate"]) == (label is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("kind: Pod\n", "document 1"),
+        ("kind: Pod\n# a\n---\nkind: Pod\n# a\n", "'a' already"),
+        ("kind: Pod\nspec: 7\n# single-job\n", "spec must be an object"),
+        ("kind: [\n# single-job\n", "document 1"),
+    ],
+)
+def test_templates_that_cannot_be_used(tmp_path, text, says):
+    (tmp_path / "templates").write_text(text)
+    words = [BIN / "paddled", "--state", tmp_path / "state", "--listen", "none", "--job-templates"]
+    done = subprocess.run([*words, tmp_path / "templates"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and says in done.stderr and str(tmp_path / "templates") in done.stderr, done.stderr
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ Flow *flow_new(const FlowConfig *config, GError **error)
         flow->node_labels = g_strdupv((char **)config->node_labels);
         if (!key_open(flow, config->state_dir, error))
                 return NULL;
+        if (config->templates && !(flow->templates = templates_read(config->templates, error)))
+                return NULL;
         flow->crew = crew_new("answers", THREADS, LINE);
         flow->askers = crew_new("questions to clusters", ASKERS, LINE);
         flow->feed = feed_new(flow);
@@ -40,6 +42,7 @@ void flow_free(Flow *flow)
         crew_free(flow->askers);
         feed_free(flow->feed);
         sampler_free(flow->sampler);
+        templates_free(flow->templates);
         g_free(flow->node_name);
         g_strfreev(flow->node_labels);
         g_free(flow);

@@ -21,9 +21,11 @@ typedef struct {
         const char *state_dir; /* keeps the key that markers and tokens are signed with */
         const char *node_name; /* of this machine */
         const char *const *node_labels;
+        const char *templates; /* a file (templates.h); or NULL */
 } FlowConfig;
 
-/* Borrows what it points to; copies the strings. NULL when the key cannot be read or made. */
+/* Borrows what it points to; copies the strings. NULL when the key cannot be read or made, or the
+ * templates cannot be read. */
 Flow *flow_new(const FlowConfig *config, GError **error);
 /* No more frames and samples; before the HTTP server is freed. */
 void flow_stop(Flow *flow);

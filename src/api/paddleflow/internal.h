@@ -5,6 +5,7 @@
 #include "api/paddleflow/codes.h"
 #include "api/paddleflow/flow.h"
 #include "api/paddleflow/go.h"
+#include "api/paddleflow/templates.h"
 
 #define FLOW_BASE "/api/paddleflow/v1"
 
@@ -30,6 +31,7 @@ struct Flow {
         Crew *askers; /* for answers that clusters are asked for */
         Feed *feed;
         Sampler *sampler;
+        Templates *templates; /* or NULL */
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],

@@ -37,7 +37,9 @@ typedef struct {
         const FlowFramework *framework; /* NULL: of a workflow */
         int counts[FLOW_ROLES];
         const char *mode;
-        GArray *wishes; /* Wish */
+        GArray *wishes;  /* Wish */
+        json_t *implied; /* members that the template says; or NULL */
+        GError *unfit;   /* what is wrong with them; or NULL */
 } Asking;
 
 static void wish_clear(void *arg)
@@ -108,6 +110,42 @@ static bool take_priority(const json_t *body, int *ret, GError **error)
         }
         return flow_set(error, CODE_JobInvalidField, "priority '%.40s' is not one of LOW, NORMAL, HIGH",
                         word);
+}
+
+/* ---- templates ---- */
+
+static const json_t *template_of(const json_t *body)
+{
+        return json_object_get(body, "extensionTemplate");
+}
+
+static const char *named_kind(const Asking *asking)
+{
+        return go_text(json_object_get(asking->body, "annotations"), EXTENSION_KIND_ANNOTATION);
+}
+
+/* For jobs that bring none; NULL: there is no such. */
+static const json_t *default_of(const Asking *asking)
+{
+        if (template_of(asking->body) || !asking->framework)
+                return NULL;
+        return templates_find(asking->call->flow->templates, flow_framework_name(asking->framework),
+                              asking->mode, named_kind(asking));
+}
+
+static const json_t *base_of(const Asking *asking)
+{
+        const json_t *own = template_of(asking->body);
+
+        return own ? own : default_of(asking);
+}
+
+static const json_t *container_of(const Asking *asking, const Wish *wish)
+{
+        const json_t *own = asking->route == ROUTE_SINGLE ? NULL : template_of(wish->body);
+        const json_t *template = own ? own : base_of(asking);
+
+        return extension_container(extension_pod(template, flow_role_name(wish->role)));
 }
 
 /* ---- flavours ---- */
@@ -206,7 +244,8 @@ static bool check_limit(const Asking *asking, const json_t *env, const Resources
 
 static bool take_flavour(const Asking *asking, Wish *wish, GError **error)
 {
-        const json_t *said = json_object_get(wish->body, "flavour");
+        g_autoptr(json_t) implied = extension_flavour(container_of(asking, wish));
+        const json_t *own = json_object_get(wish->body, "flavour"), *said = own ? own : implied;
         const char *name = go_text(said, "name");
 
         wish->flavour = *name && strcmp(name, CUSTOM_FLAVOUR) != 0 ? named_flavour(asking, name, error)
@@ -310,11 +349,6 @@ static bool take_role(Asking *asking, Wish *wish, GError **error)
         return true;
 }
 
-static const json_t *template_of(const json_t *body)
-{
-        return json_object_get(body, "extensionTemplate");
-}
-
 static bool check_own_template(const json_t *member, GError **error)
 {
         const json_t *template = template_of(member);
@@ -335,15 +369,12 @@ static bool take_member(Asking *asking, const json_t *body, GError **error)
                check_own_template(body, error);
 }
 
-static bool take_members(Asking *asking, GError **error)
+static bool take_list(Asking *asking, const json_t *members, GError **error)
 {
-        const json_t *members = json_object_get(asking->body, "members"), *member;
-        bool template = json_object_get(asking->body, "extensionTemplate") != NULL;
         g_autoptr(GError) why = NULL;
+        const json_t *member;
         size_t i;
 
-        if (json_array_size(members) == 0)
-                return template || flow_set(error, CODE_JobInvalidField, "members are missing");
         if (json_array_size(members) > MEMBERS_MAX)
                 return flow_set(error, CODE_JobInvalidField, "members: more than %d", MEMBERS_MAX);
         json_array_foreach(members, i, member)
@@ -357,25 +388,31 @@ static bool take_members(Asking *asking, GError **error)
                flow_set(error, CODE_JobInvalidField, "%s", why->message);
 }
 
+/* A template without members is taken as it is: what is wrong with it is the cluster's affair. */
+static bool take_members(Asking *asking, GError **error)
+{
+        const json_t *members = json_object_get(asking->body, "members");
+
+        if (json_array_size(members) > 0)
+                return take_list(asking, members, error);
+        if (!template_of(asking->body))
+                return flow_set(error, CODE_JobInvalidField, "members are missing");
+        asking->implied = extension_members(template_of(asking->body));
+        (void)take_list(asking, asking->implied, &asking->unfit);
+        return true;
+}
+
 /* ---- extension templates ---- */
 
 static bool check_template(const Asking *asking, GError **error)
 {
         const json_t *template = template_of(asking->body);
-        const char *named = go_text(json_object_get(asking->body, "annotations"), EXTENSION_KIND_ANNOTATION);
+        const char *named = named_kind(asking);
         const char *framework = asking->framework ? flow_framework_name(asking->framework) : "";
         g_autoptr(GError) why = NULL;
 
         return !template || extension_check(framework, named, template, &why) ||
                flow_set(error, CODE_JobInvalidField, "%s", why->message);
-}
-
-static const json_t *container_of(const Asking *asking, const Wish *wish)
-{
-        const json_t *own = asking->route == ROUTE_SINGLE ? NULL : template_of(wish->body);
-        const json_t *template = own ? own : template_of(asking->body);
-
-        return extension_container(extension_pod(template, flow_role_name(wish->role)));
 }
 
 static void add_texts(json_t *words, const json_t *list)
@@ -661,9 +698,13 @@ static json_t *running_spec(const Asking *asking, GError **error)
         const char *image;
         json_t *roles, *spec;
 
-        if (asking->route == ROUTE_WORKFLOW || asking->wishes->len == 0) {
-                err_set(error, ERR_INVALID, "a local cluster runs members, and no %s",
-                        asking->route == ROUTE_WORKFLOW ? "workflows" : "templates alone");
+        if (asking->route == ROUTE_WORKFLOW) {
+                err_set(error, ERR_INVALID, "there is nothing here that runs workflows");
+                return NULL;
+        }
+        if (asking->unfit) {
+                if (error)
+                        *error = g_error_copy(asking->unfit);
                 return NULL;
         }
         row = flow_framework_row(asking->framework, asking->counts, error);
@@ -720,6 +761,8 @@ static json_t *kept_of(const Asking *asking, const char *id)
         json_decref(members);
         for (gsize i = 0; i < G_N_ELEMENTS(drops); i++)
                 json_object_del(kept, drops[i]);
+        if (default_of(asking))
+                json_object_set(kept, "defaultTemplate", (json_t *)default_of(asking));
         json_object_set_new(kept, "id", json_string(id));
         json_object_set_new(kept, "type", json_string(types[asking->route]));
         if (asking->framework)
@@ -787,5 +830,7 @@ bool job_ask(const Call *call, JobRoute route, const json_t *body, Asked *ret, G
                take_priority(body, &asking.priority, error) && take_parts(&asking, error) &&
                make(&asking, ret, error);
         g_array_unref(asking.wishes);
+        json_decref(asking.implied);
+        g_clear_error(&asking.unfit);
         return good;
 }

@@ -120,7 +120,8 @@ char *template_flow_id(const RuntimeJob *job)
         return g_strdup(id_of(job, asked));
 }
 
-/* The template of the role's pods: a member's own, else its part of the job's. */
+/* The template of the role's pods: a member's own, else its part of the job's, else of the administrator's.
+ */
 static const json_t *template_of(const json_t *asked, const char *role)
 {
         const json_t *members = json_object_get(asked, "members"), *member, *own;
@@ -136,7 +137,8 @@ static const json_t *template_of(const json_t *asked, const char *role)
                      (strcmp(name, "worker") == 0 && strcmp(role, "trainer") == 0)))
                         return extension_pod(own, role);
         }
-        return extension_pod(json_object_get(asked, "extensionTemplate"), role);
+        own = json_object_get(asked, "extensionTemplate");
+        return extension_pod(own ? own : json_object_get(asked, "defaultTemplate"), role);
 }
 
 /* ---- merging ---- */
