@@ -84,16 +84,37 @@ static void member_observed(Engine *engine, RuntimeSlot *slot, Live *live, int i
         batch_end_life(engine, live, &life);
 }
 
+/* The job of the task, in its present attempt; or NULL. */
+static Live *live_of(Engine *engine, const RuntimeSlot *slot, const Observation *observed)
+{
+        TaskName name;
+        Live *live = task_parse(observed->task, &name) ? live_find(engine, name.job_id) : NULL;
+
+        return live && slot_of(engine, live->job) == slot && task_member(live->job, &name) >= 0 ? live : NULL;
+}
+
+/* A job that has begun waits for members to join without end. */
+static void stuck_observed(Engine *engine, RuntimeSlot *slot, const Observation *observed)
+{
+        Live *live = live_of(engine, slot, observed);
+        Life life;
+
+        if (!live || live->job->state != JOB_STARTING)
+                return;
+        life = batch_life(engine, live);
+        life_given_up(&life, g_strdup(observed->text));
+        batch_end_life(engine, live, &life);
+}
+
 /* Its job goes as if our own scheduler had said so. */
 static void taken_observed(Engine *engine, RuntimeSlot *slot, const Observation *observed)
 {
         g_autofree char *whom = g_strdup_printf("others in its cluster: %s", observed->text);
-        TaskName name;
-        Live *live = task_parse(observed->task, &name) ? live_find(engine, name.job_id) : NULL;
+        Live *live = live_of(engine, slot, observed);
         Life life;
 
-        if (!live || slot_of(engine, live->job) != slot || task_member(live->job, &name) < 0 ||
-            (live->job->state != JOB_STARTING && live->job->state != JOB_RUNNING) || life_is_done(live->job))
+        if (!live || (live->job->state != JOB_STARTING && live->job->state != JOB_RUNNING) ||
+            life_is_done(live->job))
                 return;
         life = batch_life(engine, live);
         life_evicted(&life, whom, NULL);
@@ -223,6 +244,7 @@ bool apply_observation(Engine *engine, Input *input)
         case OBSERVED_SYNCED: synced(engine, slot); break;
         case OBSERVED_DISCONNECTED: disconnected(engine, slot, observed->text); break;
         case OBSERVED_NODES: take_inventory(engine, slot); break;
+        case OBSERVED_STUCK: stuck_observed(engine, slot, observed); break;
         case OBSERVED_TAKEN: taken_observed(engine, slot, observed); break;
         case OBSERVED_PREPARED:
         case OBSERVED_PREPARE_FAILED: environment_observed(engine, slot, observed); break;

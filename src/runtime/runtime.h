@@ -62,6 +62,8 @@ typedef enum {
         OBSERVED_WAITS, /* it is not running yet; text says why (no node has room, an image is pulled) */
         OBSERVED_TAKEN, /* the cluster makes it go for others, or somebody wants it to; text says who and why
                          */
+        OBSERVED_STUCK, /* it has waited for as long as the runtime was told that anything may; text says why
+                         */
         OBSERVED_NODES, /* the cluster's nodes have changed: ask again */
         OBSERVED_DISCONNECTED, /* actions are refused until the next OBSERVED_SYNCED */
 } ObservationKind;

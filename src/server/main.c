@@ -242,6 +242,7 @@ static bool open_drivers(Server *server, GError **error)
         server->drivers.state_dir = server->options.state;
         server->drivers.server = server->id;
         server->drivers.dc = server->options.datacenter;
+        server->drivers.pending_ms = server->options.pending_ttl_s * 1000;
         return true;
 }
 

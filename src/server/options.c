@@ -78,6 +78,8 @@ const Option server_options[] = {
           "so long after the end of a job that succeeded; 0: at once", 0, TTL_SECONDS_MAX },
         { "failed-job-ttl-seconds", 0, OPTION_INT, FIELD(failed_ttl_s), "N", "3600",
           "so long after the end of any other job; 0: at once", 0, TTL_SECONDS_MAX },
+        { "pending-job-ttl-seconds", 0, OPTION_INT, FIELD(pending_ttl_s), "N", "0",
+          "a job one of whose pods is pending for longer is cancelled; 0: it may wait", 0, TTL_SECONDS_MAX },
         { "skip-clean-failed-job", 0, OPTION_BOOL, FIELD(keep_failed), NULL, NULL,
           "leave what failed jobs leave" },
         { "job-templates", 0, OPTION_STRING, FIELD(job_templates), "FILE", NULL,

@@ -51,6 +51,7 @@
 enum {
         RETRY_MS = 1000,     /* of a request that did not get through */
         NODES_MS = 300,      /* changes of nodes are told together */
+        STUCK_MS = 10000,    /* pods are looked at so often, if they may not wait without end */
         KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */
         DOUBT_MS = 5000,     /* how often it is asked whether the credential is good again */
 };
@@ -70,7 +71,7 @@ typedef struct {
         char *given_up;             /* why its pod was deleted by force; or NULL */
         char *waits;                /* told */
         bool started, ready, ended; /* told */
-        bool preempted;             /* told */
+        bool preempted, stuck;      /* told */
         bool stopping, killed, forgotten;
         bool kept;      /* forgotten, and its pod stays for a while */
         bool dropping;  /* what would make its pod again is being taken away */
@@ -87,7 +88,7 @@ struct Kubernetes {
         VolumeMap volumes;
         TemplateCluster template;
         char *pull_secret; /* of images that are built; or NULL */
-        gint64 log_limit;
+        gint64 log_limit, pending_ms;
         KubeConfig *config;
         ObserveFunc observe;
         void *observe_arg;
@@ -113,7 +114,7 @@ struct Kubernetes {
         GHashTable *places; /* name of an attempt's service -> its namespace */
         Sets *sets;
         Kept *kept; /* pods that ended */
-        GSource *kept_timer;
+        GSource *kept_timer, *stuck_timer;
         Refusals *refusals; /* of pods of sets */
         Deletions *deletions;
         GHashTable *gates; /* set of the namespaces that have the gate */
@@ -528,6 +529,36 @@ static void on_pod(const json_t *old, const json_t *new, void *arg)
                 pod_gone(k8s, old);
 }
 
+/* ---- pods that wait too long ---- */
+
+static void look_if_stuck(const json_t *pod, void *arg)
+{
+        Kubernetes *k8s = arg;
+        gint64 since = member_stuck_since(pod);
+        g_auto(MemberLook) look = { 0 };
+        g_autofree char *text = NULL;
+        Task *task;
+
+        if (!since || clock_now_ms() - since < k8s->pending_ms || !member_look(pod, &look))
+                return;
+        task = g_hash_table_lookup(k8s->tasks, look.task);
+        if (!task || task->stuck || task->stopping)
+                return;
+        task->stuck = true;
+        text = g_strdup_printf("a pod of it was pending for longer than %" G_GINT64_FORMAT "s: %s",
+                               k8s->pending_ms / 1000, look.text ? look.text : "nobody says why");
+        tell(k8s, OBSERVED_STUCK, task->task, text);
+}
+
+static gboolean on_stuck_timer(gpointer arg)
+{
+        Kubernetes *k8s = arg;
+
+        if (k8s->connected)
+                scope_each(k8s->pods, look_if_stuck, k8s);
+        return G_SOURCE_CONTINUE;
+}
+
 /* ---- nodes ---- */
 
 typedef struct {
@@ -632,7 +663,7 @@ static void forget_told(gpointer key, gpointer value, gpointer arg)
 {
         Task *task = value;
 
-        task->started = task->ready = task->ended = task->preempted = false;
+        task->started = task->ready = task->ended = task->preempted = task->stuck = false;
         g_clear_pointer(&task->waits, g_free);
 }
 
@@ -1162,7 +1193,7 @@ static void run_start(Order *order)
         }
         if (!is_wanted(task) && !pod_of(task))
                 task->started = task->ready = task->ended = task->stopping = task->forgotten = task->kept =
-                        task->preempted = task->dropped = false;
+                        task->preempted = task->stuck = task->dropped = false;
         place(task, order->namespace, order->job_id, order->number);
         if (!scope_covers(k8s->pods, task->namespace)) {
                 err_set(&error, ERR_DENIED,
@@ -1947,12 +1978,16 @@ static void *run(void *arg)
         open_images(k8s);
         if (k8s->template.scheduler)
                 open_volcano(k8s);
+        if (k8s->pending_ms > 0)
+                set_timer(k8s, &k8s->stuck_timer, (guint)CLAMP(k8s->pending_ms / 4, 100, STUCK_MS),
+                          on_stuck_timer, k8s);
         g_main_loop_run(k8s->loop);
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
         g_clear_pointer(&k8s->sets, sets_free);
         drop_source(&k8s->nodes_timer);
         drop_source(&k8s->kept_timer);
         drop_source(&k8s->doubt_timer);
+        drop_source(&k8s->stuck_timer);
         g_clear_pointer(&k8s->images, images_free);
         usages_stop(k8s->usages);
         exec_room_close(k8s->terminals);
@@ -2114,6 +2149,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         k8s->gates = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         k8s->kept = kept_new();
+        k8s->pending_ms = config->pending_ms;
         k8s->log_limit = config->log_limit;
         k8s->setting = g_steal_pointer(&setting);
         k8s->template.k3s = config->k3s;

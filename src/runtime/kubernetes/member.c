@@ -514,6 +514,31 @@ bool member_look(const json_t *pod, MemberLook *ret)
         return true;
 }
 
+static bool is_being_made(const json_t *pod, const char *list_name)
+{
+        static const char *const reasons[] = { "ContainerCreating", "PodInitializing", NULL };
+        const json_t *list = kube_get(pod, list_name), *status;
+        gsize i;
+
+        json_array_foreach(list, i, status)
+        {
+                const char *reason = kube_get_text(status, "state.waiting.reason");
+
+                if (kube_get(status, "state.running") || (reason && g_strv_contains(reasons, reason)))
+                        return true;
+        }
+        return false;
+}
+
+gint64 member_stuck_since(const json_t *pod)
+{
+        if (g_strcmp0(kube_get_text(pod, "status.phase"), "Pending") != 0 || kube_is_deleting(pod) ||
+            is_being_made(pod, "status.initContainerStatuses") ||
+            is_being_made(pod, "status.containerStatuses"))
+                return 0;
+        return kube_time(kube_get_text(pod, "metadata.creationTimestamp"));
+}
+
 void member_look_clear(MemberLook *look)
 {
         g_clear_pointer(&look->text, g_free);

@@ -177,6 +177,38 @@ static void test_preempted(void)
         }
 }
 
+/* scheduling.md 12.3. */
+static void test_stuck(void)
+{
+        static const struct {
+                const char *status;
+                bool stuck;
+        } cases[] = {
+                { "{'phase': 'Pending'}", true },
+                { "{'phase': 'Running'}", false },
+                { "{'phase': 'Pending', 'containerStatuses': [{'name': 'main', 'state': {'waiting': "
+                  "{'reason': "
+                  "'ContainerCreating'}}}]}",
+                  false },
+                { "{'phase': 'Pending', 'initContainerStatuses': [{'name': 'x', 'state': {'running': {}}}], "
+                  "'containerStatuses': [{'name': 'main', 'state': {'waiting': {'reason': "
+                  "'PodInitializing'}}}]}",
+                  false },
+                { "{'phase': 'Pending', 'containerStatuses': [{'name': 'main', 'state': {'waiting': "
+                  "{'reason': "
+                  "'ErrImagePull'}}}]}",
+                  true },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) pod = pod_with(cases[i].status);
+
+                json_object_set_new(json_object_get(pod, "metadata"), "creationTimestamp",
+                                    json_string("1970-01-01T00:00:02Z"));
+                g_assert_cmpint(member_stuck_since(pod), ==, cases[i].stuck ? 2000 : 0);
+        }
+}
+
 static void test_others(void)
 {
         static const char *const pods[] = {
@@ -234,6 +266,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/member/what a pod says", test_look);
         g_test_add_func("/member/who has to go for others", test_preempted);
+        g_test_add_func("/member/one that waits too long", test_stuck);
         g_test_add_func("/member/pods that are no members", test_others);
         g_test_add_func("/member/its pod", test_pod);
         return g_test_run();
