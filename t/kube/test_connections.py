@@ -84,6 +84,23 @@ def test_one_of_two_is_away(server, kube_fake):
         made_once(kube, version)
 
 
+def test_an_end_that_waits_for_its_log_when_the_cluster_goes(server, kube_fake):
+    """The member is known all the same when the cluster is back: it is not lost."""
+    kube = kube_fake
+    with proxy.Proxy(kube.cluster) as one:
+        connect(server, one.kubeconfig(account(kube)))
+        one.fault(proxy.half_closed, "GET", "/log", ALWAYS)
+        job = submit(server)
+        wait_for(lambda: one.asked("GET", "/log"), what="the question for the log")
+        finish(kube, job)
+        entry = one.fault(proxy.dropped, "GET", r"/(pods|nodes)\?", 6)
+        one.cut()
+        wait_for(lambda: entry["left"] == 0, what="the connection's end")
+        done = server.wait(job)
+        assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+        check_nothing_is_left(kube)
+
+
 def with_token(kube, config, token, path):
     tree = json.loads(config.read_text())
     tree["users"][0]["user"] = {"token": token}

@@ -1,5 +1,6 @@
 """What a job becomes on a cluster: a StatefulSet, a Job and pods behind gates; and that nothing runs twice or is left, whatever happens."""
 
+import json
 import os
 import re
 import time
@@ -177,13 +178,18 @@ def own_cluster():
 
 def test_an_outage_while_it_creates(server, own_cluster):
     connect(server, own_cluster)
-    for kind, version in (("services", "v1"), ("statefulsets", "apps/v1")):
+    for form, kind, version in (
+        ("sets", "services", "v1"),
+        ("sets", "statefulsets", "apps/v1"),
+        ("pods", "pods", "v1"),
+    ):
+        server.paddle("cluster", "set", "prod", "--setting", json.dumps({"form": form}), check=0)
         job = job_of(server, SERVE, "sleep 1", 2, 2, name=kind)
         wait_for(lambda: own_cluster.items(kind, version, f"paddle-job-id={job['id']}"), what=kind)  # noqa: B023
         own_cluster.cluster.kill("kube-apiserver")
         own_cluster.cluster.start("kube-apiserver")
         done = server.wait(job["id"])
-        assert done["state"] == "succeeded", (kind, done["reason"])
+        assert (done["state"], done["attempt"]) == ("succeeded", 1), (kind, done["reason"])
         check_began_once(server, job, 1, 2, 2)
     check_nothing_is_left(own_cluster)
 

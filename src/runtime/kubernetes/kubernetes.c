@@ -374,8 +374,14 @@ static void tell_made_anew(Task *task)
 /* What the pod says and the engine was not told yet. */
 static void look_at(Task *task, const MemberLook *look)
 {
-        if (task->ended || task->end || task->kept)
+        if (task->ended || task->kept)
                 return;
+        if (task->end) { /* waits for its log; until then it is known, and not lost */
+                if (look->started && !task->started)
+                        tell_at(task, OBSERVED_STARTED, look->started_at);
+                task->started = task->started || look->started;
+                return;
+        }
         if (is_made_anew(task, look)) {
                 tell_made_anew(task);
                 return;
