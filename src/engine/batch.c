@@ -111,6 +111,16 @@ Live *batch_add_job(Engine *engine, Job *job)
         return live;
 }
 
+static bool is_ordered(const Engine *engine, const RuntimeSlot *slot, const Job *job)
+{
+        RuntimeJob about;
+
+        if (!slot->runtime || !slot->runtime->ops->orders)
+                return false;
+        runtime_job_fill(engine, job, &about);
+        return slot->runtime->ops->orders(slot->runtime, &about);
+}
+
 Life batch_life(Engine *engine, Live *live)
 {
         const RuntimeSlot *slot = slot_of(engine, live->job);
@@ -119,7 +129,8 @@ Life batch_life(Engine *engine, Live *live)
         return (Life){ .job = live->job,
                        .now = engine->batch.now,
                        .notes = g_array_new(FALSE, FALSE, sizeof(LifeNote)),
-                       .gates = slot->runtime && slot->runtime->ops->gates };
+                       .gates = slot->runtime && slot->runtime->ops->gates,
+                       .orders = is_ordered(engine, slot, live->job) };
 }
 
 static void add_event(Batch *batch, Job *job, LifeNote *note)

@@ -305,7 +305,7 @@ static void stop(Life *life, int to, char *reason)
 static void intend_phase(Life *life, int phase)
 {
         Job *job = life->job;
-        bool all = life->gates && framework_phases_listen(job->spec);
+        bool all = life->orders || (life->gates && framework_phases_listen(job->spec));
 
         for (int i = 0; i < job->n_members; i++) {
                 const FrameworkRole *role = role_of(job, &job->members[i]);

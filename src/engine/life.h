@@ -30,6 +30,7 @@ typedef struct {
         gint64 now;    /* ms */
         GArray *notes; /* LifeNote, in order of happening */
         bool gates;    /* the runtime holds members back until those of earlier phases listen */
+        bool orders;   /* the runtime starts them in their order by itself */
 } Life;
 
 /* What stop_to says besides final states and `suspended`: both lead back into the queue. */

@@ -54,7 +54,7 @@ static void old_env(const Placement *placement, int role, int index, int trainer
 {
         const Spec *spec = placement->spec;
         const Role *self = &spec->roles[role];
-        const char *passes = user_env(spec, role, "NUM_PASS");
+        const char *passes = spec_user_env(spec, role, "NUM_PASS");
         g_autofree char *command = entry(spec, role);
 
         env_put(env, "TRAINERS", "%d", trainers);

@@ -28,9 +28,6 @@ char *role_endpoints(const Placement *placement, const char *name);
 /* Whole cores of a member of the role, at least 1. */
 int role_cores(const Role *role);
 
-/* The value that the person gave a variable for this role, or NULL. */
-const char *user_env(const Spec *spec, int role, const char *name);
-
 /* Variables of every trainer, whichever the row: counts and identity in the new and the PADDLE_INIT_ forms.
  */
 void paddle_common_env(const Placement *placement, int role, int index, GPtrArray *env);

@@ -99,7 +99,8 @@ static bool check(const Spec *spec, GError **error)
             !check_memory(spec, "executor", RESERVED_MIB + EXECUTOR_MIB, "a worker's JVM and an executor's",
                           error))
                 return false;
-        if (spec->roles[driver].command || spec->command || user_env(spec, driver, "PF_JOB_SPARK_MAIN_FILE"))
+        if (spec->roles[driver].command || spec->command ||
+            spec_user_env(spec, driver, "PF_JOB_SPARK_MAIN_FILE"))
                 return true;
         return err_set(error, ERR_INVALID,
                        "command is missing\nGive the driver one, or name its program in the variable "

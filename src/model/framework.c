@@ -92,11 +92,20 @@ static void append_words(GPtrArray *list, const char *const *words)
                 g_ptr_array_add(list, (char *)*words);
 }
 
+char *const *spec_user_argv(const Spec *spec, int r)
+{
+        const FrameworkRole *row = framework_role(spec->framework, spec->roles[r].name);
+
+        if (row->program_only)
+                return NULL;
+        return spec->roles[r].command ? spec->roles[r].command : spec->command;
+}
+
 char **framework_argv(const Spec *spec, int r)
 {
         const FrameworkRole *row = framework_role(spec->framework, spec->roles[r].name);
-        char **said = spec->roles[r].command ? spec->roles[r].command : spec->command;
-        const char *const *command = said && !row->program_only ? (const char *const *)said : row->program;
+        char *const *said = spec_user_argv(spec, r);
+        const char *const *command = said ? (const char *const *)said : row->program;
         g_autoptr(GPtrArray) words = g_ptr_array_new();
 
         if (!command)
@@ -184,7 +193,7 @@ static const char *find_env(char *const *env, const char *name)
         return NULL;
 }
 
-const char *user_env(const Spec *spec, int role, const char *name)
+const char *spec_user_env(const Spec *spec, int role, const char *name)
 {
         const char *value = find_env(spec->roles[role].env, name);
 

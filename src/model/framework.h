@@ -77,6 +77,13 @@ RoleEnd framework_role_end(const Spec *spec, int r);
 /* Who waits for an earlier phase sees by its ports alone that it is ready. */
 bool framework_phases_listen(const Spec *spec);
 
+/* The value that the person gave a variable for the role `r`, or NULL. */
+const char *spec_user_env(const Spec *spec, int r, const char *name);
+
+/* The command that the person gave the role `r`, without what its row adds; NULL: none, or it is not asked.
+ */
+char *const *spec_user_argv(const Spec *spec, int r);
+
 /* The command of a member of the role `r`, with all that its row adds: an own list of borrowed words,
  * NULL-terminated, the caller's g_free. NULL: nobody says what to run. */
 char **framework_argv(const Spec *spec, int r);

@@ -147,6 +147,10 @@ typedef struct {
         /* Leaves everything running and closes. */
         void (*close)(Runtime *runtime);
 
+        /* Members of such a job are started in their order by the cluster itself, which is told of all of
+         * them at once. Any thread; NULL: of none. */
+        bool (*orders)(Runtime *runtime, const RuntimeJob *job);
+
         /* What the cluster has in all. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
         /* Its nodes as of the last OBSERVED_SYNCED or OBSERVED_NODES: a list of RuntimeNode, each name once;

@@ -19,6 +19,7 @@
         "{'name':'digits','command':['t'],'roles':[{'name':'pserver','replicas':2,'cpu':'500m'},"            \
         "{'name':'trainer','replicas':2,'cpu':'500m','memory':'1Gi'}]"
 #define GANG "{'name':'g','framework':'plain','command':['t'],'roles':[{'name':'worker','replicas':3}]"
+#define MPI "{'name':'m','framework':'mpi','command':['mpirun','t'],'roles':[{'name':'worker','replicas':2}]"
 
 #define PS_UP                                                                                                \
         "start pserver 0", "start pserver 1", "no start trainer 0", "started pserver 0",                     \
@@ -30,6 +31,7 @@ typedef struct {
         const char *name, *spec;
         bool unprepared; /* environments are not there at once */
         bool gates;      /* the runtime keeps the order of phases */
+        bool orders;     /* the same, whatever the phases wait for */
         const char *steps[48];
 } Scenario;
 
@@ -235,6 +237,13 @@ static const Scenario scenarios[] = {
           .steps = { "start pserver 0", "start pserver 1", "no start trainer 0", "started pserver 0",
                      "started pserver 1", "ready pserver 0", "ready pserver 1", "start trainer 0",
                      "behind trainer 0 " } },
+        { "a cluster that starts MPI in its order is told of all at once", MPI "}", .orders = true,
+          .steps = { "start worker 0", "start worker 1", "start master 0", "started master 0", "is starting",
+                     "started worker 0", "started worker 1", "is running", "exit master 0 0", "stop worker 0",
+                     "stop worker 1", "signal worker 0 15", "signal worker 1 15", "is succeeded" } },
+        { "MPI's master is started when its workers run", MPI "}", .gates = true,
+          .steps = { "start worker 0", "start worker 1", "no start master 0", "started worker 0",
+                     "started worker 1", "start master 0" } },
 };
 
 /* ---- the words ---- */
@@ -523,6 +532,7 @@ static void test_scenario(gconstpointer data)
         Stage stage = { .house = house };
 
         script_gates(house->script, scenario->gates);
+        script_orders(house->script, scenario->orders);
         script_prepared(house->script, !scenario->unprepared);
         stage.id = house_submit_ok(house, scenario->spec);
         house_barrier(house);

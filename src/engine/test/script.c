@@ -380,6 +380,16 @@ void script_gates(Script *script, bool gates)
         script->ops.gates = gates;
 }
 
+static bool yes(Runtime *runtime, const RuntimeJob *job)
+{
+        return true;
+}
+
+void script_orders(Script *script, bool orders)
+{
+        script->ops.orders = orders ? yes : NULL;
+}
+
 void script_starts_at_once(Script *script, bool at_once)
 {
         script->at_once = at_once;

@@ -22,6 +22,7 @@ void script_prepared(Script *script, bool prepared);
 void script_ports(Script *script, int n);
 /* Members wait by themselves for those of earlier phases. */
 void script_gates(Script *script, bool gates);
+void script_orders(Script *script, bool orders);
 /* A task whose start is asked for is reported as started at once. */
 void script_starts_at_once(Script *script, bool at_once);
 
