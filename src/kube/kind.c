@@ -29,6 +29,11 @@ const KubeKind kube_pod_groups = { "scheduling.volcano.sh", "v1beta1", "PodGroup
 const KubeKind kube_volcano_queues = { "scheduling.volcano.sh", "v1beta1", "Queue", "queues", true };
 const KubeKind kube_paddle_jobs = { "batch.paddlepaddle.org", "v1", "PaddleJob", "paddlejobs", false };
 const KubeKind kube_training_jobs = { "paddlepaddle.org", "v1", "TrainingJob", "trainingjobs", false };
+const KubeKind kube_tf_jobs = { "kubeflow.org", "v1", "TFJob", "tfjobs", false };
+const KubeKind kube_pytorch_jobs = { "kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", false };
+const KubeKind kube_mpi_jobs = { "kubeflow.org", "v1", "MPIJob", "mpijobs", false };
+const KubeKind kube_spark_applications = { "sparkoperator.k8s.io", "v1beta2", "SparkApplication",
+                                           "sparkapplications", false };
 const KubeKind kube_resource_quotas = { "", "v1", "ResourceQuota", "resourcequotas", false };
 
 /* ---- Paths ---- */

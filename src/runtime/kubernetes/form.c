@@ -9,22 +9,13 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/framework.h"
 #include "model/job.h"
 #include "podspec/objects.h"
+#include "runtime/kubernetes/form-rows.h"
 #include "runtime/kubernetes/gate.h"
 
-struct Form {
-        const KubeKind *kind;
-        const char *member_field; /* ends in the member's index */
-        bool restarts;            /* its pods' containers are started again, whatever one wishes */
-        bool names_pods;          /* by its own name and the index: hosts are named without our doing */
-        bool whole;               /* stands for all roles */
-        const char *propagation;  /* of its deletion: what becomes of its pods */
-        json_t *(*objects)(const Form *form, const json_t *pods);
-        json_t *(*spec)(const json_t *pod, int n); /* of a role */
-};
-
-static const char members_label[] = "paddle-members", index_label[] = "paddle-index";
+static const char index_label[] = "paddle-index";
 
 /* ---- rows ---- */
 
@@ -49,7 +40,6 @@ static json_t *job_spec(const json_t *pod, int n)
 }
 
 static json_t *role_objects(const Form *form, const json_t *pods);
-static json_t *paddle_job(const Form *form, const json_t *pods);
 
 static const Form set_form = { .kind = &kube_stateful_sets,
                                .member_field = "metadata.name",
@@ -66,16 +56,13 @@ static const Form job_form = { .kind = &kube_jobs,
                                .objects = role_objects,
                                .spec = job_spec };
 
-/* What the operator made beside the pods goes with it, too. */
-static const Form paddle_job_form = { .kind = &kube_paddle_jobs,
-                                      .names_pods = true,
-                                      .whole = true,
-                                      .propagation = "Background",
-                                      .objects = paddle_job };
+static const Form *const forms[] = { &set_form,         &job_form,     &form_paddle_job,       &form_tf_job,
+                                     &form_pytorch_job, &form_mpi_job, &form_spark_application };
 
-static const Form *const forms[] = { &set_form, &job_form, &paddle_job_form };
-
-const KubeKind *const form_kinds[] = { &kube_stateful_sets, &kube_jobs, &kube_paddle_jobs, NULL };
+const KubeKind *const form_kinds[] = { &kube_stateful_sets,      &kube_jobs,
+                                       &kube_paddle_jobs,        &kube_tf_jobs,
+                                       &kube_pytorch_jobs,       &kube_mpi_jobs,
+                                       &kube_spark_applications, NULL };
 
 static const Form *row_of(const KubeKind *kind)
 {
@@ -99,6 +86,16 @@ bool form_is_whole(const Form *form)
 bool form_kind_is_whole(const KubeKind *kind)
 {
         return row_of(kind)->whole;
+}
+
+bool form_groups(const Form *form)
+{
+        return form->groups;
+}
+
+const char *form_operator(const Form *form)
+{
+        return form->operator;
 }
 
 const char *form_propagation(const KubeKind *kind)
@@ -127,7 +124,7 @@ static const Form *as_sets(const RuntimeJob *job, const TaskStart *task)
         return task->serves ? &set_form : &job_form;
 }
 
-/* A PaddleJob is all of its members: those that come and go cannot be in it, nor can the others then. */
+/* One object is all of a job's members: those that come and go cannot be in it, nor can the others then. */
 static bool is_elastic(const RuntimeJob *job)
 {
         const Spec *spec = job->about ? job->about->spec : NULL;
@@ -142,7 +139,7 @@ static const Form *as_paddle_job(const RuntimeJob *job, const TaskStart *task)
 {
         bool paddle = job->framework && g_str_has_prefix(job->framework, "paddle-") && !is_elastic(job);
 
-        return paddle ? &paddle_job_form : as_sets(job, task);
+        return paddle ? &form_paddle_job : as_sets(job, task);
 }
 
 static const Form *as_pods(const RuntimeJob *job, const TaskStart *task)
@@ -172,14 +169,91 @@ char *form_names(void)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-const Form *form_of(const char *preferred, const RuntimeJob *job, const TaskStart *task)
+/* ---- operators ---- */
+
+bool form_has_operator(const char *framework)
 {
+        for (gsize i = 0; i < G_N_ELEMENTS(forms); i++)
+                if (g_strcmp0(forms[i]->framework, framework) == 0)
+                        return true;
+        return false;
+}
+
+char *form_operator_names(void)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(forms); i++)
+                if (forms[i]->framework)
+                        g_string_append_printf(names, "%s%s", names->len ? ", " : "", forms[i]->framework);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+const Form *form_of_operator(const FormWish *wish, const RuntimeJob *job)
+{
+        const char *const *named = (const char *const *)wish->operators;
+
+        if (!named || !job->about || !g_strv_contains(named, job->framework) || is_elastic(job))
+                return NULL;
+        for (gsize i = 0; i < G_N_ELEMENTS(forms); i++)
+                if (g_strcmp0(forms[i]->framework, job->framework) == 0)
+                        return !forms[i]->suits || forms[i]->suits(job) ? forms[i] : NULL;
+        return NULL;
+}
+
+const Form *form_of(const FormWish *wish, const RuntimeJob *job, const TaskStart *task)
+{
+        const Form *operated = form_of_operator(wish, job);
+
+        if (operated)
+                return operated;
         if (job->single || task->elastic)
                 return NULL;
-        for (gsize i = 0; preferred && i < G_N_ELEMENTS(preferences); i++)
-                if (strcmp(preferences[i].name, preferred) == 0)
+        for (gsize i = 0; wish->preferred && i < G_N_ELEMENTS(preferences); i++)
+                if (strcmp(preferences[i].name, wish->preferred) == 0)
                         return preferences[i].choose(job, task);
         return as_sets(job, task);
+}
+
+static int role_index(const Spec *spec, const char *role)
+{
+        int r = 0;
+
+        while (strcmp(spec->roles[r].name, role) != 0)
+                r++;
+        return r;
+}
+
+char *const *form_argv(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task)
+{
+        static char *const none[] = { NULL };
+        char *const *said;
+
+        if (!form || !form->framework)
+                return task->argv;
+        said = spec_user_argv(job->about->spec, role_index(job->about->spec, role));
+        return said ? said : none;
+}
+
+/* What people say themselves stays. */
+static bool is_told(const Form *form, const Spec *spec, int r, const char *variable)
+{
+        g_autofree char *name = g_strndup(variable, strcspn(variable, "="));
+
+        return g_strv_contains(form->told, name) && !spec_user_env(spec, r, name);
+}
+
+char **form_env(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task)
+{
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+        bool operated = form && form->framework;
+
+        for (char *const *at = task->env; *at; at++)
+                if (!operated || !is_told(form, job->about->spec, role_index(job->about->spec, role), *at))
+                        g_strv_builder_add(list, *at);
+        if (operated && form->own)
+                g_strv_builder_add(list, form->own);
+        return g_strv_builder_end(list);
 }
 
 /* ---- variables ---- */
@@ -210,8 +284,17 @@ static const json_t *entry_of(const json_t *pod, const char *name)
         return NULL;
 }
 
+/* As Kubernetes would have read it: "$$" is a dollar. */
+char *form_variable(const json_t *pod, const char *name)
+{
+        const char *value = kube_get_text(entry_of(pod, name), "value");
+        g_auto(GStrv) parts = value ? g_strsplit(value, "$$", -1) : NULL;
+
+        return parts ? g_strjoinv("$", parts) : NULL;
+}
+
 /* The names of the variables that all have, and with one value. */
-static GHashTable *common_names(const json_t *pods)
+GHashTable *form_common_names(const json_t *pods)
 {
         GHashTable *names = g_hash_table_new(g_str_hash, g_str_equal);
         const json_t *first = json_array_get(pods, 0), *entry, *pod;
@@ -235,7 +318,7 @@ static GHashTable *common_names(const json_t *pods)
 }
 
 /* The entries of the pod that are among the names, or the others. */
-static json_t *entries(const json_t *pod, GHashTable *names, bool among)
+json_t *form_entries(const json_t *pod, GHashTable *names, bool among)
 {
         json_t *list = json_array(), *entry;
         gsize i;
@@ -279,7 +362,7 @@ static json_t *variables_of(const json_t *pods, const json_t *first, GHashTable 
         {
                 g_autofree char *key =
                         g_strdup_printf("%s-%" G_GSIZE_FORMAT, kube_label(pod, "paddle-role"), i);
-                g_autoptr(json_t) own = entries(pod, common, false);
+                g_autoptr(json_t) own = form_entries(pod, common, false);
                 g_autofree char *text = gate_variables_format(own);
 
                 json_object_set_new(data, key, json_string(text));
@@ -290,7 +373,7 @@ static json_t *variables_of(const json_t *pods, const json_t *first, GHashTable 
 
 /* ---- objects ---- */
 
-static void copy_labels(json_t *object, const json_t *pod)
+void form_copy_labels(json_t *object, const json_t *pod)
 {
         json_t *metadata = json_object_get(object, "metadata");
         json_t *labels = json_deep_copy(kube_get(pod, "metadata.labels")),
@@ -302,15 +385,17 @@ static void copy_labels(json_t *object, const json_t *pod)
                 json_object_set_new(metadata, "annotations", json_deep_copy(annotations));
 }
 
-static json_t *template_of(const Form *form, const json_t *pod, int n)
+json_t *form_template(const Form *form, const json_t *pod, int n)
 {
         g_autofree char *members = g_strdup_printf("%d", n);
         json_t *made =
                 json_pack("{s:{}, s:o}", "metadata", "spec", json_deep_copy(json_object_get(pod, "spec")));
         json_t *spec = json_object_get(made, "spec");
 
-        copy_labels(made, pod);
-        podspec_label(made, members_label, members);
+        form_copy_labels(made, pod);
+        podspec_label(made, MEMBER_COUNT_LABEL, members);
+        if (form->framework)
+                podspec_label(made, MEMBER_KIND_LABEL, form->kind->kind);
         json_object_del(spec, "hostname");
         if (form->names_pods)
                 json_object_del(spec, "subdomain");
@@ -327,21 +412,21 @@ static json_t *object_of(const Form *form, const json_t *pods, const json_t *fir
         g_autofree char *variables = variables_name(first);
         int n = (int)json_array_size(pods);
         json_t *object = podspec_object(form->kind, kube_namespace(first), name, NULL);
-        json_t *spec = form->spec(first, n), *template = template_of(form, first, n);
+        json_t *spec = form->spec(first, n), *template = form_template(form, first, n);
 
         if (common) {
                 json_object_set_new(gate_main_of(json_object_get(template, "spec")), "env",
-                                    entries(first, common, true));
+                                    form_entries(first, common, true));
                 gate_run(template, variables, kube_label(first, "paddle-role"), form->member_field,
                          form->restarts);
         }
-        copy_labels(object, first);
+        form_copy_labels(object, first);
         json_object_set_new(spec, "template", template);
         json_object_set_new(object, "spec", spec);
         return object;
 }
 
-static bool is_numbered(const json_t *pods)
+bool form_is_numbered(const json_t *pods)
 {
         const json_t *pod;
         gsize i;
@@ -364,122 +449,45 @@ static json_t *role_objects(const Form *form, const json_t *pods)
         bool gated;
         json_t *objects;
 
-        if (!is_numbered(pods))
+        if (!form_is_numbered(pods))
                 return NULL;
         objects = json_array();
-        common = common_names(pods);
+        common = form_common_names(pods);
         gated = form->restarts || !are_alike(pods, common);
         if (gated) {
                 json_t *variables = variables_of(pods, first, common);
 
-                copy_labels(variables, first);
+                form_copy_labels(variables, first);
                 json_array_append_new(objects, variables);
         }
         json_array_append_new(objects, object_of(form, pods, first, gated ? common : NULL));
         return objects;
 }
 
-/* ---- PaddleJobs ---- */
+/* ---- of the job ---- */
 
-/* What the operator tells the members itself (operator.md 2.5, 2.6), and what we would say of addresses that
- * are not those of its pods. */
-static const char *const told[] = { "POD_IP",
-                                    "TRAINING_ROLE",
-                                    "PADDLE_TRAINING_ROLE",
-                                    "PADDLE_TRAINER_ID",
-                                    "TRAINER_PORTS_NUM",
-                                    "PADDLE_PORT",
-                                    "PADDLE_PSERVERS_IP_PORT_LIST",
-                                    "PADDLE_TRAINER_ENDPOINTS",
-                                    "PADDLE_TRAINERS",
-                                    "PADDLE_TRAINERS_NUM",
-                                    "PADDLE_WITH_GLOO",
-                                    "PADDLE_GLOO_RENDEZVOUS",
-                                    "PADDLE_GLOO_HTTP_ENDPOINT",
-                                    "PADDLE_CURRENT_ENDPOINT",
-                                    "PADDLE_INIT_PSERVERS",
-                                    "PADDLE_INIT_PORT",
-                                    "PADDLE_INIT_TRAINER_ID",
-                                    "MASTER_ADDR",
-                                    "MASTER_PORT",
-                                    "RANK",
-                                    "LOCAL_RANK",
-                                    NULL };
-
-/* Of these the operator says nothing, but all that they are made of: Kubernetes puts it into a command. */
-static const struct {
-        const char *name, *text;
-        bool servers; /* only where there are parameter servers */
-} derived[] = {
-        { "PADDLE_CURRENT_ENDPOINT", "$(POD_IP):$(PADDLE_PORT)", false },
-        { "PADDLE_INIT_PORT", "$(PADDLE_PORT)", false },
-        { "PADDLE_INIT_TRAINER_ID", "$(PADDLE_TRAINER_ID)", false },
-        { "PADDLE_INIT_PSERVERS", "$(PADDLE_PSERVERS_IP_PORT_LIST)", true },
-};
-
-static void derive(json_t *container, bool servers)
-{
-        json_t *words = json_pack("[s]", "env");
-
-        for (gsize i = 0; i < G_N_ELEMENTS(derived); i++)
-                if (servers || !derived[i].servers)
-                        json_array_append_new(words, json_sprintf("%s=%s", derived[i].name, derived[i].text));
-        json_array_extend(words, json_object_get(container, "command"));
-        json_object_set_new(container, "command", words);
-}
-
-static json_t *role_pods(const json_t *pods, bool servers)
+json_t *form_pods_of(const json_t *pods, const char *role)
 {
         json_t *own = json_array(), *pod;
         gsize i;
 
         json_array_foreach(pods, i, pod)
         {
-                if ((g_strcmp0(kube_label(pod, "paddle-role"), "pserver") == 0) == servers)
+                if (g_strcmp0(kube_label(pod, "paddle-role"), role) == 0)
                         json_array_append(own, pod);
         }
         return own;
 }
 
-/* Its ports are the operator's, so that nothing of ours can look whether they listen. */
-static json_t *role_of(const Form *form, const json_t *pods, bool servers)
+json_t *form_whole_object(const Form *form, const json_t *pods)
 {
         const json_t *first = json_array_get(pods, 0);
-        int n = (int)json_array_size(pods);
-        g_autoptr(GHashTable) common = common_names(pods);
-        json_t *template = template_of(form, first, n);
-        json_t *container = gate_main_of(json_object_get(template, "spec"));
+        json_t *made = podspec_object(form->kind, kube_namespace(first),
+                                      kube_get_text(first, "spec.subdomain"), NULL);
 
-        for (const char *const *name = told; *name; name++)
-                g_hash_table_remove(common, *name);
-        json_object_set_new(container, "env", entries(first, common, true));
-        json_object_del(container, "readinessProbe");
-        derive(container, servers);
-        return json_pack("{s:i, s:o}", "replicas", n, "template", template);
-}
-
-static json_t *paddle_job(const Form *form, const json_t *pods)
-{
-        g_autoptr(json_t) servers = role_pods(pods, true), workers = role_pods(pods, false);
-        const json_t *first = json_array_get(pods, 0);
-        json_t *made, *spec;
-        bool has_servers;
-
-        if (!is_numbered(servers) || !is_numbered(workers))
-                return NULL;
-        made = podspec_object(form->kind, kube_namespace(first), kube_get_text(first, "spec.subdomain"),
-                              NULL);
-        copy_labels(made, first);
+        form_copy_labels(made, first);
         json_object_del(kube_get(made, "metadata.labels"), "paddle-role");
-        has_servers = json_array_size(servers) > 0;
-        spec = json_pack("{s:s, s:s}", "intranet", "PodIP", "cleanPodPolicy", "Never");
-        if (has_servers) {
-                json_object_set_new(spec, "withGloo", json_integer(1));
-                json_object_set_new(spec, "ps", role_of(form, servers, true));
-        }
-        json_object_set_new(spec, "worker", role_of(form, workers, has_servers));
-        json_object_set_new(made, "spec", spec);
-        return json_pack("[o]", made);
+        return made;
 }
 
 json_t *form_objects(const Form *form, const json_t *pods)
@@ -491,19 +499,35 @@ json_t *form_objects(const Form *form, const json_t *pods)
 
 int form_members(const json_t *pod)
 {
-        const char *text = kube_label(pod, members_label);
+        const char *text = kube_label(pod, MEMBER_COUNT_LABEL);
         gint64 n;
 
-        return form_kind_of(pod) && text && number_parse(members_label, text, 1, G_MAXINT, &n, NULL) ? (int)n
-                                                                                                     : 0;
+        return form_kind_of(pod) && text && number_parse(MEMBER_COUNT_LABEL, text, 1, G_MAXINT, &n, NULL)
+                       ? (int)n
+                       : 0;
 }
 
+/* By a label, where its controller need not be the object. */
 const KubeKind *form_kind_of(const json_t *pod)
 {
-        const char *kind = kube_get_text(kube_controller(pod), "kind");
+        const char *said = kube_label(pod, MEMBER_KIND_LABEL);
+        const char *kind = said ? said : kube_get_text(kube_controller(pod), "kind");
 
         for (const KubeKind *const *at = form_kinds; kind && *at; at++)
                 if (strcmp((*at)->kind, kind) == 0)
                         return *at;
         return NULL;
+}
+
+bool form_is_passing(const KubeKind *kind, const char *role)
+{
+        return kind && g_strcmp0(row_of(kind)->passing, role) == 0;
+}
+
+/* ---- objects as the server shows them ---- */
+
+FormWord form_says(const KubeKind *kind, const json_t *object, char **ret_text)
+{
+        *ret_text = NULL;
+        return row_of(kind)->says(object, ret_text);
 }

@@ -17,11 +17,33 @@ typedef struct Form Form;
 bool form_is_known(const char *preferred);
 char *form_names(void); /* "sets, paddlejob, pods"; the caller's */
 
+/* The frameworks whose jobs others' operators may run, by the key `operators` of the setting: a job of one of
+ * them becomes that operator's object (scheduling.md 7). */
+bool form_has_operator(const char *framework);
+char *form_operator_names(void); /* "tensorflow, pytorch, ..."; the caller's */
+
+/* What a cluster's setting says of forms. */
+typedef struct {
+        const char *preferred; /* or NULL */
+        char **operators;      /* frameworks; or NULL */
+} FormWish;
+
 /* NULL: plain pods. */
-const Form *form_of(const char *preferred, const RuntimeJob *job, const TaskStart *task);
+const Form *form_of(const FormWish *wish, const RuntimeJob *job, const TaskStart *task);
+/* The form of a job that an operator runs; NULL: none does. */
+const Form *form_of_operator(const FormWish *wish, const RuntimeJob *job);
 const KubeKind *form_kind(const Form *form);
 bool form_is_whole(
         const Form *form); /* one object for all roles of the job; it keeps their order by itself */
+bool form_kind_is_whole(const KubeKind *kind);
+bool form_groups(const Form *form);          /* its operator makes the gang for Volcano */
+const char *form_operator(const Form *form); /* who runs it, for people; NULL: we do */
+
+/* What a member runs and is told in this form: an operator sets the members up itself, so what our framework
+ * adds for that is left out. `form`: or NULL. The argv is borrowed, empty: nothing is said of it; the env is
+ * the caller's. */
+char *const *form_argv(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task);
+char **form_env(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task);
 
 /* The name of the object that makes the task's pod: "ID-1-trainer" of "ID.1.trainer.0", "j-ID-1" of a whole
  * job's; the caller's. */
@@ -35,11 +57,17 @@ json_t *form_objects(const Form *form, const json_t *pods);
 
 /* How many members its object was made for, said by a pod of it; 0: it stands for itself. */
 int form_members(const json_t *pod);
+/* The role's pods come and go without that being an end. `kind`: or NULL. */
+bool form_is_passing(const KubeKind *kind, const char *role);
 /* What makes this pod again when it goes: NULL when it stands for itself. */
 const KubeKind *form_kind_of(const json_t *pod);
-bool form_kind_is_whole(const KubeKind *kind); /* as form_is_whole */
 /* How its object is deleted before it: "Orphan" leaves the pods for us to stop. */
 const char *form_propagation(const KubeKind *kind);
 bool form_takes_pods(const KubeKind *kind); /* its pods go with it */
 /* All kinds of such objects, the list ending in NULL. */
 extern const KubeKind *const form_kinds[];
+
+/* What an operator says of its object, whose pods are not there: nothing yet, why they wait, or that they
+ * will not come. *ret_text: the caller's, or NULL. Of kinds with an operator. */
+typedef enum { FORM_SILENT, FORM_WAITS, FORM_FAILED } FormWord;
+FormWord form_says(const KubeKind *kind, const json_t *object, char **ret_text);

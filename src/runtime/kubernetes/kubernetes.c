@@ -35,6 +35,7 @@
 #include "runtime/kubernetes/make.h"
 #include "runtime/kubernetes/member.h"
 #include "runtime/kubernetes/neighbours.h"
+#include "runtime/kubernetes/overdue.h"
 #include "runtime/kubernetes/package.h"
 #include "runtime/kubernetes/refusals.h"
 #include "runtime/kubernetes/scope.h"
@@ -85,6 +86,7 @@ struct Kubernetes {
         char **namespaces;  /* the first is for jobs that ask for none; NULL-terminated */
         bool any_namespace; /* there is no such list */
         Setting *setting;
+        FormWish forms; /* parts of the setting */
         VolumeMap volumes;
         TemplateCluster template;
         char *pull_secret; /* of images that are built; or NULL */
@@ -117,6 +119,7 @@ struct Kubernetes {
         GSource *kept_timer, *stuck_timer;
         Refusals *refusals; /* of pods of sets */
         Deletions *deletions;
+        Overdue *overdue;
         GHashTable *gates; /* set of the namespaces that have the gate */
         char *selector, *others_selector;
         const char *trouble[3]; /* of pods, nodes, the credential: its name while it has some, or NULL */
@@ -275,7 +278,7 @@ static void follow_log(Task *task, const MemberLook *look)
         FollowConfig config = { .context = k8s->context,
                                 .namespace = task->namespace,
                                 .pod = task->pod,
-                                .container = MEMBER_CONTAINER,
+                                .container = look->container,
                                 .uid = kube_uid(pod_of(task)),
                                 .path = path,
                                 .limit = k8s->log_limit,
@@ -407,7 +410,7 @@ static void look_at(Task *task, const MemberLook *look)
                 task->ready = true;
                 tell_at(task, OBSERVED_READY, 0);
         }
-        if (look->ended)
+        if (look->ended && (!look->passing || task->stopping))
                 tell_or_keep(task, look);
 }
 
@@ -502,6 +505,8 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
         if (!task || strcmp(task->pod, kube_name(pod)) != 0)
                 return;
         g_clear_pointer(&task->follow, follow_free);
+        if (look.passing && !task->stopping)
+                return;
         if (task->end) {
                 tell_end(task, g_steal_pointer(&task->end));
                 return;
@@ -884,6 +889,36 @@ static void on_set_failed(const char *name, const GError *error, void *arg)
                 refuse(task, error);
 }
 
+static bool lacks_pod(const char *name, void *arg)
+{
+        const Kubernetes *k8s = arg;
+        const Task *task = g_hash_table_lookup(k8s->tasks, name);
+
+        return task && !task->ended && !task->stopping && !task->end && !pod_of(task);
+}
+
+static void on_overdue(const char *name, const char *why, void *arg)
+{
+        if (lacks_pod(name, arg))
+                tell_waits(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), why);
+}
+
+static void on_never(const char *name, const char *why, bool lost, void *arg)
+{
+        Observation *end;
+
+        if (!lacks_pod(name, arg))
+                return;
+        end = observation_new(lost ? OBSERVED_LOST : OBSERVED_START_FAILED, name, why);
+        end->permanent = !lost;
+        tell_end(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), end);
+}
+
+static void on_set_made(const Form *form, const char *namespace, const GPtrArray *tasks, void *arg)
+{
+        overdue_watch(((Kubernetes *)arg)->overdue, form, namespace, tasks);
+}
+
 /* What stands where its pod should be, of the set that makes it. */
 static bool is_of_set(const Task *task, const KubeKind *kind, const char *namespace, const char *name)
 {
@@ -1127,11 +1162,11 @@ static bool is_made_with(const char *task, const Task *other)
         const json_t *pod = pod_of(other);
         const KubeKind *kind = pod ? form_kind_of(pod) : NULL;
         g_autofree char *name = kind ? form_object_name(kind, task) : NULL;
+        g_autofree char *own = kind ? form_object_name(kind, other->task) : NULL;
         g_auto(GStrv) parts = g_strsplit(task, ".", 4);
 
-        return kind && strcmp(kube_get_text(kube_controller(pod), "name"), name) == 0 &&
-               (strcmp(kube_label(pod, "paddle-role"), parts[2]) != 0 ||
-                g_ascii_strtoll(parts[3], NULL, 10) < form_members(pod));
+        return kind && strcmp(own, name) == 0 &&
+               (form_kind_is_whole(kind) || g_ascii_strtoll(parts[3], NULL, 10) < form_members(pod));
 }
 
 static bool is_in_set(Kubernetes *k8s, const Order *order)
@@ -1226,13 +1261,19 @@ static void give_up_again(Task *task)
         task->k8s->observe(end, task->k8s->observe_arg);
 }
 
+static bool is_passing(const json_t *pod)
+{
+        return form_is_passing(form_kind_of(pod), kube_label(pod, "paddle-role"));
+}
+
 static void run_stop(Order *order)
 {
         Task *task = task_get(order->k8s, order->name);
 
         if (task->again)
                 give_up_again(task);
-        else if (is_pod_over(pod_of(task))) /* it ended by itself, which is told */
+        else if (is_pod_over(pod_of(task)) &&
+                 !is_passing(pod_of(task))) /* it ended by itself, which is told */
                 return;
         task->killed |= order->grace_ms == 0;
         task->stopping = true;
@@ -1475,18 +1516,29 @@ static json_t *fill_pod(Kubernetes *k8s, const MemberHome *home, const RuntimeJo
         return volcano_group(home, job, &total, g_strv_contains(classes, class) ? class : NULL);
 }
 
+static bool op_orders(Runtime *runtime, const RuntimeJob *job)
+{
+        const Form *form = form_of_operator(&((Kubernetes *)runtime)->forms, job);
+
+        return form && form_is_whole(form);
+}
+
 static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        const Form *form = form_of(k8s->setting->form, job, task);
+        const Form *form = form_of(&k8s->forms, job, task);
         MemberHome home = home_of(k8s, job);
         RuntimeJob about = *job;
         g_autofree char *role = member_role(task->task);
+        g_auto(GStrv) env = form_env(form, job, role, task);
+        TaskStart own = *task;
         json_t *pod, *spec, *group, *package;
 
         if (!about.image)
                 about.image = k8s->setting->image;
-        pod = member_pod(&home, &about, task);
+        own.argv = form_argv(form, job, role, task);
+        own.env = env;
+        pod = member_pod(&home, &about, &own);
         spec = json_object_get(pod, "spec");
         volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
         if (!equip(k8s, &home, job, spec, &package)) {
@@ -1495,6 +1547,8 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
                 return;
         }
         group = fill_pod(k8s, &home, job, role, pod);
+        if (form && form_groups(form))
+                json_decref(g_steal_pointer(&group));
         if (!form || !form_is_whole(form))
                 gate_wait(pod, task->wait_for);
         give(k8s, &(Order){ .run = run_start,
@@ -1532,7 +1586,7 @@ static void run_signal(Order *order)
         const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
 
         if (task && pod_of(task))
-                signals_send(order->k8s->signals, task->namespace, task->pod, MEMBER_CONTAINER,
+                signals_send(order->k8s->signals, task->namespace, task->pod, member_container(pod_of(task)),
                              order->number);
 }
 
@@ -1574,7 +1628,8 @@ static void op_mark_preempting(Runtime *runtime, const char *task, const char *w
 }
 
 /* On the thread. */
-static bool find_pod(void *arg, const char *task_name, const char **ret_namespace, const char **ret_pod)
+static bool find_pod(void *arg, const char *task_name, const char **ret_namespace, const char **ret_pod,
+                     const char **ret_container)
 {
         const Kubernetes *k8s = arg;
         const Task *task = g_hash_table_lookup(k8s->tasks, task_name);
@@ -1583,17 +1638,16 @@ static bool find_pod(void *arg, const char *task_name, const char **ret_namespac
                 return false;
         *ret_namespace = task->namespace;
         *ret_pod = task->pod;
+        *ret_container = member_container(pod_of(task));
         return true;
 }
 
 static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart *start)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        const TerminalPod about = { .client = k8s->client,
-                                    .task = (char *)task,
-                                    .container = (char *)MEMBER_CONTAINER,
-                                    .find = find_pod,
-                                    .arg = k8s };
+        const TerminalPod about = {
+                .client = k8s->client, .task = (char *)task, .find = find_pod, .arg = k8s
+        };
 
         return exec_new(k8s->terminals, &terminal_pod_ops, start, terminal_pod_copy(&about),
                         terminal_pod_free);
@@ -1889,10 +1943,17 @@ static void open_caches(Kubernetes *k8s)
         k8s->sets = sets_new(&(SetsConfig){ .client = k8s->client,
                                             .context = k8s->context,
                                             .gates = k8s->gates,
+                                            .made = on_set_made,
                                             .failed = on_set_failed,
                                             .waits = on_set_waits,
                                             .dropped = on_dropped,
                                             .arg = k8s });
+        k8s->overdue = overdue_new(&(OverdueConfig){ .client = k8s->client,
+                                                     .context = k8s->context,
+                                                     .lacks = lacks_pod,
+                                                     .waits = on_overdue,
+                                                     .failed = on_never,
+                                                     .arg = k8s });
         k8s->selector = member_selector(&home);
         k8s->pods = scope_new(k8s->client,
                               &(ScopeConfig){ .context = k8s->context,
@@ -1990,6 +2051,7 @@ static void *run(void *arg)
         g_main_loop_run(k8s->loop);
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
         g_clear_pointer(&k8s->sets, sets_free);
+        g_clear_pointer(&k8s->overdue, overdue_free);
         drop_source(&k8s->nodes_timer);
         drop_source(&k8s->kept_timer);
         drop_source(&k8s->doubt_timer);
@@ -2083,6 +2145,7 @@ static const RuntimeOps kubernetes_ops = {
         .name = "kubernetes",
         .uses_images = true,
         .gates = true,
+        .orders = op_orders,
         .open = op_open,
         .close = op_close,
         .inventory = op_inventory,
@@ -2158,6 +2221,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->pending_ms = config->pending_ms;
         k8s->log_limit = config->log_limit;
         k8s->setting = g_steal_pointer(&setting);
+        k8s->forms = (FormWish){ k8s->setting->form, config->k3s ? NULL : k8s->setting->operators };
         k8s->template.k3s = config->k3s;
         k8s->template.scheduler = k8s->setting->volcano && !config->k3s ? VOLCANO_SCHEDULER : NULL;
         k8s->volumes = (VolumeMap){ k8s->setting, k8s->dc };

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "podspec/objects.h"
+#include "runtime/kubernetes/form.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/neighbours.h"
 #include "runtime/kubernetes/package.h"
@@ -194,23 +195,59 @@ static bool take_number(const json_t *pod, const char *label, int *ret)
         return true;
 }
 
-/* Ours, a StatefulSet's, a Job's. Older servers have no label for the second, and PaddleJobs none at all: the
- * names of their pods end in it. */
-static bool take_index(const json_t *pod, int *ret)
+/* Ours, a StatefulSet's, a Job's, those of Kubeflow's and Spark's; and from where they count. */
+static const struct {
+        const char *label;
+        int first;
+} numbers[] = {
+        { "paddle-index", 0 },
+        { "apps.kubernetes.io/pod-index", 0 },
+        { "batch.kubernetes.io/job-completion-index", 0 },
+        { "training.kubeflow.org/replica-index", 0 },
+        { "spark-exec-id", 1 },
+};
+
+/* Older servers have no label for a StatefulSet's, and PaddleJobs none at all: the names of their pods end in
+ * it. */
+static bool take_last_word(const json_t *pod, int *ret)
 {
         const char *name = strrchr(kube_name(pod), '-');
         const char *owner = kube_get_text(kube_controller(pod), "kind");
         static const char *const numbering[] = { "StatefulSet", "PaddleJob", NULL };
         gint64 number;
 
-        if (take_number(pod, "paddle-index", ret) || take_number(pod, "apps.kubernetes.io/pod-index", ret) ||
-            take_number(pod, "batch.kubernetes.io/job-completion-index", ret))
-                return true;
         if (!owner || !g_strv_contains(numbering, owner) || !name ||
             !number_parse("index", name + 1, 0, G_MAXINT, &number, NULL))
                 return false;
         *ret = (int)number;
         return true;
+}
+
+/* Spark makes executors anew, under further numbers: those are no members. */
+static bool is_among(const json_t *pod, int index)
+{
+        int members;
+
+        return index >= 0 && (!take_number(pod, MEMBER_COUNT_LABEL, &members) || index < members);
+}
+
+static bool take_index(const json_t *pod, int *ret)
+{
+        int first = 0;
+
+        if (take_number(pod, numbers[0].label, ret))
+                return true;
+        (void)take_number(pod, MEMBER_FIRST_LABEL, &first);
+        for (gsize i = 1; i < G_N_ELEMENTS(numbers); i++) {
+                if (!take_number(pod, numbers[i].label, ret))
+                        continue;
+                *ret -= numbers[i].first;
+                if (!is_among(pod, *ret))
+                        return false;
+                *ret += first;
+                return true;
+        }
+        return take_last_word(pod, ret);
 }
 
 static bool take_name(const json_t *pod, MemberLook *ret)
@@ -478,9 +515,16 @@ static void look_at_inits(const json_t *pod, MemberLook *look)
         look_before(pod, look);
 }
 
+const char *member_container(const json_t *pod)
+{
+        const char *said = kube_label(pod, MEMBER_CONTAINER_LABEL);
+
+        return said ? said : MEMBER_CONTAINER;
+}
+
 bool member_look(const json_t *pod, MemberLook *ret)
 {
-        const json_t *status = status_of(pod, "status.containerStatuses", MEMBER_CONTAINER),
+        const json_t *status = status_of(pod, "status.containerStatuses", member_container(pod)),
                      *running = kube_get(status, "state.running"),
                      *waiting = kube_get(status, "state.waiting"),
                      *terminated = kube_get(status, "state.terminated"),
@@ -491,6 +535,8 @@ bool member_look(const json_t *pod, MemberLook *ret)
                 return false;
         look_scheduled(pod, ret);
         ret->node = kube_get_text(pod, "spec.nodeName");
+        ret->container = member_container(pod);
+        ret->passing = form_is_passing(form_kind_of(pod), ret->role);
         ret->deleting = kube_is_deleting(pod);
         if (is_taken(pod))
                 ret->taken = say(condition(pod, "DisruptionTarget"));

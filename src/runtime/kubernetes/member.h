@@ -18,6 +18,13 @@ enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
 #define MEMBER_PREEMPTING "preempting"
 #define MEMBER_MESSAGE_ANNOTATION "paddleflow/job-status-message"
 
+/* Labels of pods that an object makes (form.h): how many it was made for, the number of its first, the
+ * member's container where it is not the usual one, and the object's kind where it does not own the pod. */
+#define MEMBER_COUNT_LABEL "paddle-members"
+#define MEMBER_FIRST_LABEL "paddle-first"
+#define MEMBER_CONTAINER_LABEL "paddle-container"
+#define MEMBER_KIND_LABEL "paddle-kind"
+
 /* Where a server's pods live, and whose they are. */
 typedef struct {
         const char *namespace;
@@ -50,11 +57,15 @@ typedef struct {
         gint64 started_at, ended_at; /* ms; 0: not said */
         char *text;                  /* why it waits, could not start or was lost; NULL: nothing to say */
         const char *node;            /* where it stands, borrowed from the pod; NULL: nowhere yet */
+        const char *container;       /* the one that is the member's; borrowed likewise */
+        bool passing;                /* what has become of the pod is no end of the member's (form.h) */
         bool deleting;               /* somebody has asked for its end */
         char *taken;                 /* why the cluster takes it away; NULL: it does not */
         char *preempted;             /* for whom, where it has to go for others; or NULL */
 } MemberLook;
 
+/* The container of a member's pod that is its own; borrowed from it. */
+const char *member_container(const json_t *pod);
 /* False when it is no member's pod. */
 bool member_look(const json_t *pod, MemberLook *ret);
 void member_look_clear(MemberLook *look);

@@ -16,7 +16,7 @@ enum { RETRY_MS = 1000, RETRY_MAX_MS = 30000 };
 
 typedef struct {
         Sets *sets;
-        char *name;
+        char *name, *namespace;
         const Form *form;
         GPtrArray *tasks; /* char; those that it is made for */
         json_t *pods;     /* in order of index; NULL: made, or being made */
@@ -50,26 +50,52 @@ static void set_free(gpointer data)
         making_free(set->making);
         json_decref(set->pods);
         g_ptr_array_unref(set->tasks);
+        g_free(set->namespace);
         g_free(set->name);
         g_free(set);
 }
 
 static void start_drop(Drop *drop);
 
+/* What another's operator would act on is of a kind that the cluster need not have. */
+static GError *why_refused(const Form *form, const GError *error)
+{
+        const KubeKind *kind = form_kind(form);
+        GError *why = NULL;
+
+        if (!form_operator(form) || !err_is(error, ERR_NOT_FOUND))
+                return g_error_copy(error);
+        err_set(&why, ERR_NOT_FOUND,
+                "the cluster has no %ss (%s/%s): there is no CustomResourceDefinition '%s.%s'\n"
+                "Install %s there, or take the framework out of 'operators' in the cluster's setting.",
+                kind->kind, kind->group, kind->version, kind->plural, kind->group, form_operator(form));
+        return why;
+}
+
+static void tell_refused(Sets *sets, const Form *form, const GPtrArray *tasks, const GError *error)
+{
+        g_autoptr(GError) why = why_refused(form, error);
+
+        for (guint i = 0; i < tasks->len; i++)
+                sets->config.failed(tasks->pdata[i], why, sets->config.arg);
+}
+
 static void on_made(const GError *error, void *arg)
 {
         Set *set = arg;
         Sets *sets = set->sets;
+        const Form *form = set->form;
         Drop *drop = g_hash_table_lookup(sets->drops, set->name);
         g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
+        g_autofree char *namespace = g_strdup(set->namespace);
 
         g_hash_table_remove(sets->sets, set->name);
-        if (drop) {
+        if (drop)
                 start_drop(drop);
-                return;
-        }
-        for (guint i = 0; error && i < tasks->len; i++)
-                sets->config.failed(tasks->pdata[i], error, sets->config.arg);
+        else if (error)
+                tell_refused(sets, form, tasks, error);
+        else if (sets->config.made)
+                sets->config.made(form, namespace, tasks, sets->config.arg);
 }
 
 static void on_waits(const GError *error, void *arg)
@@ -116,6 +142,7 @@ static Set *set_get(Sets *sets, const SetsMember *member)
         set->sets = sets;
         set->name = g_steal_pointer(&name);
         set->form = member->form;
+        set->namespace = g_strdup(kube_namespace(member->pod));
         set->tasks = g_ptr_array_new_with_free_func(g_free);
         set->pods = json_array();
         set->standing = true;

@@ -14,6 +14,8 @@ typedef struct {
         KubeClient *client;
         GMainContext *context;
         GHashTable *gates; /* see make.h */
+        /* The object of these tasks (char *) is there. NULL: nobody asks. */
+        void (*made)(const Form *form, const char *namespace, const GPtrArray *tasks, void *arg);
         /* The object of the task's role was refused. */
         void (*failed)(const char *task, const GError *error, void *arg);
         /* It is refused for now. */

@@ -61,6 +61,13 @@ static bool check_form(const char *where, const char *value, GError **error)
         return form_is_known(value) || refuse(where, value, rule, error);
 }
 
+static bool check_operator(const char *where, const char *value, GError **error)
+{
+        g_autofree char *names = form_operator_names(), *rule = g_strdup_printf("one of %s", names);
+
+        return form_has_operator(value) || refuse(where, value, rule, error);
+}
+
 static bool check_address(const char *where, const char *value, GError **error)
 {
         return (g_ascii_isalnum(*value) && consists_of(value, "._/:-") && !strstr(value, "//") &&
@@ -172,6 +179,7 @@ static const Key volume_keys[] = {
 static const Key setting_keys[] = {
         { "image", KEY_TEXT, AT(image), check_image, NULL },
         { "form", KEY_TEXT, AT(form), check_form, NULL },
+        { "operators", KEY_LIST, AT(operators), check_operator, NULL },
         { "builder", KEY_TEXT, AT(builder), check_image, NULL },
         { "registry", KEY_GROUP, AT(registry), NULL, registry_keys },
         { "pip", KEY_GROUP, AT(pip), NULL, pip_keys },
@@ -433,6 +441,7 @@ void setting_free(Setting *setting)
                 return;
         g_free(setting->image);
         g_free(setting->form);
+        g_strfreev(setting->operators);
         g_free(setting->builder);
         g_free(setting->registry.address);
         g_free(setting->registry.username);

@@ -31,9 +31,10 @@ typedef struct {
 } SettingVolume;
 
 typedef struct {
-        char *image;   /* of jobs that name none; or NULL */
-        char *form;    /* what jobs become (form.h); NULL: the usual */
-        char *builder; /* an image with buildah; there is one when there is a registry */
+        char *image;      /* of jobs that name none; or NULL */
+        char *form;       /* what jobs become (form.h); NULL: the usual */
+        char **operators; /* frameworks whose jobs others' operators run (form.h); NULL: none */
+        char *builder;    /* an image with buildah; there is one when there is a registry */
         SettingRegistry registry;
         SettingPip pip;
         bool volcano;       /* Volcano places pods */

@@ -17,7 +17,6 @@ TerminalPod *terminal_pod_copy(const TerminalPod *pod)
         TerminalPod *copy = g_memdup2(pod, sizeof *pod);
 
         copy->task = g_strdup(pod->task);
-        copy->container = g_strdup(pod->container);
         return copy;
 }
 
@@ -26,7 +25,6 @@ void terminal_pod_free(gpointer data)
         TerminalPod *pod = data;
 
         g_free(pod->task);
-        g_free(pod->container);
         g_free(pod);
 }
 
@@ -66,15 +64,14 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
 {
         const TerminalPod *pod = arg;
         Backend *backend;
-        KubeExecConfig config = { .container = pod->container,
-                                  .argv = start->argv,
+        KubeExecConfig config = { .argv = start->argv,
                                   .tty = start->tty,
                                   .input = true,
                                   .output = on_output,
                                   .drained = on_drained,
                                   .done = on_done };
 
-        if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod))
+        if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod, &config.container))
                 return err_set(error, ERR_NOT_FOUND, "the member has no pod");
         backend = g_new0(Backend, 1);
         config.arg = backend;

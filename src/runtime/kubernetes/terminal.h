@@ -10,9 +10,10 @@ extern const ExecOps terminal_pod_ops;
  * outlive the room. */
 typedef struct {
         KubeClient *client;
-        char *task, *container;
-        /* Its pod, borrowed; on the thread. False: it has none. */
-        bool (*find)(void *arg, const char *task, const char **ret_namespace, const char **ret_pod);
+        char *task;
+        /* Its pod and the container there, borrowed; on the thread. False: it has none. */
+        bool (*find)(void *arg, const char *task, const char **ret_namespace, const char **ret_pod,
+                     const char **ret_container);
         void *arg;
 } TerminalPod;
 

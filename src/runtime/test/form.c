@@ -7,6 +7,7 @@
 #include "runtime/kubernetes/member.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
+static const FormWish none = { 0 };
 static const RuntimeJob job = { .id = "0123456789abcdef", .attempt = 2, .image = "base:1" };
 
 /* The pod of a member, told apart by the last of its variables. */
@@ -52,7 +53,7 @@ static void test_choice(void)
                 const Form *form;
 
                 about.single = cases[i].single;
-                form = form_of(NULL, &about, &task);
+                form = form_of(&none, &about, &task);
                 g_assert_true(!form == !cases[i].kind);
                 if (!form)
                         continue;
@@ -63,12 +64,12 @@ static void test_choice(void)
 
 static const Form *serving(void)
 {
-        return form_of(NULL, &job, &(TaskStart){ .serves = true });
+        return form_of(&none, &job, &(TaskStart){ .serves = true });
 }
 
 static const Form *ending(void)
 {
-        return form_of(NULL, &job, &(TaskStart){ 0 });
+        return form_of(&none, &job, &(TaskStart){ 0 });
 }
 
 static void assert_words(const json_t *list, const char *wanted)
@@ -229,7 +230,7 @@ static const Form *as_paddle_job(const char *framework)
         RuntimeJob about = job;
 
         about.framework = framework;
-        return form_of("paddlejob", &about, &(TaskStart){ .serves = true });
+        return form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(TaskStart){ .serves = true });
 }
 
 /* All roles in one object. What the operator says (operator.md 2.5) is not said twice, what it does not say

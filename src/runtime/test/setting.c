@@ -14,6 +14,7 @@ static void test_all(void)
 {
         g_autofree char *text = quoted(
                 " {`image`: `paddle:2.6.2`, `builder`: `b/buildah@sha256:00`,"
+                "`operators`: [`mpi`],"
                 "`registry`: {`address`: `reg.local:5000/team`, `username`: `u`, `password`: `p`, "
                 "`insecure`: true},"
                 "`pip`: {`index`: `http://h:80/simple/`, `trusted`: [`h`, `h:80`]}, `datacenter`: `dc1`,"
@@ -31,6 +32,8 @@ static void test_all(void)
         g_assert_no_error(error);
         g_assert_cmpstr(setting->image, ==, "paddle:2.6.2");
         g_assert_cmpstr(setting->builder, ==, "b/buildah@sha256:00");
+        g_assert_cmpstr(setting->operators[0], ==, "mpi");
+        g_assert_null(setting->operators[1]);
         g_assert_cmpstr(setting->registry.address, ==, "reg.local:5000/team");
         g_assert_cmpstr(setting->registry.password, ==, "p");
         g_assert_true(setting->registry.insecure);
@@ -69,9 +72,12 @@ static void test_refusals(void)
                 { "{`registry`: {`password`: `secret` `x`}}",
                   "not valid JSON at line 1, column 38: '}' expected" },
                 { "{`imag`: `a`}",
-                  "'imag' is not a known field\nThe fields are image, form, builder, registry, "
+                  "'imag' is not a known field\nThe fields are image, form, operators, builder, registry, "
                   "pip, datacenter, volumes, volcano" },
                 { "{`image`: 7}", "image must be a string" },
+                { "{`operators`: true}", "operators must be a list" },
+                { "{`operators`: [`mpi`, `mxnet`]}",
+                  "operators[1]: 'mxnet' is not one of tensorflow, pytorch, mpi, spark" },
                 { "{`image`: ``}", "image: '' is not an image reference" },
                 { "{`image`: `-x`}", "image: '-x' is not an image reference" },
                 { "{`registry`: []}", "registry must be an object" },
