@@ -266,6 +266,7 @@ class Cluster:
             "cpu": "32",
             "memory": "256Gi",
             "pods": "110",
+            "ephemeral-storage": "100Gi",
             **{name.replace("__", "/"): text for name, text in resources.items()},
         }
         names = [f"{prefix}-{index}" for index in range(count)]
