@@ -399,6 +399,7 @@ static void open_stream(KubeCache *cache, const GString *path, KubeFramesMode mo
         kube_frames_free(cache->frames);
         cache->frames = kube_frames_new(mode, KUBE_OBJECT_MAX, found, cache);
         cache->call = kube_stream(cache->client, path->str, silence_ms, on_data, end, cache);
+        kube_call_hurry(cache->call);
 }
 
 static GString *selection_path(const KubeCache *cache)
@@ -514,8 +515,11 @@ static void watch_ended(KubeCache *cache)
                 watch(cache);
                 return;
         }
+        if (cache->hollow++ == 0) { /* a busy server ends what it cannot keep up with */
+                rest(cache, BACK_OFF_MS);
+                return;
+        }
         err_set(&error, ERR_UNAVAILABLE, "the watch of %s ended at once", cache->config.kind.plural);
-        cache->hollow++;
         fail(cache, error, 0);
 }
 

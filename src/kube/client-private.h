@@ -10,5 +10,9 @@ KubeDiscovery *kube_discovery_new(KubeClient *client);
 void kube_discovery_free(KubeDiscovery *discovery);
 KubeDiscovery *kube_client_discovery(KubeClient *client);
 
+/* One that waits comes before all others, and has a connection that carries no writes: the truth does not
+ * stand behind a thousand of them. */
+void kube_call_hurry(KubeCall *call);
+
 GMainContext *kube_client_context(const KubeClient *client); /* NULL: the default one */
 const KubeReach *kube_client_reach(const KubeClient *client);

@@ -42,6 +42,9 @@ static const KubeClientOptions defaults = {
         .body_max = (gsize)256 << 20,
 };
 
+/* Writes and reads share a connection, lists and watches of caches another: over one that carries a thousand
+ * writes a busy server sends events late, and ends the watch that does not keep up. */
+typedef enum { LANE_COMMON, LANE_CACHES, LANES } Lane;
 typedef enum { CALL_WAITING, CALL_BEHIND, CALL_DELAYED, CALL_RUNNING } CallState;
 
 struct KubeCall {
@@ -49,6 +52,7 @@ struct KubeCall {
         GList link; /* in the queue of its state */
         CallState state;
         bool is_stream, is_background, is_cancelled;
+        Lane lane;
         bool is_ready;    /* in client->ready */
         bool is_attached; /* the library has its handle */
         int held;         /* callbacks of it that run now */
@@ -78,8 +82,8 @@ struct KubeClient {
         KubeReach reach;
         KubeClientOptions options;
         GMainContext *context;
-        GPtrArray *multis;     /* for new transfers, each with connections of its own */
-        GPtrArray *old_multis; /* with transfers still, over connections that are not trusted any more */
+        GPtrArray *multis[LANES]; /* for new transfers, each with connections of its own */
+        GPtrArray *old_multis;    /* with transfers still, over connections that are not trusted any more */
         KubeDiscovery *discovery;
         KubeTimer *pump;
         GQueue waiting, behind, delayed, running, ready; /* ready: GList of its own, of KubeCall */
@@ -173,6 +177,15 @@ void kube_call_cancel(KubeCall *call)
                 return;
         pump_soon(call->client);
         call_end(call);
+}
+
+void kube_call_hurry(KubeCall *call)
+{
+        GQueue *queue = queue_of(call->client, call->state);
+
+        call->lane = LANE_CACHES;
+        g_queue_unlink(queue, &call->link);
+        g_queue_push_head_link(queue, &call->link);
 }
 
 static void client_unref(KubeClient *client)
@@ -302,13 +315,15 @@ static KubeMulti *multi_new(KubeClient *client);
 
 /* A server takes some 100 streams over one connection. Above that the library would open a connection for
  * each one; in a multi of their own they wait for one that they share. */
-static KubeMulti *multi_with_room(KubeClient *client)
+static KubeMulti *multi_with_room(KubeClient *client, Lane lane)
 {
-        for (guint i = 0; i < client->multis->len; i++)
-                if (kube_multi_size(client->multis->pdata[i]) < STREAMS_MAX)
-                        return client->multis->pdata[i];
-        g_ptr_array_add(client->multis, multi_new(client));
-        return client->multis->pdata[client->multis->len - 1];
+        GPtrArray *multis = client->multis[lane];
+
+        for (guint i = 0; i < multis->len; i++)
+                if (kube_multi_size(multis->pdata[i]) < STREAMS_MAX)
+                        return multis->pdata[i];
+        g_ptr_array_add(multis, multi_new(client));
+        return multis->pdata[multis->len - 1];
 }
 
 static void call_start(KubeCall *call)
@@ -324,7 +339,7 @@ static void call_start(KubeCall *call)
         *call->text = '\0';
         g_string_truncate(call->in, 0);
         set_request(call);
-        call->multi = multi_with_room(client);
+        call->multi = multi_with_room(client, call->lane);
         call_move(call, CALL_RUNNING);
         if (!call->is_stream)
                 client->in_flight++;
@@ -362,9 +377,10 @@ static void distrust(KubeClient *client, KubeMulti *multi)
 {
         guint at;
 
-        if (!g_ptr_array_find(client->multis, multi, &at))
-                return;
-        g_ptr_array_add(client->old_multis, g_ptr_array_steal_index_fast(client->multis, at));
+        for (Lane lane = 0; lane < LANES; lane++)
+                if (g_ptr_array_find(client->multis[lane], multi, &at))
+                        g_ptr_array_add(client->old_multis,
+                                        g_ptr_array_steal_index_fast(client->multis[lane], at));
 }
 
 static bool is_repeatable(KubeCall *call, int status, bool broken, bool unsent)
@@ -677,7 +693,8 @@ KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *o
         client->reach.credential =
                 kube_credential_new(client->reach.config, client->context, on_credential, client);
         kube_reach_init(&client->reach);
-        client->multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
+        for (Lane lane = 0; lane < LANES; lane++)
+                client->multis[lane] = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
         client->old_multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
         client->pump = kube_timer_new(client->context, on_pump, client);
         client->tokens = client->options.burst;
@@ -695,7 +712,8 @@ void kube_client_free(KubeClient *client)
                 for (GList *head; (head = queue_of(client, state)->head);)
                         call_end(head->data);
         client->freed = true;
-        g_ptr_array_unref(client->multis);
+        for (Lane lane = 0; lane < LANES; lane++)
+                g_ptr_array_unref(client->multis[lane]);
         g_ptr_array_unref(client->old_multis);
         kube_timer_free(client->pump);
         client_unref(client);

@@ -21,7 +21,7 @@
  * once more, writes as well; so a create may answer ERR_EXISTS for an object that it made itself. A 401 makes
  * exec and file credentials be read anew, once. Rate: a token bucket over all requests (watches count when
  * they open); what waits keeps its order,
- * but for requests in the background. */
+ * but for lists and watches of caches, which come first, and requests in the background. */
 #pragma once
 
 #include <glib.h>

@@ -62,11 +62,8 @@ static void drop_data(json_t *object)
         json_object_del(object, "data");
 }
 
-static void begin_with(Fixture *fixture, const RogueRow *rows, gint64 resync_ms)
+static void open_cache(Fixture *fixture, gint64 resync_ms)
 {
-        *fixture = (Fixture){ .seen = g_string_new(NULL) };
-        rogue_start(&fixture->rogue, rows);
-        fixture->client = rogue_client(&fixture->rogue, "", &(KubeClientOptions){ .retries = 1 });
         KubeCacheConfig config = { .kind = kube_config_maps,
                                    .namespace = "n",
                                    .label_selector = "a=b",
@@ -81,6 +78,14 @@ static void begin_with(Fixture *fixture, const RogueRow *rows, gint64 resync_ms)
                                    .poisoned = on_poisoned,
                                    .arg = fixture };
         fixture->cache = kube_cache_new(fixture->client, &config, &events);
+}
+
+static void begin_with(Fixture *fixture, const RogueRow *rows, gint64 resync_ms)
+{
+        *fixture = (Fixture){ .seen = g_string_new(NULL) };
+        rogue_start(&fixture->rogue, rows);
+        fixture->client = rogue_client(&fixture->rogue, "", &(KubeClientOptions){ .retries = 1 });
+        open_cache(fixture, resync_ms);
 }
 
 static void begin(Fixture *fixture, const RogueRow *rows)
@@ -327,6 +332,46 @@ static void test_refused(void)
         end(&fixture);
 }
 
+/* A cache that has to list or watch does not stand behind what waits. */
+static void test_first_in_line(void)
+{
+        static const RogueRow rows[] = {
+                { "/held ", 0, ROGUE_HOLD, HEAD("200 OK"), 0 },
+                { "limit=2 ", 0, ROGUE_REPLY, LIST("10", "", OBJECT("a", "1")), 0 },
+                { "resourceVersion=10&", 0, ROGUE_HOLD, STREAM EVENT("ADDED", OBJECT("b", "11")), 0 },
+                { NULL, 0, 0, NULL, 0 },
+        };
+        Fixture fixture = { .seen = g_string_new(NULL) };
+
+        rogue_start(&fixture.rogue, rows);
+        fixture.client = rogue_client(&fixture.rogue, "", &(KubeClientOptions){ .max_in_flight = 1 });
+        for (int i = 0; i < 3; i++)
+                kube_send(fixture.client, &(KubeRequest){ .verb = KUBE_GET, .path = "/held" }, NULL, NULL);
+        open_cache(&fixture, 0);
+        until(&fixture, "+a S +b ");
+        g_assert_cmpint(rogue_count(&fixture.rogue, "/held "), <=, 1);
+        end(&fixture);
+}
+
+/* A busy server ends a watch at once; what follows is no trouble. */
+static void test_cut_short(void)
+{
+        static const RogueRow rows[] = {
+                { "limit=2 ", 0, ROGUE_REPLY, LIST("10", "", OBJECT("a", "1")), 0 },
+                { "resourceVersion=10&", 1, ROGUE_CLOSE, STREAM, 0 },
+                { "resourceVersion=10&", 1, ROGUE_CLOSE, STREAM EVENT("ADDED", OBJECT("b", "11")), 0 },
+                { "resourceVersion=11&", 1, ROGUE_CLOSE, STREAM, 0 },
+                { "resourceVersion=11&", 1, ROGUE_CLOSE, STREAM, 0 },
+                { "resourceVersion=11&", 0, ROGUE_HOLD, STREAM EVENT("ADDED", OBJECT("c", "12")), 0 },
+                { NULL, 0, 0, NULL, 0 },
+        };
+        Fixture fixture;
+
+        begin(&fixture, rows);
+        until(&fixture, "+a S +b !unavailable * +c ");
+        end(&fixture);
+}
+
 /* Everything is reported again from time to time, though nothing has changed. */
 static void test_resync(void)
 {
@@ -378,6 +423,8 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/cache/half-closed", test_half_closed);
         g_test_add_func("/kube/cache/trouble", test_trouble);
         g_test_add_func("/kube/cache/refused", test_refused);
+        g_test_add_func("/kube/cache/first-in-line", test_first_in_line);
+        g_test_add_func("/kube/cache/cut-short", test_cut_short);
         g_test_add_func("/kube/cache/resync", test_resync);
         g_test_add_func("/kube/cache/free-within", test_free_within);
         return g_test_run();
