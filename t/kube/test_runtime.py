@@ -110,6 +110,23 @@ def test_cancel_ends_the_pod(joined):
     wait_for(lambda: not left(kube), what="pod and service to go with the job")
 
 
+def test_more_logs_than_streams_take_turns(joined):
+    server, kube = joined
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"log_streams": 1}), check=0)
+    script = "trap 'echo ended; exit 0' TERM; echo up; while :; do sleep 0.1; done"
+    job = server.submit(["sh", "-c", script], queue="qq", image=BASE, roles=[{"name": "worker", "replicas": 2}])
+    members = ["worker-0", "worker-1"]
+
+    def logs():
+        return [server.member_log(job["id"], member) for member in members]
+
+    wait_for(lambda: logs() == ["up\n"] * 2, what="the first line of each")
+    server.paddle("cancel", job["id"], check=0)
+    server.wait(job["id"])
+    assert logs() == ["up\nended\n"] * 2
+    wait_for(lambda: not left(kube), what="pods and service to go with the job")
+
+
 def test_a_restart_in_the_middle_starts_nothing_twice(joined):
     server, kube = joined
     job = submit(server, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exit 0")

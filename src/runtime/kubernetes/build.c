@@ -256,14 +256,13 @@ static void follow_log(Build *build)
         if (build->follow || build->log_done)
                 return;
         begin_log(build, log);
-        build->follow = follow_new(build->config.client, &(FollowConfig){ .context = build->config.context,
-                                                                          .namespace = build->namespace,
-                                                                          .pod = build->pod,
-                                                                          .container = IMAGE_CONTAINER,
-                                                                          .path = log,
-                                                                          .limit = build->config.log_limit,
-                                                                          .done = on_log_done,
-                                                                          .arg = build });
+        build->follow = follow_new(build->config.logs, &(FollowConfig){ .namespace = build->namespace,
+                                                                        .pod = build->pod,
+                                                                        .container = IMAGE_CONTAINER,
+                                                                        .path = log,
+                                                                        .limit = build->config.log_limit,
+                                                                        .done = on_log_done,
+                                                                        .arg = build });
 }
 
 /* ---- the pod ---- */

@@ -4,14 +4,16 @@
 #pragma once
 
 #include "kube/cache.h"
+#include "runtime/kubernetes/follow.h"
 #include "runtime/kubernetes/image.h"
 
 typedef struct Build Build;
 
-/* All borrowed for the call, but for client, caches and `about.setting`. */
+/* All borrowed for the call, but for client, logs, caches and `about.setting`. */
 typedef struct {
         KubeClient *client;
         GMainContext *context;
+        FollowRoom *logs;
         KubeCache *jobs, *pods; /* those with IMAGE_LABEL */
         ImageBuild about;
         const char *dir;          /* of this server's files of it: build.log; made if missing */

@@ -1,5 +1,12 @@
-/* Logs of pods (see follow.h). A stream that breaks is opened again after a moment; the server sends a log
- * from its beginning, so as many bytes are passed over as the file has. */
+/* Logs of pods (see follow.h).
+ *
+ *     NEW ─────(a place)────▶ OPEN ◀───(a place, few a second)─── AGAIN
+ *     LAST ────(a place)───────┘│└─────(silent, others wait)──────▶ ▲
+ *      ▲                        └──(broken off)──▶ RESTING ─────────┘
+ *      └─(its container has ended)── NEW, AGAIN, RESTING
+ *
+ * The server sends a log from its beginning, so as many bytes are passed over as the file has. A file is open
+ * while its stream is. */
 #include "runtime/kubernetes/follow.h"
 
 #include <fcntl.h>
@@ -12,24 +19,54 @@
 #include "base/number.h"
 
 enum {
+        STREAMS = 1000,
+        OPENING = 16, /* asked for at once: writes wait in the same line */
+        SPARE = 64,   /* places beyond those, for logs that are read to their end */
         AGAIN_MS = 500,
-        LAST_MS = 10000, /* for the rest of a log, after its container has ended */
+        AGAIN_MAX_MS = 30000,
+        REFUSED_MAX_MS = 300000, /* the node has no answer, or the account no right */
+        LAST_MS = 10000,         /* for the rest of a log, after its container has ended */
+        TICK_MS = 200,
+        EACH_TICK = 5, /* streams that are opened again */
+        SILENT_US = 10 * G_USEC_PER_SEC,
+};
+
+typedef enum {
+        FOLLOW_LAST,
+        FOLLOW_NEW,
+        FOLLOW_AGAIN,
+        FOLLOW_OPEN,
+        FOLLOW_RESTING,
+        FOLLOW_STATES
+} FollowState;
+
+struct FollowRoom {
+        KubeClient *client;
+        GMainContext *context;
+        guint places;
+        guint opening;            /* of the open ones: not answered yet */
+        GQueue in[FOLLOW_STATES]; /* Follow; who has waited longest is at the head */
+        GSource *tick;            /* while somebody waits */
 };
 
 struct Follow {
-        KubeClient *client;
+        FollowRoom *room;
         FollowConfig config; /* its texts are ours */
+        FollowState state;
+        GList link; /* in the queue of its state */
         char *url;
         int fd;
         gint64 size;   /* of the file */
-        gint64 before; /* of it, what earlier pods wrote */
+        gint64 before; /* of it, what earlier pods wrote; -1: not looked at yet */
         gint64 skip;   /* bytes of this stream that are in it already */
+        gint64 heard_us;
+        guint failures; /* in a row */
+        bool opening;
         KubeCall *call;
         GSource *again, *deadline;
+        bool unwritable;
         bool last;
 };
-
-static gboolean open_stream(gpointer arg);
 
 static void drop_timer(GSource **at)
 {
@@ -39,80 +76,15 @@ static void drop_timer(GSource **at)
         g_clear_pointer(at, g_source_unref);
 }
 
-static void set_timer(Follow *follow, GSource **at, guint ms, GSourceFunc func)
+static void set_timer(GMainContext *context, GSource **at, guint ms, GSourceFunc func, void *arg)
 {
         drop_timer(at);
         *at = g_timeout_source_new(ms);
-        g_source_set_callback(*at, func, follow, NULL);
-        g_source_attach(*at, follow->config.context);
+        g_source_set_callback(*at, func, arg, NULL);
+        g_source_attach(*at, context);
 }
 
-static bool write_out(Follow *follow, const char *data, gsize len)
-{
-        g_autoptr(GError) error = NULL;
-        gint64 room = follow->config.limit > 0 ? MAX(follow->config.limit - follow->size, 0) : G_MAXINT64;
-        gsize part = (gsize)MIN((gint64)len, room);
-
-        follow->size += (gint64)len;
-        if (part == 0 || file_write_all(follow->fd, data, part, &error))
-                return true;
-        log_warning("a pod's log cannot be written", "file", follow->config.path, "reason", error->message,
-                    NULL);
-        return false;
-}
-
-static bool on_data(const char *data, gsize len, void *arg)
-{
-        Follow *follow = arg;
-        gsize over = (gsize)MIN((gint64)len, follow->skip);
-
-        follow->skip -= (gint64)over;
-        if (!write_out(follow, data + over, len - over))
-                follow->config.limit = follow->size = 1; /* nothing more of it */
-        return true;
-}
-
-static void finish(Follow *follow)
-{
-        follow->config.done(follow->config.arg);
-}
-
-static void on_end(const KubeReply *reply, void *arg)
-{
-        Follow *follow = arg;
-
-        follow->call = NULL;
-        if (follow->last && (!reply->error || reply->status >= 400))
-                finish(follow);
-        else
-                set_timer(follow, &follow->again, AGAIN_MS, open_stream);
-}
-
-static gboolean open_stream(gpointer arg)
-{
-        Follow *follow = arg;
-
-        follow->skip = follow->size - follow->before;
-        follow->call = kube_stream(follow->client, follow->url, 0, on_data, on_end, follow);
-        return G_SOURCE_REMOVE;
-}
-
-static gboolean on_too_late(gpointer arg)
-{
-        Follow *follow = arg;
-
-        log_warning("the end of a pod's log did not come in time", "pod", follow->config.pod, NULL);
-        finish(follow);
-        return G_SOURCE_REMOVE;
-}
-
-void follow_last(Follow *follow)
-{
-        if (follow->last)
-                return;
-        follow->last = true;
-        set_timer(follow, &follow->deadline, LAST_MS, on_too_late);
-}
+/* ---- into the file ---- */
 
 static int open_file(const char *path, gint64 *ret_size)
 {
@@ -168,21 +140,231 @@ static gint64 bytes_before(const char *log, const char *uid, gint64 size)
         return size;
 }
 
-Follow *follow_new(KubeClient *client, const FollowConfig *config)
+static void write_out(Follow *follow, const char *data, gsize len)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 room = follow->config.limit > 0 ? MAX(follow->config.limit - follow->size, 0) : G_MAXINT64;
+        gsize part = (gsize)MIN((gint64)len, room);
+
+        follow->size += (gint64)len;
+        if (part == 0 || follow->unwritable || file_write_all(follow->fd, data, part, &error))
+                return;
+        follow->unwritable = true;
+        log_warning("a pod's log cannot be written", "file", follow->config.path, "reason", error->message,
+                    NULL);
+}
+
+/* ---- the stream ---- */
+
+static void pump(FollowRoom *room);
+
+static void move(Follow *follow, FollowState to)
+{
+        GQueue *in = follow->room->in;
+
+        g_queue_unlink(&in[follow->state], &follow->link);
+        follow->state = to;
+        g_queue_push_tail_link(&in[to], &follow->link);
+}
+
+static void answered(Follow *follow)
+{
+        follow->room->opening -= follow->opening;
+        follow->opening = false;
+}
+
+static void close_stream(Follow *follow)
+{
+        answered(follow);
+        if (follow->call)
+                kube_call_cancel(g_steal_pointer(&follow->call));
+        if (follow->fd >= 0)
+                close(follow->fd);
+        follow->fd = -1;
+}
+
+static bool on_data(const char *data, gsize len, void *arg)
+{
+        Follow *follow = arg;
+        gsize over = (gsize)MIN((gint64)len, follow->skip);
+
+        if (follow->opening) {
+                answered(follow);
+                pump(follow->room);
+        }
+        follow->skip -= (gint64)over;
+        if (len > over) {
+                follow->heard_us = g_get_monotonic_time();
+                follow->failures = 0;
+                write_out(follow, data + over, len - over);
+        }
+        return true;
+}
+
+static gboolean on_rested(gpointer arg)
+{
+        Follow *follow = arg;
+
+        drop_timer(&follow->again);
+        move(follow, FOLLOW_AGAIN);
+        pump(follow->room);
+        return G_SOURCE_REMOVE;
+}
+
+static void rest(Follow *follow, bool refused)
+{
+        guint64 most = refused ? REFUSED_MAX_MS : AGAIN_MAX_MS;
+        guint64 wait_ms = MIN((guint64)AGAIN_MS << MIN(follow->failures, 16), most);
+
+        follow->failures++;
+        move(follow, FOLLOW_RESTING);
+        set_timer(follow->room->context, &follow->again, (guint)wait_ms, on_rested, follow);
+}
+
+static void on_end(const KubeReply *reply, void *arg)
+{
+        Follow *follow = arg;
+        FollowRoom *room = follow->room;
+        bool refused = reply->error && reply->status >= 400;
+
+        follow->call = NULL;
+        close_stream(follow);
+        rest(follow, refused);
+        if (follow->last && (!reply->error || refused))
+                follow->config.done(follow->config.arg);
+        pump(room);
+}
+
+static void open_stream(Follow *follow)
+{
+        move(follow, FOLLOW_OPEN);
+        follow->fd = open_file(follow->config.path, &follow->size);
+        if (follow->before < 0)
+                follow->before = bytes_before(follow->config.path, follow->config.uid, follow->size);
+        follow->skip = follow->size - follow->before;
+        follow->heard_us = g_get_monotonic_time();
+        follow->opening = true;
+        follow->room->opening++;
+        follow->call = kube_stream(follow->room->client, follow->url, 0, on_data, on_end, follow);
+}
+
+/* ---- whose turn it is ---- */
+
+/* Opens the first that is in this state; false: nobody is, or there is no place. */
+static bool open_one(FollowRoom *room, FollowState state)
+{
+        guint places = room->places + (state == FOLLOW_LAST ? SPARE : 0);
+
+        if (!room->in[state].length || room->in[FOLLOW_OPEN].length >= places || room->opening >= OPENING)
+                return false;
+        open_stream(g_queue_peek_head(&room->in[state]));
+        return true;
+}
+
+/* Who has been silent for long lets others in; else it is looked at later. */
+static void ask_for_place(FollowRoom *room)
+{
+        Follow *follow = g_queue_peek_head(&room->in[FOLLOW_OPEN]);
+
+        if (follow->last || g_get_monotonic_time() - follow->heard_us < SILENT_US) {
+                move(follow, FOLLOW_OPEN);
+                return;
+        }
+        close_stream(follow);
+        move(follow, FOLLOW_AGAIN);
+}
+
+static bool somebody_waits(const FollowRoom *room)
+{
+        return room->in[FOLLOW_LAST].length || room->in[FOLLOW_NEW].length || room->in[FOLLOW_AGAIN].length;
+}
+
+static gboolean on_tick(gpointer arg)
+{
+        FollowRoom *room = arg;
+
+        for (int i = 0; i < EACH_TICK && somebody_waits(room); i++) {
+                if (room->in[FOLLOW_OPEN].length >= room->places)
+                        ask_for_place(room);
+                pump(room);
+                (void)open_one(room, FOLLOW_AGAIN);
+        }
+        if (!somebody_waits(room))
+                drop_timer(&room->tick);
+        return room->tick ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+}
+
+static void pump(FollowRoom *room)
+{
+        while (open_one(room, FOLLOW_LAST) || open_one(room, FOLLOW_NEW))
+                ;
+        if (somebody_waits(room) && !room->tick)
+                set_timer(room->context, &room->tick, TICK_MS, on_tick, room);
+}
+
+FollowRoom *follow_room_new(KubeClient *client, GMainContext *context, guint streams)
+{
+        FollowRoom *room = g_new0(FollowRoom, 1);
+
+        room->client = client;
+        room->context = context;
+        room->places = streams ? streams : STREAMS;
+        return room;
+}
+
+void follow_room_free(FollowRoom *room)
+{
+        if (!room)
+                return;
+        drop_timer(&room->tick);
+        g_free(room);
+}
+
+/* ---- one of them ---- */
+
+static gboolean on_too_late(gpointer arg)
+{
+        Follow *follow = arg;
+
+        log_warning("the end of a pod's log did not come in time", "pod", follow->config.pod, NULL);
+        follow->config.done(follow->config.arg);
+        return G_SOURCE_REMOVE;
+}
+
+void follow_last(Follow *follow)
+{
+        FollowRoom *room = follow->room;
+
+        if (follow->last)
+                return;
+        follow->last = true;
+        set_timer(room->context, &follow->deadline, LAST_MS, on_too_late, follow);
+        if (follow->state == FOLLOW_OPEN)
+                return;
+        drop_timer(&follow->again);
+        move(follow, FOLLOW_LAST);
+        pump(room);
+}
+
+Follow *follow_new(FollowRoom *room, const FollowConfig *config)
 {
         Follow *follow = g_new0(Follow, 1);
         g_autofree char *path = kube_path(&kube_pods, config->namespace, config->pod, "log");
 
-        follow->client = client;
+        follow->room = room;
         follow->config = *config;
         follow->config.path = g_strdup(config->path);
         follow->config.pod = g_strdup(config->pod);
-        follow->config.namespace = follow->config.container = follow->config.uid = NULL;
+        follow->config.uid = g_strdup(config->uid);
+        follow->config.namespace = follow->config.container = NULL;
+        follow->before = -1;
         follow->url = g_strdup_printf("%s?container=%s&%s=true", path, config->container,
                                       config->previous ? "previous" : "follow");
-        follow->fd = open_file(config->path, &follow->size);
-        follow->before = bytes_before(config->path, config->uid, follow->size);
-        (void)open_stream(follow);
+        follow->fd = -1;
+        follow->state = FOLLOW_NEW;
+        follow->link.data = follow;
+        g_queue_push_tail_link(&room->in[FOLLOW_NEW], &follow->link);
+        pump(room);
         return follow;
 }
 
@@ -190,14 +372,13 @@ void follow_free(Follow *follow)
 {
         if (!follow)
                 return;
-        if (follow->call)
-                kube_call_cancel(follow->call);
+        g_queue_unlink(&follow->room->in[follow->state], &follow->link);
+        close_stream(follow);
         drop_timer(&follow->again);
         drop_timer(&follow->deadline);
-        if (follow->fd >= 0)
-                close(follow->fd);
         g_free((char *)follow->config.path);
         g_free((char *)follow->config.pod);
+        g_free((char *)follow->config.uid);
         g_free(follow->url);
         g_free(follow);
 }

@@ -1,15 +1,24 @@
 /* The log of a pod, followed into a file until its container has ended. What the file has already is not
  * written again, so that a server that starts anew goes on where the last one was. Pods of one member that
  * follow each other write into one file; where the last of them begins stands beside it (PATH.pod). Same
- * thread as the client, and freed before it. */
+ * thread as the client, and freed before it.
+ *
+ * All logs of a client share a room, in which so many streams are open at once. More logs than that take
+ * turns: one whose container has ended comes first and is read to its end, one that has said nothing for a
+ * while lets the next one in. So each is complete in the end, and those of a crowd are late while they grow.
+ */
 #pragma once
 
 #include "kube/client.h"
 
+typedef struct FollowRoom FollowRoom;
 typedef struct Follow Follow;
 
+/* `streams`: at once, 0: 1000. */
+FollowRoom *follow_room_new(KubeClient *client, GMainContext *context, guint streams);
+void follow_room_free(FollowRoom *room); /* after those in it; NULL is a no-op */
+
 typedef struct {
-        GMainContext *context;
         const char *namespace, *pod, *container;
         const char *uid;         /* of the pod; NULL: no other pod writes into the file */
         const char *path;        /* made with its directories */
@@ -19,7 +28,7 @@ typedef struct {
         void *arg;
 } FollowConfig;
 
-Follow *follow_new(KubeClient *client, const FollowConfig *config);
+Follow *follow_new(FollowRoom *room, const FollowConfig *config);
 void follow_free(Follow *follow); /* NULL is a no-op */
 /* The file at `path` is of another pod than this so far. False where that is not known. */
 bool follow_is_of_another(const char *path, const char *uid);

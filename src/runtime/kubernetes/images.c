@@ -453,6 +453,7 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                           : NULL;
         BuildConfig config = { .client = images->config.client,
                                .context = images->config.context,
+                               .logs = images->config.logs,
                                .jobs = images->jobs,
                                .pods = images->pods,
                                .about = { .setting = images->config.setting,

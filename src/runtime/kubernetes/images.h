@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kube/client.h"
+#include "runtime/kubernetes/follow.h"
 #include "runtime/kubernetes/setting.h"
 #include "runtime/runtime.h"
 
@@ -16,6 +17,7 @@ typedef struct Images Images;
 typedef struct {
         KubeClient *client;
         GMainContext *context;
+        FollowRoom *logs;
         const Setting *setting; /* with a registry; outlives it */
         const char *cluster, *namespace, *state_dir;
         gint64 log_limit;

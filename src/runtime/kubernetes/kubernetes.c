@@ -111,6 +111,7 @@ struct Kubernetes {
         Volcano *volcano; /* NULL: the cluster's own scheduler places pods */
         Signals *signals;
         ExecRoom *terminals;
+        FollowRoom *logs;
         Usages *usages;     /* its reading is for any thread */
         GHashTable *tasks;  /* task -> Task */
         GHashTable *places; /* name of an attempt's service -> its namespace */
@@ -120,6 +121,7 @@ struct Kubernetes {
         Refusals *refusals; /* of pods of sets */
         Deletions *deletions;
         Overdue *overdue;
+        MakingRoom *makings;
         GHashTable *gates; /* set of the namespaces that have the gate */
         char *selector, *others_selector;
         const char *trouble[3]; /* of pods, nodes, the credential: its name while it has some, or NULL */
@@ -275,8 +277,7 @@ static void follow_log(Task *task, const MemberLook *look)
 {
         Kubernetes *k8s = task->k8s;
         g_autofree char *path = log_path(k8s, look->job_id, look->attempt, look->role, look->index);
-        FollowConfig config = { .context = k8s->context,
-                                .namespace = task->namespace,
+        FollowConfig config = { .namespace = task->namespace,
                                 .pod = task->pod,
                                 .container = look->container,
                                 .uid = kube_uid(pod_of(task)),
@@ -287,7 +288,7 @@ static void follow_log(Task *task, const MemberLook *look)
                                 .arg = task };
 
         if (!task->follow && !task->end && !task->ended)
-                task->follow = follow_new(k8s->client, &config);
+                task->follow = follow_new(k8s->logs, &config);
 }
 
 /* ---- pods ---- */
@@ -957,6 +958,7 @@ static void make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
         Kubernetes *k8s = task->k8s;
         MakingConfig config = { .client = k8s->client,
                                 .context = k8s->context,
+                                .room = k8s->makings,
                                 .gates = k8s->gates,
                                 .done = on_pod_made,
                                 .waits = on_pod_waits,
@@ -1098,7 +1100,8 @@ struct Order {
         Kubernetes *k8s;
         char *name; /* of the task or the job */
         char *namespace, *job_id;
-        json_t *pod, *before;
+        char *pod,
+                *before; /* as text: there may be thousands of them, which as trees take ten times as much */
         json_t *group, *queues; /* of Volcano */
         RuntimeAsk *ask;
         gint64 grace_ms;
@@ -1118,8 +1121,8 @@ static void order_free(gpointer data)
         g_free(order->namespace);
         g_free(order->job_id);
         runtime_ask_free(order->ask);
-        json_decref(order->pod);
-        json_decref(order->before);
+        g_free(order->pod);
+        g_free(order->before);
         json_decref(order->group);
         json_decref(order->queues);
         g_free(order->image);
@@ -1195,8 +1198,8 @@ static void start_in_set(Task *task, Order *order)
         sets_add(k8s->sets, &(SetsMember){ .form = order->form,
                                            .task = task->task,
                                            .together = order->together,
-                                           .before = g_steal_pointer(&order->before),
-                                           .pod = g_steal_pointer(&order->pod),
+                                           .before = making_tree(order->before),
+                                           .pod = making_tree(order->pod),
                                            .stands = pod_of(task) != NULL });
 }
 
@@ -1247,7 +1250,7 @@ static void run_start(Order *order)
                 start_in_set(task, order);
         } else if (!is_wanted(task) && !pod_of(task) && !is_in_set(order->k8s, order)) {
                 make_group(k8s, order);
-                make_pod(task, g_steal_pointer(&order->pod), g_steal_pointer(&order->before));
+                make_pod(task, making_tree(order->pod), making_tree(order->before));
         }
 }
 
@@ -1532,7 +1535,8 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
         g_autofree char *role = member_role(task->task);
         g_auto(GStrv) env = form_env(form, job, role, task);
         TaskStart own = *task;
-        json_t *pod, *spec, *group, *package;
+        json_t *spec, *group, *package;
+        g_autoptr(json_t) pod = NULL, before = NULL;
 
         if (!about.image)
                 about.image = k8s->setting->image;
@@ -1542,7 +1546,6 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
         spec = json_object_get(pod, "spec");
         volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
         if (!equip(k8s, &home, job, spec, &package)) {
-                json_decref(pod);
                 give(k8s, &(Order){ .run = run_no_image, .name = g_strdup(task->task) });
                 return;
         }
@@ -1551,6 +1554,7 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
                 json_decref(g_steal_pointer(&group));
         if (!form || !form_is_whole(form))
                 gate_wait(pod, task->wait_for);
+        before = before_pod(k8s, &home, job, package);
         give(k8s, &(Order){ .run = run_start,
                             .name = g_strdup(task->task),
                             .namespace = g_strdup(home.namespace),
@@ -1559,9 +1563,9 @@ static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *t
                             .form = form,
                             .together = form && form_is_whole(form) ? task->job_together : task->together,
                             .members = form && form_is_whole(form) ? task->job_members : task->members,
-                            .pod = pod,
+                            .pod = json_format(pod),
                             .group = group,
-                            .before = before_pod(k8s, &home, job, package) });
+                            .before = json_format(before) });
 }
 
 static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
@@ -1864,53 +1868,6 @@ static void op_inventory(Runtime *runtime, Resources *ret_total)
 
 /* ---- the thread ---- */
 
-static json_t *trim_containers(const json_t *spec)
-{
-        const json_t *list = kube_get(spec, "containers"), *one;
-        json_t *kept = json_array();
-        gsize i;
-
-        json_array_foreach(list, i, one)
-        {
-                json_t *requests = kube_get(one, "resources.requests");
-
-                json_array_append_new(kept, json_pack("{s:{s:O?}}", "resources", "requests", requests));
-        }
-        return kept;
-}
-
-static void trim_annotations(json_t *metadata)
-{
-        static const char *const names[] = { MEMBER_STATUS_ANNOTATION, MEMBER_MESSAGE_ANNOTATION };
-        g_autoptr(json_t) all = json_incref(json_object_get(metadata, "annotations"));
-
-        json_object_del(metadata, "annotations");
-        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
-                json_t *value = json_object_get(all, names[i]);
-
-                if (!value)
-                        continue;
-                if (!json_object_get(metadata, "annotations"))
-                        json_object_set_new(metadata, "annotations", json_object());
-                json_object_set(json_object_get(metadata, "annotations"), names[i], value);
-        }
-}
-
-/* Of the large parts of a pod only what is read here: where it stands, and what it asks for while it does not
- * stand anywhere. */
-static void trim_pod(json_t *pod)
-{
-        const json_t *spec = json_object_get(pod, "spec");
-        json_t *node = json_object_get(spec, "nodeName"), *kept = json_object();
-
-        if (node)
-                json_object_set(kept, "nodeName", node);
-        else
-                json_object_set_new(kept, "containers", trim_containers(spec));
-        json_object_set_new(pod, "spec", kept);
-        trim_annotations(json_object_get(pod, "metadata"));
-}
-
 static void trim_node(json_t *node)
 {
         json_object_del(json_object_get(node, "status"), "images");
@@ -1942,6 +1899,7 @@ static void open_caches(Kubernetes *k8s)
 
         k8s->sets = sets_new(&(SetsConfig){ .client = k8s->client,
                                             .context = k8s->context,
+                                            .room = k8s->makings,
                                             .gates = k8s->gates,
                                             .made = on_set_made,
                                             .failed = on_set_failed,
@@ -1959,7 +1917,7 @@ static void open_caches(Kubernetes *k8s)
                               &(ScopeConfig){ .context = k8s->context,
                                               .kind = kube_pods,
                                               .label_selector = k8s->selector,
-                                              .trim = trim_pod,
+                                              .trim = member_trim,
                                               .namespaces = (const char *const *)k8s->namespaces },
                               &pods);
         k8s->nodes = kube_cache_new(k8s->client, &(KubeCacheConfig){ .kind = kube_nodes, .trim = trim_node },
@@ -1988,6 +1946,7 @@ static void open_images(Kubernetes *k8s)
         if (k8s->setting->registry.address)
                 k8s->images = images_new(&(ImagesConfig){ .client = k8s->client,
                                                           .context = k8s->context,
+                                                          .logs = k8s->logs,
                                                           .setting = k8s->setting,
                                                           .cluster = k8s->name,
                                                           .namespace = k8s->namespaces[0],
@@ -2040,6 +1999,7 @@ static void *run(void *arg)
         g_main_context_push_thread_default(k8s->context);
         k8s->asker = asker_new(k8s->client);
         k8s->signals = signals_new(k8s->client, k8s->name);
+        k8s->logs = follow_room_new(k8s->client, k8s->context, (guint)k8s->setting->log_streams);
         open_caches(k8s);
         ask_for_classes(k8s);
         open_images(k8s);
@@ -2057,6 +2017,7 @@ static void *run(void *arg)
         drop_source(&k8s->doubt_timer);
         drop_source(&k8s->stuck_timer);
         g_clear_pointer(&k8s->images, images_free);
+        g_clear_pointer(&k8s->logs, follow_room_free);
         usages_stop(k8s->usages);
         exec_room_close(k8s->terminals);
         g_clear_pointer(&k8s->signals, signals_free);
@@ -2134,6 +2095,7 @@ static void op_free(Runtime *runtime)
         g_hash_table_unref(k8s->places);
         g_hash_table_unref(k8s->gates);
         kept_free(k8s->kept);
+        making_room_free(k8s->makings);
         g_strfreev(k8s->namespaces);
         g_free(k8s->server);
         g_free(k8s->state_dir);
@@ -2216,6 +2178,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->any_namespace = !config->namespaces || !*config->namespaces;
         k8s->namespaces = namespaces_of(config, cluster);
         k8s->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        k8s->makings = making_room_new();
         k8s->gates = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         k8s->kept = kept_new();
         k8s->pending_ms = config->pending_ms;

@@ -1,6 +1,7 @@
 /* Making objects in order (see make.h). */
 #include "runtime/kubernetes/make.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -11,13 +12,23 @@
 enum {
         RETRY_MS = 1000,
         WAIT_MAX_MS = 10000, /* where somebody has to do something about it */
+        ACTIVE_MAX = 128,    /* makings; twice what a client has in flight */
         DENIED_MAX = 15,
         SETTLE_MAX = 60, /* tries in a namespace that was just made, until it can be used */
+};
+
+struct MakingRoom {
+        GHashTable *first; /* key of an object that is being made -> Making */
+        guint active;
+        GQueue line;  /* Making; of the others */
+        bool crowded; /* there was a line */
 };
 
 struct Making {
         MakingConfig config;
         json_t *objects;
+        char *text; /* of the objects, while it waits in the line */
+        bool active;
         gsize at;      /* the one that is being made */
         gsize gate_at; /* where the gate is; 0: it is not among them */
         int settling;  /* tries since the namespace was made; 0: it was there */
@@ -26,6 +37,10 @@ struct Making {
         char *uid;     /* of the first */
         KubeCall *call;
         GSource *retry;
+        char *key;     /* of the object that is being made here for others, too; or NULL */
+        GQueue behind; /* Making; who waits for it */
+        GQueue *in;    /* the one of these that this one is in; or NULL */
+        GList link;
 };
 
 static const KubeKind *const kinds[] = {
@@ -144,15 +159,48 @@ static bool is_passing(Making *making, const GError *error)
                err_is(error, ERR_UNREACHABLE) || is_new(making, error);
 }
 
+static void go_on(Making *making);
+static void leave(Making *making);
+
+static void finish(Making *making, const GError *error)
+{
+        leave(making);
+        making->config.done(error, making->config.arg);
+}
+
+/* Others go on, or see for themselves. */
+static void let_go(Making *making, bool made)
+{
+        GQueue behind = making->behind;
+        Making *next;
+
+        if (!making->key)
+                return;
+        g_hash_table_remove(making->config.room->first, making->key);
+        g_clear_pointer(&making->key, g_free);
+        g_queue_init(&making->behind);
+        for (GList *at = behind.head; at; at = at->next)
+                ((Making *)at->data)->in = &behind;
+        while ((next = g_queue_peek_head(&behind))) {
+                g_queue_unlink(&behind, &next->link);
+                next->in = NULL;
+                if (made)
+                        go_on(next);
+                else
+                        send(next);
+        }
+}
+
 static void go_on(Making *making)
 {
         making->wait_ms = 0;
+        let_go(making, true);
         if (making->at > 0 && making->at == making->gate_at)
                 g_hash_table_add(making->config.gates, g_strdup(namespace_of(making)));
         if (++making->at < json_array_size(making->objects))
                 send(making);
         else
-                making->config.done(NULL, making->config.arg);
+                finish(making, NULL);
 }
 
 /* True when there was none. */
@@ -168,7 +216,7 @@ static bool passed(Making *making, const GError *error)
                 making->wait_ms = 0; /* it may have been made all the same */
                 try_again(making);
         } else {
-                making->config.done(error, making->config.arg);
+                finish(making, error);
         }
         return false;
 }
@@ -227,7 +275,7 @@ static void on_namespace_made(const KubeReply *reply, void *arg)
         } else {
                 err_set(&error, reply->error->code, "there is no namespace '%s', and it cannot be made: %s",
                         namespace_of(making), reply->error->message);
-                making->config.done(error, making->config.arg);
+                finish(making, error);
         }
 }
 
@@ -277,6 +325,27 @@ static void set_owner(const Making *making, json_t *object)
                                       making->uid));
 }
 
+/* All pods of an attempt want the same service before them. What the service owns must know it: such makings
+ * look for themselves. */
+static bool joins_another(Making *making, const json_t *object)
+{
+        g_autofree char *key = NULL;
+        Making *first;
+
+        if (kind_of(object) == &kube_pods || making->key || has_owned(making))
+                return false;
+        key = g_strjoin("/", kind_of(object)->plural, kube_namespace(object), kube_name(object), NULL);
+        first = g_hash_table_lookup(making->config.room->first, key);
+        if (!first) {
+                making->key = g_steal_pointer(&key);
+                g_hash_table_insert(making->config.room->first, making->key, making);
+                return false;
+        }
+        making->in = &first->behind;
+        g_queue_push_tail_link(making->in, &making->link);
+        return true;
+}
+
 static void send(Making *making)
 {
         json_t *object = json_array_get(making->objects, making->at);
@@ -285,9 +354,85 @@ static void send(Making *making)
                                 .namespace = kube_namespace(object),
                                 .body = object };
 
+        if (joins_another(making, object))
+                return;
         if (making->at > 0 && is_owned(object))
                 set_owner(making, object);
         making->call = kube_send(making->config.client, &request, on_made, making);
+}
+
+/* ---- the line ---- */
+
+/* What stands in it may be nested deeper than what is taken from outside. */
+json_t *making_tree(const char *text)
+{
+        json_t *tree = json_loads(text, JSON_ALLOW_NUL, NULL);
+
+        g_assert(tree); /* we wrote it */
+        return tree;
+}
+
+static void begin(Making *making)
+{
+        making->active = true;
+        making->config.room->active++;
+        add_gate(making);
+        send(making);
+}
+
+/* As text it takes an eighth of the memory. */
+static void line_up(Making *making)
+{
+        MakingRoom *room = making->config.room;
+
+        making->text = json_format(making->objects);
+        g_clear_pointer(&making->objects, json_decref);
+        making->in = &room->line;
+        g_queue_push_tail_link(making->in, &making->link);
+        room->crowded = true;
+}
+
+static void next_in_line(MakingRoom *room)
+{
+        Making *making = g_queue_peek_head(&room->line);
+
+        if (making && room->active < ACTIVE_MAX) {
+                g_queue_unlink(&room->line, &making->link);
+                making->in = NULL;
+                making->objects = making_tree(making->text);
+                g_clear_pointer(&making->text, g_free);
+                begin(making);
+        } else if (room->active == 0 && room->crowded) { /* what thousands of them took goes back */
+                room->crowded = false;
+                malloc_trim(0);
+        }
+}
+
+/* It is over, well or not. */
+static void leave(Making *making)
+{
+        let_go(making, false);
+        if (!making->active)
+                return;
+        making->active = false;
+        making->config.room->active--;
+        next_in_line(making->config.room);
+}
+
+MakingRoom *making_room_new(void)
+{
+        MakingRoom *room = g_new0(MakingRoom, 1);
+
+        room->first = g_hash_table_new(g_str_hash, g_str_equal);
+        return room;
+}
+
+void making_room_free(MakingRoom *room)
+{
+        if (!room)
+                return;
+        g_hash_table_unref(room->first);
+        g_free(room);
 }
 
 Making *making_new(const MakingConfig *config, json_t *objects)
@@ -295,9 +440,12 @@ Making *making_new(const MakingConfig *config, json_t *objects)
         Making *making = g_new0(Making, 1);
 
         making->config = *config;
+        making->link.data = making;
         making->objects = objects;
-        add_gate(making);
-        send(making);
+        if (config->room->active < ACTIVE_MAX)
+                begin(making);
+        else
+                line_up(making);
         return making;
 }
 
@@ -310,6 +458,9 @@ void making_free(Making *making)
 {
         if (!making)
                 return;
+        if (making->in)
+                g_queue_unlink(making->in, &making->link);
+        leave(making);
         if (making->call)
                 kube_call_cancel(making->call);
         if (making->retry) {
@@ -317,6 +468,7 @@ void making_free(Making *making)
                 g_source_unref(making->retry);
         }
         json_decref(making->objects);
+        g_free(making->text);
         g_free(making->uid);
         g_free(making);
 }

@@ -9,10 +9,14 @@
 #include "kube/client.h"
 
 typedef struct Making Making;
+/* All makings of a client: some are under way, the others wait as text. An object that several of them want
+ * before their own is made once. */
+typedef struct MakingRoom MakingRoom;
 
 typedef struct {
         KubeClient *client;
         GMainContext *context;
+        MakingRoom *room;
         GHashTable *gates; /* set of namespaces that have the gate (gate.h); it is made where one needs it */
         /* All are there; or the server refuses one, and not for the moment. It may free. */
         void (*done)(const GError *error, void *arg);
@@ -22,8 +26,13 @@ typedef struct {
         void *arg;
 } MakingConfig;
 
+/* The tree of a text of json_format(): objects that wait take an eighth of the memory as text. */
+json_t *making_tree(const char *text);
+
 /* `objects`: an array, taken; of the kinds that the runtime makes (make.c). Pods are owned by nobody: they go
  * one by one. */
+MakingRoom *making_room_new(void);
+void making_room_free(MakingRoom *room); /* after those in it; NULL is a no-op */
 Making *making_new(const MakingConfig *config, json_t *objects);
 /* The server has said no to what comes next, and was not asked again yet. */
 bool making_is_refused(const Making *making);

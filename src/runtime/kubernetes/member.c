@@ -591,3 +591,123 @@ void member_look_clear(MemberLook *look)
         g_clear_pointer(&look->taken, g_free);
         g_clear_pointer(&look->preempted, g_free);
 }
+
+/* ---- what a cache keeps of a pod ---- */
+
+static json_t *keep(const json_t *from, const char *const *names)
+{
+        json_t *kept = json_object();
+
+        for (; *names; names++) {
+                json_t *value = json_object_get(from, *names);
+
+                if (value)
+                        json_object_set(kept, *names, value);
+        }
+        return kept;
+}
+
+static json_t *keep_of_each(const json_t *list, const char *const *names)
+{
+        json_t *kept = json_array();
+        const json_t *one;
+        gsize i;
+
+        json_array_foreach(list, i, one) json_array_append_new(kept, keep(one, names));
+        return kept;
+}
+
+static json_t *trim_meta(const json_t *meta)
+{
+        static const char *const kept[] = { "name",
+                                            "namespace",
+                                            "uid",
+                                            "labels",
+                                            "resourceVersion",
+                                            "deletionTimestamp",
+                                            "creationTimestamp",
+                                            NULL };
+        static const char *const annotations[] = { MEMBER_STATUS_ANNOTATION, MEMBER_MESSAGE_ANNOTATION,
+                                                   NULL };
+        static const char *const owner[] = { "kind", "name", "uid", "controller", NULL };
+        json_t *trimmed = keep(meta, kept), *owners = json_object_get(meta, "ownerReferences");
+
+        if (owners)
+                json_object_set_new(trimmed, "ownerReferences", keep_of_each(owners, owner));
+        if (json_object_get(meta, "annotations"))
+                json_object_set_new(trimmed, "annotations",
+                                    keep(json_object_get(meta, "annotations"), annotations));
+        return trimmed;
+}
+
+/* Where it stands, and what it asks for while it does not stand anywhere. */
+static json_t *trim_spec(const json_t *spec)
+{
+        static const char *const requests[] = { "requests", NULL };
+        json_t *node = json_object_get(spec, "nodeName"), *trimmed = json_object(), *containers, *one;
+        gsize i;
+
+        if (node) {
+                json_object_set(trimmed, "nodeName", node);
+                return trimmed;
+        }
+        containers = json_array();
+        json_array_foreach(json_object_get(spec, "containers"), i, one)
+        {
+                json_t *resources = keep(json_object_get(one, "resources"), requests);
+
+                json_array_append_new(containers, json_pack("{s:o}", "resources", resources));
+        }
+        json_object_set_new(trimmed, "containers", containers);
+        return trimmed;
+}
+
+static json_t *trim_containers(const json_t *list)
+{
+        static const char *const kept[] = { "name", "ready", "restartCount", "state", "lastState", NULL };
+
+        return keep_of_each(list, kept);
+}
+
+static json_t *trim_conditions(const json_t *list)
+{
+        static const char *const kept[] = { "type", "status", "reason", "message", NULL };
+        static const char *const looked_at[] = { "PodScheduled", "DisruptionTarget", NULL };
+        json_t *trimmed = json_array();
+        const json_t *one;
+        gsize i;
+
+        json_array_foreach(list, i, one)
+        {
+                const char *type = kube_get_text(one, "type");
+
+                if (type && g_strv_contains(looked_at, type))
+                        json_array_append_new(trimmed, keep(one, kept));
+        }
+        return trimmed;
+}
+
+static json_t *trim_status(const json_t *status)
+{
+        static const char *const kept[] = { "phase", "reason", "message", NULL };
+        json_t *trimmed = keep(status, kept);
+
+        json_object_set_new(trimmed, "conditions", trim_conditions(json_object_get(status, "conditions")));
+        json_object_set_new(trimmed, "containerStatuses",
+                            trim_containers(json_object_get(status, "containerStatuses")));
+        json_object_set_new(trimmed, "initContainerStatuses",
+                            trim_containers(json_object_get(status, "initContainerStatuses")));
+        return trimmed;
+}
+
+void member_trim(json_t *pod)
+{
+        json_t *meta = trim_meta(json_object_get(pod, "metadata")),
+               *spec = trim_spec(json_object_get(pod, "spec")),
+               *status = trim_status(json_object_get(pod, "status"));
+
+        json_object_clear(pod);
+        json_object_set_new(pod, "metadata", meta);
+        json_object_set_new(pod, "spec", spec);
+        json_object_set_new(pod, "status", status);
+}

@@ -72,6 +72,9 @@ void member_look_clear(MemberLook *look);
 /* Since when the pod is pending without anything being done for it (it has no node, or nobody there cares),
  * in ms since 1970; 0: it is not, or its containers are being made (scheduling.md 12.3). */
 gint64 member_stuck_since(const json_t *pod);
+/* Leaves of a pod what is looked at here and by its form, and what the API's objects are known by: a cache of
+ * many thousands keeps no more. */
+void member_trim(json_t *pod);
 /* Of a container that waits for this reason ("ImagePullBackOff"): it will not start. ret_permanent: or NULL.
  */
 bool member_waits_in_vain(const char *reason, bool *ret_permanent);

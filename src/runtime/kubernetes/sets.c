@@ -121,6 +121,7 @@ static void make(Set *set, json_t *before)
 {
         MakingConfig config = { .client = set->sets->config.client,
                                 .context = set->sets->config.context,
+                                .room = set->sets->config.room,
                                 .gates = set->sets->config.gates,
                                 .done = on_made,
                                 .waits = on_waits,

@@ -13,6 +13,7 @@ typedef struct Sets Sets;
 typedef struct {
         KubeClient *client;
         GMainContext *context;
+        MakingRoom *room;
         GHashTable *gates; /* see make.h */
         /* The object of these tasks (char *) is there. NULL: nobody asks. */
         void (*made)(const Form *form, const char *namespace, const GPtrArray *tasks, void *arg);

@@ -16,10 +16,11 @@ enum {
         NAME_MAX_BYTES = 253, /* of objects in Kubernetes */
         LIST_MAX = 64,
         VOLUMES_MAX = 64,
+        COUNT_MAX = 100000,
         DEPTH = 128, /* of the names of keys, for messages */
 };
 
-typedef enum { KEY_TEXT, KEY_BOOL, KEY_LIST, KEY_GROUP, KEY_VOLUMES } KeyType;
+typedef enum { KEY_TEXT, KEY_BOOL, KEY_COUNT, KEY_LIST, KEY_GROUP, KEY_VOLUMES } KeyType;
 
 typedef struct Key Key;
 struct Key {
@@ -186,6 +187,7 @@ static const Key setting_keys[] = {
         { "datacenter", KEY_TEXT, AT(datacenter), check_name, NULL },
         { "volumes", KEY_VOLUMES, AT(volumes), NULL, volume_keys },
         { "volcano", KEY_BOOL, AT(volcano), NULL, NULL },
+        { "log_streams", KEY_COUNT, AT(log_streams), NULL, NULL },
         { NULL },
 };
 
@@ -358,6 +360,7 @@ static bool read_key(const json_t *object, const char *where, const Key *key, vo
         switch (key->type) {
         case KEY_TEXT: return read_text(object, where, key, at, error);
         case KEY_BOOL: return json_get_bool(object, where, key->name, at, error);
+        case KEY_COUNT: return json_get_int(object, where, key->name, 1, COUNT_MAX, at, error);
         case KEY_LIST: return read_list(object, where, key, at, error);
         case KEY_GROUP: return read_inner(object, where, key, at, error);
         case KEY_VOLUMES: return read_volumes(object, where, key, *(GPtrArray **)at, error);

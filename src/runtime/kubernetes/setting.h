@@ -37,6 +37,7 @@ typedef struct {
         char *builder;    /* an image with buildah; there is one when there is a registry */
         SettingRegistry registry;
         SettingPip pip;
+        gint64 log_streams; /* logs of pods that are followed at once; 0: as many as usual (follow.h) */
         bool volcano;       /* Volcano places pods */
         char *datacenter;   /* whose entry holds the homes; NULL: the server's */
         GPtrArray *volumes; /* SettingVolume; never NULL */

@@ -121,10 +121,13 @@ static void test_look(void)
                   .text = "DeletionByTaintManager: taint" },
         };
 
-        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        for (gsize n = 0; n < 2 * G_N_ELEMENTS(cases); n++) { /* each as it comes, and as a cache keeps it */
+                gsize i = n / 2;
                 g_autoptr(json_t) pod = pod_with(cases[i].status);
                 g_auto(MemberLook) look = { 0 };
 
+                if (n % 2)
+                        member_trim(pod);
                 g_assert_true(member_look(pod, &look));
                 g_assert_cmpstr(look.task, ==, "0123456789abcdef.2.trainer.3");
                 g_assert_cmpint(look.started, ==, cases[i].started);
@@ -206,6 +209,8 @@ static void test_stuck(void)
                 json_object_set_new(json_object_get(pod, "metadata"), "creationTimestamp",
                                     json_string("1970-01-01T00:00:02Z"));
                 g_assert_cmpint(member_stuck_since(pod), ==, cases[i].stuck ? 2000 : 0);
+                member_trim(pod);
+                g_assert_cmpint(member_stuck_since(pod), ==, cases[i].stuck ? 2000 : 0);
         }
 }
 
@@ -225,7 +230,44 @@ static void test_others(void)
                 g_auto(MemberLook) look = { 0 };
 
                 g_assert_false(member_look(pod, &look));
+                member_trim(pod);
+                g_assert_false(member_look(pod, &look));
         }
+}
+
+/* What is not looked at goes; who it is, and what it asks for until it has a node, stays. */
+static void test_trim(void)
+{
+        g_autoptr(json_t) waiting =
+                json_of("{'kind': 'Pod', 'metadata': {'name': 'x', 'namespace': 'n', 'uid': 'u', "
+                        "'resourceVersion': '7', "
+                        "'generation': 1, 'annotations': {'a': 'b', 'jobStatus': 'preempting'}, 'labels': "
+                        "{'l': 'v'}, "
+                        "'ownerReferences': [{'kind': "
+                        "'Job', 'name': 'j', 'uid': 'o', 'controller': true, 'apiVersion': 'batch/v1'}]}, "
+                        "'spec': {'hostname': 'h', 'containers': [{'name': 'main', 'image': 'i', "
+                        "'resources': {'limits': {}, "
+                        "'requests': {'cpu': '1'}}}]}, 'status': {'phase': 'Pending', 'hostIP': '1.2.3.4', "
+                        "'conditions': "
+                        "[{'type': 'Ready', 'status': 'False'}]}}");
+        g_autoptr(json_t) placed = json_of("{'metadata': {'name': 'x', 'deletionTimestamp': 't'}, 'spec': "
+                                           "{'nodeName': 'n', 'containers': []}}");
+        g_autoptr(json_t) left = json_of(
+                "{'metadata': {'name': 'x', 'namespace': 'n', 'uid': 'u', 'resourceVersion': '7', "
+                "'annotations': {'jobStatus': 'preempting'}, 'labels': "
+                "{'l': "
+                "'v'}, 'ownerReferences': [{'kind': 'Job', 'name': 'j', 'uid': 'o', 'controller': true}]}, "
+                "'spec': {'containers': [{'resources': {'requests': {'cpu': '1'}}}]}, 'status': {'phase': "
+                "'Pending', 'conditions': [], 'containerStatuses': [], 'initContainerStatuses': []}}");
+
+        member_trim(waiting);
+        g_assert_true(json_equal(waiting, left));
+        member_trim(waiting); /* once more is harmless */
+        g_assert_true(json_equal(waiting, left));
+        member_trim(placed);
+        g_assert_true(kube_is_deleting(placed));
+        g_assert_cmpstr(kube_get_text(placed, "spec.nodeName"), ==, "n");
+        g_assert_null(kube_get(placed, "spec.containers"));
 }
 
 static void test_pod(void)
@@ -268,6 +310,7 @@ int main(int argc, char **argv)
         g_test_add_func("/member/who has to go for others", test_preempted);
         g_test_add_func("/member/one that waits too long", test_stuck);
         g_test_add_func("/member/pods that are no members", test_others);
+        g_test_add_func("/member/what is kept of a pod", test_trim);
         g_test_add_func("/member/its pod", test_pod);
         return g_test_run();
 }

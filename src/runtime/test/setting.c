@@ -13,7 +13,7 @@ static char *quoted(const char *text)
 static void test_all(void)
 {
         g_autofree char *text = quoted(
-                " {`image`: `paddle:2.6.2`, `builder`: `b/buildah@sha256:00`,"
+                " {`image`: `paddle:2.6.2`, `log_streams`: 20, `builder`: `b/buildah@sha256:00`,"
                 "`operators`: [`mpi`],"
                 "`registry`: {`address`: `reg.local:5000/team`, `username`: `u`, `password`: `p`, "
                 "`insecure`: true},"
@@ -73,7 +73,7 @@ static void test_refusals(void)
                   "not valid JSON at line 1, column 38: '}' expected" },
                 { "{`imag`: `a`}",
                   "'imag' is not a known field\nThe fields are image, form, operators, builder, registry, "
-                  "pip, datacenter, volumes, volcano" },
+                  "pip, datacenter, volumes, volcano, log_streams" },
                 { "{`image`: 7}", "image must be a string" },
                 { "{`operators`: true}", "operators must be a list" },
                 { "{`operators`: [`mpi`, `mxnet`]}",
