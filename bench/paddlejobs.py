@@ -21,24 +21,32 @@ QUIET_S = 10  # of the steady state
 USER = "system:serviceaccount:default:bench-operator"
 
 
-def audit(folder):
-    """Flags by which the API server writes down what the operator asks for."""
+def audit(folder, user=USER):
+    """Flags by which the API server writes down what a user, such as the operator, asks for."""
     policy = {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "omitStages": ["RequestReceived", "ResponseStarted"],
-        "rules": [{"level": "Metadata", "users": [USER]}, {"level": "None"}],
+        "rules": [{"level": "Metadata", "users": [user]}, {"level": "None"}],
     }
     (folder / "policy.json").write_text(json.dumps(policy))
     return [f"--audit-policy-file={folder}/policy.json", f"--audit-log-path={folder}/log"]
 
 
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
+
+
 def writes(log):
     """What the operator has written so far, by the server's own record: {verb and resource: count}."""
+    return requests(log, WRITES)
+
+
+def requests(log, verbs):
+    """What was asked for so far, by the server's own record: {verb and resource: count}."""
     found = {}
     for line in log.read_text().splitlines():
         event = json.loads(line)
-        if event["verb"] in ("create", "update", "patch", "delete", "deletecollection"):
+        if event["verb"] in verbs:
             what = f"{event['verb']} {event['objectRef']['resource']}"
             found[what] = found.get(what, 0) + 1
     return found
@@ -74,10 +82,10 @@ def paddle_job(name, placed=True, **roles):
     }
 
 
-def make(kubeconfig, namespace, objects, pods, running_of, running):
+def make(kubeconfig, namespace, objects, pods, running_of, running, services=None):
     """How long bench-kube took to make these, and to see what is to come of them."""
     done = subprocess.run(
-        [TOOL, namespace, str(pods), str(pods), running_of, str(running)],
+        [TOOL, namespace, str(pods), str(pods if services is None else services), running_of, str(running)],
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
         input=json.dumps(objects),
         capture_output=True,

@@ -101,7 +101,16 @@ class Cluster:
 
     @classmethod
     def launch(
-        cls, title, owner=None, kwok=False, volcano=False, node=False, in_memory=True, api_flags=(), controller_flags=()
+        cls,
+        title,
+        owner=None,
+        kwok=False,
+        volcano=False,
+        node=False,
+        in_memory=True,
+        api_flags=(),
+        controller_flags=(),
+        scheduler_flags=(),
     ):
         """Starts a cluster and returns when it is ready.  It ends with the process `owner`, or never by itself.
 
@@ -117,6 +126,7 @@ class Cluster:
             "in-memory": in_memory,
             "api-flags": list(api_flags),
             "controller-flags": list(controller_flags),
+            "scheduler-flags": list(scheduler_flags),
         }
         (state / "settings.json").write_text(json.dumps(settings))
         (state / "log").mkdir()

@@ -160,6 +160,7 @@ class Plan:
             f"--secure-port={port}",
             f"--cert-dir={self.folder('scheduler')}",
             "--leader-elect=false",
+            *self.settings["scheduler-flags"],
         ]
         return Component("kube-scheduler", command, lambda: answers(f"https://127.0.0.1:{port}/healthz"))
 
