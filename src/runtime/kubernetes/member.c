@@ -672,7 +672,7 @@ static json_t *trim_containers(const json_t *list)
 static json_t *trim_conditions(const json_t *list)
 {
         static const char *const kept[] = { "type", "status", "reason", "message", NULL };
-        static const char *const looked_at[] = { "PodScheduled", "DisruptionTarget", NULL };
+        static const char *const looked_at[] = { "PodScheduled", "DisruptionTarget", "Ready", NULL };
         json_t *trimmed = json_array();
         const json_t *one;
         gsize i;

@@ -175,6 +175,7 @@ static void test_preempted(void)
 
                 json_object_set_new(json_object_get(pod, "metadata"), "annotations",
                                     json_of(cases[i].annotations));
+                member_trim(pod);
                 g_assert_true(member_look(pod, &look));
                 g_assert_cmpstr(look.preempted, ==, cases[i].says);
         }
@@ -249,7 +250,7 @@ static void test_trim(void)
                         "'resources': {'limits': {}, "
                         "'requests': {'cpu': '1'}}}]}, 'status': {'phase': 'Pending', 'hostIP': '1.2.3.4', "
                         "'conditions': "
-                        "[{'type': 'Ready', 'status': 'False'}]}}");
+                        "[{'type': 'Initialized', 'status': 'False'}]}}");
         g_autoptr(json_t) placed = json_of("{'metadata': {'name': 'x', 'deletionTimestamp': 't'}, 'spec': "
                                            "{'nodeName': 'n', 'containers': []}}");
         g_autoptr(json_t) left = json_of(
