@@ -72,11 +72,16 @@ static void follow(Scheduler *s, Sim *sim)
         if (sim->built != cluster_get(s, sim->ask->cluster)->version || sim->cursor < s->changes_base) {
                 build(s, sim);
         } else {
+                gint64 stamp = ++s->uses; /* what was marked and undone for another ask changed many times */
+
                 for (guint64 at = sim->cursor - s->changes_base; at < s->changes->len; at++) {
                         int id = g_array_index(s->changes, int, at);
+                        Node *node = id < sim->n_nodes ? s->nodes->pdata[id] : NULL;
 
-                        if (id < sim->n_nodes && s->nodes->pdata[id])
-                                count(s, sim, s->nodes->pdata[id]);
+                        if (!node || node->stamp == stamp)
+                                continue;
+                        node->stamp = stamp;
+                        count(s, sim, node);
                 }
         }
         sim->cursor = s->changes_base + s->changes->len;
