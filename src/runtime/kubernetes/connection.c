@@ -1,0 +1,335 @@
+/* The caches that the runtime lives by: its pods, the nodes, what others hold of them. It is connected while
+ * all of them are, and the credential is good. */
+#include "runtime/kubernetes/state.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+enum {
+        NODES_MS = 300,  /* changes of nodes are told together */
+        DOUBT_MS = 5000, /* how often it is asked whether the credential is good again */
+};
+
+/* ---- nodes ---- */
+
+typedef struct {
+        const Neighbours *neighbours;
+        GPtrArray *list;
+} NodeList;
+
+static void add_node(const json_t *node, void *arg)
+{
+        const NodeList *nodes = arg;
+
+        g_ptr_array_add(nodes->list, neighbours_node(nodes->neighbours, node));
+}
+
+void node_free(gpointer node)
+{
+        runtime_node_free(node);
+}
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+        const RuntimeNode *const *x = a, *const *y = b;
+
+        return strcmp((*x)->name, (*y)->name);
+}
+
+/* True when they are others than before. */
+static bool take_nodes(Kubernetes *k8s)
+{
+        GPtrArray *list = g_ptr_array_new_with_free_func(node_free), *was;
+        NodeList nodes = { k8s->neighbours, list };
+        bool same;
+
+        kube_cache_each(k8s->nodes, add_node, &nodes);
+        g_ptr_array_sort(list, by_name);
+        g_mutex_lock(&k8s->lock);
+        was = k8s->inventory;
+        same = was->len == list->len;
+        for (guint i = 0; same && i < list->len; i++)
+                same = runtime_node_equal(was->pdata[i], list->pdata[i]);
+        k8s->inventory = list;
+        g_mutex_unlock(&k8s->lock);
+        g_ptr_array_unref(was);
+        return !same;
+}
+
+static gboolean on_nodes_timer(gpointer arg)
+{
+        Kubernetes *k8s = arg;
+
+        timer_drop(&k8s->nodes_timer);
+        if (k8s->connected && take_nodes(k8s))
+                k8s_tell(k8s, OBSERVED_NODES, NULL, NULL);
+        return G_SOURCE_REMOVE;
+}
+
+static void nodes_changed(Kubernetes *k8s)
+{
+        if (k8s->connected && !k8s->nodes_timer)
+                timer_set(k8s, &k8s->nodes_timer, NODES_MS, on_nodes_timer, k8s);
+}
+
+static bool is_well(const json_t *node)
+{
+        g_autofree char *unready = node ? neighbours_unready(node) : g_strdup("gone");
+
+        return !unready;
+}
+
+static void give_up_on_node(const json_t *pod, void *arg)
+{
+        Kubernetes *k8s = arg;
+        g_auto(MemberLook) look = { 0 };
+        Task *task = kube_is_deleting(pod) && member_look(pod, &look)
+                             ? g_hash_table_lookup(k8s->tasks, look.task)
+                             : NULL;
+
+        if (task)
+                pods_give_up_stuck(task, &look);
+}
+
+static void on_node(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        nodes_changed(k8s);
+        if (k8s->connected && old && is_well(old) && !is_well(new))
+                scope_each(k8s->pods, give_up_on_node, k8s);
+}
+
+static void on_other(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        neighbours_change(k8s->neighbours, old, new);
+        nodes_changed(k8s);
+}
+
+/* ---- the connection ---- */
+
+static void forget_told(gpointer key, gpointer value, gpointer arg)
+{
+        Task *task = value;
+
+        task->started = task->ready = task->ended = task->preempted = task->stuck = false;
+        g_clear_pointer(&task->waits, g_free);
+}
+
+static void look_at_one(const json_t *pod, void *arg)
+{
+        pods_look_at(arg, pod);
+}
+
+static void connect_if_synced(Kubernetes *k8s);
+
+/* Who may not see them has none. */
+static void on_classes(const KubeReply *reply, void *arg)
+{
+        Kubernetes *k8s = arg;
+        const json_t *items = json_object_get(reply->object, "items"), *item;
+        gsize n = 0;
+        size_t i;
+
+        g_mutex_lock(&k8s->lock);
+        json_array_foreach(items, i, item) for (const char *const *at = template_classes;
+                                                *at && n + 1 < G_N_ELEMENTS(k8s->classes);
+                                                at++) if (strcmp(kube_name(item), *at) == 0)
+                k8s->classes[n++] = *at;
+        k8s->classes[n] = NULL;
+        g_mutex_unlock(&k8s->lock);
+        k8s->asked = true;
+        connect_if_synced(k8s);
+}
+
+static void ask_for_classes(Kubernetes *k8s)
+{
+        KubeRequest request = { .verb = KUBE_LIST, .kind = &kube_priority_classes };
+
+        kube_send(k8s->client, &request, on_classes, k8s);
+}
+
+/* A pod that went while nobody looked. */
+static gboolean is_over(gpointer key, gpointer value, gpointer arg)
+{
+        Task *task = value;
+
+        return !task_is_wanted(task) && !task->dropping && !task_pod(task);
+}
+
+static bool is_troubled(const Kubernetes *k8s)
+{
+        return k8s->trouble[0] || k8s->trouble[1] || k8s->trouble[2];
+}
+
+static void connect_if_synced(Kubernetes *k8s)
+{
+        if (k8s->connected || !k8s->asked || is_troubled(k8s) || !scope_is_synced(k8s->pods) ||
+            !kube_cache_is_synced(k8s->nodes) || (!k8s->blind && !kube_cache_is_synced(k8s->others)))
+                return;
+        k8s->connected = true;
+        g_hash_table_remove_all(k8s->gates); /* who knows what became of them */
+        (void)take_nodes(k8s);
+        g_hash_table_foreach_remove(k8s->tasks, is_over, NULL);
+        g_hash_table_foreach(k8s->tasks, forget_told, NULL);
+        scope_each(k8s->pods, look_at_one, k8s);
+        k8s_tell(k8s, OBSERVED_SYNCED, NULL, NULL);
+        ask_for_classes(k8s);
+        log_info("cluster connected", "cluster", k8s->name, "server", k8s->config->server, NULL);
+}
+
+static void on_pods_synced(void *arg)
+{
+        connect_if_synced(arg);
+}
+
+static void on_cache_synced(KubeCache *cache, void *arg)
+{
+        connect_if_synced(arg);
+}
+
+/* What others hold is worth knowing, and jobs run without it, too: their pods find out. */
+static void on_others_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        if (error && !k8s->blind && err_is(error, ERR_DENIED))
+                log_warning("what others use of a cluster cannot be seen: its nodes count as free", "cluster",
+                            k8s->name, "reason", error->message, NULL);
+        k8s->blind = error != NULL;
+        connect_if_synced(k8s);
+}
+
+static void take_trouble(Kubernetes *k8s, const char **trouble, const char *what, const GError *error)
+{
+        bool told = is_troubled(k8s);
+
+        *trouble = error ? what : NULL;
+        if (!error) {
+                connect_if_synced(k8s);
+                return;
+        }
+        if (k8s->connected || !told)
+                k8s_tell(k8s, OBSERVED_DISCONNECTED, NULL, error->message);
+        k8s->connected = false;
+}
+
+static void on_pods_trouble(const GError *error, void *arg)
+{
+        take_trouble(arg, &((Kubernetes *)arg)->trouble[0], "pods", error);
+}
+
+static void on_nodes_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
+{
+        take_trouble(arg, &((Kubernetes *)arg)->trouble[1], "nodes", error);
+}
+
+/* ---- the credential ---- */
+
+#define CREDENTIAL_ENDED                                                                                     \
+        "the API server does not take the credential any more (%s); give the cluster a new one: "            \
+        "`paddle cluster set %s --kubeconfig FILE`"
+
+static gboolean ask_whether_good(gpointer arg);
+
+static void on_whether_good(const KubeReply *reply, void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        if (err_is(reply->error, ERR_UNAUTHENTICATED))
+                timer_set(k8s, &k8s->doubt_timer, DOUBT_MS, ask_whether_good, k8s);
+        else
+                take_trouble(k8s, &k8s->trouble[2], "credential", NULL);
+}
+
+static gboolean ask_whether_good(gpointer arg)
+{
+        Kubernetes *k8s = arg;
+        KubeRequest request = { .verb = KUBE_LIST, .kind = &kube_nodes, .limit = 1 };
+
+        timer_drop(&k8s->doubt_timer);
+        kube_send(k8s->client, &request, on_whether_good, k8s);
+        return G_SOURCE_REMOVE;
+}
+
+/* Watches that are open go on when a credential ends; whoever asks for something new is refused. */
+static void doubt_credential(Kubernetes *k8s, const GError *error)
+{
+        g_autoptr(GError) said = NULL;
+
+        if (!err_is(error, ERR_UNAUTHENTICATED) || k8s->trouble[2])
+                return;
+        err_set(&said, ERR_UNAUTHENTICATED, CREDENTIAL_ENDED, error->message, k8s->name);
+        take_trouble(k8s, &k8s->trouble[2], "credential", said);
+        (void)ask_whether_good(k8s);
+}
+
+/* A pod cannot be made for now. */
+void task_tell_why_not(Task *task, const GError *error)
+{
+        g_autofree char *text = err_is(error, ERR_UNAUTHENTICATED)
+                                        ? g_strdup_printf(CREDENTIAL_ENDED, error->message, task->k8s->name)
+                                        : g_strdup(error->message);
+
+        task_tell_waits(task, text);
+        doubt_credential(task->k8s, error);
+}
+
+static void on_deletion_failed(const GError *error, void *arg)
+{
+        doubt_credential(arg, error);
+}
+
+/* ---- the caches ---- */
+
+static void trim_node(json_t *node)
+{
+        json_object_del(json_object_get(node, "status"), "images");
+        json_object_del(json_object_get(node, "metadata"), "annotations");
+}
+
+static void open_others(Kubernetes *k8s)
+{
+        KubeCacheEvents events = {
+                .synced = on_cache_synced, .trouble = on_others_trouble, .changed = on_other, .arg = k8s
+        };
+
+        k8s->others_selector = neighbours_selector(k8s->server);
+        k8s->others = kube_cache_new(k8s->client,
+                                     &(KubeCacheConfig){ .kind = kube_pods,
+                                                         .label_selector = k8s->others_selector,
+                                                         .field_selector = NEIGHBOURS_FIELDS,
+                                                         .trim = neighbours_trim },
+                                     &events);
+}
+
+void connection_open(Kubernetes *k8s)
+{
+        const MemberHome home = { k8s->namespaces[0], k8s->server };
+        const ScopeEvents pods = { pods_on_change, on_pods_synced, on_pods_trouble, k8s };
+        const KubeCacheEvents nodes = {
+                .changed = on_node, .synced = on_cache_synced, .trouble = on_nodes_trouble, .arg = k8s
+        };
+
+        k8s->selector = member_selector(&home);
+        k8s->pods = scope_new(k8s->client,
+                              &(ScopeConfig){ .context = k8s->context,
+                                              .kind = kube_pods,
+                                              .label_selector = k8s->selector,
+                                              .trim = member_trim,
+                                              .namespaces = (const char *const *)k8s->namespaces },
+                              &pods);
+        k8s->nodes = kube_cache_new(k8s->client, &(KubeCacheConfig){ .kind = kube_nodes, .trim = trim_node },
+                                    &nodes);
+        k8s->deletions = deletions_new(&(DeletionsConfig){ .client = k8s->client,
+                                                           .context = k8s->context,
+                                                           .cluster = k8s->name,
+                                                           .failed = on_deletion_failed,
+                                                           .arg = k8s });
+        open_others(k8s);
+        ask_for_classes(k8s);
+}

@@ -1,0 +1,283 @@
+/* Pods of members begin and go: made one by one or by what makes all of a role, refused, stopped, looked
+ * for when nothing of them is seen. */
+#include "runtime/kubernetes/state.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/err.h"
+
+/* ---- starting ---- */
+
+static bool is_lasting(const GError *error)
+{
+        return err_is(error, ERR_INVALID) || err_is(error, ERR_DENIED) || err_is(error, ERR_NOT_FOUND);
+}
+
+void task_refuse(Task *task, const GError *error)
+{
+        Observation *end = observation_new(OBSERVED_START_FAILED, task->task, error->message);
+
+        end->permanent = is_lasting(error);
+        task_tell_end(task, end);
+}
+
+/* The pod that is there tells all else by the cache. */
+static void on_pod_made(const GError *error, void *arg)
+{
+        Task *task = arg;
+
+        if (!error)
+                return;
+        g_clear_pointer(&task->making, making_free);
+        task_refuse(task, error);
+}
+
+static void on_pod_waits(const GError *error, void *arg)
+{
+        task_tell_why_not(arg, error);
+}
+
+static void on_set_waits(const char *name, const GError *error, void *arg)
+{
+        Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
+
+        if (task && !task->ended && !task_pod(task))
+                task_tell_why_not(task, error);
+}
+
+static void on_set_failed(const char *name, const GError *error, void *arg)
+{
+        Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
+
+        if (task && !task->ended && !task_pod(task))
+                task_refuse(task, error);
+}
+
+static bool lacks_pod(const char *name, void *arg)
+{
+        const Kubernetes *k8s = arg;
+        const Task *task = g_hash_table_lookup(k8s->tasks, name);
+
+        return task && !task->ended && !task->stopping && !task->end && !task_pod(task);
+}
+
+static void on_overdue(const char *name, const char *why, void *arg)
+{
+        if (lacks_pod(name, arg))
+                task_tell_waits(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), why);
+}
+
+static void on_never(const char *name, const char *why, bool lost, void *arg)
+{
+        Observation *end;
+
+        if (!lacks_pod(name, arg))
+                return;
+        end = observation_new(lost ? OBSERVED_LOST : OBSERVED_START_FAILED, name, why);
+        end->permanent = !lost;
+        task_tell_end(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), end);
+}
+
+static void on_set_made(const Form *form, const char *namespace, const GPtrArray *tasks, void *arg)
+{
+        overdue_watch(((Kubernetes *)arg)->overdue, form, namespace, tasks);
+}
+
+/* What stands where its pod should be, of the set that makes it. */
+static bool is_of_set(const Task *task, const KubeKind *kind, const char *namespace, const char *name)
+{
+        g_autofree char *own = task->namespace ? form_object_name(kind, task->task) : NULL;
+
+        return own && strcmp(own, name) == 0 && strcmp(task->namespace, namespace) == 0;
+}
+
+/* The pod of a set does not come, and why. */
+static void tell_refused(Task *task, const char *words)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (task->ended || task->stopping || task->forgotten || task->dropping || task_pod(task))
+                return;
+        if (!refusal_lasts(words)) {
+                task_tell_waits(task, words);
+                return;
+        }
+        err_set(&error, ERR_DENIED, "%s", words);
+        task_refuse(task, error);
+}
+
+static void on_refusal(const KubeKind *kind, const char *namespace, const char *name, void *arg)
+{
+        Kubernetes *k8s = arg;
+        g_autoptr(GList) tasks = g_hash_table_get_values(k8s->tasks);
+
+        for (GList *at = k8s->connected ? tasks : NULL; at; at = at->next)
+                if (is_of_set(at->data, kind, namespace, name))
+                        tell_refused(at->data, refusals_why(k8s->refusals, kind, namespace, name));
+}
+
+void task_make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
+{
+        Kubernetes *k8s = task->k8s;
+        MakingConfig config = { .client = k8s->client,
+                                .context = k8s->context,
+                                .room = k8s->makings,
+                                .gates = k8s->gates,
+                                .done = on_pod_made,
+                                .waits = on_pod_waits,
+                                .arg = task };
+
+        json_array_append_new(before, pod);
+        task->making = making_new(&config, before);
+}
+
+/* ---- stopping ---- */
+
+bool pod_is_over(const json_t *pod)
+{
+        const char *phase = kube_get_text(pod, "status.phase");
+
+        return g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
+}
+
+/* One that is over goes at once. Else at least a second: without one the end would not be waited for, and
+ * what still runs would be torn from the kubelet's hands. */
+static gint64 grace_of(const Task *task)
+{
+        return pod_is_over(task_pod(task)) ? 0 : MAX(task->grace_s, 1);
+}
+
+/* Its pod goes, and nothing makes it again. What is being created is deleted as soon as it is there. */
+void task_stop_pod(Task *task)
+{
+        if (task_pod(task)) {
+                task_delete_pod(task, grace_of(task));
+        } else if (task->stopping && !task_is_wanted(task) && !task->ended) {
+                Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
+
+                end->signal = task->killed ? SIGKILL : SIGTERM;
+                task_tell_end(task, end);
+        } else {
+                task_settle(task);
+        }
+}
+
+static void on_dropped(const char *name, void *arg)
+{
+        Kubernetes *k8s = arg;
+        Task *task = g_hash_table_lookup(k8s->tasks, name);
+
+        if (!task)
+                return;
+        task->dropping = false;
+        task->dropped = true;
+        if (task->stopping || task->forgotten || !task_pod(task))
+                task_stop_pod(task);
+        else if (k8s->connected)
+                pods_look_at(k8s, task_pod(task));
+}
+
+/* ---- where its role stands, of which nothing is seen ---- */
+
+typedef struct {
+        Kubernetes *k8s;
+        char *task;
+        int pending; /* replies */
+} Search;
+
+static void end_search(Search *search)
+{
+        Task *task = g_hash_table_lookup(search->k8s->tasks, search->task);
+
+        if (task) {
+                task->dropping = false;
+                if (task->namespace)
+                        task_drop_and_stop(task);
+                else
+                        task_stop_pod(task); /* there is nothing of it */
+        }
+        g_free(search->task);
+        g_free(search);
+}
+
+static void on_searched(const KubeReply *reply, void *arg)
+{
+        Search *search = arg;
+        Task *task = g_hash_table_lookup(search->k8s->tasks, search->task);
+        const json_t *service = kube_get(reply->object, "items[0]");
+
+        if (task && service && !task->namespace)
+                task->namespace = g_strdup(kube_namespace(service));
+        if (--search->pending == 0)
+                end_search(search);
+}
+
+/* By its attempt's service, which is made first and goes last. */
+static void search_for(Task *task)
+{
+        Kubernetes *k8s = task->k8s;
+        g_auto(GStrv) parts = g_strsplit(task->task, ".", 3);
+        g_autofree char *field = g_strdup_printf("metadata.name=j-%s-%s", parts[0], parts[1]);
+        Search *search = g_new0(Search, 1);
+        KubeRequest request = { .verb = KUBE_LIST,
+                                .kind = &kube_services,
+                                .label_selector = k8s->selector,
+                                .field_selector = field };
+        char *everywhere[] = { NULL };
+        char **at = scope_is_wide(k8s->pods) ? everywhere : k8s->namespaces;
+
+        *search = (Search){ .k8s = k8s, .task = g_strdup(task->task) };
+        task->dropping = true;
+        do {
+                request.namespace = *at;
+                search->pending++;
+                kube_send(k8s->client, &request, on_searched, search);
+        } while (*at && *++at);
+}
+
+/* What makes its pod goes before the pod. Of a pod that is not there nobody knows what would make it. */
+void task_drop_and_stop(Task *task)
+{
+        const json_t *pod = task_pod(task);
+
+        if (task->dropping)
+                return;
+        if (task->making && making_is_refused(task->making))
+                g_clear_pointer(&task->making, making_free);
+        if ((pod && !form_kind_of(pod)) || task->making) {
+                task_stop_pod(task);
+        } else if (!task->namespace) {
+                search_for(task);
+        } else {
+                task->dropping = true;
+                sets_drop(task->k8s->sets, task->task, task->namespace, pod ? form_kind_of(pod) : NULL);
+        }
+}
+
+/* ---- what tells of it ---- */
+
+void life_open(Kubernetes *k8s)
+{
+        k8s->sets = sets_new(&(SetsConfig){ .client = k8s->client,
+                                            .context = k8s->context,
+                                            .room = k8s->makings,
+                                            .gates = k8s->gates,
+                                            .made = on_set_made,
+                                            .failed = on_set_failed,
+                                            .waits = on_set_waits,
+                                            .dropped = on_dropped,
+                                            .arg = k8s });
+        k8s->overdue = overdue_new(&(OverdueConfig){ .client = k8s->client,
+                                                     .context = k8s->context,
+                                                     .lacks = lacks_pod,
+                                                     .waits = on_overdue,
+                                                     .failed = on_never,
+                                                     .arg = k8s });
+        k8s->refusals = refusals_new(&(RefusalsConfig){ .client = k8s->client,
+                                                        .context = k8s->context,
+                                                        .namespaces = (const char *const *)k8s->namespaces,
+                                                        .cluster = k8s->name,
+                                                        .told = on_refusal,
+                                                        .arg = k8s });
+}

@@ -1,0 +1,452 @@
+/* What the engine orders, on the thread; and the pods that are kept of attempts that are over. */
+#include "runtime/kubernetes/state.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+
+enum {
+        KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */
+};
+
+/* ---- orders of the engine ---- */
+
+void order_free(gpointer data)
+{
+        Order *order = data;
+
+        g_free(order->name);
+        g_free(order->namespace);
+        g_free(order->job_id);
+        runtime_ask_free(order->ask);
+        g_free(order->pod);
+        g_free(order->before);
+        json_decref(order->group);
+        json_decref(order->queues);
+        g_free(order->image);
+        g_free(order->package);
+        g_free(order->package_name);
+        g_free(order->requirements);
+        g_free(order->text);
+        g_free(order);
+}
+
+void order_run(Order *order /* taken */)
+{
+        order->run(order);
+        order_free(order);
+}
+
+static gboolean on_order(gpointer data)
+{
+        Order *order = data;
+
+        order->run(order);
+        return G_SOURCE_REMOVE;
+}
+
+void order_give(Kubernetes *k8s, const Order *order)
+{
+        GSource *source = g_idle_source_new();
+        Order *own = g_memdup2(order, sizeof *order);
+
+        own->k8s = k8s;
+        g_source_set_priority(source, G_PRIORITY_DEFAULT);
+        g_source_set_callback(source, on_order, own, order_free);
+        g_source_attach(source, k8s->context);
+        g_source_unref(source);
+}
+
+/* The object that `other` is of makes the pod of the task, too. */
+static bool is_made_with(const char *task, const Task *other)
+{
+        const json_t *pod = task_pod(other);
+        const KubeKind *kind = pod ? form_kind_of(pod) : NULL;
+        g_autofree char *name = kind ? form_object_name(kind, task) : NULL;
+        g_autofree char *own = kind ? form_object_name(kind, other->task) : NULL;
+        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
+
+        return kind && strcmp(own, name) == 0 &&
+               (form_kind_is_whole(kind) || g_ascii_strtoll(parts[3], NULL, 10) < form_members(pod));
+}
+
+static bool is_in_set(Kubernetes *k8s, const Order *order)
+{
+        GHashTableIter iter;
+        gpointer task;
+
+        g_hash_table_iter_init(&iter, k8s->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &task))
+                if (is_made_with(order->name, task))
+                        return true;
+        return false;
+}
+
+/* All of its role at once, or of its job: as one object. It may be there, with its pods refused. */
+static void start_in_set(Task *task, Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+        const KubeKind *kind = form_kind(order->form);
+        g_autofree char *name = form_object_name(kind, task->task);
+        const char *why = refusals_why(k8s->refusals, kind, task->namespace, name);
+
+        if (why && !task_pod(task))
+                task_tell_waits(task, why);
+
+        sets_add(k8s->sets, &(SetsMember){ .form = order->form,
+                                           .task = task->task,
+                                           .together = order->together,
+                                           .before = making_tree(order->before),
+                                           .pod = making_tree(order->pod),
+                                           .stands = task_pod(task) != NULL });
+}
+
+static void make_group(Kubernetes *k8s, Order *order)
+{
+        if (k8s->volcano && order->group)
+                volcano_make_group(k8s->volcano, g_steal_pointer(&order->group));
+}
+
+/* A member that had to leave comes back under its name. */
+static bool waits_for_its_end(const Task *task)
+{
+        return task_pod(task) && (task->forgotten || task->stopping);
+}
+
+static void start_again(Task *task, Order *order)
+{
+        if (task->again)
+                order_free(task->again);
+        task->again = g_memdup2(order, sizeof *order);
+        *order = (Order){ .k8s = order->k8s };
+        task->kept = false;
+        task_drop_and_stop(task);
+}
+
+void order_start(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+        Task *task = task_get(k8s, order->name);
+        g_autoptr(GError) error = NULL;
+
+        if (waits_for_its_end(task)) {
+                start_again(task, order);
+                return;
+        }
+        if (!task_is_wanted(task) && !task_pod(task))
+                task->started = task->ready = task->ended = task->stopping = task->forgotten = task->kept =
+                        task->preempted = task->stuck = task->dropped = false;
+        task_place(task, order->namespace, order->job_id, order->number);
+        if (!scope_covers(k8s->pods, task->namespace)) {
+                err_set(&error, ERR_DENIED,
+                        "namespace '%s': the account of cluster '%s' may not list pods in all namespaces\n"
+                        "Let it, or name the namespace in the cluster's list of namespaces.",
+                        task->namespace, k8s->name);
+                task_refuse(task, error);
+        } else if (order->form && order->together == order->members) {
+                make_group(k8s, order);
+                start_in_set(task, order);
+        } else if (!task_is_wanted(task) && !task_pod(task) && !is_in_set(order->k8s, order)) {
+                make_group(k8s, order);
+                task_make_pod(task, making_tree(order->pod), making_tree(order->before));
+        }
+}
+
+/* It never was; what is told of the stay before is older. */
+static void give_up_again(Task *task)
+{
+        Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
+
+        order_free(g_steal_pointer(&task->again));
+        end->signal = SIGTERM;
+        task->k8s->observe(end, task->k8s->observe_arg);
+}
+
+static bool is_passing(const json_t *pod)
+{
+        return form_is_passing(form_kind_of(pod), kube_label(pod, "paddle-role"));
+}
+
+static void run_stop(Order *order)
+{
+        Task *task = task_get(order->k8s, order->name);
+
+        if (task->again)
+                give_up_again(task);
+        else if (pod_is_over(task_pod(task)) &&
+                 !is_passing(task_pod(task))) /* it ended by itself, which is told */
+                return;
+        task->killed |= order->grace_ms == 0;
+        task->stopping = true;
+        task->grace_s = (order->grace_ms + 999) / 1000;
+        task_drop_and_stop(task);
+}
+
+/* What makes this pod makes those of all other roles: one member's end must not take it away. */
+static bool is_of_whole(const json_t *pod)
+{
+        const KubeKind *kind = form_kind_of(pod);
+
+        return kind && form_kind_is_whole(kind);
+}
+
+/* One that we stopped is on its way out, and may come back under its name. */
+static bool may_stay(const Task *task, const json_t *pod)
+{
+        return pod && (pod_is_over(pod) || is_of_whole(pod)) && !task->stopping && !task->given_up &&
+               !kube_is_deleting(pod);
+}
+
+static void keep(Task *task, const json_t *pod)
+{
+        g_auto(MemberLook) look = { 0 };
+        g_autofree char *service =
+                member_look(pod, &look) ? member_service_name(look.job_id, look.attempt) : NULL;
+
+        task->kept = true;
+        kept_add(task->k8s->kept, service, task->namespace, task->task);
+}
+
+static void run_forget(Order *order)
+{
+        Task *task = task_get(order->k8s, order->name);
+        const json_t *pod = task_pod(task);
+
+        task->forgotten = true;
+        if (may_stay(task, pod))
+                keep(task, pod);
+        else if (pod && form_kind_of(pod))
+                task_drop_and_stop(task);
+        else
+                task_stop_pod(task);
+}
+
+static void drop_group(Kubernetes *k8s, const char *namespace, const char *name)
+{
+        if (k8s->volcano)
+                volcano_drop_group(k8s->volcano, namespace, name);
+}
+
+/* `name`: of its service, and of its group. */
+static void delete_attempt(Kubernetes *k8s, const char *namespace, const char *name)
+{
+        deletions_want(k8s->deletions, &kube_services, namespace, name, NULL, -1);
+        drop_group(k8s, namespace, name);
+}
+
+/* ---- what is kept of attempts that are over ---- */
+
+static void delete_kept(Kubernetes *k8s, const KeptAttempt *attempt)
+{
+        for (guint i = 0; i < attempt->tasks->len; i++) {
+                Task *task = g_hash_table_lookup(k8s->tasks, attempt->tasks->pdata[i]);
+
+                if (task)
+                        task_drop_and_stop(task);
+        }
+        delete_attempt(k8s, attempt->namespace, attempt->service);
+        g_hash_table_remove(k8s->places, attempt->service);
+}
+
+static gboolean on_kept_timer(gpointer arg);
+
+static void delete_due(Kubernetes *k8s)
+{
+        gint64 now = clock_now_ms(), next;
+        KeptAttempt *attempt;
+
+        while ((attempt = kept_take(k8s->kept, now))) {
+                delete_kept(k8s, attempt);
+                kept_attempt_free(attempt);
+        }
+        next = kept_next(k8s->kept);
+        if (next)
+                timer_set(k8s, &k8s->kept_timer, (guint)CLAMP(next - now, 1, KEPT_MAX_MS), on_kept_timer,
+                          k8s);
+        else
+                timer_drop(&k8s->kept_timer);
+}
+
+static gboolean on_kept_timer(gpointer arg)
+{
+        delete_due(arg);
+        return G_SOURCE_REMOVE;
+}
+
+/* Where the attempt was is not known any more: its service is looked for. */
+static void on_services(const KubeReply *reply, void *arg)
+{
+        Kubernetes *k8s = arg;
+        const json_t *service;
+        size_t i;
+
+        if (reply->error)
+                log_warning("the service of an attempt cannot be looked for", "cluster", k8s->name, "reason",
+                            reply->error->message, NULL);
+        json_array_foreach(json_object_get(reply->object, "items"), i, service)
+                delete_attempt(k8s, kube_namespace(service), kube_name(service));
+}
+
+static void find_service(Kubernetes *k8s, const char *name)
+{
+        g_autofree char *field = g_strdup_printf("metadata.name=%s", name);
+        KubeRequest request = { .verb = KUBE_LIST,
+                                .kind = &kube_services,
+                                .label_selector = k8s->selector,
+                                .field_selector = field };
+
+        if (scope_is_wide(k8s->pods)) {
+                kube_send(k8s->client, &request, on_services, k8s);
+                return;
+        }
+        for (char **at = k8s->namespaces; *at; at++) {
+                request.namespace = *at;
+                kube_send(k8s->client, &request, on_services, k8s);
+        }
+}
+
+static void run_clean(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+        g_autofree char *service = member_service_name(order->name, order->number);
+        const char *namespace = g_hash_table_lookup(k8s->places, service);
+
+        if (kept_set(k8s->kept, service, order->expires)) {
+                if (namespace) /* nobody is left of it who holds anything */
+                        drop_group(k8s, namespace, service);
+                delete_due(k8s);
+                return;
+        }
+        if (namespace)
+                delete_attempt(k8s, namespace, service);
+        else
+                find_service(k8s, service);
+        g_hash_table_remove(k8s->places, service);
+}
+
+void k8s_stop(Runtime *runtime, const char *task, gint64 grace_ms)
+{
+        order_give((Kubernetes *)runtime,
+                   &(Order){ .run = run_stop, .name = g_strdup(task), .grace_ms = grace_ms });
+}
+
+void k8s_forget(Runtime *runtime, const char *task)
+{
+        order_give((Kubernetes *)runtime, &(Order){ .run = run_forget, .name = g_strdup(task) });
+}
+
+void k8s_clean(Runtime *runtime, const char *job_id, int attempt, gint64 expires)
+{
+        order_give((Kubernetes *)runtime, &(Order){ .run = run_clean,
+                                                    .name = g_strdup(job_id),
+                                                    .number = attempt,
+                                                    .expires = expires });
+}
+
+static void run_signal(Order *order)
+{
+        const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
+
+        if (task && task_pod(task))
+                signals_send(order->k8s->signals, task->namespace, task->pod,
+                             member_container(task_pod(task)), order->number);
+}
+
+void k8s_signal(Runtime *runtime, const char *task, int signo)
+{
+        order_give((Kubernetes *)runtime,
+                   &(Order){ .run = run_signal, .name = g_strdup(task), .number = signo });
+}
+
+/* Who may not say it there says it in the job's events all the same. */
+static void on_marked(const KubeReply *reply, void *arg)
+{
+        if (reply->error && !err_is(reply->error, ERR_NOT_FOUND) && !err_is(reply->error, ERR_DENIED))
+                log_warning("a pod cannot be marked as preempting", "cluster", arg, "reason",
+                            reply->error->message, NULL);
+}
+
+static void run_mark(Order *order)
+{
+        const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
+        g_autoptr(json_t) patch =
+                json_pack("{s:{s:{s:s, s:s}}}", "metadata", "annotations", MEMBER_STATUS_ANNOTATION,
+                          MEMBER_PREEMPTING, MEMBER_MESSAGE_ANNOTATION, order->text);
+
+        if (task && task_pod(task))
+                kube_send(order->k8s->client,
+                          &(KubeRequest){ .verb = KUBE_PATCH,
+                                          .kind = &kube_pods,
+                                          .namespace = task->namespace,
+                                          .name = task->pod,
+                                          .patch = PATCH_MERGE,
+                                          .body = patch },
+                          on_marked, order->k8s->name);
+}
+
+void k8s_mark_preempting(Runtime *runtime, const char *task, const char *why)
+{
+        order_give((Kubernetes *)runtime,
+                   &(Order){ .run = run_mark, .name = g_strdup(task), .text = g_strdup(why ? why : "") });
+}
+
+/* On the thread. */
+static bool find_pod(void *arg, const char *task_name, const char **ret_namespace, const char **ret_pod,
+                     const char **ret_container)
+{
+        const Kubernetes *k8s = arg;
+        const Task *task = g_hash_table_lookup(k8s->tasks, task_name);
+
+        if (!task || !task_pod(task))
+                return false;
+        *ret_namespace = task->namespace;
+        *ret_pod = task->pod;
+        *ret_container = member_container(task_pod(task));
+        return true;
+}
+
+RuntimeExec *k8s_exec(Runtime *runtime, const char *task, const ExecStart *start)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        const TerminalPod about = {
+                .client = k8s->client, .task = (char *)task, .find = find_pod, .arg = k8s
+        };
+
+        return exec_new(k8s->terminals, &terminal_pod_ops, start, terminal_pod_copy(&about),
+                        terminal_pod_free);
+}
+
+bool k8s_usage(Runtime *runtime, const char *task, TaskUsage *ret)
+{
+        return usages_get(((Kubernetes *)runtime)->usages, task, ret);
+}
+
+static void run_queues(Order *order)
+{
+        if (order->k8s->volcano)
+                volcano_take_queues(order->k8s->volcano, g_steal_pointer(&order->queues));
+}
+
+void k8s_queues(Runtime *runtime, const GPtrArray *queues)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        json_t *list = json_array();
+
+        if (k8s->template.scheduler)
+                for (guint i = 0; i < queues->len; i++)
+                        json_array_append_new(list, volcano_queue(queues->pdata[i], k8s->server));
+        order_give(k8s, &(Order){ .run = run_queues, .queues = list });
+}
+
+static void run_ask(Order *order)
+{
+        asker_ask(order->k8s->asker, g_steal_pointer(&order->ask));
+}
+
+void k8s_ask(Runtime *runtime, RuntimeAsk *ask)
+{
+        order_give((Kubernetes *)runtime, &(Order){ .run = run_ask, .ask = ask });
+}

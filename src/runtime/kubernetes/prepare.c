@@ -1,0 +1,270 @@
+/* What a job needs before its members start: may it run here, its image or package, its pods. Most of it on
+ * the engine's thread. */
+#include "runtime/kubernetes/state.h"
+
+#include <string.h>
+
+#include "model/job.h"
+#include "runtime/environment/environment.h"
+#include "runtime/kubernetes/aside.h"
+#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/image.h"
+#include "runtime/kubernetes/package.h"
+
+/* ---- its pods ---- */
+
+/* The kubeconfig's namespace is for jobs that ask for none. */
+MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        return (MemberHome){ job->namespace ? job->namespace : k8s->namespaces[0], k8s->server };
+}
+
+static void run_no_image(Order *order)
+{
+        Task *task = task_get(order->k8s, order->name);
+        Observation *end = observation_new(OBSERVED_START_FAILED, task->task,
+                                           "what was prepared for the job is not there any more\n"
+                                           "Submit the job again to have it made anew.");
+
+        end->permanent = true;
+        task_tell_end(task, end);
+}
+
+/* The service by which the others find it, and the secret to pull its image with. */
+static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+                          json_t *package)
+{
+        json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
+
+        if (package) {
+                json_array_append_new(list, package_gate(home));
+                json_array_append_new(list, package);
+        } else if (images_is_needed(job) && k8s->pull_secret) {
+                json_array_append_new(list, image_pull_secret(&k8s->setting->registry, home->namespace));
+        }
+        return list;
+}
+
+/* Without a registry there is no image of its own: the package goes into the pods by itself, and what is
+ * required has to be in the image that it names. */
+static bool goes_by_itself(const Kubernetes *k8s)
+{
+        return !k8s->setting->registry.address;
+}
+
+static bool equip_by_itself(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+                            json_t *spec, json_t **ret_package)
+{
+        if (environment_is_needed(job->requirements))
+                package_require(spec, job->requirements);
+        if (!job->package)
+                return true;
+        *ret_package = package_map(k8s->state_dir, home, job, NULL);
+        if (*ret_package)
+                package_put(spec, job);
+        return *ret_package != NULL;
+}
+
+/* How the job's package and requirements come to its pod: by the image that was built for it, or in a
+ * ConfigMap, which is returned then. False: they are not there any more. */
+static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, json_t *spec,
+                  json_t **ret_package)
+{
+        g_autofree char *image = NULL;
+
+        *ret_package = NULL;
+        if (!images_is_needed(job))
+                return true;
+        if (goes_by_itself(k8s))
+                return equip_by_itself(k8s, home, job, spec, ret_package);
+        image = images_of_job(k8s->state_dir, job->id);
+        if (image)
+                image_put(spec, MEMBER_CONTAINER, image, job->package != NULL, k8s->pull_secret);
+        return image != NULL;
+}
+
+/* What clients of PaddleFlow and Volcano find at a pod. The attempt's group; NULL: there is none. */
+static json_t *fill_pod(Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, const char *role,
+                        json_t *pod)
+{
+        const char *classes[G_N_ELEMENTS(template_classes)], *class;
+        TemplateCluster cluster = k8s->template;
+        Resources total;
+
+        g_mutex_lock(&k8s->lock);
+        memcpy(classes, k8s->classes, sizeof classes);
+        g_mutex_unlock(&k8s->lock);
+        cluster.classes = classes;
+        template_fill(&cluster, job, role, pod);
+        if (!cluster.scheduler)
+                return NULL;
+        class = template_class(job->about->priority);
+        k8s->runtime.ops->inventory(&k8s->runtime, &total);
+        volcano_join(pod, job, role);
+        return volcano_group(home, job, &total, g_strv_contains(classes, class) ? class : NULL);
+}
+
+bool k8s_orders(Runtime *runtime, const RuntimeJob *job)
+{
+        const Form *form = form_of_operator(&((Kubernetes *)runtime)->forms, job);
+
+        return form && form_is_whole(form);
+}
+
+void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        const Form *form = form_of(&k8s->forms, job, task);
+        MemberHome home = k8s_home(k8s, job);
+        RuntimeJob about = *job;
+        g_autofree char *role = member_role(task->task);
+        g_auto(GStrv) env = form_env(form, job, role, task);
+        TaskStart own = *task;
+        json_t *spec, *group, *package;
+        g_autoptr(json_t) pod = NULL, before = NULL;
+
+        if (!about.image)
+                about.image = k8s->setting->image;
+        own.argv = form_argv(form, job, role, task);
+        own.env = env;
+        pod = member_pod(&home, &about, &own);
+        spec = json_object_get(pod, "spec");
+        volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
+        if (!equip(k8s, &home, job, spec, &package)) {
+                order_give(k8s, &(Order){ .run = run_no_image, .name = g_strdup(task->task) });
+                return;
+        }
+        group = fill_pod(k8s, &home, job, role, pod);
+        if (form && form_groups(form))
+                json_decref(g_steal_pointer(&group));
+        if (!form || !form_is_whole(form))
+                gate_wait(pod, task->wait_for);
+        before = before_pod(k8s, &home, job, package);
+        order_give(k8s,
+                   &(Order){ .run = order_start,
+                             .name = g_strdup(task->task),
+                             .namespace = g_strdup(home.namespace),
+                             .job_id = g_strdup(job->id),
+                             .number = job->attempt,
+                             .form = form,
+                             .together = form && form_is_whole(form) ? task->job_together : task->together,
+                             .members = form && form_is_whole(form) ? task->job_members : task->members,
+                             .pod = json_format(pod),
+                             .group = group,
+                             .before = json_format(before) });
+}
+
+/* ---- what a job needs ---- */
+
+/* Why it cannot run here; the caller's, NULL: it can. */
+static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        const char *const *allowed = (const char *const *)k8s->namespaces;
+
+        if (!job->image && !k8s->setting->image)
+                return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
+                                       "Name one with --base-image, or one for all in the cluster's setting.",
+                                       k8s->name);
+        if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
+                return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
+                                       "member there",
+                                       k8s->name);
+        if (job->namespace && !k8s->any_namespace && !g_strv_contains(allowed, job->namespace)) {
+                g_autofree char *words = g_strjoinv(", ", k8s->namespaces);
+
+                return g_strdup_printf("namespace '%s' is not one of cluster '%s', which has %s",
+                                       job->namespace, k8s->name, words);
+        }
+        return volume_problem(&k8s->volumes, job);
+}
+
+bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        g_autofree char *problem = problem_of(k8s, job);
+        bool packed =
+                goes_by_itself(k8s) && (!job->package || package_is_packed(k8s->state_dir, job->package));
+
+        return !problem && (packed || !images_is_needed(job));
+}
+
+typedef struct {
+        Kubernetes *k8s; /* not the thread's */
+        char *state_dir, *job_id, *package;
+        GError *error;
+} Packing;
+
+static void pack(void *arg)
+{
+        Packing *packing = arg;
+
+        (void)package_pack(packing->state_dir, packing->package, &packing->error);
+}
+
+static void on_packed(void *arg)
+{
+        const Packing *packing = arg;
+
+        k8s_tell(packing->k8s, packing->error ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, packing->job_id,
+                 packing->error ? packing->error->message : NULL);
+}
+
+static void packing_free(void *arg)
+{
+        Packing *packing = arg;
+
+        g_free(packing->state_dir);
+        g_free(packing->job_id);
+        g_free(packing->package);
+        g_clear_error(&packing->error);
+        g_free(packing);
+}
+
+static void run_prepare(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+
+        if (!k8s->images) {
+                Packing *packing = g_new0(Packing, 1);
+
+                packing->k8s = k8s;
+                packing->state_dir = g_strdup(k8s->state_dir);
+                packing->job_id = g_steal_pointer(&order->name);
+                packing->package = g_steal_pointer(&order->package);
+                (void)aside_run(k8s->context, &(AsideWork){ pack, on_packed, packing_free, packing });
+                return;
+        }
+        images_want(order->k8s->images, &(RuntimeJob){ .id = order->name,
+                                                       .image = order->image,
+                                                       .package = order->package,
+                                                       .package_name = order->package_name,
+                                                       .requirements = order->requirements });
+}
+
+void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        g_autofree char *problem = problem_of(k8s, job);
+
+        if (problem || !images_is_needed(job) || (goes_by_itself(k8s) && !job->package)) {
+                k8s_tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job->id, problem);
+                return;
+        }
+        order_give(k8s, &(Order){ .run = run_prepare,
+                                  .name = g_strdup(job->id),
+                                  .image = g_strdup(job->image ? job->image : k8s->setting->image),
+                                  .package = g_strdup(job->package),
+                                  .package_name = g_strdup(job->package_name),
+                                  .requirements = g_strdup(job->requirements) });
+}
+
+static void run_abandon(Order *order)
+{
+        if (order->k8s->images)
+                images_abandon(order->k8s->images, order->name);
+}
+
+void k8s_abandon(Runtime *runtime, const char *job_id)
+{
+        order_give((Kubernetes *)runtime, &(Order){ .run = run_abandon, .name = g_strdup(job_id) });
+}

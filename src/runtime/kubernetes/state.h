@@ -1,0 +1,199 @@
+/* What the files of the runtime share (kubernetes.c says how it works); private to this folder.
+ *
+ * task.c: what is known of a member, and telling it. pods.c: what pods say. connection.c: the caches, nodes,
+ * the credential. life.c: pods begin and go. orders.c: what the engine orders. prepare.c: what a job brings
+ * along. All on the runtime's thread, unless it says otherwise. */
+#pragma once
+
+#include "kube/cache.h"
+#include "kube/client.h"
+#include "runtime/kubernetes/asker.h"
+#include "runtime/kubernetes/deletions.h"
+#include "runtime/kubernetes/follow.h"
+#include "runtime/kubernetes/form.h"
+#include "runtime/kubernetes/images.h"
+#include "runtime/kubernetes/kept.h"
+#include "runtime/kubernetes/make.h"
+#include "runtime/kubernetes/member.h"
+#include "runtime/kubernetes/neighbours.h"
+#include "runtime/kubernetes/overdue.h"
+#include "runtime/kubernetes/refusals.h"
+#include "runtime/kubernetes/scope.h"
+#include "runtime/kubernetes/sets.h"
+#include "runtime/kubernetes/setting.h"
+#include "runtime/kubernetes/signals.h"
+#include "runtime/kubernetes/template.h"
+#include "runtime/kubernetes/terminal.h"
+#include "runtime/kubernetes/usage.h"
+#include "runtime/kubernetes/volcano.h"
+#include "runtime/kubernetes/volume.h"
+#include "runtime/runtime.h"
+
+typedef struct Kubernetes Kubernetes;
+typedef struct Order Order;
+
+typedef struct {
+        Kubernetes *k8s;
+        char *task;
+        char *pod;       /* its name; of one that a Job makes: known when it is there */
+        char *namespace; /* NULL: not known, it has no pod */
+        Making *making;  /* of a pod that stands for itself */
+        Order *again;    /* it is to start as soon as its pod of before has gone; or NULL */
+        Follow *follow;
+        Observation *end;           /* waits for the log */
+        char *given_up;             /* why its pod was deleted by force; or NULL */
+        char *waits;                /* told */
+        bool started, ready, ended; /* told */
+        bool preempted, stuck;      /* told */
+        bool stopping, killed, forgotten;
+        bool kept;      /* forgotten, and its pod stays for a while */
+        bool dropping;  /* what would make its pod again is being taken away */
+        bool dropped;   /* it is */
+        gint64 grace_s; /* when it is stopped */
+} Task;
+
+struct Kubernetes {
+        Runtime runtime;
+        char *name, *state_dir, *server, *dc;
+        char **namespaces;  /* the first is for jobs that ask for none; NULL-terminated */
+        bool any_namespace; /* there is no such list */
+        Setting *setting;
+        FormWish forms; /* parts of the setting */
+        VolumeMap volumes;
+        TemplateCluster template;
+        char *pull_secret; /* of images that are built; or NULL */
+        gint64 log_limit, pending_ms;
+        KubeConfig *config;
+        ObserveFunc observe;
+        void *observe_arg;
+
+        GThread *thread;
+        GMainContext *context;
+        GMainLoop *loop;
+
+        /* From here on the runtime's thread alone. */
+        KubeClient *client;
+        Images *images; /* NULL: there is no registry */
+        Scope *pods;
+        KubeCache *nodes;
+        KubeCache *others; /* pods of others; what they hold is seen if we may see it */
+        bool blind;        /* we may not, or not now */
+        Neighbours *neighbours;
+        Asker *asker;
+        Volcano *volcano; /* NULL: the cluster's own scheduler places pods */
+        Signals *signals;
+        ExecRoom *terminals;
+        FollowRoom *logs;
+        Usages *usages;     /* its reading is for any thread */
+        GHashTable *tasks;  /* task -> Task */
+        GHashTable *places; /* name of an attempt's service -> its namespace */
+        Sets *sets;
+        Kept *kept; /* pods that ended */
+        GSource *kept_timer, *stuck_timer;
+        Refusals *refusals; /* of pods of sets */
+        Deletions *deletions;
+        Overdue *overdue;
+        MakingRoom *makings;
+        GHashTable *gates; /* set of the namespaces that have the gate */
+        char *selector, *others_selector;
+        const char *trouble[3]; /* of pods, nodes, the credential: its name while it has some, or NULL */
+        bool asked;             /* which priority classes there are */
+        bool connected;
+        GSource *nodes_timer, *doubt_timer;
+
+        GMutex lock;
+        const char *classes[G_N_ELEMENTS(template_classes)]; /* those that the cluster has */
+        GPtrArray *inventory;                                /* RuntimeNode */
+};
+
+/* Of the engine, to be run on the thread; its texts are its own. */
+struct Order {
+        void (*run)(Order *order);
+        Kubernetes *k8s;
+        char *name; /* of the task or the job */
+        char *namespace, *job_id;
+        char *pod,
+                *before; /* as text: there may be thousands of them, which as trees take ten times as much */
+        json_t *group, *queues; /* of Volcano */
+        RuntimeAsk *ask;
+        gint64 grace_ms;
+        int number;     /* attempt, signal */
+        gint64 expires; /* of what is kept */
+        char *image, *package, *package_name, *requirements;
+        char *text; /* of a mark */
+        const Form *form;
+        int together, members;
+};
+
+/* ---- task.c ---- */
+/* Any thread. `text` is copied, or NULL. */
+Observation *observation_new(ObservationKind kind, const char *task, const char *text);
+void k8s_tell(Kubernetes *k8s, ObservationKind kind, const char *task, const char *text);
+void timer_drop(GSource **source);
+void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *arg);
+void task_free(gpointer data);
+Task *task_get(Kubernetes *k8s, const char *name); /* made when it is not there */
+const json_t *task_pod(const Task *task);          /* NULL: it is not there */
+/* Where its attempt is. */
+void task_place(Task *task, const char *namespace, const char *job_id, int attempt);
+bool task_is_wanted(const Task *task); /* its pod is on the way */
+/* Forgets it when nothing of it is left, in the cluster or under way. */
+void task_settle(Task *task);
+/* `end` is taken. It may be the task's end, too. */
+void task_tell_end(Task *task, Observation *end);
+/* Why it is not running yet, when that is another reason than before; NULL: it is on its way. */
+void task_tell_waits(Task *task, const char *text);
+void task_delete_pod(const Task *task, gint64 grace_s);
+
+/* ---- pods.c ---- */
+/* Any thread; the caller's. */
+char *k8s_log_path(const Kubernetes *k8s, const char *job_id, int attempt, const char *role, int index);
+void pods_look_at(Kubernetes *k8s, const json_t *pod);
+void pods_on_change(const json_t *old, const json_t *new, void *arg);
+gboolean pods_on_stuck_timer(gpointer arg);
+/* A pod that is to go, on a node that does not answer. */
+void pods_give_up_stuck(Task *task, const MemberLook *look);
+
+/* ---- connection.c ---- */
+void connection_open(Kubernetes *k8s);
+void node_free(gpointer node); /* a RuntimeNode */
+/* Its pod cannot be made for now. */
+void task_tell_why_not(Task *task, const GError *error);
+
+/* ---- life.c ---- */
+void life_open(Kubernetes *k8s);
+void task_refuse(Task *task, const GError *error); /* it cannot start */
+/* `before`: what is made before it. Both are taken. */
+void task_make_pod(Task *task, json_t *pod, json_t *before);
+bool pod_is_over(const json_t *pod);
+/* Its pod goes, as soon as it is there. */
+void task_stop_pod(Task *task);
+/* What makes its pod goes before the pod. */
+void task_drop_and_stop(Task *task);
+
+/* ---- orders.c ---- */
+void order_free(gpointer data);
+/* Any thread; what the order holds is taken. */
+void order_give(Kubernetes *k8s, const Order *order);
+void order_run(Order *order); /* and frees it */
+void order_start(Order *order);
+/* As of RuntimeOps; the engine's thread. */
+void k8s_stop(Runtime *runtime, const char *task, gint64 grace_ms);
+void k8s_forget(Runtime *runtime, const char *task);
+void k8s_clean(Runtime *runtime, const char *job_id, int attempt, gint64 expires);
+void k8s_signal(Runtime *runtime, const char *task, int signo);
+void k8s_mark_preempting(Runtime *runtime, const char *task, const char *why);
+RuntimeExec *k8s_exec(Runtime *runtime, const char *task, const ExecStart *start);
+bool k8s_usage(Runtime *runtime, const char *task, TaskUsage *ret);
+void k8s_queues(Runtime *runtime, const GPtrArray *queues);
+void k8s_ask(Runtime *runtime, RuntimeAsk *ask);
+
+/* ---- prepare.c ---- */
+/* Where the job's pods live; any thread. */
+MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job);
+/* As of RuntimeOps; the engine's thread. */
+bool k8s_orders(Runtime *runtime, const RuntimeJob *job);
+void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task);
+void k8s_prepare(Runtime *runtime, const RuntimeJob *job);
+bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job);
+void k8s_abandon(Runtime *runtime, const char *job_id);
