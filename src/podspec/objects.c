@@ -57,6 +57,30 @@ bool podspec_is_owned(const json_t *object, const char *uid)
         return controller && g_strcmp0(json_string_value(json_object_get(controller, "uid")), uid) == 0;
 }
 
+json_t *podspec_list(json_t *object, const char *name)
+{
+        json_t *list = json_object_get(object, name);
+
+        if (!list) {
+                list = json_array();
+                json_object_set_new(object, name, list);
+        }
+        return list;
+}
+
+bool podspec_has_named(const json_t *list, const char *name)
+{
+        const json_t *item;
+        gsize i;
+
+        json_array_foreach(list, i, item)
+        {
+                if (g_strcmp0(json_string_value(json_object_get(item, "name")), name) == 0)
+                        return true;
+        }
+        return false;
+}
+
 /* ---- members of a container ---- */
 
 char *podspec_literal(const char *text)

@@ -27,16 +27,21 @@ RULES = [
 ]
 
 
-@pytest.fixture
-def joined(flow, kube_fake):
-    """A cluster whose setting names Volcano, and two queues of 2 cores each."""
-    path = kube_fake.cluster.account(f"flow-{kube_fake.name}", namespace=kube_fake.name, rules=RULES, everywhere=True)
-    name = flow.make_cluster(
+def connect(flow, kube):
+    """The name of a cluster whose setting names Volcano."""
+    path = kube.cluster.account(f"flow-{kube.name}", namespace=kube.name, rules=RULES, everywhere=True)
+    return flow.make_cluster(
         clusterType="Kubernetes",
         version="v1.33",
         credential=base64.b64encode(pathlib.Path(path).read_bytes()).decode(),
         setting=json.dumps({"volcano": True}),
     )["clusterName"]
+
+
+@pytest.fixture
+def joined(flow, kube_fake):
+    """A cluster whose setting names Volcano, and two queues of 2 cores each."""
+    name = connect(flow, kube_fake)
     queues = [
         flow.make_queue(
             name=f"{kube_fake.name[-20:].strip('-')}-{letter}",
@@ -231,13 +236,7 @@ def test_a_gang_starts_whole_or_waits_whole(joined):
 
 def test_a_cluster_without_volcano_says_so(flow, kube):
     """Tier a: the CRDs are not there."""
-    path = kube.cluster.account(f"flow-{kube.name}", namespace=kube.name, rules=RULES, everywhere=True)
-    name = flow.make_cluster(
-        clusterType="Kubernetes",
-        version="v1.33",
-        credential=base64.b64encode(pathlib.Path(path).read_bytes()).decode(),
-        setting=json.dumps({"volcano": True}),
-    )["clusterName"]
+    name = connect(flow, kube)
     node = {
         "metadata": {"name": fresh("bare")},
         "status": {

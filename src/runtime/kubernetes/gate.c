@@ -43,36 +43,16 @@ json_t *gate_config_map(const char *namespace)
 
 /* ---- parts of a pod ---- */
 
-static json_t *list_of(json_t *object, const char *name)
-{
-        json_t *list = json_object_get(object, name);
-
-        if (!list) {
-                list = json_array();
-                json_object_set_new(object, name, list);
-        }
-        return list;
-}
-
-static bool has_named(const json_t *list, const char *name)
-{
-        const json_t *item;
-        gsize i;
-
-        json_array_foreach(list, i, item) if (g_strcmp0(kube_get_text(item, "name"), name) == 0) return true;
-        return false;
-}
-
 bool gate_is_used(const json_t *pod_spec)
 {
-        return has_named(json_object_get(pod_spec, "volumes"), volume_name);
+        return podspec_has_named(json_object_get(pod_spec, "volumes"), volume_name);
 }
 
 static void add_volume(json_t *pod, const char *name, json_t *source)
 {
-        json_t *volumes = list_of(json_object_get(pod, "spec"), "volumes");
+        json_t *volumes = podspec_list(json_object_get(pod, "spec"), "volumes");
 
-        if (!has_named(volumes, name)) {
+        if (!podspec_has_named(volumes, name)) {
                 json_object_set_new(source, "name", json_string(name));
                 json_array_append(volumes, source);
         }
@@ -81,7 +61,7 @@ static void add_volume(json_t *pod, const char *name, json_t *source)
 
 static void mount(json_t *container, const char *volume, const char *path, bool read_only)
 {
-        json_array_append_new(list_of(container, "volumeMounts"),
+        json_array_append_new(podspec_list(container, "volumeMounts"),
                               json_pack("{s:s, s:s, s:b}", "name", volume, "mountPath", path, "readOnly",
                                         read_only));
 }
@@ -139,7 +119,7 @@ void gate_wait(json_t *pod, const char *const *addresses)
                 json_array_append_new(command, json_string(*addresses));
         json_object_set_new(container, "command", command);
         mount_program(pod, container);
-        json_array_append_new(list_of(json_object_get(pod, "spec"), "initContainers"), container);
+        json_array_append_new(podspec_list(json_object_get(pod, "spec"), "initContainers"), container);
 }
 
 static json_t *run_words(const char *role, bool once, const json_t *command)

@@ -105,36 +105,12 @@ json_t *package_gate(const MemberHome *home)
 
 /* ---- the pod ---- */
 
-static json_t *list_of(json_t *object, const char *name)
-{
-        json_t *list = json_object_get(object, name);
-
-        if (!list) {
-                list = json_array();
-                json_object_set_new(object, name, list);
-        }
-        return list;
-}
-
-static bool has_named(const json_t *list, const char *name)
-{
-        const json_t *item;
-        gsize i;
-
-        json_array_foreach(list, i, item)
-        {
-                if (g_strcmp0(json_string_value(json_object_get(item, "name")), name) == 0)
-                        return true;
-        }
-        return false;
-}
-
 static void add_volumes(json_t *pod_spec, const RuntimeJob *job)
 {
         g_autofree char *map = map_name(job), *gate = gate_config_map_name();
-        json_t *volumes = list_of(pod_spec, "volumes");
+        json_t *volumes = podspec_list(pod_spec, "volumes");
 
-        if (!has_named(volumes, "paddle-gate"))
+        if (!podspec_has_named(volumes, "paddle-gate"))
                 json_array_append_new(volumes,
                                       json_pack("{s:s, s:{s:s, s:i}}", "name", "paddle-gate", "configMap",
                                                 "name", gate, "defaultMode", EXECUTABLE));
@@ -170,8 +146,8 @@ void package_put(json_t *pod_spec, const RuntimeJob *job)
         json_t *container = json_array_get(json_object_get(pod_spec, "containers"), 0);
 
         add_volumes(pod_spec, job);
-        json_array_append_new(list_of(pod_spec, "initContainers"), unpacker(container, job));
-        json_array_append_new(list_of(container, "volumeMounts"), mount("paddle-work", ROOT_OF_WORK));
+        json_array_append_new(podspec_list(pod_spec, "initContainers"), unpacker(container, job));
+        json_array_append_new(podspec_list(container, "volumeMounts"), mount("paddle-work", ROOT_OF_WORK));
         image_put(pod_spec, MEMBER_CONTAINER, NULL, true, NULL);
 }
 
@@ -183,5 +159,5 @@ void package_require(json_t *pod_spec, const char *requirements)
 
         json_object_set_new(made, "command", json_pack("[s, s, s, s]", "python3", "-c", script, text));
         json_object_set_new(made, "terminationMessagePolicy", json_string("FallbackToLogsOnError"));
-        json_array_append_new(list_of(pod_spec, "initContainers"), made);
+        json_array_append_new(podspec_list(pod_spec, "initContainers"), made);
 }

@@ -129,17 +129,6 @@ static json_t *source(const SettingVolume *volume, const char *user)
         return ceph(volume, name);
 }
 
-static json_t *list_of(json_t *object, const char *name)
-{
-        json_t *list = json_object_get(object, name);
-
-        if (!list) {
-                list = json_array();
-                json_object_set_new(object, name, list);
-        }
-        return list;
-}
-
 /* ---- mounts ---- */
 
 /* `sub`: in the volume's own sub-path, or NULL. */
@@ -169,7 +158,7 @@ static void append_to_containers(json_t *pod_spec, const char *name, const char 
         json_array_foreach(containers, i, container)
         {
                 if (is_wanted(container, name))
-                        json_array_append(list_of(container, list), item);
+                        json_array_append(podspec_list(container, list), item);
         }
         json_decref(item);
 }
@@ -186,7 +175,7 @@ static void put_volume(const VolumeMap *map, const SettingVolume *volume, const 
         at = mount_path(map, at_user);
         made = source(volume, user);
         json_object_set_new(made, "name", json_string(name));
-        json_array_append_new(list_of(pod_spec, "volumes"), made);
+        json_array_append_new(podspec_list(pod_spec, "volumes"), made);
         append_to_containers(pod_spec, container, "volumeMounts", mount(volume, user, at, NULL));
 }
 

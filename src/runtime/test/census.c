@@ -4,16 +4,7 @@
 #include <string.h>
 
 #include "kube/kind.h"
-
-static json_t *json_of(const char *text)
-{
-        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(quoted, strlen(quoted), &error);
-
-        g_assert_no_error(error);
-        return value;
-}
+#include "runtime/test/quoted.h"
 
 #define ASKS(amounts) "'resources': {'requests': {" amounts "}}"
 

@@ -4,18 +4,9 @@
 #include <string.h>
 
 #include "kube/kind.h"
+#include "runtime/test/quoted.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
-
-static json_t *json_of(const char *text)
-{
-        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(quoted, strlen(quoted), &error);
-
-        g_assert_no_error(error);
-        return value;
-}
 
 static json_t *pod_with(const char *status)
 {

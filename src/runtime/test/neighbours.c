@@ -3,15 +3,7 @@
 
 #include <string.h>
 
-static json_t *json_of(const char *text)
-{
-        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(quoted, strlen(quoted), &error);
-
-        g_assert_no_error(error);
-        return value;
-}
+#include "runtime/test/quoted.h"
 
 static json_t *node_with(const char *spec, const char *ready)
 {

@@ -9,6 +9,7 @@
 #include "runtime/kubernetes/member.h"
 #include "runtime/kubernetes/template.h"
 #include "runtime/kubernetes/volcano.h"
+#include "runtime/test/quoted.h"
 
 #define ID "0123456789abcdef"
 #define VALUES_MAX 24
@@ -16,16 +17,6 @@
 static const MemberHome home = { "jobs", "s3rv3r" };
 static char *all[] = { "tensorflow", "pytorch", "mpi", "spark", NULL };
 static const FormWish wish = { .operators = all };
-
-static json_t *json_of(const char *text)
-{
-        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(quoted, strlen(quoted), &error);
-
-        g_assert_no_error(error);
-        return value;
-}
 
 typedef struct {
         Spec *spec;

@@ -6,18 +6,9 @@
 #include "kube/kind.h"
 #include "model/job.h"
 #include "runtime/kubernetes/member.h"
+#include "runtime/test/quoted.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
-
-static json_t *json_of(const char *text)
-{
-        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(quoted, strlen(quoted), &error);
-
-        g_assert_no_error(error);
-        return value;
-}
 
 /* The pod of member 0 of the role as the runtime makes it, of a job with this specification. */
 static json_t *filled(const char *spec_text, const char *role, const TemplateCluster *cluster)
