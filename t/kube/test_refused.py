@@ -79,6 +79,27 @@ def test_a_quota_that_is_used_up(server, kube_fake, form):
         check_nothing_is_left(kube_fake)
 
 
+def test_who_is_refused_holds_up_nobody(server, kube_fake):
+    """More pods wait for a quota than are made at once; a job in another namespace starts all the same."""
+    connect(server, kube_fake, "pods")
+    hard(kube_fake, 0)
+    roles = [{"name": "trainer", "replicas": 140, "cpu": "10m", "memory": "1Mi"}]
+    refused = server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
+    says = "admitted; 140 of 140 members wait: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0"
+    wait_for(lambda: says in reasons(server, refused), 120, "the reason of all")
+    other = kube_fake.name + "-x"
+    kube_fake.api.create("/api/v1/namespaces", {"metadata": {"name": other}})
+    try:
+        job = server.submit(["true"], queue="qq", image=BASE, namespace=other)["id"]
+        server.wait(job, "running", 120)
+        for one in (job, refused):
+            server.paddle("cancel", one, check=0)
+            assert server.wait(one)["state"] == "cancelled"
+        check_nothing_is_left(kube_fake)
+    finally:
+        kube_fake.api.delete(f"/api/v1/namespaces/{other}")
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_cancel_while_a_quota_refuses(server, kube_fake, form):
     connect(server, kube_fake, form)

@@ -268,12 +268,20 @@ static void doubt_credential(Kubernetes *k8s, const GError *error)
         (void)ask_whether_good(k8s);
 }
 
+/* Without the pod's own name, so that it is one reason of all who have it. */
+static const char *words_of(const Task *task, const GError *error)
+{
+        g_autofree char *name = g_strdup_printf("pods \"%s\" is forbidden: ", task->pod);
+
+        return g_str_has_prefix(error->message, name) ? error->message + strlen(name) : error->message;
+}
+
 /* A pod cannot be made for now. */
 void task_tell_why_not(Task *task, const GError *error)
 {
         g_autofree char *text = err_is(error, ERR_UNAUTHENTICATED)
                                         ? g_strdup_printf(CREDENTIAL_ENDED, error->message, task->k8s->name)
-                                        : g_strdup(error->message);
+                                        : g_strdup(words_of(task, error));
 
         task_tell_waits(task, text);
         doubt_credential(task->k8s, error);

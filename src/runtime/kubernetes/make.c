@@ -12,7 +12,7 @@
 enum {
         RETRY_MS = 1000,
         WAIT_MAX_MS = 10000, /* where somebody has to do something about it */
-        ACTIVE_MAX = 128,    /* makings; twice what a client has in flight */
+        ACTIVE_MAX = 128,    /* makings that do not wait; twice what a client has in flight */
         DENIED_MAX = 15,
         SETTLE_MAX = 60, /* tries in a namespace that was just made, until it can be used */
 };
@@ -22,6 +22,7 @@ struct MakingRoom {
         guint active;
         GQueue line;  /* Making; of the others */
         bool crowded; /* there was a line */
+        bool moving;  /* it is being let in */
 };
 
 struct Making {
@@ -124,11 +125,17 @@ static gboolean on_retry(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
+static void give_place(Making *making);
+
+/* Who waits takes nobody's place in the line, nor do those who wait for it. */
 static void try_again_in(Making *making, guint ms)
 {
         making->retry = g_timeout_source_new(ms);
         g_source_set_callback(making->retry, on_retry, making, NULL);
         g_source_attach(making->retry, making->config.context);
+        give_place(making);
+        for (GList *at = making->behind.head; at; at = at->next)
+                give_place(at->data);
 }
 
 static void try_again(Making *making)
@@ -343,6 +350,8 @@ static bool joins_another(Making *making, const json_t *object)
         }
         making->in = &first->behind;
         g_queue_push_tail_link(making->in, &making->link);
+        if (first->retry)
+                give_place(making);
         return true;
 }
 
@@ -392,31 +401,42 @@ static void line_up(Making *making)
         room->crowded = true;
 }
 
+/* As many as there are places for. Those who are let in may give theirs back at once. */
 static void next_in_line(MakingRoom *room)
 {
-        Making *making = g_queue_peek_head(&room->line);
+        Making *making;
 
-        if (making && room->active < ACTIVE_MAX) {
+        if (room->moving)
+                return;
+        room->moving = true;
+        while (room->active < ACTIVE_MAX && (making = g_queue_peek_head(&room->line))) {
                 g_queue_unlink(&room->line, &making->link);
                 making->in = NULL;
                 making->objects = making_tree(making->text);
                 g_clear_pointer(&making->text, g_free);
                 begin(making);
-        } else if (room->active == 0 && room->crowded) { /* what thousands of them took goes back */
+        }
+        room->moving = false;
+        if (room->active == 0 && room->crowded) { /* what thousands of them took goes back */
                 room->crowded = false;
                 malloc_trim(0);
         }
+}
+
+static void give_place(Making *making)
+{
+        if (!making->active)
+                return;
+        making->active = false;
+        making->config.room->active--;
+        next_in_line(making->config.room);
 }
 
 /* It is over, well or not. */
 static void leave(Making *making)
 {
         let_go(making, false);
-        if (!making->active)
-                return;
-        making->active = false;
-        making->config.room->active--;
-        next_in_line(making->config.room);
+        give_place(making);
 }
 
 MakingRoom *making_room_new(void)
