@@ -12,6 +12,9 @@ static void ask_free(RuntimeAsk *ask)
         g_free(ask->namespace);
         g_free(ask->name);
         g_free(ask->resume);
+        g_free(ask->label_selector);
+        g_free(ask->field_selector);
+        g_free(ask->container);
         json_decref(ask->body);
         g_free(ask);
 }

@@ -100,17 +100,23 @@ void runtime_node_free(RuntimeNode *node);
 RuntimeNode *runtime_node_copy(const RuntimeNode *node);
 bool runtime_node_equal(const RuntimeNode *a, const RuntimeNode *b);
 
-/* A question to what drives a cluster, beside the jobs there: about one object, or a page of a list. It
- * belongs to whom it was given; it is answered once, and freed by that. */
-typedef enum { ASK_GET, ASK_LIST, ASK_CREATE, ASK_REPLACE, ASK_DELETE } RuntimeAskVerb;
+/* A question to what drives a cluster, beside the jobs there: about one object, a page of a list, or what a
+ * container has written until now. It belongs to whom it was given; it is answered once, and freed by that.
+ */
+typedef enum { ASK_GET, ASK_LIST, ASK_CREATE, ASK_REPLACE, ASK_DELETE, ASK_LOG } RuntimeAskVerb;
 typedef struct {
         RuntimeAskVerb verb;
-        char *api_version, *kind; /* "v1", "Pod" */
-        char *namespace, *name;   /* NULL: of all; none */
-        json_t *body;             /* CREATE, REPLACE */
-        int limit;                /* LIST: objects a page, 0: all at once */
-        char *resume;             /* LIST: `metadata.continue` of the page before; or NULL */
-        /* What the cluster says, borrowed, or why it says nothing. Any thread; must not block. */
+        char *api_version, *kind;              /* "v1", "Pod" */
+        char *namespace, *name;                /* NULL: of all; none */
+        json_t *body;                          /* CREATE, REPLACE */
+        int limit;                             /* LIST: objects a page, 0: all at once */
+        char *resume;                          /* LIST: `metadata.continue` of the page before; or NULL */
+        char *label_selector, *field_selector; /* LIST: only these; or NULL */
+        char *container;                       /* LOG: of the pod `name` */
+        gint64 tail_lines;                     /* LOG: from the end so many lines; 0: from the beginning */
+        gsize max_bytes; /* LOG: > 0; so many at most, the first ones or the last ones */
+        /* What the cluster says, borrowed, or why it says nothing. LOG: a string of whatever bytes, each line
+         * after its time. Any thread; must not block. */
         void (*answer)(json_t *object, const GError *error, void *arg);
         void *arg;
 } RuntimeAsk;

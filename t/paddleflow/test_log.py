@@ -26,7 +26,6 @@ REFUSED = [
         "/log/job?clusterName=default-cluster&name=x&namespace=default&type=x",
         None,
         "InternalError",
-        "InvalidURI",
     ),
     case(
         "12 2.16 type missing",
@@ -34,7 +33,6 @@ REFUSED = [
         "/log/job?clusterName=default-cluster&name=x&namespace=default",
         None,
         "InternalError",
-        "InvalidURI",
     ),
     case(
         "2.16 cluster unknown",

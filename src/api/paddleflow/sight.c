@@ -42,6 +42,9 @@ static RuntimeAsk *copy_ask(const RuntimeAsk *ask)
         copy->namespace = g_strdup(ask->namespace);
         copy->name = g_strdup(ask->name);
         copy->resume = g_strdup(ask->resume);
+        copy->label_selector = g_strdup(ask->label_selector);
+        copy->field_selector = g_strdup(ask->field_selector);
+        copy->container = g_strdup(ask->container);
         copy->body = ask->body ? json_incref(ask->body) : NULL;
         return copy;
 }
