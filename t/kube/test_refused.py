@@ -1,4 +1,4 @@
-"""Pods that the API server does not take: a quota that is used up, a policy that says no. Its words are the job's reason; what may
+"""Pods that the API server does not take: a quota that is used up, a policy or a webhook that says no. Its words are the job's reason; what may
 be otherwise in a moment is waited for, ever more slowly, and what stays so ends the job. Pods are kwok's."""
 
 import json
@@ -11,6 +11,7 @@ from kube.cluster import ApiError
 from kube.images import BASE
 from kube.test_forms import check_nothing_is_left
 from kube.test_runtime import RULES, pods, wait_usable
+from kube.webhook import NAME, Webhook
 
 FORMS = ["sets", "pods"]
 
@@ -111,6 +112,16 @@ def test_cancel_while_a_quota_refuses(server, kube_fake, form):
     check_nothing_is_left(kube_fake)
 
 
+def try_pod(kube):
+    """What the API server says against a pod in the namespace; "" if nothing."""
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": BASE}]}}
+    try:
+        kube.api.create(kube.path("pods") + "?dryRun=All", pod)
+    except ApiError as problem:
+        return str(problem)
+    return ""
+
+
 @pytest.fixture
 def policy(kube_fake):
     """Nobody makes pods in the namespace."""
@@ -126,15 +137,7 @@ def policy(kube_fake):
     bound = {"policyName": name, "validationActions": ["Deny"], "matchResources": {"namespaceSelector": here}}
     api.create(version + "validatingadmissionpolicybindings", {"metadata": {"name": name}, "spec": bound})
 
-    def holds():
-        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": BASE}]}}
-        try:
-            api.create(kube_fake.path("pods") + "?dryRun=All", pod)
-        except ApiError as problem:
-            return "not in this house" in str(problem)
-        return False
-
-    wait_for(holds, what="the policy")
+    wait_for(lambda: "not in this house" in try_pod(kube_fake), what="the policy")
     yield name
     for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
         api.delete(version + f"{kind}/{name}")
@@ -148,3 +151,42 @@ def test_a_policy_that_says_no(server, kube_fake, policy, form):
     assert (done["state"], done["attempt"]) == ("failed", 1)
     assert policy in done["reason"] and "not in this house" in done["reason"], done["reason"]
     check_nothing_is_left(kube_fake)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_webhook_that_says_no(server, kube_fake, form):
+    says = f'admission webhook "{NAME}" denied the request: not on a Sunday'
+    with Webhook(kube_fake, denies="not on a Sunday"):
+        wait_for(lambda: says in try_pod(kube_fake), what="the webhook")
+        connect(server, kube_fake, form)
+        done = server.wait(submit(server))
+        assert (done["state"], done["attempt"]) == ("failed", 1)
+        assert says in done["reason"], done["reason"]
+        check_nothing_is_left(kube_fake)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("trouble", ["hangs", "away"])
+def test_a_webhook_that_does_not_answer(server, kube_fake, form, trouble):
+    """The API server's words while it waits; the same attempt goes on when the webhook is back."""
+    failed = f'failed calling webhook "{NAME}"'
+    with Webhook(kube_fake) as webhook:
+        if trouble == "hangs":
+            webhook.answers.clear()
+        else:
+            webhook.stop()
+        wait_for(lambda: failed in try_pod(kube_fake), what="the webhook")
+        connect(server, kube_fake, form)
+        job = submit(server)
+        wait_for(lambda: json.dumps(failed)[1:-1] in reasons(server, job), what="the reason")
+        assert (server.job(job)["state"], server.job(job)["attempt"]) == ("starting", 1)
+        assert not pods(kube_fake)
+        if trouble == "hangs":
+            webhook.answers.set()
+        else:
+            webhook.start()
+        assert server.wait(job, "running", 120)["attempt"] == 1
+        assert len(pods(kube_fake)) == 2
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
+        check_nothing_is_left(kube_fake)
