@@ -349,6 +349,7 @@ REFUSED = [
     case("GET without a kind", "GET", query_without("kind"), None, "InvalidArguments"),
     case("GET without a version", "GET", query_without("apiVersion"), None, "InvalidArguments"),
     case("GET of nothing", "GET", query_without(""), None, "InternalError"),
+    case("GET a way out by dots", "GET", query_without("name") + "&name=..", None, "InternalError"),
     case("GET by another", "GET", query_without(""), None, "OnlyRootAllowed", who="<alice>"),
     case("PUT not JSON", "PUT", PATH, "{", "MalformedJSON"),
     case("PUT without a name", "PUT", PATH, {**OBJECT, "metadata": {}}, "InvalidArguments"),

@@ -214,6 +214,8 @@ REFUSED = [
     row("2.16 namespace missing", "InvalidURI", namespace=None),
     row("2.16 cluster unknown", "InvalidURI", "ClusterNotFound", clusterName="none"),
     row("2.16 no way out of the pod's path", "InternalError", name="..%2F..%2Fnodes"),
+    row("2.16 nor by dots", "InternalError", name=".."),
+    row("2.16 nor out of the namespace", "InternalError", namespace=".", type="deployment"),
     row("2.16 lineLimit", "InvalidURI", lineLimit="many"),
     row("2.16 sizeLimit", "InvalidURI", sizeLimit="2G"),
     row("2.16 by another", "AccessDenied", who="<alice>"),

@@ -2,6 +2,8 @@
  * more of it is kept than was asked for. */
 #include "runtime/kubernetes/asker.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "kube/request.h"
 
@@ -134,13 +136,25 @@ static void read_log(Question *question)
 
 /* ---- all of them ---- */
 
+/* In a path these would lead to another object than was named. */
+static bool is_dots(const char *name)
+{
+        return name && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0);
+}
+
 void asker_ask(Asker *asker, RuntimeAsk *ask)
 {
         Question *question = g_new0(Question, 1);
+        g_autoptr(GError) error = NULL;
 
         *question = (Question){ .asker = asker, .ask = ask };
         g_hash_table_add(asker->open, question);
-        if (ask->verb == ASK_LOG)
+        if (is_dots(ask->name) || is_dots(ask->namespace))
+                err_set(&error, ERR_INVALID, "'%s' is no name",
+                        is_dots(ask->name) ? ask->name : ask->namespace);
+        if (error)
+                answer(question, NULL, error);
+        else if (ask->verb == ASK_LOG)
                 read_log(question);
         else
                 kube_kind_find(asker->client, ask->api_version, ask->kind, on_kind, question);
