@@ -139,3 +139,15 @@ def kube_fake(request):
 def kube_node(request):
     with namespace("c", request) as made:
         yield made
+
+
+def has_condition(found, kind):
+    """Of an object that may be so new that it has none; `kubectl wait` fails on these."""
+    conditions = found.get("status", {}).get("conditions") or []
+    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
+
+
+def wait_served(cluster, name):
+    """Until the API server serves what the CRD of this name defines."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name
+    wait_for(lambda: has_condition(cluster.api.get(path), "Established"), f"the CRD '{name}'")

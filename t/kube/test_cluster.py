@@ -14,6 +14,7 @@ import pytest
 from conftest import processes_of, wait_for
 
 from kube.cluster import ROOT, Api, ApiError, Cluster
+from kube.fixtures import has_condition, wait_served
 from kube.images import BASE, PADDLE
 from kube.node import hierarchies
 
@@ -51,17 +52,12 @@ def test_version(kube):
     assert versions["clientVersion"]["gitVersion"] == "v1.33.13"
 
 
-def has_condition(found, kind):
-    conditions = found.get("status", {}).get("conditions") or []
-    return any(one["type"] == kind and one["status"] == "True" for one in conditions)
-
-
 def test_custom_resource(kube):
     group = f"{kube.name}.test"
     base, body = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(group)
     kube.api.create(base, body)
     try:
-        wait_for(lambda: has_condition(kube.api.get(f"{base}/toys.{group}"), "Established"), what="the definition")
+        wait_served(kube.cluster, f"toys.{group}")
         toy = {"apiVersion": f"{group}/v1", "kind": "Toy", "metadata": {"name": "one"}, "spec": {"size": 3}}
         kube.create("toys", toy, f"{group}/v1")
         assert kube.get("toys", "one", f"{group}/v1")["spec"] == {"size": 3}

@@ -126,5 +126,7 @@ def test_kills_lose_nothing_and_repeat_nothing(server, kube_fake):
     for key, (kind, id) in client.jobs.items():
         check_job(server, key, kind, id)
     assert {member: n for member, n in births.made.items() if n > 1} == {}
-    assert set(births.made) == set().union(*(expected(kind, id) for kind, id in client.jobs.values()))
+    missing = set().union(*(expected(kind, id) for kind, id in client.jobs.values())) ^ set(births.made)
+    # kwok's trainers wait for nobody: a job may be over before its parameter server is made
+    assert [member for member in missing if member in births.made or ".pserver." not in member] == []
     print(f"{len(client.jobs)} jobs, {len(births.made)} pods, {KILLS} kills")

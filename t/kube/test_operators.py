@@ -12,6 +12,7 @@ from conftest import wait_for
 
 from kube import components
 from kube.cluster import ApiError
+from kube.fixtures import wait_served
 from kube.images import BASE
 from kube.test_runtime import RULES, connect, pods
 
@@ -33,7 +34,7 @@ def define(cluster, *plurals):
         if any(f"name: {plural}.kubeflow.org" in text for plural in plurals):
             cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=text)
     for plural in plurals:
-        cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{plural}.kubeflow.org")
+        wait_served(cluster, f"{plural}.kubeflow.org")
 
 
 @contextlib.contextmanager
@@ -339,7 +340,7 @@ def define_spark(cluster):
         "spec": {"group": "sparkoperator.k8s.io", "scope": "Namespaced", "names": names, "versions": [version]},
     }
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=body)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/" + body["metadata"]["name"])
+    wait_served(cluster, body["metadata"]["name"])
 
 
 class SparkOperator:

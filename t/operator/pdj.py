@@ -13,7 +13,7 @@ import pytest
 import yaml
 from conftest import BIN, ROOT, wait_for
 from kube.cluster import ApiError, Cluster
-from kube.fixtures import changes
+from kube.fixtures import changes, wait_served
 
 GROUP = "batch.paddlepaddle.org/v1"
 CRD = ROOT / "deploy/v1/crd.yaml"
@@ -23,13 +23,7 @@ FINALIZER = "finalizers.paddlepaddle.org"
 def install(cluster, file, name):
     """Applies a file with a CRD, and returns when it is served."""
     cluster.kubectl("apply", "-f", file)
-
-    def established():
-        crd = cluster.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name)
-        found = {item["type"]: item["status"] for item in crd.get("status", {}).get("conditions") or []}
-        return found.get("Established") == "True"
-
-    wait_for(established, 60, f"the CRD '{name}'")
+    wait_served(cluster, name)
 
 
 class Operator:
