@@ -38,7 +38,10 @@ def owned(kube):
 
 
 def check_nothing_is_left(kube):
-    wait_for(lambda: not owned(kube), what="all objects to go with the job")
+    try:
+        wait_for(lambda: not owned(kube), what="all objects to go with the job")
+    except AssertionError:
+        raise AssertionError(f"left of jobs: {owned(kube)}") from None
 
 
 def check_began_once(server, job, attempt=1, servers=2, trainers=4):
