@@ -155,6 +155,7 @@ static void *run(void *arg)
         k8s->logs = follow_room_new(k8s->client, k8s->context, (guint)k8s->setting->log_streams);
         life_open(k8s);
         connection_open(k8s);
+        orders_open(k8s);
         open_images(k8s);
         if (k8s->template.scheduler)
                 open_volcano(k8s);
@@ -165,6 +166,7 @@ static void *run(void *arg)
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
         g_clear_pointer(&k8s->sets, sets_free);
         g_clear_pointer(&k8s->overdue, overdue_free);
+        g_clear_pointer(&k8s->sweep, sweep_free);
         timer_drop(&k8s->nodes_timer);
         timer_drop(&k8s->kept_timer);
         timer_drop(&k8s->doubt_timer);

@@ -276,6 +276,35 @@ static gboolean on_kept_timer(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
+static bool is_known(const char *service, void *arg)
+{
+        const Kubernetes *k8s = arg;
+
+        return !k8s->connected || g_hash_table_contains(k8s->places, service);
+}
+
+static bool is_wide(void *arg)
+{
+        return scope_is_wide(((Kubernetes *)arg)->pods);
+}
+
+static void drop_unknown(const char *namespace, const char *service, void *arg)
+{
+        delete_attempt(arg, namespace, service);
+}
+
+void orders_open(Kubernetes *k8s)
+{
+        k8s->sweep = sweep_new(&(SweepConfig){ .client = k8s->client,
+                                               .context = k8s->context,
+                                               .selector = k8s->selector,
+                                               .namespaces = (const char *const *)k8s->namespaces,
+                                               .is_wide = is_wide,
+                                               .is_known = is_known,
+                                               .drop = drop_unknown,
+                                               .arg = k8s });
+}
+
 /* Where the attempt was is not known any more: its service is looked for. */
 static void on_services(const KubeReply *reply, void *arg)
 {

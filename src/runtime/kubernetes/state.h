@@ -22,6 +22,7 @@
 #include "runtime/kubernetes/sets.h"
 #include "runtime/kubernetes/setting.h"
 #include "runtime/kubernetes/signals.h"
+#include "runtime/kubernetes/sweep.h"
 #include "runtime/kubernetes/template.h"
 #include "runtime/kubernetes/terminal.h"
 #include "runtime/kubernetes/usage.h"
@@ -92,6 +93,7 @@ struct Kubernetes {
         GSource *kept_timer, *stuck_timer;
         Refusals *refusals; /* of pods of sets */
         Deletions *deletions;
+        Sweep *sweep;
         Overdue *overdue;
         MakingRoom *makings;
         GHashTable *gates; /* set of the namespaces that have the gate */
@@ -175,7 +177,8 @@ void task_drop_and_stop(Task *task);
 void order_free(gpointer data);
 /* Any thread; what the order holds is taken. */
 void order_give(Kubernetes *k8s, const Order *order);
-void order_run(Order *order); /* and frees it */
+void order_run(Order *order);      /* and frees it */
+void orders_open(Kubernetes *k8s); /* after the connection */
 void order_start(Order *order);
 /* As of RuntimeOps; the engine's thread. */
 void k8s_stop(Runtime *runtime, const char *task, gint64 grace_ms);
