@@ -20,6 +20,7 @@
 #include "net/client-frame.h"
 #include "net/client.h"
 #include "net/reply-parser.h"
+#include "net/websocket-accept.h"
 
 enum {
         MESSAGE_MAX = 4 << 20,
@@ -30,8 +31,6 @@ enum {
         READS_A_TURN = 64,
         KEY_BYTES = 16,
 };
-
-#define WEBSOCKET_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455, section 1.3 */
 
 typedef enum { CHANNEL_INPUT, CHANNEL_OUTPUT, CHANNEL_ERRORS, CHANNEL_STATUS, CHANNEL_RESIZE } Channel;
 enum { CHANNEL_CLOSE = 255 /* v5 */ };
@@ -460,18 +459,6 @@ static GSourceFuncs source_funcs = { .dispatch = on_socket };
 
 /* ---- Connecting ---- */
 
-static char *accept_for(const char *key)
-{
-        g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
-        guint8 digest[20]; /* of SHA-1 */
-        gsize len = sizeof digest;
-
-        g_checksum_update(sum, (const guchar *)key, -1);
-        g_checksum_update(sum, (const guchar *)WEBSOCKET_GUID, -1);
-        g_checksum_get_digest(sum, digest, &len);
-        return g_base64_encode(digest, len);
-}
-
 /* "host:port" and the path below it of the configuration's server. */
 static void split_url(const KubeConfig *config, char **ret_host, const char **ret_base)
 {
@@ -492,7 +479,7 @@ static void ask(KubeExec *exec)
         for (gsize i = 0; i < G_N_ELEMENTS(random); i++)
                 random[i] = g_random_int();
         key = g_base64_encode((const guchar *)random, sizeof random);
-        exec->accept = accept_for(key);
+        exec->accept = websocket_accept(key);
         split_url(reach->config, &host, &base);
         g_string_append_printf(exec->out,
                                "GET %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: Upgrade\r\n"

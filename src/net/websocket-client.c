@@ -12,10 +12,9 @@
 #include "net/curl-api.h"
 #include "net/exchange.h"
 #include "net/reply-parser.h"
+#include "net/websocket-accept.h"
 
 enum { MESSAGE_MAX = 1 << 20, PIECE = 16 << 10, KEY_BYTES = 16, OPEN_MS = 30000, READS_A_TURN = 64 };
-
-#define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455, section 1.3 */
 
 struct WebSocketClient {
         const CurlApi *api;
@@ -136,18 +135,6 @@ bool websocket_client_turn(WebSocketClient *socket, WebSocketText text, void *ar
 
 /* ---- opening ---- */
 
-static char *accept_for(const char *key)
-{
-        g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
-        guint8 digest[20]; /* of SHA-1 */
-        gsize len = sizeof digest;
-
-        g_checksum_update(sum, (const guchar *)key, -1);
-        g_checksum_update(sum, (const guchar *)GUID, -1);
-        g_checksum_get_digest(sum, digest, &len);
-        return g_base64_encode(digest, len);
-}
-
 static char *make_key(void)
 {
         guint32 random[KEY_BYTES / sizeof(guint32)];
@@ -235,7 +222,7 @@ static bool refusal(const char *path, const GString *head, bool *ret_more, GErro
 
 static bool is_accepted(const GString *head, const char *key)
 {
-        g_autofree char *accept = accept_for(key);
+        g_autofree char *accept = websocket_accept(key);
         g_autofree char *line = g_strdup_printf("sec-websocket-accept: %s\r\n", accept);
         g_autofree char *lower = g_ascii_strdown(head->str, -1), *wanted = g_ascii_strdown(line, -1);
 

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "net/request.h"
+#include "net/websocket-accept.h"
 #include "net/websocket-frame.h"
 
 enum {
@@ -589,20 +590,6 @@ static bool is_key(const char *key)
         return len == KEY_BYTES && g_str_equal(again, key);
 }
 
-/* Section 4.2.2, step 5.4; the caller's. */
-static char *accept_key(const char *key)
-{
-        static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-        g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
-        guint8 digest[20]; /* of SHA-1 */
-        gsize len = sizeof digest;
-
-        g_checksum_update(sum, (const guchar *)key, KEY_LEN);
-        g_checksum_update(sum, (const guchar *)guid, sizeof guid - 1);
-        g_checksum_get_digest(sum, digest, &len);
-        return g_base64_encode(digest, len);
-}
-
 static void refuse(HttpRequest *request, int status, const char *says)
 {
         http_reply_header(request, "Sec-WebSocket-Version", "13");
@@ -642,7 +629,7 @@ WebSocket *http_upgrade_websocket(HttpRequest *request, const WebSocketOps *ops,
                 end(socket);
                 return NULL;
         }
-        g_autofree char *accept = accept_key(key);
+        g_autofree char *accept = websocket_accept(key);
         http_reply_header(request, "Upgrade", "websocket");
         http_reply_header(request, "Sec-WebSocket-Accept", accept);
         return request_upgrade(request, socket) ? g_steal_pointer(&socket) : NULL;

@@ -60,7 +60,7 @@ GArray *client_processes(const char *text)
 
 static void kill_all(Client *client)
 {
-        for (int pass = 0; pass < 500; pass++) {
+        for (int pass = 0; pass < 5000; pass++) {
                 g_autoptr(GArray) pids = client_processes(client->dir);
 
                 for (guint i = 0; i < pids->len; i++)
@@ -71,6 +71,7 @@ static void kill_all(Client *client)
                         return;
                 g_usleep(2000);
         }
+        g_assert_not_reached(); /* something of it lives on */
 }
 
 void client_disconnect(Client *client)

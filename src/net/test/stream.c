@@ -274,8 +274,10 @@ static void test_caps(void)
         close(fds[4]);
         /* A write shows that eve is gone; the next frees the place. The server has to come to its turn
          * between them: those who do not read would be dropped once there is too much for them. */
+        gint64 until = g_get_monotonic_time() + PATIENCE_MS * G_GINT64_CONSTANT(1000);
         for (HttpMetrics metrics = { .streams = 5 }; metrics.streams == 5;
              http_server_metrics(source.server, &metrics)) {
+                g_assert_cmpint(g_get_monotonic_time(), <, until);
                 advance(&source, 1, false);
                 g_usleep(1000);
         }

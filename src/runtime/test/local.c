@@ -125,8 +125,9 @@ static void teardown(Fixture *f, gconstpointer data)
         pid = agent_pid(f);
         if (pid > 1)
                 (void)kill(pid, SIGTERM);
-        for (int i = 0; i < 500 && agent_pid(f) > 1; i++)
+        for (int i = 0; i < 6000 && agent_pid(f) > 1; i++)
                 g_usleep(10000); /* its directory must not go before it */
+        g_assert_cmpint(agent_pid(f), <=, 1);
         observed_free(f->seen);
         g_ptr_array_unref(f->aside);
         g_assert_true(file_remove_tree(f->state, NULL));
