@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "kube/cache.h"
 
-enum { PATIENCE_S = 300, FAILURES_SHOWN = 3 };
+enum { PATIENCE_S = 900, FAILURES_SHOWN = 3 };
 
 typedef enum { SEEN_PODS, SEEN_SERVICES, SEEN_JOBS, SEEN_KINDS } Seen;
 
@@ -97,12 +97,19 @@ static void on_changed(KubeCache *cache, const json_t *old, const json_t *new, v
                 look(bench);
 }
 
+/* A cluster without PaddleJobs never lists any. */
+static bool is_watched(const Bench *bench, Seen seen)
+{
+        return seen != SEEN_JOBS || bench->running_of == SEEN_JOBS;
+}
+
 static void on_synced(KubeCache *cache, void *arg)
 {
         Bench *bench = arg;
 
         for (Seen seen = SEEN_PODS; seen < SEEN_KINDS; seen++)
-                if (!bench->cache[seen] || !kube_cache_is_synced(bench->cache[seen]))
+                if (is_watched(bench, seen) &&
+                    (!bench->cache[seen] || !kube_cache_is_synced(bench->cache[seen])))
                         return;
         make_all(bench);
 }
@@ -121,7 +128,8 @@ static void open_caches(Bench *bench)
                                            .namespace = bench->namespace,
                                            .trim = trim };
 
-                bench->cache[seen] = kube_cache_new(bench->client, &config, &events);
+                if (is_watched(bench, seen))
+                        bench->cache[seen] = kube_cache_new(bench->client, &config, &events);
         }
 }
 

@@ -81,8 +81,9 @@ class Pods(Watch):
 
     def run(self):
         version = self.space.api.get(self.space.path("pods") + "?limit=1")["metadata"]["resourceVersion"]
-        while True:
-            version = self.watch(version)
+        with contextlib.suppress(OSError):  # the cluster has ended
+            while True:
+                version = self.watch(version)
 
     def watch(self, version):
         """Until the server ends it; the version from which to go on."""
@@ -230,11 +231,11 @@ def ours(bench, folder):
         wave = lags(api, events, "running")
         asked, quiet_cpu = quiet(bench, server, folder / "log")
         steady = private_mb(server.process.pid)
+        copies = [bare(item, kind) for plural, kind in KINDS.items() for item in space.items(plural)]
         alone = end_one_by_one(server, space, api)
         end_all(space, api)
         bench.wait_for(lambda: all_ended(api, events), 120, "the ends to be shown")
         meter.over.set()
-        copies = [bare(item, kind) for plural, kind in KINDS.items() for item in space.items(plural)]
         took = requests(folder / "log", WRITES + READS)
         bench.kill_open(server)
         return copies, {
