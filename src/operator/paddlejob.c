@@ -147,6 +147,7 @@ static void read_metadata(const json_t *object, PaddleJob *ret)
                 (void)number_parse(JOB_HOST_PORT, port, 1, G_MAXUINT16 - JOB_PORTS + 1, &ret->host_port,
                                    NULL); /* what is no port is as good as none */
         ret->heter_trainer = g_strcmp0(kube_annotation(object, JOB_HETER_PROTOCOL), "trainer") == 0;
+        ret->has_group = g_strcmp0(kube_annotation(object, JOB_GROUP), ret->name) == 0;
 }
 
 void paddle_job_read(const json_t *object, PaddleJob *ret)

@@ -8,10 +8,11 @@
 #include "base/json.h"
 
 #define JOB_FINALIZER "finalizers.paddlepaddle.org"
-#define JOB_RESOURCE_NAME "paddle-res-name" /* label: pod name, or job name of a ConfigMap */
-#define JOB_RESOURCE_TYPE "paddle-res-type" /* label: role */
-#define JOB_RESOURCE_ROLE "paddle-resource" /* annotation: role */
-#define JOB_HOST_PORT "host-port"           /* annotation: first port of a job on its hosts */
+#define JOB_RESOURCE_NAME "paddle-res-name"      /* label: pod name, or job name of a ConfigMap */
+#define JOB_RESOURCE_TYPE "paddle-res-type"      /* label: role */
+#define JOB_RESOURCE_ROLE "paddle-resource"      /* annotation: role */
+#define JOB_HOST_PORT "host-port"                /* annotation: first port of a job on its hosts */
+#define JOB_GROUP "scheduling.k8s.io/group-name" /* annotation: its own name: the group is given */
 #define JOB_HETER_PROTOCOL                                                                                   \
         "paddle-heter-protocol" /* annotation: "trainer" speaks Paddle's own words to heter pods */
 
@@ -60,6 +61,7 @@ typedef struct {
         const char *queue, *priority_class; /* or NULL */
         const json_t *min_resources;        /* or NULL */
         bool heter_trainer;
+        bool has_group; /* JOB_GROUP: its PodGroup is somebody else's to make and to take away */
 } PaddleJob;
 
 /* Never fails: what is missing or of a wrong type reads as absent. `ret` borrows from `object`. */

@@ -224,11 +224,11 @@ static bool pass_gate(Pass *pass)
 
         if (!pass->rules->volcano || !job_is_for_volcano(&pass->job))
                 return true;
-        if (group && !owns_pod_group(pass)) {
+        if (group && !owns_pod_group(pass) && !pass->job.has_group) {
                 report_foreign(pass, &kube_pod_groups, group);
                 return false;
         }
-        if (!group) {
+        if (!group && !pass->job.has_group) {
                 body = member_pod_group(&pass->job, &error);
                 if (body) {
                         add_create(pass, &kube_pod_groups, body);

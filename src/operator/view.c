@@ -178,6 +178,19 @@ static void on_owned(KubeCache *cache, const json_t *old, const json_t *new, voi
         view->events.touched(key, view->events.arg);
 }
 
+/* One that somebody else makes for a job (JOB_GROUP) is called as that. */
+static void on_group(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
+{
+        View *view = arg;
+        const json_t *group = new ? new : old;
+        g_autofree char *key = view_key(kube_namespace(group), kube_name(group));
+
+        if (kube_controller(group))
+                on_owned(cache, old, new, arg);
+        else
+                view->events.touched(key, view->events.arg);
+}
+
 static void on_synced(KubeCache *cache, void *arg)
 {
         View *view = arg;
@@ -208,13 +221,14 @@ static const struct {
         const KubeKind *kind;
         const char *selector;
         void (*trim)(json_t *object);
+        void (*changed)(KubeCache *cache, const json_t *old, const json_t *new, void *arg);
         bool owned;
 } kinds[SEEN_KINDS] = {
-        [SEEN_JOBS] = { &kube_paddle_jobs, NULL, view_trim_job, false },
-        [SEEN_PODS] = { &kube_pods, JOB_RESOURCE_NAME, trim_pod, true },
-        [SEEN_SERVICES] = { &kube_services, NULL, trim_service, true },
-        [SEEN_MAPS] = { &kube_config_maps, JOB_RESOURCE_NAME, trim_map, true },
-        [SEEN_GROUPS] = { &kube_pod_groups, NULL, trim_group, true },
+        [SEEN_JOBS] = { &kube_paddle_jobs, NULL, view_trim_job, on_job, false },
+        [SEEN_PODS] = { &kube_pods, JOB_RESOURCE_NAME, trim_pod, on_owned, true },
+        [SEEN_SERVICES] = { &kube_services, NULL, trim_service, on_owned, true },
+        [SEEN_MAPS] = { &kube_config_maps, JOB_RESOURCE_NAME, trim_map, on_owned, true },
+        [SEEN_GROUPS] = { &kube_pod_groups, NULL, trim_group, on_group, true },
 };
 
 static const KubeIndexFunc by_owner[] = { index_owner, NULL };
@@ -230,7 +244,7 @@ View *view_new(KubeClient *client, const char *namespace, bool volcano, const Vi
                                            .label_selector = kinds[seen].selector,
                                            .trim = kinds[seen].trim,
                                            .indexes = kinds[seen].owned ? by_owner : NULL };
-                KubeCacheEvents to = { .changed = kinds[seen].owned ? on_owned : on_job,
+                KubeCacheEvents to = { .changed = kinds[seen].changed,
                                        .synced = on_synced,
                                        .trouble = view_trouble,
                                        .arg = view };

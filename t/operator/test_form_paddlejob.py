@@ -10,7 +10,15 @@ from kube.test_forms import SERVE, check_began_once, job_of, owned
 from kube.test_runtime import RULES, connect, pods
 from pdj import CRD, GROUP, Operator, install
 
+VOLCANO = [
+    {
+        "apiGroups": ["scheduling.volcano.sh"],
+        "resources": ["queues", "podgroups"],
+        "verbs": ["get", "list", "watch", "create", "update", "delete"],
+    }
+]
 MAY = [{"apiGroups": ["batch.paddlepaddle.org"], "resources": ["paddlejobs"], "verbs": ["create", "delete"]}]
+GANG = "scheduling.volcano.sh/v1beta1"
 FETCH = (
     'for at in $(echo "$PADDLE_PSERVERS_IP_PORT_LIST" | tr , " "); '
     'do until wget -qO- "http://$at/" 2>/dev/null; do sleep 0.2; done; done'
@@ -132,3 +140,38 @@ def test_collective_trainers_know_their_own_address(joined):
     assert re.fullmatch(r"[\d.]+:\d+,[\d.]+:\d+", everybody)
     assert said == [[str(index), everybody.split(",")[index], everybody, "2"] for index in range(2)]
     check_nothing_is_left(kube)
+
+
+@pytest.mark.parametrize("flags", [["--scheduling=volcano"], []], ids=["with gangs", "without"])
+def test_volcano_places_the_pods(server, kube_fake, flags):
+    """All are one gang in the job's queue, whether the operator looks at PodGroups or not."""
+    kube, queue = kube_fake, kube_fake.name[-20:].strip("-")
+    install(kube.cluster, CRD, "paddlejobs.batch.paddlepaddle.org")
+    operator = Operator(kube.cluster.kubeconfig, f"--namespace={kube.name}", "--initImage=", *flags)
+    try:
+        path = kube.cluster.account(f"gang-{kube.name}", kube.name, RULES + MAY + VOLCANO, everywhere=True)
+        setting = json.dumps({"image": BASE, "form": "paddlejob", "volcano": True})
+        create = ("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", path, "--setting", setting)
+        server.paddle(*create, check=0)
+        server.paddle("queue", "create", queue, "--cluster", "prod", check=0)
+        roles = [{"name": "trainer", "replicas": 2, "cpu": "50m", "memory": "16Mi"}]
+        about = {"framework": "paddle-collective", "annotations": {"test/succeed-after": "3s"}}
+        job = server.submit(["true"], queue=queue, roles=roles, **about)
+        name = f"j-{job['id']}-1"
+        made = wait_for(lambda: len(pods(kube)) == 2 and pods(kube), what="two pods")
+        (group,) = kube.items("podgroups", GANG)
+        assert (group["metadata"]["name"], group["spec"]["minMember"], group["spec"]["queue"]) == (name, 2, queue)
+        for pod in made:
+            assert pod["spec"]["schedulerName"] == "volcano"
+            assert pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == name
+            assert pod["metadata"]["annotations"]["volcano.sh/queue-name"] == queue
+        policy = paddle_jobs(kube)[name]["spec"]["schedulingPolicy"]
+        assert (policy["queue"], policy["minAvailable"]) == (queue, 2)
+        assert policy["minResources"] == {"cpu": "100m", "memory": str(32 << 20)}
+        done = server.wait(job["id"])
+        assert done["state"] == "succeeded", done["reason"]
+        wait_for(lambda: not kube.items("podgroups", GANG), what="the group to go with the job")
+        server.destroy(keep=True)
+        assert operator.stop() == 0, operator.text()
+    finally:
+        operator.kill()

@@ -410,6 +410,14 @@ static const Case elastic[] = {
         { "gang-lost-member", WORKERS(2), /* Volcano waits for whoever makes the lost member again */
           "rules volcano; go; group Running; go; all running; go; group Unknown; gone worker-1; go; "
           "pods=j-worker-0 j-worker-1" },
+        { "given-group", WORKERS(1), /* it waits for the group, and neither makes nor takes it */
+          "rules volcano; spec {\"metadata\": {\"annotations\": {\"scheduling.k8s.io/group-name\": \"j\"}}}; "
+          "go; group=-; pods=; foreign PodGroup j; go; pods=; warnings=0; group Inqueue; go; "
+          "pods=j-worker-0; all running; go; all succeeded; go; job.status.phase=Completed; "
+          "group.metadata.name=j" },
+        { "given-to-another", WORKERS(1), /* by a name that is not its own */
+          "rules volcano; spec {\"metadata\": {\"annotations\": {\"scheduling.k8s.io/group-name\": \"k\"}}}; "
+          "go; group.metadata.name=j" },
         { "D15-group", WORKERS(1),
           "rules volcano; foreign PodGroup j; go; pods=; warning=~PodGroup j; end=retry" },
         { "volcano-no-quantity",

@@ -98,28 +98,12 @@ static json_t *replicas_of(const Form *form, const json_t *pods)
 
 /* ---- the job ---- */
 
-/* The gang, where Volcano places the pods (10); its name is the job's, as that of ours. */
-static json_t *scheduling_policy(const json_t *pods)
-{
-        const json_t *first = json_array_get(pods, 0), *pod;
-        const char *queue = kube_annotation(first, "volcano.sh/queue-name");
-        const char *class = kube_get_text(first, "spec.priorityClassName");
-        g_autoptr(PodspecSum) sum = podspec_sum_new();
-        gsize i;
-
-        json_array_foreach(pods, i, pod)(void)
-                podspec_sum_add(sum, json_object_get(pod, "spec"), 1, NULL); /* they are our quantities */
-        return json_pack("{s:i, s:o, s:s*, s:s*}", "minAvailable", (int)json_array_size(pods), "minResources",
-                         podspec_sum_format(sum), "queue", queue, "priorityClass", class);
-}
-
 static json_t *run_policy(const json_t *pods)
 {
-        const char *scheduler = kube_get_text(json_array_get(pods, 0), "spec.schedulerName");
-        json_t *policy = json_pack("{s:s}", "cleanPodPolicy", "None");
+        json_t *policy = json_pack("{s:s}", "cleanPodPolicy", "None"), *gang = form_scheduling_policy(pods);
 
-        if (g_strcmp0(scheduler, VOLCANO_SCHEDULER) == 0)
-                json_object_set_new(policy, "schedulingPolicy", scheduling_policy(pods));
+        if (gang)
+                json_object_set_new(policy, "schedulingPolicy", gang);
         return policy;
 }
 
@@ -221,6 +205,8 @@ static const char *const pytorch_told[] = { "MASTER_ADDR", "MASTER_PORT",      "
 /* Ours are hosts on one machine; what holds for those keeps real ones apart. */
 static const char *const mpi_told[] = { "PADDLE_MPI_HOST",
                                         "PADDLE_MPI_WORKERS",
+                                        "PADDLE_MPI_HOSTS",
+                                        "OMPI_MCA_orte_keep_fqdn_hostnames",
                                         "OMPI_MCA_plm_rsh_num_concurrent",
                                         "OMPI_MCA_plm_rsh_no_tree_spawn",
                                         "OMPI_MCA_orte_leave_session_attached",

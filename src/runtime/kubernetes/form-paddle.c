@@ -72,7 +72,7 @@ static json_t *paddle_job(const Form *form, const json_t *pods)
 {
         g_autoptr(json_t) servers = form_pods_of(pods, "pserver"), workers = form_pods_of(pods, "trainer");
         bool has_servers = json_array_size(servers) > 0;
-        json_t *made, *spec;
+        json_t *made, *spec, *gang;
 
         if (!form_is_numbered(servers) || !form_is_numbered(workers))
                 return NULL;
@@ -83,6 +83,9 @@ static json_t *paddle_job(const Form *form, const json_t *pods)
                 json_object_set_new(spec, "ps", role_of(form, servers, true));
         }
         json_object_set_new(spec, "worker", role_of(form, workers, has_servers));
+        gang = form_scheduling_policy(pods);
+        if (gang)
+                json_object_set_new(spec, "schedulingPolicy", gang);
         json_object_set_new(made, "spec", spec);
         return json_pack("[o]", made);
 }

@@ -14,6 +14,7 @@
 #include "podspec/objects.h"
 #include "runtime/kubernetes/form-rows.h"
 #include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/volcano.h"
 
 static const char index_label[] = "paddle-index";
 
@@ -488,6 +489,21 @@ json_t *form_whole_object(const Form *form, const json_t *pods)
         form_copy_labels(made, first);
         json_object_del(kube_get(made, "metadata.labels"), "paddle-role");
         return made;
+}
+
+json_t *form_scheduling_policy(const json_t *pods)
+{
+        const json_t *first = json_array_get(pods, 0), *pod;
+        g_autoptr(PodspecSum) sum = podspec_sum_new();
+        gsize i;
+
+        if (g_strcmp0(kube_get_text(first, "spec.schedulerName"), VOLCANO_SCHEDULER) != 0)
+                return NULL;
+        json_array_foreach(pods, i, pod)(void)
+                podspec_sum_add(sum, json_object_get(pod, "spec"), 1, NULL); /* they are our quantities */
+        return json_pack("{s:i, s:o, s:s*, s:s*}", "minAvailable", (int)json_array_size(pods), "minResources",
+                         podspec_sum_format(sum), "queue", kube_annotation(first, "volcano.sh/queue-name"),
+                         "priorityClass", kube_get_text(first, "spec.priorityClassName"));
 }
 
 json_t *form_objects(const Form *form, const json_t *pods)

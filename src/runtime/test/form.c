@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/member.h"
 
@@ -260,6 +261,34 @@ static void test_paddle_job(void)
         g_assert_true(form_kind(as_paddle_job("plain")) == &kube_stateful_sets);
 }
 
+/* The gang that its operator is told (scheduling.md 10): all members, what they ask for, queue and class. */
+static void test_paddle_job_of_volcano(void)
+{
+        g_autoptr(json_t) pods = pods_of("trainer", "PADDLE_TRAINER_ID=0", "PADDLE_TRAINER_ID=1"),
+                          objects = NULL;
+        g_autoptr(json_t) without = NULL;
+        const json_t *policy;
+        json_t *pod;
+        gsize i;
+
+        without = form_objects(as_paddle_job("paddle-collective"), pods);
+        g_assert_null(kube_get(json_array_get(without, 0), "spec.schedulingPolicy"));
+        json_array_foreach(pods, i, pod)
+        {
+                json_object_set_new(json_object_get(pod, "spec"), "schedulerName", json_string("volcano"));
+                json_object_set_new(json_object_get(pod, "spec"), "priorityClassName", json_string("high"));
+                json_object_set_new(kube_get(pod, "spec.containers[0]"), "resources",
+                                    json_pack("{s:{s:s}}", "requests", "cpu", "500m"));
+                podspec_annotate(pod, "volcano.sh/queue-name", "vision");
+        }
+        objects = form_objects(as_paddle_job("paddle-collective"), pods);
+        policy = kube_get(json_array_get(objects, 0), "spec.schedulingPolicy");
+        g_assert_cmpint(kube_get_int(policy, "minAvailable", 0), ==, 2);
+        g_assert_cmpstr(kube_get_text(policy, "minResources.cpu"), ==, "1");
+        g_assert_cmpstr(kube_get_text(policy, "queue"), ==, "vision");
+        g_assert_cmpstr(kube_get_text(policy, "priorityClass"), ==, "high");
+}
+
 static void test_names(void)
 {
         g_autofree char *name = form_object_name(&kube_jobs, "0123456789abcdef.12.pserver.10");
@@ -278,6 +307,7 @@ int main(int argc, char **argv)
         g_test_add_func("/form/the gate before a pod", test_wait);
         g_test_add_func("/form/pods", test_pods);
         g_test_add_func("/form/a PaddleJob", test_paddle_job);
+        g_test_add_func("/form/a PaddleJob of Volcano", test_paddle_job_of_volcano);
         g_test_add_func("/form/names", test_names);
         return g_test_run();
 }
