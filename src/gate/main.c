@@ -9,6 +9,8 @@
  *   probe PORT...            status 0 when any of them listens here
  *   unpack TAR DIRECTORY [NAME]
  *                            a package, where an image of its own cannot be had (unpack.c)
+ *   serve PORT               runs what members of the job ask for, and
+ *   call ADDRESS WORD...     asks (shell.c)
  *
  * INDEX is the number at the end of PADDLE_GATE_MEMBER: the name of the pod, or the number of a job's pod.
  *
@@ -36,11 +38,10 @@ enum {
         FIRST_MS = 100,   /* between two tries; the names of pods take a second or two to come */
         FIRST_TRIES = 30, /* so often, then less and less */
         LAST_MS = 1000,
-        SAY_S = 30,              /* what it waits for is said so often */
-        FILE_MAX = 1024 * 1024,  /* bytes: what a ConfigMap can hold */
-        HOST_SIZE = 256,         /* a DNS name has at most 253 */
-        NOT_FOUND = 127,         /* as a shell says it: it is not there */
-        ASKED_TO_END = 128 + 15, /* TERM */
+        SAY_S = 30,             /* what it waits for is said so often */
+        FILE_MAX = 1024 * 1024, /* bytes: what a ConfigMap can hold */
+        HOST_SIZE = 256,        /* a DNS name has at most 253 */
+        NOT_FOUND = 127,        /* as a shell says it: it is not there */
 };
 
 static const char last_words[] = "/dev/termination-log";
@@ -78,7 +79,8 @@ static void end_on_term(void)
 
 /* ---- does it listen? ---- */
 
-static bool connects(const struct addrinfo *at)
+/* -1: it does not. */
+static int connection(const struct addrinfo *at)
 {
         int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), problem = 0;
         struct pollfd wait = { .fd = fd, .events = POLLOUT };
@@ -86,45 +88,65 @@ static bool connects(const struct addrinfo *at)
         bool up;
 
         if (fd < 0)
-                return false;
+                return -1;
         up = connect(fd, at->ai_addr, at->ai_addrlen) == 0 ||
              (errno == EINPROGRESS && poll(&wait, 1, CONNECT_MS) == 1 &&
               getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size) == 0 && problem == 0);
+        if (up)
+                return fd;
         (void)close(fd);
-        return up;
+        return -1;
 }
 
 /* The name is resolved anew each time: a pod gets its address late. */
-static bool listens(const char *host, const char *port)
+static int dial(const char *host, const char *port)
 {
         const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
         struct addrinfo *list = NULL;
-        bool up = false;
+        int fd = -1;
 
         if (getaddrinfo(host, port, &hints, &list) != 0)
-                return false;
-        for (const struct addrinfo *at = list; at && !up; at = at->ai_next)
-                up = connects(at);
+                return -1;
+        for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
+                fd = connection(at);
         freeaddrinfo(list);
-        return up;
+        return fd;
 }
 
-/* "HOST:PORT" or "HOST:PORT,PORT". */
-static bool any_listens(const char *address)
+static bool listens(const char *host, const char *port)
+{
+        int fd = dial(host, port);
+
+        if (fd >= 0)
+                (void)close(fd);
+        return fd >= 0;
+}
+
+/* "HOST:PORT" or "HOST:PORT,PORT": any of them; -1: none listens. */
+static int dial_any(const char *address)
 {
         const char *colon = strrchr(address, ':');
         char host[HOST_SIZE], port[8]; /* 65535 */
+        int fd = -1;
 
         (void)snprintf(host, sizeof host, "%.*s", (int)(colon - address), address);
-        for (const char *at = colon + 1; *at;) {
+        for (const char *at = colon + 1; *at && fd < 0;) {
                 size_t len = strcspn(at, ",");
 
                 (void)snprintf(port, sizeof port, "%.*s", (int)len, at);
-                if (listens(host, port))
-                        return true;
+                fd = dial(host, port);
                 at += len + (at[len] == ',');
         }
-        return false;
+        return fd;
+}
+
+static bool any_listens(const char *address)
+{
+        int fd = dial_any(address);
+
+        if (fd >= 0)
+                (void)close(fd);
+        return fd >= 0;
 }
 
 static bool is_ports(const char *text)
@@ -142,7 +164,12 @@ static bool is_ports(const char *text)
         return true;
 }
 
-static bool is_address(const char *text)
+bool is_port(const char *text)
+{
+        return *text && is_ports(text) && !strchr(text, ',');
+}
+
+bool is_address(const char *text)
 {
         const char *colon = strrchr(text, ':');
 
@@ -174,10 +201,38 @@ static time_t seconds(void)
         return now.tv_sec;
 }
 
+typedef struct {
+        int tries, delay;
+        time_t said;
+} Patience;
+
+/* True: it is time to say what for. */
+static bool wait_a_while(Patience *patience)
+{
+        pause_ms(patience->delay);
+        if (++patience->tries > FIRST_TRIES)
+                patience->delay = patience->delay * 3 / 2 < LAST_MS ? patience->delay * 3 / 2 : LAST_MS;
+        if (seconds() - patience->said < SAY_S)
+                return false;
+        patience->said = seconds();
+        return true;
+}
+
+int reach(char *address)
+{
+        Patience patience = { .delay = FIRST_MS, .said = seconds() };
+        int fd;
+
+        while ((fd = dial_any(address)) < 0)
+                if (wait_a_while(&patience))
+                        say_what_is_left(&address, 1);
+        (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+        return fd;
+}
+
 static int wait_for_all(int n, char **addresses)
 {
-        int tries = 0, delay = FIRST_MS;
-        time_t said = seconds();
+        Patience patience = { .delay = FIRST_MS, .said = seconds() };
 
         end_on_term();
         if (n < 1)
@@ -187,15 +242,9 @@ static int wait_for_all(int n, char **addresses)
                         fail(USAGE, "wait: '%s' is not HOST:PORT", addresses[i]);
         say_what_is_left(addresses, n);
         for (; n > 0; n--, addresses++) {
-                while (!any_listens(addresses[0])) {
-                        pause_ms(delay);
-                        if (++tries > FIRST_TRIES)
-                                delay = delay * 3 / 2 < LAST_MS ? delay * 3 / 2 : LAST_MS;
-                        if (seconds() - said >= SAY_S) {
-                                said = seconds();
+                while (!any_listens(addresses[0]))
+                        if (wait_a_while(&patience))
                                 say_what_is_left(addresses, n);
-                        }
-                }
         }
         return 0;
 }
@@ -210,7 +259,7 @@ static int probe(int n, char **ports)
                 host[0] = '\0';
         host[sizeof host - 1] = '\0';
         for (int i = 0; i < n; i++) {
-                if (!is_ports(ports[i]) || strchr(ports[i], ','))
+                if (!is_port(ports[i]))
                         fail(USAGE, "probe: '%s' is not a port", ports[i]);
                 if ((*host && listens(host, ports[i])) || listens("127.0.0.1", ports[i]))
                         return 0;
@@ -340,10 +389,11 @@ int main(int argc, char **argv)
         static const struct {
                 const char *name;
                 int (*run)(int argc, char **argv);
-        } verbs[] = { { "wait", wait_for_all }, { "run", run }, { "probe", probe }, { "unpack", unpack } };
+        } verbs[] = { { "wait", wait_for_all }, { "run", run },     { "probe", probe },
+                      { "unpack", unpack },     { "serve", serve }, { "call", call } };
 
         for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof verbs[0]; i++)
                 if (strcmp(argv[1], verbs[i].name) == 0)
                         return verbs[i].run(argc - 2, argv + 2);
-        fail(USAGE, "which of wait, run, probe, unpack?");
+        fail(USAGE, "which of wait, run, probe, unpack, serve, call?");
 }

@@ -10,12 +10,18 @@
  * cluster. Pipes and scripts lie in the working directory, which all members of an attempt share and nobody
  * else can enter.
  *
+ * Where members have machines of their own, they share no directory: the gate is the shell there, with hosts
+ * by their names (src/gate/shell.c).
+ *
  * A worker counts for one rank, and may use all its cores in it (OMP_NUM_THREADS). */
 #include "model/framework-rows.h"
+
+#define SHELL_PORT "36000" /* each has its own address */
 
 /* The pipe is held open for writing, too: a call that comes while another is read is not lost. Each call has
  * a directory of its own for what Open MPI keeps: the daemon of the call before may still be removing its. */
 static const char worker_script[] =
+        "[ -z \"$PADDLE_GATE\" ] || exec \"$PADDLE_GATE\" serve " SHELL_PORT "\n"
         "dir=$PF_WORK_DIR/.mpi me=$PADDLE_MPI_HOST\n"
         "(umask 077 && mkdir -p \"$dir\" && mkfifo \"$dir/$me.new\") && exec 3<>\"$dir/$me.new\" &&\n"
         "        mv \"$dir/$me.new\" \"$dir/$me\" || exit 1\n"
@@ -29,8 +35,18 @@ static const char worker_script[] =
         "while read -r call <&3; do run \"$call\" & done\n";
 
 static const char master_script[] =
-        "dir=$PF_WORK_DIR/.mpi\n"
+        "dir=${PF_WORK_DIR:-${TMPDIR:-/tmp}}/.mpi\n"
         "(umask 077 && mkdir -p \"$dir\") || exit 1\n"
+        "if [ -n \"$PADDLE_GATE\" ]; then\n"
+        "for host in $PADDLE_MPI_HOSTS; do echo \"$host slots=1\"; done >\"$dir/hostfile\"\n"
+        "cat >\"$dir/agent\" <<'END'\n"
+        "#!/bin/sh\n"
+        "# mpirun's remote shell: HOST COMMAND...  The gate of that member runs the command.\n"
+        "host=$1\n"
+        "shift\n"
+        "exec \"$PADDLE_GATE\" call \"$host:" SHELL_PORT "\" \"$@\"\n"
+        "END\n"
+        "else\n"
         "i=0\n"
         "while [ $i -lt \"$PADDLE_MPI_WORKERS\" ]; do echo \"worker-$i slots=1\"; i=$((i + 1)); done "
         ">\"$dir/hostfile\"\n"
@@ -45,6 +61,7 @@ static const char master_script[] =
         "        echo $call >\"$dir/$host\" && read -r status <&3 || exit 1\n"
         "exit $status\n"
         "END\n"
+        "fi\n"
         "chmod +x \"$dir/agent\"\n"
         "export OMPI_MCA_orte_default_hostfile=\"$dir/hostfile\" OMPI_MCA_plm_rsh_agent=\"$dir/agent\"\n"
         "exec \"$@\"\n";
@@ -58,21 +75,35 @@ static bool check(const Spec *spec, GError **error)
                check_replicas(spec, "worker", 1, SPEC_REPLICAS_MAX, error);
 }
 
-/* Hosts that are one machine in truth: messages go over loopback, and nobody binds two hosts' ranks to the
- * same core. The cgroup is the limit, so mpirun as root is as good as another user. */
+/* Nobody binds two hosts' ranks to the same core. The cgroup is the limit, so mpirun as root is as good as
+ * another user. */
 static const char *const settings[][2] = {
         { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
         { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
         { "OMPI_MCA_plm_rsh_no_tree_spawn", "1" },
         { "OMPI_MCA_orte_leave_session_attached",
           "1" }, /* else nobody would hear of a daemon that dies early */
-        { "OMPI_MCA_oob_tcp_if_include", "lo" },
         { "OMPI_MCA_pml", "ob1" },
         { "OMPI_MCA_btl", "self,tcp" },
-        { "OMPI_MCA_btl_tcp_if_include", "lo" },
         { "OMPI_MCA_hwloc_base_binding_policy", "none" },
         { "OMPI_MCA_mpi_yield_when_idle", "1" }, /* members may have to share cores */
 };
+
+/* Hosts that are one machine in truth: messages go over loopback. Others have names, of which none is cut. */
+static void network_env(const Placement *placement, int worker, GPtrArray *env)
+{
+        g_autoptr(GString) hosts = g_string_new(NULL);
+
+        if (placement_is_here(placement, worker)) {
+                env_put(env, "OMPI_MCA_oob_tcp_if_include", "lo");
+                env_put(env, "OMPI_MCA_btl_tcp_if_include", "lo");
+                return;
+        }
+        for (int i = 0; i < placement->spec->roles[worker].replicas; i++)
+                g_string_append_printf(hosts, "%s%s", i ? " " : "", placement_host(placement, worker, i));
+        env_put(env, "PADDLE_MPI_HOSTS", "%s", hosts->str);
+        env_put(env, "OMPI_MCA_orte_keep_fqdn_hostnames", "1");
+}
 
 static void member_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
@@ -84,6 +115,7 @@ static void member_env(const Placement *placement, int role, int index, GPtrArra
         env_put(env, "OMPI_MCA_plm_rsh_num_concurrent", "%d", spec_replicas(spec, "worker"));
         for (gsize i = 0; i < G_N_ELEMENTS(settings); i++)
                 env_put(env, settings[i][0], "%s", settings[i][1]);
+        network_env(placement, spec_role_index(spec, "worker"), env);
 }
 
 const Framework framework_mpi = {
@@ -101,6 +133,7 @@ const Framework framework_mpi = {
         .main_role = "worker",
         .flow_name = "mpi",
         .single = true,
+        .secret = true,
         .check = check,
         .member_env = member_env,
 };

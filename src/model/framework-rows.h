@@ -3,6 +3,8 @@
 
 #include "model/framework.h"
 
+#define THIS_MACHINE "127.0.0.1" /* where members are reached that stand on the server's own */
+
 extern const Framework framework_paddle_ps, framework_paddle_collective, framework_plain,
         framework_tensorflow, framework_pytorch, framework_mpi, framework_spark;
 
@@ -20,6 +22,8 @@ int spec_role_index(const Spec *spec, const char *name);
 int placement_port(const Placement *placement, int role, int index);
 /* Where others reach the member. */
 const char *placement_host(const Placement *placement, int role, int index);
+/* All members stand on this machine. `role`: one that has members. */
+bool placement_is_here(const Placement *placement, int role);
 
 /* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" when the job has no such role. The caller's.
  */

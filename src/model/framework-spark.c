@@ -7,7 +7,9 @@
  * Each worker offers its member's cores and memory for one executor, which it starts when the driver
  * registers. Settings lie in .spark/spark-defaults.conf in the working directory, with a secret of the job:
  * another user of the machine can reach the ports, but is not let in. spark-submit and spark-class come from
- * PATH (the package pyspark in requirements.txt brings them). */
+ * PATH (the package pyspark in requirements.txt brings them).
+ *
+ * Where members have machines of their own, each writes these settings for itself. */
 #include "base/err.h"
 #include "model/framework-rows.h"
 
@@ -21,44 +23,53 @@ enum {
         DRIVER_MIB = 512,
 };
 
-static const char executor_script[] =
-        "dir=$PF_WORK_DIR/.spark\n"
+/* Of the working directory, or of the pod's own; where members have machines of their own, each goes by its
+ * address, and the secret is the attempt's. */
+#define PLACE                                                                                                \
+        "dir=${PF_WORK_DIR:-${TMPDIR:-/tmp}}/.spark\n"                                                       \
+        "url=spark://$SPARK_MASTER_HOST:$SPARK_MASTER_PORT\n"                                                \
+        "export SPARK_CONF_DIR=\"$dir\" SPARK_LOCAL_IP=\"${PADDLE_GATE_HOST:-$SPARK_LOCAL_IP}\"\n"           \
+        "settings() (\n"                                                                                     \
+        "        umask 077\n"                                                                                \
+        "        mkdir -p \"$dir\" && cat >\"$dir/log4j2.properties\" <<END || exit 1\n"                     \
+        "rootLogger.level = warn\n"                                                                          \
+        "rootLogger.appenderRef.console.ref = console\n"                                                     \
+        "appender.console.type = Console\n"                                                                  \
+        "appender.console.name = console\n"                                                                  \
+        "appender.console.target = SYSTEM_ERR\n"                                                             \
+        "appender.console.layout.type = PatternLayout\n"                                                     \
+        "appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex\n"                        \
+        "END\n"                                                                                              \
+        "        cat >\"$dir/new\" <<END && mv \"$dir/new\" \"$dir/spark-defaults.conf\" || exit 1\n"        \
+        "spark.master $url\n"                                                                                \
+        "spark.authenticate true\n"                                                                          \
+        "spark.authenticate.secret $1\n"                                                                     \
+        "spark.driver.host $SPARK_LOCAL_IP\n"                                                                \
+        "spark.driver.bindAddress $SPARK_LOCAL_IP\n"                                                         \
+        "spark.ui.port 0\n"                                                                                  \
+        "spark.ui.killEnabled false\n"                                                                       \
+        "spark.master.rest.enabled false\n"                                                                  \
+        "spark.executor.cores $PADDLE_SPARK_EXECUTOR_CORES\n"                                                \
+        "spark.executor.memory $PADDLE_SPARK_EXECUTOR_MEMORY\n"                                              \
+        "spark.cores.max $PADDLE_SPARK_CORES\n"                                                              \
+        "spark.scheduler.minRegisteredResourcesRatio 1.0\n"                                                  \
+        "END\n"                                                                                              \
+        ")\n"                                                                                                \
+        "[ -z \"$PADDLE_GATE_SECRET\" ] || settings \"$PADDLE_GATE_SECRET\" || exit 1\n"
+
+static const char executor_script[] = PLACE
         "umask 077\n"
-        "url=spark://$SPARK_MASTER_HOST:$SPARK_MASTER_PORT\n"
-        "export SPARK_CONF_DIR=\"$dir\" SPARK_WORKER_DIR=\"$dir/$PADDLE_SPARK_HOST\"\n"
+        "export SPARK_WORKER_DIR=\"$dir/$PADDLE_SPARK_HOST\"\n"
         "mkdir -p \"$SPARK_WORKER_DIR\" || exit 1\n"
         "if [ \"$PADDLE_SPARK_HOST\" = executor-0 ]; then\n"
-        "        secret=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \\n')\n"
-        "        cat >\"$dir/log4j2.properties\" <<END || exit 1\n"
-        "rootLogger.level = warn\n"
-        "rootLogger.appenderRef.console.ref = console\n"
-        "appender.console.type = Console\n"
-        "appender.console.name = console\n"
-        "appender.console.target = SYSTEM_ERR\n"
-        "appender.console.layout.type = PatternLayout\n"
-        "appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex\n"
-        "END\n"
-        "        cat >\"$dir/new\" <<END && mv \"$dir/new\" \"$dir/spark-defaults.conf\" || exit 1\n"
-        "spark.master $url\n"
-        "spark.authenticate true\n"
-        "spark.authenticate.secret $secret\n"
-        "spark.driver.host $SPARK_MASTER_HOST\n"
-        "spark.driver.bindAddress $SPARK_MASTER_HOST\n"
-        "spark.ui.port 0\n"
-        "spark.ui.killEnabled false\n"
-        "spark.master.rest.enabled false\n"
-        "spark.executor.cores $SPARK_WORKER_CORES\n"
-        "spark.executor.memory $PADDLE_SPARK_EXECUTOR_MEMORY\n"
-        "spark.cores.max $PADDLE_SPARK_CORES\n"
-        "spark.scheduler.minRegisteredResourcesRatio 1.0\n"
-        "END\n"
-        "        spark-class org.apache.spark.deploy.master.Master &\n"
+        "        [ -n \"$PADDLE_GATE_SECRET\" ] ||\n"
+        "                settings \"$(od -An -N32 -tx1 /dev/urandom | tr -d ' \\n')\" || exit 1\n"
+        "        SPARK_MASTER_HOST=$SPARK_LOCAL_IP spark-class org.apache.spark.deploy.master.Master &\n"
         "fi\n"
         "until [ -e \"$dir/spark-defaults.conf\" ]; do sleep 0.05; done\n"
-        "exec spark-class org.apache.spark.deploy.worker.Worker --host \"$SPARK_MASTER_HOST\" \"$url\"\n";
+        "exec spark-class org.apache.spark.deploy.worker.Worker --host \"$SPARK_LOCAL_IP\" \"$url\"\n";
 
-static const char driver_script[] = "export SPARK_CONF_DIR=\"$PF_WORK_DIR/.spark\"\n"
-                                    "exec \"$@\"\n";
+static const char driver_script[] = PLACE "exec \"$@\"\n";
 
 /* Arguments are cut at blanks, and not otherwise read by the shell. */
 static const char submit_script[] =
@@ -115,15 +126,24 @@ static void driver_env(const Placement *placement, GPtrArray *env)
                 env_put(env, "SPARK_DRIVER_MEMORY", "%" G_GINT64_FORMAT "m", memory - DRIVER_BESIDE_MIB);
 }
 
+/* What the settings say of executors. */
+static void settings_env(const Placement *placement, GPtrArray *env)
+{
+        const Role *executors = &placement->spec->roles[spec_role_index(placement->spec, "executor")];
+        gint64 memory = memory_of(placement->spec, "executor");
+
+        env_put(env, "PADDLE_SPARK_CORES", "%d", role_cores(executors) * executors->replicas);
+        env_put(env, "PADDLE_SPARK_EXECUTOR_CORES", "%d", role_cores(executors));
+        env_put(env, "PADDLE_SPARK_EXECUTOR_MEMORY", "%" G_GINT64_FORMAT "m",
+                memory ? memory - RESERVED_MIB : 1024);
+}
+
 static void executor_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         const Role *self = &placement->spec->roles[role];
         gint64 memory = memory_of(placement->spec, "executor");
 
         env_put(env, "PADDLE_SPARK_HOST", "executor-%d", index);
-        env_put(env, "PADDLE_SPARK_CORES", "%d", role_cores(self) * self->replicas);
-        env_put(env, "PADDLE_SPARK_EXECUTOR_MEMORY", "%" G_GINT64_FORMAT "m",
-                memory ? memory - RESERVED_MIB : 1024);
         env_put(env, "SPARK_WORKER_CORES", "%d", role_cores(self));
         env_put(env, "SPARK_WORKER_MEMORY", "%" G_GINT64_FORMAT "m", memory ? memory - RESERVED_MIB : 1024);
         env_put(env, "SPARK_WORKER_PORT", "%d", placement_port(placement, role, index));
@@ -138,6 +158,7 @@ static void member_env(const Placement *placement, int role, int index, GPtrArra
         env_put(env, "SPARK_MASTER_HOST", "%s",
                 placement_host(placement, spec_role_index(placement->spec, "executor"), 0));
         env_put(env, "SPARK_MASTER_PORT", "%d", placement->extra_ports ? placement->extra_ports[0] : 0);
+        settings_env(placement, env);
         if (role == spec_role_index(placement->spec, "driver"))
                 driver_env(placement, env);
         else
@@ -162,6 +183,7 @@ const Framework framework_spark = {
         .main_role = "executor",
         .flow_name = "spark",
         .single = true,
+        .secret = true,
         .extra_ports = 1,
         .check = check,
         .member_env = member_env,

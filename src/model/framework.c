@@ -170,7 +170,12 @@ char *role_endpoints(const Placement *placement, const char *name)
 
 const char *placement_host(const Placement *placement, int role, int index)
 {
-        return placement->hosts ? placement->hosts[role][index] : "127.0.0.1";
+        return placement->hosts ? placement->hosts[role][index] : THIS_MACHINE;
+}
+
+bool placement_is_here(const Placement *placement, int role)
+{
+        return strcmp(placement_host(placement, role, 0), THIS_MACHINE) == 0;
 }
 
 int placement_port(const Placement *placement, int role, int index)
@@ -212,7 +217,8 @@ void rank_env(const Placement *placement, int role, int index, GPtrArray *env)
         }
         env_put(env, "WORLD_SIZE", "%d", placement->spec->roles[role].replicas);
         env_put(env, "RANK", "%d", index);
-        env_put(env, "LOCAL_RANK", "%d", index); /* one machine: local is global */
+        env_put(env, "LOCAL_RANK", "%d",
+                placement_is_here(placement, role) ? index : 0); /* one machine: local is global */
 }
 
 /* ---- the row without a framework ---- */

@@ -44,6 +44,8 @@ typedef struct Framework {
         RoleEnd (*role_end)(const Spec *spec,
                             const FrameworkRole *role); /* where it depends on the job; NULL: role->end */
         bool single;     /* its members stand for themselves, also where a role could be one object */
+        bool secret;     /* its members know a secret of the attempt's, where they stand on machines of their
+                          * own: PADDLE_GATE_SECRET, and the gate (src/gate) as PADDLE_GATE */
         int extra_ports; /* leases of the job besides the members', e.g. 1 for the gloo rendezvous */
         bool (*check)(const Spec *spec, GError **error); /* replica rules, e.g. "trainers >= 1" */
         void (*member_env)(const Placement *placement, int role, int index,

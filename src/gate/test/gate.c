@@ -120,8 +120,8 @@ static void test_refusals(void)
         static const struct {
                 const char *words[6], *says;
         } cases[] = {
-                { { NULL }, "which of wait, run, probe, unpack?" },
-                { { "open" }, "which of wait, run, probe, unpack?" },
+                { { NULL }, "which of wait, run, probe, unpack, serve, call?" },
+                { { "open" }, "which of wait, run, probe, unpack, serve, call?" },
                 { { "wait" }, "which addresses?" },
                 { { "wait", "host" }, "'host' is not HOST:PORT" },
                 { { "wait", "host:" }, "'host:' is not HOST:PORT" },
@@ -132,6 +132,13 @@ static void test_refusals(void)
                 { { "wait", "host:,7" }, "'host:,7' is not HOST:PORT" },
                 { { "wait", "host:7x" }, "'host:7x' is not HOST:PORT" },
                 { { "probe", "x" }, "'x' is not a port" },
+                { { "serve" }, "serve: which port?" },
+                { { "serve", "x" }, "serve: which port?" },
+                { { "serve", "7" }, "PADDLE_GATE_SECRET holds no secret" },
+                { { "call" }, "call HOST:PORT WORD..." },
+                { { "call", "host:7" }, "call HOST:PORT WORD..." },
+                { { "call", "host", "true" }, "call HOST:PORT WORD..." },
+                { { "call", "host:7", "true" }, "PADDLE_GATE_SECRET holds no secret" },
                 { { "run", "/x" }, "run [--once MARK] FILES -- PROGRAM" },
                 { { "run", "/x", "true" }, "run [--once MARK] FILES -- PROGRAM" },
         };
@@ -355,6 +362,174 @@ static void test_unpack_refuses(void)
         }
 }
 
+/* ---- serve, call ---- */
+
+typedef struct {
+        Gate gate;
+        char *address, *port, *dir;
+} Server;
+
+static const char *const secret[] = { "PADDLE_GATE_SECRET", "s3cr3t", NULL };
+
+static void server_init(Server *server)
+{
+        int port;
+
+        close(bound(&port));
+        server->dir = g_dir_make_tmp("gate-XXXXXX", NULL);
+        server->port = g_strdup_printf("%d", port);
+        server->address = g_strdup_printf("localhost:%d", port);
+        server->gate = spawn((const char *const[]){ "serve", server->port, NULL }, secret);
+        read_line(&server->gate); /* "serves on port ..." */
+}
+
+static void server_clear(Server *server)
+{
+        int status;
+
+        kill(server->gate.pid, SIGTERM);
+        status = finish(&server->gate, NULL);
+        g_assert_true(WIFEXITED(status));
+        g_assert_cmpint(WEXITSTATUS(status), ==, 128 + SIGTERM);
+        shell("rm -r $1", server->dir);
+        g_free(server->address);
+        g_free(server->port);
+        g_free(server->dir);
+}
+
+static Gate call(const Server *server, const char *const *known, const char *command)
+{
+        return spawn((const char *const[]){ "call", server->address, "cd", server->dir, "&&", command, NULL },
+                     known);
+}
+
+static int status_of(Gate *gate, char **ret_said)
+{
+        int status = finish(gate, ret_said);
+
+        g_assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+static int called(const Server *server, const char *command)
+{
+        Gate gate = call(server, secret, command);
+
+        return status_of(&gate, NULL);
+}
+
+static char *written(const Server *server, const char *name)
+{
+        g_autofree char *path = g_build_filename(server->dir, name, NULL);
+        char *text = NULL;
+
+        (void)g_file_get_contents(path, &text, NULL, NULL);
+        return text;
+}
+
+/* Words are joined as ssh joins them, and the other side's shell reads them. */
+static void test_call(void)
+{
+        static const struct {
+                const char *command;
+                int status;
+        } cases[] = {
+                { "true", 0 },
+                { "exit 7", 7 },
+                { "kill -9 $$", 128 + 9 },
+                { "no-such-program", 127 },
+        };
+        g_autofree char *text = NULL;
+        Server server;
+
+        server_init(&server);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpint(called(&server, cases[i].command), ==, cases[i].status);
+        g_assert_cmpint(called(&server, "printf '%s|' 'a b' $((3 * 4)) ${PADDLE_GATE_SECRET:-none} >out"), ==,
+                        0);
+        text = written(&server, "out");
+        g_assert_cmpstr(text, ==, "a b|12|none|"); /* what it runs does not get the secret */
+        server_clear(&server);
+}
+
+/* The first command waits for what the second one does. */
+static void test_calls_beside_each_other(void)
+{
+        Server server;
+        Gate first;
+
+        server_init(&server);
+        first = call(&server, secret, "mkfifo pipe && read -r word <pipe && exit $word");
+        g_assert_cmpint(called(&server, "until [ -p pipe ]; do sleep 0.05; done; echo 5 >pipe"), ==, 0);
+        g_assert_cmpint(status_of(&first, NULL), ==, 5);
+        server_clear(&server);
+}
+
+static void test_who_does_not_know_the_secret(void)
+{
+        static const char *const others[][3] = { { "PADDLE_GATE_SECRET", "s3cr3", NULL },
+                                                 { "PADDLE_GATE_SECRET", "s3cr3t1", NULL },
+                                                 { "PADDLE_GATE_SECRET", "x", NULL } };
+        g_autofree char *text = NULL;
+        Server server;
+
+        server_init(&server);
+        for (gsize i = 0; i < G_N_ELEMENTS(others); i++) {
+                g_autofree char *said = NULL;
+                Gate gate = call(&server, others[i], "echo >out");
+
+                g_assert_cmpint(status_of(&gate, &said), ==, 255);
+                g_assert_nonnull(strstr(said, "does not know us"));
+        }
+        g_assert_cmpint(called(&server, "true"), ==, 0);
+        text = written(&server, "out");
+        g_assert_null(text);
+        server_clear(&server);
+}
+
+/* It comes before the one that serves it, which needs an address first. */
+static void test_call_waits(void)
+{
+        g_autofree char *address = NULL, *number = NULL;
+        int port;
+        Gate caller, server;
+
+        close(bound(&port));
+        number = g_strdup_printf("%d", port);
+        address = g_strdup_printf("localhost:%d", port);
+        caller = spawn((const char *const[]){ "call", address, "exit", "3", NULL }, secret);
+        server = spawn((const char *const[]){ "serve", number, NULL }, secret);
+        g_assert_cmpint(status_of(&caller, NULL), ==, 3);
+        kill(server.pid, SIGTERM);
+        g_assert_cmpint(status_of(&server, NULL), ==, 128 + SIGTERM);
+}
+
+/* What it runs is told to end, too, and may tidy up. */
+static void test_serve_ends(void)
+{
+        g_autofree char *text = NULL, *said = NULL;
+        Server server;
+        Gate caller;
+
+        server_init(&server);
+        caller = call(&server, secret,
+                      "trap 'echo saved >out; exit 0' TERM; echo >began; while :; do sleep 0.05; done");
+        g_assert_cmpint(called(&server, "until [ -e began ]; do sleep 0.05; done"), ==, 0);
+        kill(server.gate.pid, SIGTERM);
+        g_assert_cmpint(status_of(&caller, &said), ==, 255); /* nobody is left to say how it ended */
+        g_assert_cmpint(status_of(&server.gate, NULL), ==, 128 + SIGTERM);
+        for (int i = 0; i < 600 && !text;
+             i++) { /* by itself: here the gate is not the first of all processes */
+                g_usleep(50000);
+                text = written(&server, "out");
+        }
+        g_assert_cmpstr(text, ==, "saved\n");
+        shell("rm -r $1", server.dir);
+        g_free(server.address);
+        g_free(server.port);
+        g_free(server.dir);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -365,6 +540,11 @@ int main(int argc, char **argv)
         g_test_add_func("/gate/run-fails", test_run_fails);
         g_test_add_func("/gate/once", test_once);
         g_test_add_func("/gate/probe", test_probe);
+        g_test_add_func("/gate/call", test_call);
+        g_test_add_func("/gate/call-beside-others", test_calls_beside_each_other);
+        g_test_add_func("/gate/call-without-the-secret", test_who_does_not_know_the_secret);
+        g_test_add_func("/gate/call-waits", test_call_waits);
+        g_test_add_func("/gate/serve-ends", test_serve_ends);
         g_test_add_func("/gate/unpack", test_unpack);
         g_test_add_func("/gate/unpack-refuses", test_unpack_refuses);
         return g_test_run();

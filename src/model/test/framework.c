@@ -350,6 +350,37 @@ static void test_mpi(void)
         check_members(cases, G_N_ELEMENTS(cases));
 }
 
+/* On machines of their own: hosts have names, and messages take any way. */
+static void test_apart(void)
+{
+        static char *const masters[] = { (char *)"m0.j.ns.svc" };
+        static char *const workers[] = { (char *)"w0.j.ns.svc", (char *)"w1.j.ns.svc" };
+        static char *const *const hosts[] = { workers, masters };
+        g_autoptr(Spec) mpi =
+                spec("{`command`:[`mpirun`,`x`],`framework`:`mpi`,`roles`:[" ROLE("worker", 2) "]}");
+        g_autoptr(Spec) spark =
+                spec("{`command`:[`x`],`framework`:`spark`,`roles`:[" ROLE("executor", 2) "]}");
+        g_autoptr(Spec) plain = spec("{`command`:[`x`],`framework`:`plain`,`roles`:[" ROLE("worker", 2) "]}");
+        Placement p = placement(mpi, NULL);
+        g_auto(GStrv) master = NULL, driver = NULL, worker = NULL;
+
+        p.hosts = hosts;
+        master = framework_environment(&p, 1, 0);
+        assert_env(master, (const char *const[]){ "PADDLE_MPI_HOSTS=w0.j.ns.svc w1.j.ns.svc",
+                                                  "OMPI_MCA_orte_keep_fqdn_hostnames=1",
+                                                  "OMPI_MCA_oob_tcp_if_include=(none)",
+                                                  "OMPI_MCA_btl_tcp_if_include=(none)", NULL });
+        p.spec = spark;
+        driver = framework_environment(&p, 1, 0);
+        assert_env(driver,
+                   (const char *const[]){ "SPARK_LOCAL_IP=m0.j.ns.svc", "SPARK_MASTER_HOST=w0.j.ns.svc",
+                                          "PADDLE_SPARK_CORES=2", "PADDLE_SPARK_EXECUTOR_CORES=1",
+                                          "PADDLE_SPARK_EXECUTOR_MEMORY=1024m", NULL });
+        p.spec = plain;
+        worker = framework_environment(&p, 0, 1);
+        assert_env(worker, (const char *const[]){ "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0", NULL });
+}
+
 static void test_spark(void)
 {
         static const MemberCase cases[] = {
@@ -678,6 +709,7 @@ int main(int argc, char **argv)
         g_test_add_func("/framework/tensorflow", test_tensorflow);
         g_test_add_func("/framework/pytorch", test_pytorch);
         g_test_add_func("/framework/mpi", test_mpi);
+        g_test_add_func("/framework/apart", test_apart);
         g_test_add_func("/framework/spark", test_spark);
         g_test_add_func("/framework/rules", test_rules);
         g_test_add_func("/framework/argv", test_argv);

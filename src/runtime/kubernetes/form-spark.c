@@ -240,6 +240,7 @@ static const char *const told[] = { "SPARK_LOCAL_IP",
                                     "SPARK_DAEMON_MEMORY",
                                     "PADDLE_SPARK_HOST",
                                     "PADDLE_SPARK_CORES",
+                                    "PADDLE_SPARK_EXECUTOR_CORES",
                                     "PADDLE_SPARK_EXECUTOR_MEMORY",
                                     NULL };
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/id.h"
 #include "gate/bytes.h"
 #include "kube/kind.h"
 #include "podspec/objects.h"
@@ -151,6 +152,34 @@ void gate_run(json_t *pod, const char *config_map, const char *role, const char 
                 add_volume(pod, state_name, json_pack("{s:{}}", "emptyDir"));
                 mount(container, state_name, FOLDER "/state", false);
         }
+}
+
+/* ---- calls between members ---- */
+
+static const char secret_key[] = "secret";
+
+void gate_lend(json_t *pod, const char *secret)
+{
+        json_t *container = main_of(pod);
+
+        mount_program(pod, container);
+        podspec_env(container, "PADDLE_GATE", PROGRAM);
+        podspec_env_field(container, "PADDLE_GATE_HOST", "status.podIP");
+        json_array_append_new(podspec_list(container, "env"),
+                              json_pack("{s:s, s:{s:{s:s, s:s}}}", "name", "PADDLE_GATE_SECRET", "valueFrom",
+                                        "secretKeyRef", "name", secret, "key", secret_key));
+}
+
+json_t *gate_secret(const char *namespace, const char *name)
+{
+        json_t *made = podspec_object(&kube_secrets, namespace, name, NULL);
+        char half[ID_LEN + 1], other[ID_LEN + 1];
+
+        id_new(half);
+        id_new(other);
+        json_object_set_new(made, "stringData",
+                            json_pack("{s:o}", secret_key, json_sprintf("%s%s", half, other)));
+        return made;
 }
 
 /* ---- variables ---- */

@@ -32,5 +32,11 @@ void gate_wait(json_t *pod, const char *const *addresses);
  * program never runs a second time in the pod, whatever the kubelet does. */
 void gate_run(json_t *pod, const char *config_map, const char *role, const char *member_field, bool once);
 
+/* Its program may call others and be called (src/gate/shell.c): the main container has PADDLE_GATE, the
+ * gate's path, PADDLE_GATE_SECRET, from the Secret of that name (`gate_secret`), and PADDLE_GATE_HOST, the
+ * address of the pod. */
+void gate_lend(json_t *pod, const char *secret);
+json_t *gate_secret(const char *namespace, const char *name); /* a new one, random */
+
 /* A file of variables, from entries of a container's `env` (name, value); the caller's. */
 char *gate_variables_format(const json_t *env);

@@ -74,6 +74,15 @@ json_t *member_service(const MemberHome *home, const char *job_id, int attempt)
         return service;
 }
 
+json_t *member_secret(const MemberHome *home, const char *job_id, int attempt)
+{
+        g_autofree char *name = member_service_name(job_id, attempt);
+        json_t *secret = gate_secret(home->namespace, name);
+
+        put_labels(secret, home, job_id, attempt);
+        return secret;
+}
+
 static json_t *literal(const char *text)
 {
         g_autofree char *escaped = podspec_literal(text);

@@ -42,6 +42,8 @@ char *member_address(const MemberHome *home, const char *job_id, int attempt, co
 
 json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStart *task);
 json_t *member_service(const MemberHome *home, const char *job_id, int attempt);
+/* What members show when they call each other (gate.h); called as the service is. */
+json_t *member_secret(const MemberHome *home, const char *job_id, int attempt);
 
 /* What a pod says of its member. */
 typedef struct {

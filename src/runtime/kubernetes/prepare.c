@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "model/framework.h"
 #include "model/job.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/aside.h"
@@ -30,12 +31,21 @@ static void run_no_image(Order *order)
         task_tell_end(task, end);
 }
 
-/* The service by which the others find it, and the secret to pull its image with. */
-static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+/* Its members call each other, and share no machine. */
+static bool has_secret(const Form *form, const RuntimeJob *job)
+{
+        return job->about->spec->framework->secret && !(form && form_is_whole(form));
+}
+
+/* The service by which the others find it, the secret by which they know each other, and the one to pull its
+ * image with. */
+static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, bool secret,
                           json_t *package)
 {
         json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
 
+        if (secret)
+                json_array_append_new(list, member_secret(home, job->id, job->attempt));
         if (package) {
                 json_array_append_new(list, package_gate(home));
                 json_array_append_new(list, package);
@@ -104,6 +114,13 @@ static json_t *fill_pod(Kubernetes *k8s, const MemberHome *home, const RuntimeJo
         return volcano_group(home, job, &total, g_strv_contains(classes, class) ? class : NULL);
 }
 
+static void lend_gate(json_t *pod, const RuntimeJob *job)
+{
+        g_autofree char *secret = member_service_name(job->id, job->attempt);
+
+        gate_lend(pod, secret);
+}
+
 bool k8s_orders(Runtime *runtime, const RuntimeJob *job)
 {
         const Form *form = form_of_operator(&((Kubernetes *)runtime)->forms, job);
@@ -139,7 +156,9 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
                 json_decref(g_steal_pointer(&group));
         if (!form || !form_is_whole(form))
                 gate_wait(pod, task->wait_for);
-        before = before_pod(k8s, &home, job, package);
+        if (has_secret(form, job))
+                lend_gate(pod, job);
+        before = before_pod(k8s, &home, job, has_secret(form, job), package);
         order_give(k8s,
                    &(Order){ .run = order_start,
                              .name = g_strdup(task->task),

@@ -289,6 +289,33 @@ static void test_paddle_job_of_volcano(void)
         g_assert_cmpstr(kube_get_text(policy, "priorityClass"), ==, "high");
 }
 
+/* What members need that call each other. */
+static void test_lend(void)
+{
+        g_autoptr(json_t) pods = pods_of("worker", "A=0", "A=1"), secret = NULL, other = NULL;
+        json_t *pod = json_array_get(pods, 0);
+        const json_t *env;
+        gsize n;
+
+        gate_lend(pod, "j-x-1");
+        g_assert_true(gate_is_used(json_object_get(pod, "spec")));
+        env = kube_get(pod, "spec.containers[0].env");
+        n = json_array_size(env);
+        g_assert_cmpstr(kube_get_text(json_array_get(env, n - 3), "name"), ==, "PADDLE_GATE");
+        g_assert_cmpstr(kube_get_text(json_array_get(env, n - 3), "value"), ==, "/.paddle/bin/paddle-gate");
+        g_assert_cmpstr(kube_get_text(json_array_get(env, n - 2), "valueFrom.fieldRef.fieldPath"), ==,
+                        "status.podIP");
+        g_assert_cmpstr(kube_get_text(json_array_get(env, n - 1), "valueFrom.secretKeyRef.name"), ==,
+                        "j-x-1");
+        secret = gate_secret("jobs", "j-x-1");
+        other = gate_secret("jobs", "j-x-1");
+        g_assert_cmpstr(kube_get_text(secret, "kind"), ==, "Secret");
+        g_assert_cmpstr(kube_name(secret), ==, "j-x-1");
+        g_assert_cmpint((int)strlen(kube_get_text(secret, "stringData.secret")), ==, 32);
+        g_assert_cmpstr(kube_get_text(secret, "stringData.secret"), !=,
+                        kube_get_text(other, "stringData.secret"));
+}
+
 static void test_names(void)
 {
         g_autofree char *name = form_object_name(&kube_jobs, "0123456789abcdef.12.pserver.10");
@@ -308,6 +335,7 @@ int main(int argc, char **argv)
         g_test_add_func("/form/pods", test_pods);
         g_test_add_func("/form/a PaddleJob", test_paddle_job);
         g_test_add_func("/form/a PaddleJob of Volcano", test_paddle_job_of_volcano);
+        g_test_add_func("/form/members that call each other", test_lend);
         g_test_add_func("/form/names", test_names);
         return g_test_run();
 }
