@@ -50,9 +50,39 @@ def test_kustomize(kube, folder):
     }
 
 
+@pytest.mark.parametrize(("folder", "file"), [("config/crd", "crd.yaml"), ("config/operator", "operator.yaml")])
+def test_kustomize_one_of_two(kube, folder, file):
+    assert objects(kube.kubectl("kustomize", ROOT / folder)) == objects((V1 / file).read_text())
+
+
 def test_kustomize_the_rest(kube):
     for folder in ("config/prometheus", "config/samples", "deploy/v1beta1", "deploy/examples"):
         assert objects(kube.kubectl("kustomize", ROOT / folder)), folder
+
+
+VIEW = {"get", "list", "watch"}
+EDIT = VIEW | {"create", "delete", "patch", "update"}
+
+
+@pytest.mark.parametrize(("role", "may"), [("view", VIEW), ("edit", EDIT), ("admin", EDIT)])
+def test_roles_of_users(audited, role, may):
+    """Kubernetes' own roles know PaddleJobs."""
+    cluster, _ = audited
+    cluster.kubectl("apply", "-k", ROOT / "config/rbac")
+    space = Namespace(cluster, f"users-{role}")
+    binding = {
+        "metadata": {"name": "user"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "User", "name": f"a-{role}", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+    space.create("rolebindings", binding, "rbac.authorization.k8s.io/v1")
+
+    def allowed(verb):
+        about = {"namespace": space.name, "verb": verb, "group": "batch.paddlepaddle.org", "resource": "paddlejobs"}
+        review = {"spec": {"user": f"a-{role}", "resourceAttributes": about}}
+        return cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
+
+    wait_for(lambda: {verb for verb in EDIT if allowed(verb)} == may, 60, f"what '{role}' may")
 
 
 # ---- the chart ----
