@@ -491,6 +491,16 @@ def test_ends(flow, command, status):
         assert job["message"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "status"), [("Always", "succeeded"), ("OnFailure", "succeeded"), ("Never", "failed"), ("x", "failed")]
+)
+def test_restart_policy(flow, tmp_path, policy, status):
+    """scheduling 8.1: PF_JOB_RESTART_POLICY; what fails once is tried again, or is not."""
+    command = f"[ -e {tmp_path}/there ] || {{ touch {tmp_path}/there; exit 1; }}"
+    job = flow.wait(flow.submit(command, env={"PF_JOB_RESTART_POLICY": policy}))
+    assert job["status"] == status
+
+
 def test_words_on_the_way(flow):
     job = flow.submit("sleep 1")
     seen = []

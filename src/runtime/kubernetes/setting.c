@@ -157,10 +157,11 @@ static const Key pip_keys[] = {
         { NULL },
 };
 
-/* An entry as it is written: the two that only repeat what the others say are looked at and dropped. */
+/* An entry as it is written: two that only repeat what the others say are looked at and dropped, and so is
+ * the key by which the older server made homes: no pod has it. */
 typedef struct {
         SettingVolume volume;
-        char *fstype, *mount_path;
+        char *fstype, *mount_path, *admin_key;
 } Entry;
 
 static const Key volume_keys[] = {
@@ -173,6 +174,7 @@ static const Key volume_keys[] = {
         { "user", KEY_TEXT, offsetof(Entry, volume.ceph_user), NULL, NULL },
         { "secret", KEY_TEXT, offsetof(Entry, volume.ceph_secret), check_name, NULL },
         { "mount_path", KEY_TEXT, offsetof(Entry, mount_path), check_mount, NULL },
+        { "admin_key", KEY_TEXT, offsetof(Entry, admin_key), NULL, NULL },
         { "read_only", KEY_BOOL, offsetof(Entry, volume.read_only), NULL, NULL },
         { NULL },
 };
@@ -257,6 +259,7 @@ static void entry_clear(Entry *entry)
         volume_clear(&entry->volume);
         g_free(entry->fstype);
         g_free(entry->mount_path);
+        g_free(entry->admin_key);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Entry, entry_clear)

@@ -22,7 +22,7 @@ static void test_all(void)
                 "`mount_path`: `/pfs/%s/home/%s/`},"
                 "`public`: {`fstype`: `cephfs`, `monitors_addr`: [`10.0.0.1:6789`], `cephfs_path`: "
                 "`/public`, "
-                "`user`: `admin`, `secret`: `ceph-secret`},"
+                "`user`: `admin`, `secret`: `ceph-secret`, `admin_key`: `/certs/admin.secret`},"
                 "`c`: {`claim`: `homes`, `sub_path`: `h/%s`, `read_only`: true}}}");
         g_autoptr(GError) error = NULL;
         g_autoptr(Setting) setting = setting_parse(text, &error);
