@@ -155,9 +155,21 @@ static char *member_time(const json_t *member)
         return from > 0 && to >= from ? duration_format(to - from) : NULL;
 }
 
+/* Those of this machine have none. */
+static bool any_has_node(const json_t *members)
+{
+        const json_t *member;
+        gsize i;
+
+        json_array_foreach(members, i, member) if (is_set(member, "node")) return true;
+        return false;
+}
+
 void summary_members(const json_t *members, int indent, FILE *to)
 {
-        static const char *const heads[] = { "MEMBER", "END", ">TIME", ">CPU", ">PEAK MEMORY", NULL };
+        const char *const heads[] = { "MEMBER", "END",          ">TIME",
+                                      ">CPU",   ">PEAK MEMORY", any_has_node(members) ? "NODE" : NULL,
+                                      NULL };
         g_autoptr(Table) table = table_new(heads);
         gsize i;
         json_t *member;
@@ -170,8 +182,10 @@ void summary_members(const json_t *members, int indent, FILE *to)
                 g_autofree char *time = member_time(member);
                 g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
                 g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;
+                g_autofree char *node = is_set(member, "node") ? text_visible(text_of(member, "node")) : NULL;
 
-                table_row(table, (const char *const[]){ text_of(member, "name"), end, time, cpu, peak });
+                table_row(table,
+                          (const char *const[]){ text_of(member, "name"), end, time, cpu, peak, node });
         }
         table_print(table, indent, to);
 }

@@ -16,17 +16,6 @@ enum {
 
 /* ---- members ---- */
 
-static void clear_members(Job *job)
-{
-        for (int i = 0; i < job->n_members; i++) {
-                g_free(job->members[i].gpus);
-                g_free(job->members[i].node);
-                g_free(job->members[i].error);
-        }
-        g_clear_pointer(&job->members, g_free);
-        job->n_members = 0;
-}
-
 static bool role_has_port(const Job *job, int role)
 {
         const FrameworkRole *row = framework_role(job->spec->framework, job->spec->roles[role].name);
@@ -62,7 +51,7 @@ static void make_members(const Engine *engine, Job *job, const SchedTask *tasks,
         const Spec *spec = job->spec;
         Member *member;
 
-        clear_members(job);
+        job_drop_members(job);
         job->n_members = spec_members(spec);
         job->members = member = g_new0(Member, job->n_members);
         for (int r = 0; r < spec->n_roles; r++) {

@@ -559,6 +559,17 @@ void life_member_started(Life *life, int index, int pid, gint64 time)
         advance(life);
 }
 
+void life_member_placed(Life *life, int index, const char *node)
+{
+        Member *member = &life->job->members[index];
+        g_autofree char *name = member_name(life->job, member);
+
+        g_free(member->stands_on);
+        member->stands_on = g_strdup(node);
+        note(life, "member.placed",
+             json_pack("{s:s, s:s, s:i}", "member", name, "node", node, "attempt", life->job->attempt));
+}
+
 void life_member_waits(Life *life, int index, const char *why)
 {
         Member *member = &life->job->members[index];
@@ -654,6 +665,7 @@ static void come_back(Member *member)
         member->exit_code = -1;
         member->oom = false;
         member->started = 0;
+        g_clear_pointer(&member->stands_on, g_free);
         g_clear_pointer(&member->error, g_free);
 }
 

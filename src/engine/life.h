@@ -79,6 +79,8 @@ void life_shrunk(Life *life, const bool *stays, const char *for_text, const char
 void life_grown(Life *life, const bool *comes);
 
 void life_member_started(Life *life, int index, int pid, gint64 time);
+/* Its cluster has given it a node, by name. */
+void life_member_placed(Life *life, int index, const char *node);
 /* It was asked for and does not run yet: why. */
 void life_member_waits(Life *life, int index, const char *why);
 void life_member_ready(Life *life, int index, gint64 time);

@@ -45,9 +45,10 @@ static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Obs
 }
 
 /* False when the member's state has nothing to learn from it. */
-static bool is_news(const Member *member, ObservationKind kind)
+static bool is_news(const Member *member, const Observation *observed)
 {
-        switch (kind) {
+        switch (observed->kind) {
+        case OBSERVED_PLACED: return observed->text && g_strcmp0(member->stands_on, observed->text) != 0;
         case OBSERVED_STARTED: return member->state == MEMBER_INTENDED || !member->started;
         case OBSERVED_WAITS: return member->state == MEMBER_INTENDED;
         case OBSERVED_READY: return member->state == MEMBER_INTENDED || member->state == MEMBER_RUNNING;
@@ -67,13 +68,15 @@ static void member_observed(Engine *engine, RuntimeSlot *slot, Live *live, int i
 {
         Life life;
 
-        if (!is_news(&live->job->members[index], observed->kind))
+        if (!is_news(&live->job->members[index], observed))
                 return;
         life = batch_life(engine, live);
         if (observed->kind == OBSERVED_STARTED) {
                 life_member_started(&life, index, observed->pid, observed->time);
         } else if (observed->kind == OBSERVED_READY) {
                 life_member_ready(&life, index, observed->time);
+        } else if (observed->kind == OBSERVED_PLACED) {
+                life_member_placed(&life, index, observed->text);
         } else if (observed->kind == OBSERVED_WAITS) {
                 life_member_waits(&life, index, observed->text);
         } else {

@@ -89,6 +89,7 @@ static const Field member_fields[] = {
         MEMBER_FIELD(cpu_us, I64, 0, G_MININT64, G_MAXINT64),
         MEMBER_FIELD(gpus, TEXT, 0, 0, 0),
         MEMBER_FIELD(node, TEXT, 0, 0, 0),
+        MEMBER_FIELD(stands_on, TEXT, 0, 0, 0),
         MEMBER_FIELD(error, TEXT, 0, 0, 0),
         { NULL },
 };
@@ -242,23 +243,12 @@ char *job_pack(const Job *job)
         return json_format(object);
 }
 
-static void drop_members(Job *job)
-{
-        for (int i = 0; i < job->n_members; i++) {
-                g_free(job->members[i].gpus);
-                g_free(job->members[i].node);
-                g_free(job->members[i].error);
-        }
-        g_clear_pointer(&job->members, g_free);
-        job->n_members = 0;
-}
-
 static bool unpack_members(Job *job, const json_t *array, GError **error)
 {
         const json_t *item;
         size_t i;
 
-        drop_members(job);
+        job_drop_members(job);
         if (!array)
                 return true;
         job->n_members = (int)json_array_size(array);

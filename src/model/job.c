@@ -126,16 +126,23 @@ Job *job_ref(Job *job)
         return job;
 }
 
+void job_drop_members(Job *draft)
+{
+        for (int i = 0; i < draft->n_members; i++) {
+                g_free(draft->members[i].gpus);
+                g_free(draft->members[i].node);
+                g_free(draft->members[i].stands_on);
+                g_free(draft->members[i].error);
+        }
+        g_clear_pointer(&draft->members, g_free);
+        draft->n_members = 0;
+}
+
 void job_unref(Job *job)
 {
         if (!job || !g_atomic_ref_count_dec(&job->refs))
                 return;
-        for (int i = 0; i < job->n_members; i++) {
-                g_free(job->members[i].gpus);
-                g_free(job->members[i].node);
-                g_free(job->members[i].error);
-        }
-        g_free(job->members);
+        job_drop_members(job);
         g_free(job->name);
         g_free(job->user);
         g_free(job->idempotency_key);
@@ -155,6 +162,7 @@ static Member *copy_members(const Member *members, int n)
         for (int i = 0; i < n; i++) {
                 copy[i].gpus = g_strdup(members[i].gpus);
                 copy[i].node = g_strdup(members[i].node);
+                copy[i].stands_on = g_strdup(members[i].stands_on);
                 copy[i].error = g_strdup(members[i].error);
         }
         return copy;

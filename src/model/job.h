@@ -69,7 +69,10 @@ typedef struct {
         gint64 peak_memory; /* bytes */
         gint64 cpu_us;      /* user + system */
         char *gpus;         /* "0,1" or NULL */
-        char *node;         /* of its cluster: where it is to stand; NULL: this machine */
+        char *node;         /* of its cluster: where our pass placed it, which the books count; NULL: this
+                               machine */
+        char *stands_on;    /* of its cluster: the node where it is, as its runtime told; NULL: on none yet,
+                               or this machine */
         char *error;        /* why it could not be started, or NULL */
 } Member;
 
@@ -120,7 +123,8 @@ Job *job_new(const char *user, const char *name, Spec *spec,
 Job *job_ref(Job *job);
 void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
-Job *job_draft(const Job *job); /* a deep copy (spec shared) with one reference */
+Job *job_draft(const Job *job);   /* a deep copy (spec shared) with one reference */
+void job_drop_members(Job *draft); /* those of an attempt that is over */
 
 /* The only writer of job->state: moves a draft, sets the time that belongs to the state, or ERR_CONFLICT. */
 bool job_move(Job *draft, JobState to, gint64 now, GError **error);

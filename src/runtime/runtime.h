@@ -60,6 +60,7 @@ typedef enum {
         OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
         OBSERVED_PREPARE_FAILED, /* task = the job's id; text says why */
         OBSERVED_WAITS, /* it is not running yet; text says why (no node has room, an image is pulled) */
+        OBSERVED_PLACED, /* the cluster has given it a node; text names it */
         OBSERVED_TAKEN, /* the cluster makes it go for others, or somebody wants it to; text says who and why
                          */
         OBSERVED_STUCK, /* it has waited for as long as the runtime was told that anything may; text says why

@@ -445,6 +445,7 @@ def test_a_template_is_the_base_of_a_pod(joined):
     wait_for(lambda: only_pod(kube)["spec"].get("nodeName") == "fake-1", what="its node")
     done = flow.wait(job)
     assert done["status"] == "succeeded", done["message"]
+    assert done["runtime"]["nodeName"] == "fake-1"
 
 
 def nested(depth):

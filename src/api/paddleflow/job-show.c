@@ -229,6 +229,14 @@ static const char *namespace_of(const View *view)
         return own ? own : view->queue && view->queue->namespace ? view->queue->namespace : "default";
 }
 
+/* "" while its cluster has not placed it. */
+static const char *node_of(const Flow *flow, const Member *member)
+{
+        if (member->stands_on)
+                return member->stands_on;
+        return member->node ? "" : flow->node_name;
+}
+
 static json_t *show_runtime(Flow *flow, const View *view, int member)
 {
         const Job *job = view->job;
@@ -243,8 +251,8 @@ static json_t *show_runtime(Flow *flow, const View *view, int member)
 
         job_member_name(view->asked, job, member, &role, &index);
         shown = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "name", name, "namespace",
-                          namespace_of(view), "id", id, "status", status, "nodeName", flow->node_name, "role",
-                          role, "index", index);
+                          namespace_of(view), "id", id, "status", status, "nodeName", node_of(flow, at),
+                          "role", role, "index", index);
         if (at->gpus)
                 json_object_set_new(shown, "acceleratorCards", json_string(at->gpus));
         return shown;

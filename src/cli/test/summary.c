@@ -74,6 +74,35 @@ static void test_ends(void)
         }
 }
 
+/* The column of nodes is there for clusters only. */
+static void test_members(void)
+{
+        static const struct {
+                const char *members, *out;
+        } cases[] = {
+                { "[{\"name\":\"worker-0\",\"state\":\"running\"}]",
+                  "MEMBER    END      TIME  CPU  PEAK MEMORY\n"
+                  "worker-0  running     -    -            -\n" },
+                { "[{\"name\":\"worker-0\",\"state\":\"running\",\"node\":\"gpu-7\"},"
+                  "{\"name\":\"worker-1\",\"state\":\"intended\"}]",
+                  "MEMBER    END       TIME  CPU  PEAK MEMORY  NODE\n"
+                  "worker-0  running      -    -            -  gpu-7\n"
+                  "worker-1  intended     -    -            -  -\n" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) members = parsed(cases[i].members);
+                char *out = NULL;
+                size_t size;
+                FILE *to = open_memstream(&out, &size);
+
+                summary_members(members, 0, to);
+                g_assert_cmpint(fclose(to), ==, 0);
+                g_assert_cmpstr(out, ==, cases[i].out);
+                free(out);
+        }
+}
+
 static void test_states(void)
 {
         static const struct {
@@ -101,6 +130,7 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/summary/line", test_line);
         g_test_add_func("/cli/summary/stages", test_stages);
         g_test_add_func("/cli/summary/ends", test_ends);
+        g_test_add_func("/cli/summary/members", test_members);
         g_test_add_func("/cli/summary/states", test_states);
         return g_test_run();
 }

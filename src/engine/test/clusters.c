@@ -322,6 +322,49 @@ static void test_nodes_that_are_not_ready(void)
         world_clear(&world);
 }
 
+static void say_placed(World *world, const char *task, const char *node)
+{
+        Observation said = { .kind = OBSERVED_PLACED, .exit_code = -1, .text = (char *)node };
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(world->far, &said);
+}
+
+/* The cluster's own scheduler decides: what it says is shown, what our pass chose stays in the books. */
+static void test_placed(void)
+{
+        World world;
+        g_autofree char *id = NULL, *task = NULL, *events = NULL;
+        g_autoptr(Job) before = NULL, placed = NULL, after = NULL;
+        g_autoptr(GError) error = NULL;
+        const char *other;
+
+        world_init(&world);
+        say_nodes(&world, true, true);
+        sync_far(&world);
+        id = submit_members(&world, 1, &error);
+        g_assert_no_error(error);
+        task = task_of(id, 1, "worker", 0);
+        before = house_job(world.house, id);
+        g_assert_nonnull(before->members[0].node);
+        g_assert_null(before->members[0].stands_on);
+        other = strcmp(before->members[0].node, "one") == 0 ? "two" : "one";
+        say_placed(&world, task, other);
+        say_placed(&world, task, other);
+        house_barrier(world.house);
+        placed = house_job(world.house, id);
+        g_assert_cmpstr(placed->members[0].stands_on, ==, other);
+        g_assert_cmpstr(placed->members[0].node, ==, before->members[0].node);
+        house_close(world.house);
+        open_world(&world);
+        house_sync(world.house);
+        after = house_job(world.house, id);
+        g_assert_cmpstr(after->members[0].stands_on, ==, other);
+        events = house_events(world.house, id);
+        g_assert_cmpstr(events, ==, "job.queued job.starting member.placed");
+        world_clear(&world);
+}
+
 /* A cluster may get its first node any time. */
 static void test_no_nodes(void)
 {
@@ -426,6 +469,7 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/a task of another", test_stranger);
         g_test_add_func("/clusters/opening and closing", test_opening);
         g_test_add_func("/clusters/nodes that are not ready", test_nodes_that_are_not_ready);
+        g_test_add_func("/clusters/placed", test_placed);
         g_test_add_func("/clusters/no nodes", test_no_nodes);
         g_test_add_func("/clusters/questions", test_questions);
         g_test_add_func("/clusters/queues", test_queues);

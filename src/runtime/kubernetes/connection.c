@@ -116,7 +116,7 @@ static void forget_told(gpointer key, gpointer value, gpointer arg)
 {
         Task *task = value;
 
-        task->started = task->ready = task->ended = task->preempted = task->stuck = false;
+        task->placed = task->started = task->ready = task->ended = task->preempted = task->stuck = false;
         g_clear_pointer(&task->waits, g_free);
 }
 

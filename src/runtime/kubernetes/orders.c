@@ -137,8 +137,8 @@ void order_start(Order *order)
                 return;
         }
         if (!task_is_wanted(task) && !task_pod(task))
-                task->started = task->ready = task->ended = task->stopping = task->forgotten = task->kept =
-                        task->preempted = task->stuck = task->dropped = false;
+                task->placed = task->started = task->ready = task->ended = task->stopping = task->forgotten =
+                        task->kept = task->preempted = task->stuck = task->dropped = false;
         task_place(task, order->namespace, order->job_id, order->number);
         if (!scope_covers(k8s->pods, task->namespace)) {
                 err_set(&error, ERR_DENIED,

@@ -128,6 +128,14 @@ static void tell_made_anew(Task *task)
         task_tell_end(task, observation_new(OBSERVED_LOST, task->task, text));
 }
 
+static void tell_placed(Task *task, const MemberLook *look)
+{
+        if (task->placed || !look->node)
+                return;
+        task->placed = true;
+        k8s_tell(task->k8s, OBSERVED_PLACED, task->task, look->node);
+}
+
 /* What the pod says and the engine was not told yet. */
 static void look_at(Task *task, const MemberLook *look)
 {
@@ -143,6 +151,7 @@ static void look_at(Task *task, const MemberLook *look)
                 tell_made_anew(task);
                 return;
         }
+        tell_placed(task, look);
         if (look->preempted && !task->preempted) {
                 task->preempted = true;
                 k8s_tell(task->k8s, OBSERVED_TAKEN, task->task, look->preempted);

@@ -44,7 +44,7 @@ typedef struct {
         Observation *end;           /* waits for the log */
         char *given_up;             /* why its pod was deleted by force; or NULL */
         char *waits;                /* told */
-        bool started, ready, ended; /* told */
+        bool placed, started, ready, ended; /* told */
         bool preempted, stuck;      /* told */
         bool stopping, killed, forgotten;
         bool kept;      /* forgotten, and its pod stays for a while */
