@@ -95,9 +95,22 @@ bool apply_act(Engine *engine, Input *input)
 
 /* ---- changes ---- */
 
-static bool check_waiting(const Job *job, Input *input)
+/* It was admitted, and waits in a cluster that has an order of its own. */
+static bool waits_there(Engine *engine, const Job *job)
 {
-        if (job->state == JOB_QUEUED || job->state == JOB_SUSPENDED)
+        Runtime *runtime = slot_of(engine, job)->runtime;
+        RuntimeJob about;
+
+        if (job->state != JOB_STARTING || !runtime || !runtime->ops->takes_priority)
+                return false;
+        runtime_job_fill(engine, job, &about);
+        return runtime->ops->takes_priority(runtime, &about);
+}
+
+static bool check_waiting(Engine *engine, const Job *job, Input *input)
+{
+        if (job->state == JOB_QUEUED || job->state == JOB_SUSPENDED ||
+            (!input->queue && waits_there(engine, job)))
                 return true;
         return err_set(&input->error, ERR_CONFLICT,
                        "job '%s' (%s) is %s: priority and queue change only while it waits", job->name,
@@ -161,7 +174,7 @@ bool apply_change(Engine *engine, Input *input)
                 refuse_stored(engine, input);
                 return true;
         }
-        if ((input->queue || input->sets_priority) && !check_waiting(live->job, input))
+        if ((input->queue || input->sets_priority) && !check_waiting(engine, live->job, input))
                 return true;
         if (input->queue && !(queue = new_queue(engine, live->job, input)))
                 return true;

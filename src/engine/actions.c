@@ -390,6 +390,20 @@ static void mark_members(Runtime *runtime, const Job *was, const Job *now)
         }
 }
 
+/* Who waits in a cluster with an order of its own takes another place in it. Members that are started now
+ * were told already. */
+static void reprioritize(const Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
+{
+        const RuntimeOps *ops = slot->runtime->ops;
+        RuntimeJob about;
+
+        if (!ops->reprioritize || !was || was->priority == now->priority || was->attempt != now->attempt ||
+            now->state != JOB_STARTING)
+                return;
+        runtime_job_fill(engine, now, &about);
+        ops->reprioritize(slot->runtime, &about);
+}
+
 /* A task whose end is durable now. */
 static void forget_members(Runtime *runtime, const Job *was, const Job *now)
 {
@@ -433,6 +447,7 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
                 prepare(engine, slot, was, now);
                 abandon(slot, was, now);
                 start_members(engine, slot, was, now);
+                reprioritize(engine, slot, was, now);
                 mark_members(runtime, was, now);
                 warn_members(runtime, was, now);
                 stop_members(runtime, was, now);

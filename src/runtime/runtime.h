@@ -59,13 +59,13 @@ typedef enum {
                             never ran */
         OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
         OBSERVED_PREPARE_FAILED, /* task = the job's id; text says why */
-        OBSERVED_WAITS, /* it is not running yet; text says why (no node has room, an image is pulled) */
+        OBSERVED_WAITS,  /* it is not running yet; text says why (no node has room, an image is pulled) */
         OBSERVED_PLACED, /* the cluster has given it a node; text names it */
-        OBSERVED_TAKEN, /* the cluster makes it go for others, or somebody wants it to; text says who and why
-                         */
-        OBSERVED_STUCK, /* it has waited for as long as the runtime was told that anything may; text says why
-                         */
-        OBSERVED_NODES, /* the cluster's nodes have changed: ask again */
+        OBSERVED_TAKEN,  /* the cluster makes it go for others, or somebody wants it to; text says who and why
+                          */
+        OBSERVED_STUCK,  /* it has waited for as long as the runtime was told that anything may; text says why
+                          */
+        OBSERVED_NODES,  /* the cluster's nodes have changed: ask again */
         OBSERVED_DISCONNECTED, /* actions are refused until the next OBSERVED_SYNCED */
 } ObservationKind;
 
@@ -197,6 +197,11 @@ typedef struct {
         /* The member has to go for another job; `why` is a sentence for those who look at it there. Nothing
          * follows. Or NULL: nobody looks. */
         void (*mark_preempting)(Runtime *runtime, const char *task, const char *why);
+        /* A job whose members wait there may get another priority; `reprioritize` says which it has now, and
+         * nothing follows. Any thread, the engine's thread; both NULL: members keep the one of their start.
+         */
+        bool (*takes_priority)(Runtime *runtime, const RuntimeJob *job);
+        void (*reprioritize)(Runtime *runtime, const RuntimeJob *job);
         /* Runs a command beside a running member, as its user, in its directory, with its environment
          * (runtime/exec.h). Any thread, while the runtime is open; the caller's reference. NULL: it cannot.
          */

@@ -8,7 +8,7 @@ import pytest
 from conftest import wait_for
 from kube.cluster import ApiError
 
-from paddleflow.client import fresh, good
+from paddleflow.client import fresh, good, refused
 
 IMAGE = "test.local/base:1"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -149,17 +149,14 @@ def test_a_job_goes_through(joined):
     wait_for(lambda: not pods(kube) and not groups(kube), what="the end of pod and group")
 
 
-def test_quota_that_others_have_used(joined):
-    """Somebody else's pods are in the queue, too: our job is admitted and waits in Volcano, with the reason; the other
-    queue is not held up."""
-    flow, kube, _, (one, two) = joined
-    wait_for(lambda: volcano_queue(kube, one) and volcano_queue(kube, two), what="Volcano's queues")
+def use_up(kube, queue):
+    """Somebody else's pod takes all of a queue."""
     kube.apply(
         {
             "apiVersion": VOLCANO,
             "kind": "PodGroup",
             "metadata": {"name": "other"},
-            "spec": {"minMember": 1, "queue": one, "minResources": {"cpu": "2"}},
+            "spec": {"minMember": 1, "queue": queue, "minResources": {"cpu": "2"}},
         },
         {
             "apiVersion": "v1",
@@ -172,18 +169,73 @@ def test_quota_that_others_have_used(joined):
         },
     )
     kube.wait_phase("other", "Running")
+
+
+def give_back(kube):
+    kube.api.delete(kube.path("pods", "other"))
+    kube.api.delete(kube.path("podgroups", "other", VOLCANO))
+
+
+def own_group(kube):
+    """The one group that is not the other's; None while there is none."""
+    found = [group for group in groups(kube) if group["metadata"]["name"] != "other"]
+    return found[0] if found else None
+
+
+def test_quota_that_others_have_used(joined):
+    """Somebody else's pods are in the queue, too: our job is admitted and waits in Volcano, with the reason; the other
+    queue is not held up."""
+    flow, kube, _, (one, two) = joined
+    wait_for(lambda: volcano_queue(kube, one) and volcano_queue(kube, two), what="Volcano's queues")
+    use_up(kube, one)
     waits, runs = submit(flow, one), submit(flow, two)
     assert flow.wait(runs)["status"] == "succeeded"
     wait_for(lambda: "Volcano's queue" in said_of(flow, waits), what="the reason")
     assert one in said_of(flow, waits) and "is Pending" in said_of(flow, waits)
     wait_for(lambda: len(pods(kube)) == 1 and len(groups(kube)) == 2, what="the end of the other job's pod and group")
-    (group,) = (group for group in groups(kube) if group["metadata"]["name"] != "other")
-    assert group["status"]["phase"] == "Pending"
+    assert own_group(kube)["status"]["phase"] == "Pending"
     (pod,) = pods(kube)
     assert "nodeName" not in pod["spec"]
-    kube.api.delete(kube.path("pods", "other"))
-    kube.api.delete(kube.path("podgroups", "other", VOLCANO))
+    give_back(kube)
     assert flow.wait(waits)["status"] == "succeeded"
+
+
+@pytest.fixture
+def very_high(kube_fake):
+    """The class of that name, before anybody looks which classes there are."""
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    kube_fake.api.create(path, {"metadata": {"name": "very-high"}, "value": 200})
+    yield
+    kube_fake.api.delete(path + "/very-high")
+
+
+def modify(flow, job, priority):
+    return flow.put(f"/job/{job}?action=modify", {"priority": priority})
+
+
+@pytest.mark.usefixtures("very_high")
+def test_priority_of_a_job_that_waits_in_volcano(joined):
+    """8.3: it changes with its PodGroup while that waits; not of a job that runs."""
+    flow, kube, _, (one, _) = joined
+    wait_for(lambda: volcano_queue(kube, one), what="Volcano's queue")
+    use_up(kube, one)
+    job = submit(flow, one, annotations={"test/succeed-after": "600s"})
+    group = wait_for(lambda: own_group(kube), what="its group")
+    assert "priorityClassName" not in group["spec"]
+    good(modify(flow, job, "VERY_HIGH"), empty=True)
+    wait_for(
+        lambda: own_group(kube)["spec"].get("priorityClassName") == "very-high", what="the class of the new priority"
+    )
+    assert own_group(kube)["spec"]["minMember"] == 1 and own_group(kube)["metadata"]["uid"] == group["metadata"]["uid"]
+    assert flow.server.job(job_of(flow, job))["priority"] == 200
+    good(modify(flow, job, "NORMAL"), empty=True)
+    wait_for(lambda: "priorityClassName" not in own_group(kube)["spec"], what="the end of the class")
+    good(modify(flow, job, "VERY_HIGH"), empty=True)
+    give_back(kube)
+    flow.wait(job, ("running",))
+    refused(modify(flow, job, "LOW"), "ActionNotAllowed")
+    assert flow.server.job(job_of(flow, job))["priority"] == 200
+    flow.stop(job)
 
 
 def gang(flow, queue, workers, cpu, node):

@@ -107,7 +107,7 @@ static void start_in_set(Task *task, Order *order)
 static void make_group(Kubernetes *k8s, Order *order)
 {
         if (k8s->volcano && order->group)
-                volcano_make_group(k8s->volcano, g_steal_pointer(&order->group));
+                volcano_want_group(k8s->volcano, g_steal_pointer(&order->group));
 }
 
 /* A member that had to leave comes back under its name. */

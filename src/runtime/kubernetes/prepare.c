@@ -93,25 +93,69 @@ static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeJo
         return image != NULL;
 }
 
-/* What clients of PaddleFlow and Volcano find at a pod. The attempt's group; NULL: there is none. */
-static json_t *fill_pod(Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, const char *role,
-                        json_t *pod)
+/* The priority classes that the cluster has, of those that jobs use. */
+typedef struct {
+        const char *list[G_N_ELEMENTS(template_classes)];
+} Classes;
+
+static Classes classes_of(Kubernetes *k8s)
 {
-        const char *classes[G_N_ELEMENTS(template_classes)], *class;
-        TemplateCluster cluster = k8s->template;
-        Resources total;
+        Classes classes;
 
         g_mutex_lock(&k8s->lock);
-        memcpy(classes, k8s->classes, sizeof classes);
+        memcpy(classes.list, k8s->classes, sizeof classes.list);
         g_mutex_unlock(&k8s->lock);
-        cluster.classes = classes;
+        return classes;
+}
+
+/* What clients of PaddleFlow and Volcano find at a pod. */
+static void fill_pod(Kubernetes *k8s, const RuntimeJob *job, const char *role, json_t *pod)
+{
+        const Classes classes = classes_of(k8s);
+        TemplateCluster cluster = k8s->template;
+
+        cluster.classes = classes.list;
         template_fill(&cluster, job, role, pod);
-        if (!cluster.scheduler)
+        if (cluster.scheduler)
+                volcano_join(pod, job, role);
+}
+
+/* The attempt's group, of which Volcano makes a gang; NULL: there is none, or the operator makes it. */
+static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, const Form *form)
+{
+        const Classes classes = classes_of(k8s);
+        const char *class = template_class(job->about->priority);
+        Resources total;
+
+        if (!k8s->template.scheduler || (form && form_groups(form)))
                 return NULL;
-        class = template_class(job->about->priority);
         k8s->runtime.ops->inventory(&k8s->runtime, &total);
-        volcano_join(pod, job, role);
-        return volcano_group(home, job, &total, g_strv_contains(classes, class) ? class : NULL);
+        return volcano_group(home, job, &total, g_strv_contains(classes.list, class) ? class : NULL);
+}
+
+/* The pods keep the class that they were made with; Volcano goes by the group's (scheduling.md 8.3). */
+bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job)
+{
+        const Kubernetes *k8s = (Kubernetes *)runtime;
+        const Form *form = form_of_operator(&k8s->forms, job);
+
+        return k8s->template.scheduler && !(form && form_groups(form));
+}
+
+static void run_reprioritize(Order *order)
+{
+        if (order->k8s->volcano)
+                volcano_want_group(order->k8s->volcano, g_steal_pointer(&order->group));
+}
+
+void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        const MemberHome home = k8s_home(k8s, job);
+        json_t *group = group_of(k8s, &home, job, form_of_operator(&k8s->forms, job));
+
+        if (group)
+                order_give(k8s, &(Order){ .run = run_reprioritize, .group = group });
 }
 
 static void lend_gate(json_t *pod, const RuntimeJob *job)
@@ -151,9 +195,8 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
                 order_give(k8s, &(Order){ .run = run_no_image, .name = g_strdup(task->task) });
                 return;
         }
-        group = fill_pod(k8s, &home, job, role, pod);
-        if (form && form_groups(form))
-                json_decref(g_steal_pointer(&group));
+        fill_pod(k8s, job, role, pod);
+        group = group_of(k8s, &home, job, form);
         if (!form || !form_is_whole(form))
                 gate_wait(pod, task->wait_for);
         if (has_secret(form, job))

@@ -41,11 +41,11 @@ typedef struct {
         Making *making;  /* of a pod that stands for itself */
         Order *again;    /* it is to start as soon as its pod of before has gone; or NULL */
         Follow *follow;
-        Observation *end;           /* waits for the log */
-        char *given_up;             /* why its pod was deleted by force; or NULL */
-        char *waits;                /* told */
+        Observation *end;                   /* waits for the log */
+        char *given_up;                     /* why its pod was deleted by force; or NULL */
+        char *waits;                        /* told */
         bool placed, started, ready, ended; /* told */
-        bool preempted, stuck;      /* told */
+        bool preempted, stuck;              /* told */
         bool stopping, killed, forgotten;
         bool kept;      /* forgotten, and its pod stays for a while */
         bool dropping;  /* what would make its pod again is being taken away */
@@ -197,6 +197,8 @@ MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job);
 /* As of RuntimeOps; the engine's thread. */
 bool k8s_orders(Runtime *runtime, const RuntimeJob *job);
 void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task);
+bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job);
+void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job);
 void k8s_prepare(Runtime *runtime, const RuntimeJob *job);
 bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job);
 void k8s_abandon(Runtime *runtime, const char *job_id);

@@ -131,17 +131,34 @@ static const char *unschedulable(const json_t *group)
         return message;
 }
 
+static bool is_pending(const json_t *group)
+{
+        const char *phase = kube_get_text(group, "status.phase");
+
+        return !phase || strcmp(phase, "Pending") == 0;
+}
+
+static bool is_inqueue(const json_t *group)
+{
+        return g_strcmp0(kube_get_text(group, "status.phase"), "Inqueue") == 0;
+}
+
+bool volcano_group_waits(const json_t *group)
+{
+        return is_pending(group) || is_inqueue(group);
+}
+
 char *volcano_group_why(const json_t *group)
 {
         const char *phase = kube_get_text(group, "status.phase"), *message = unschedulable(group);
         const char *queue = kube_get_text(group, "spec.queue");
 
-        if (!phase || strcmp(phase, "Pending") == 0)
+        if (is_pending(group))
                 return g_strdup_printf(
                         "Volcano's queue '%s' has no room for the gang yet (PodGroup '%s' is %s)%s%s",
                         queue ? queue : "default", kube_name(group), phase ? phase : "new",
                         message ? ": " : "", message ? message : "");
-        if (strcmp(phase, "Inqueue") == 0)
+        if (is_inqueue(group))
                 return g_strdup_printf("Volcano looks for nodes for the gang (PodGroup '%s' is Inqueue)%s%s",
                                        kube_name(group), message ? ": " : "", message ? message : "");
         return NULL;
@@ -156,7 +173,7 @@ struct Volcano {
         KubeCache *queues;  /* the same */
         bool told;          /* which queues are wanted */
         GHashTable *wanted; /* key -> json_t: queues, and groups until they are there */
-        GHashTable *others; /* set of keys: Queues of these names are there, and not ours */
+        GHashTable *others; /* set of keys: objects of these names are there, and not ours */
         GHashTable *says;   /* key -> why it could not be written */
         GHashTable *calls;  /* key -> Call, under way */
         GSource *timer;
@@ -166,6 +183,7 @@ struct Volcano {
 typedef struct {
         Volcano *volcano;
         char *key;
+        json_t *meant; /* what was wanted then; NULL: nothing */
         KubeCall *call;
 } Call;
 
@@ -180,6 +198,7 @@ static void call_free(gpointer data)
 
         if (call->call)
                 kube_call_cancel(call->call);
+        json_decref(call->meant);
         g_free(call->key);
         g_free(call);
 }
@@ -196,29 +215,39 @@ static void tell_changed(Volcano *volcano, const char *key)
 static void look_again(Volcano *volcano, guint ms);
 static void look_at(Volcano *volcano, const char *key);
 
+static void note_refusal(Volcano *volcano, const char *key, const GError *error)
+{
+        if (!g_hash_table_contains(volcano->says, key))
+                log_warning("an object of Volcano cannot be written", "cluster", volcano->config.cluster,
+                            "object", key, "reason", error->message, NULL);
+        g_hash_table_insert(volcano->says, g_strdup(key), g_strdup(error->message));
+}
+
+/* What will be different the next time: it is there, somebody was faster, its namespace is made meanwhile. */
+static bool is_passing(const GError *error)
+{
+        return !error || err_is(error, ERR_EXISTS) || err_is(error, ERR_NOT_FOUND) ||
+               err_is(error, ERR_CONFLICT);
+}
+
 static void on_written(const KubeReply *reply, void *arg)
 {
         Call *call = arg;
         Volcano *volcano = call->volcano;
         g_autofree char *key = g_strdup(call->key);
-        bool done = !reply->error || err_is(reply->error, ERR_EXISTS);
+        bool is_group = *key != '/', last = g_hash_table_lookup(volcano->wanted, key) == call->meant;
 
         call->call = NULL;
         g_hash_table_remove(volcano->calls, key);
-        if (done && *key != '/')
+        if (is_passing(reply->error))
+                g_hash_table_remove(volcano->says, key);
+        else
+                note_refusal(volcano, key, reply->error);
+        if (err_is(reply->error, ERR_EXISTS))
+                g_hash_table_add(volcano->others, g_strdup(key)); /* until it is seen to be ours */
+        if (is_group && !reply->error && last)
                 g_hash_table_remove(volcano->wanted, key);
-        if (done || err_is(reply->error, ERR_NOT_FOUND) || err_is(reply->error, ERR_CONFLICT)) {
-                g_hash_table_remove(volcano->says, key); /* its namespace is made meanwhile */
-        } else {
-                if (!g_hash_table_contains(volcano->says, key))
-                        log_warning("an object of Volcano cannot be written", "cluster",
-                                    volcano->config.cluster, "object", key, "reason", reply->error->message,
-                                    NULL);
-                g_hash_table_insert(volcano->says, g_strdup(key), g_strdup(reply->error->message));
-        }
-        if (reply->error && err_is(reply->error, ERR_EXISTS) && *key == '/')
-                g_hash_table_add(volcano->others, g_strdup(key));
-        if (!done)
+        else if (is_group || (reply->error && !err_is(reply->error, ERR_EXISTS)))
                 look_again(volcano, RETRY_MS);
         tell_changed(volcano, key);
 }
@@ -229,6 +258,7 @@ static void send(Volcano *volcano, const char *key, const KubeRequest *request)
 
         call->volcano = volcano;
         call->key = g_strdup(key);
+        call->meant = json_incref(g_hash_table_lookup(volcano->wanted, key));
         g_hash_table_insert(volcano->calls, call->key, call);
         call->call = kube_send(volcano->config.client, request, on_written, call);
 }
@@ -276,20 +306,49 @@ static void look_at_queue(Volcano *volcano, const char *key)
         send(volcano, key, &request);
 }
 
+static bool is_of_class(const json_t *have, const json_t *wanted)
+{
+        return g_strcmp0(kube_get_text(have, "spec.priorityClassName"),
+                         kube_get_text(wanted, "spec.priorityClassName")) == 0;
+}
+
+/* Written over what we have seen of it: if it has begun meanwhile, that is a conflict. */
+static void send_class(Volcano *volcano, const char *key, const json_t *have, const json_t *wanted)
+{
+        g_autoptr(json_t) body = json_deep_copy(have);
+        json_t *spec = json_object_get(body, "spec"), *class = kube_get(wanted, "spec.priorityClassName");
+
+        if (class)
+                json_object_set(spec, "priorityClassName", class);
+        else
+                json_object_del(spec, "priorityClassName");
+        send(volcano, key,
+             &(KubeRequest){ .verb = KUBE_REPLACE,
+                             .kind = &kube_pod_groups,
+                             .namespace = kube_namespace(have),
+                             .name = kube_name(have),
+                             .body = body });
+}
+
 static void look_at_group(Volcano *volcano, const char *key)
 {
-        const json_t *wanted = g_hash_table_lookup(volcano->wanted, key);
+        const json_t *wanted = g_hash_table_lookup(volcano->wanted, key), *have;
 
         if (!wanted)
                 return;
-        if (scope_get(volcano->groups, kube_namespace(wanted), kube_name(wanted)))
-                g_hash_table_remove(volcano->wanted, key);
-        else
+        have = scope_get(volcano->groups, kube_namespace(wanted), kube_name(wanted));
+        if (have)
+                g_hash_table_remove(volcano->others, key);
+        if (!have && !g_hash_table_contains(volcano->others, key))
                 send(volcano, key,
                      &(KubeRequest){ .verb = KUBE_CREATE,
                                      .kind = &kube_pod_groups,
                                      .namespace = kube_namespace(wanted),
                                      .body = wanted });
+        else if (have && volcano_group_waits(have) && !is_of_class(have, wanted))
+                send_class(volcano, key, have, wanted);
+        else
+                g_hash_table_remove(volcano->wanted, key);
 }
 
 static void look_at(Volcano *volcano, const char *key)
@@ -464,7 +523,7 @@ void volcano_take_queues(Volcano *volcano, json_t *queues)
         look_at_all(volcano);
 }
 
-void volcano_make_group(Volcano *volcano, json_t *group)
+void volcano_want_group(Volcano *volcano, json_t *group)
 {
         g_autofree char *key = key_of(group);
 
@@ -479,6 +538,7 @@ void volcano_drop_group(Volcano *volcano, const char *namespace, const char *nam
 
         g_hash_table_remove(volcano->wanted, key);
         g_hash_table_remove(volcano->says, key);
+        g_hash_table_remove(volcano->others, key);
         g_hash_table_remove(volcano->calls, key);
         if (volcano->groups)
                 send(volcano, key,

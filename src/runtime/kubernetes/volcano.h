@@ -19,6 +19,8 @@ json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const Resou
                       const char *priority_class);
 /* The pod is one of the attempt's group. */
 void volcano_join(json_t *pod, const RuntimeJob *job, const char *role);
+/* Its phase is Pending (or none yet) or Inqueue. */
+bool volcano_group_waits(const json_t *group);
 /* Why the group's pods wait; NULL: Volcano has nothing to say. */
 char *volcano_group_why(const json_t *group);
 
@@ -42,8 +44,9 @@ void volcano_free(Volcano *volcano);               /* NULL is a no-op */
 
 /* All Queue objects that are to be there; others of ours go. Takes `queues` (an array). */
 void volcano_take_queues(Volcano *volcano, json_t *queues);
-/* The group is made, sooner or later. Takes it. Asking again is harmless. */
-void volcano_make_group(Volcano *volcano, json_t *group);
+/* The group is made, sooner or later; of one that is there and waits (8.3), the priority class is put right.
+ * Takes it. Asking again is harmless. */
+void volcano_want_group(Volcano *volcano, json_t *group);
 void volcano_drop_group(Volcano *volcano, const char *namespace, const char *name);
 /* Why the pods of a group wait; the caller's, or NULL. */
 char *volcano_why(const Volcano *volcano, const char *namespace, const char *name);

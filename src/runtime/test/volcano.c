@@ -120,6 +120,7 @@ static void test_why(void)
 
                 g_test_message("%s: %s", cases[i].status, why ? why : "-");
                 g_assert_true(!why == !cases[i].has[0]);
+                g_assert_true(volcano_group_waits(group) == (cases[i].has[0] != NULL));
                 for (gsize k = 0; k < 3 && cases[i].has[k]; k++)
                         g_assert_nonnull(strstr(why, cases[i].has[k]));
         }
