@@ -260,7 +260,7 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         if (ready)
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
         env = add_array(env, engine, job);
-        spec_member_wants(job->spec, member->role, &slot->total, &weight);
+        spec_member_wants(job->spec, member->role, job->cpu_share, &weight);
         runtime_job_fill(engine, job, &about);
         ops->start(slot->runtime, &about,
                    &(TaskStart){

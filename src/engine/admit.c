@@ -102,6 +102,7 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         live->leased = n + extra > 0;
         life = batch_life(engine, live);
         life.job->attempt++;
+        life.job->cpu_share = (int)slot_share(slot_of(engine, live->job), live->job->spec);
         make_members(engine, life.job, tasks, ports);
         life_admitted(&life);
         feed_known(engine, live);

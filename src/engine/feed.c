@@ -126,13 +126,12 @@ static int topology_of(const Spec *spec, char *const *keys)
         return -1;
 }
 
-void feed_spec(const Spec *spec, const Resources *total, char *const *topology, SchedJobFill *fill,
-               SchedJob *ret)
+void feed_spec(const Spec *spec, gint64 share, char *const *topology, SchedJobFill *fill, SchedJob *ret)
 {
         for (int r = 0; r < spec->n_roles; r++) {
                 fill->roles[r] =
                         (SchedRole){ .replicas = spec->roles[r].replicas, .min = spec->roles[r].min };
-                spec_member_wants(spec, r, total, &fill->roles[r].each);
+                spec_member_wants(spec, r, share, &fill->roles[r].each);
         }
         ret->time_limit_ms = spec->time_limit_ms;
         ret->grace_ms = life_room_grace_ms(spec);
@@ -144,13 +143,13 @@ void feed_spec(const Spec *spec, const Resources *total, char *const *topology, 
         ret->roles = fill->roles;
 }
 
-bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources *ret)
+bool feed_wants(const Spec *spec, gint64 share, bool least, Resources *ret)
 {
         *ret = (Resources){ 0 };
         for (int r = 0; r < spec->n_roles; r++) {
                 Resources each;
 
-                spec_member_wants(spec, r, total, &each);
+                spec_member_wants(spec, r, share, &each);
                 if (!resources_add(ret, &each, least ? spec->roles[r].min : spec->roles[r].replicas))
                         return false;
         }
@@ -213,6 +212,13 @@ static SchedTask *tasks_of(Engine *engine, const Job *job)
         return tasks;
 }
 
+/* What an attempt gave its members stays so. */
+static gint64 share_of(Engine *engine, const Job *job)
+{
+        return life_is_at_rest(job) || job->cpu_share < 0 ? slot_share(slot_of(engine, job), job->spec)
+                                                          : job->cpu_share;
+}
+
 /* What `put` holds is borrowed from the job and from `tasks`. */
 static void fill_job(Engine *engine, const Live *live, const SchedTask *tasks, SchedJobFill *fill,
                      SchedJob *put)
@@ -232,7 +238,7 @@ static void fill_job(Engine *engine, const Live *live, const SchedTask *tasks, S
                            .started = job->admitted,
                            .saved = job->saved,
                            .tasks = tasks };
-        feed_spec(job->spec, &slot_of(engine, job)->total, engine->topology, fill, put);
+        feed_spec(job->spec, share_of(engine, job), engine->topology, fill, put);
 }
 
 static void mix(guint64 *digest, guint64 value)

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "engine/share.h"
 #include "engine/task.h"
 
 enum { HERE = 0 };
@@ -324,7 +325,7 @@ static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
         g_autoptr(GPtrArray) list = slot->runtime->ops->nodes(slot->runtime);
         g_autoptr(GHashTable) present = g_hash_table_new(g_str_hash, g_str_equal);
 
-        *ret_total = slot->room = slot->most = (Resources){ 0 };
+        *ret_total = slot->room = slot->system = slot->most = (Resources){ 0 };
         for (guint i = 0; i < list->len; i++) {
                 const RuntimeNode *node = list->pdata[i];
 
@@ -336,6 +337,7 @@ static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
                 add_up(ret_total, node, &node->allocatable);
                 const Resources room = room_of(node);
                 add_up(&slot->room, node, &room);
+                add_up(&slot->system, node, &node->system);
         }
         drop_others(engine, slot, present);
         g_clear_pointer(&slot->list, g_ptr_array_unref);
@@ -362,18 +364,28 @@ static void take_machine(Engine *engine, RuntimeSlot *slot, Resources *ret_total
 
 bool slot_take_nodes(Engine *engine, RuntimeSlot *slot)
 {
-        Resources total;
+        Resources total, system = slot->system;
         bool changed;
 
         if (slot->runtime->ops->nodes)
                 take_list(engine, slot, &total);
         else
                 take_machine(engine, slot, &total);
-        changed = !resources_equal(&slot->total, &total);
+        changed = !resources_equal(&slot->total, &total) || !resources_equal(&slot->system, &system);
         slot->total = total;
         if (changed || slot->list)
                 publish(engine, slot, slot->connected || slot->synced, NULL);
         return changed;
+}
+
+gint64 slot_share(const RuntimeSlot *slot, const Spec *spec)
+{
+        return share_on(slot->list, &slot->total, spec);
+}
+
+gint64 cluster_view_share(const ClusterView *view, const Spec *spec)
+{
+        return share_on(view->nodes, &view->total, spec);
 }
 
 /* ---- there and away ---- */

@@ -29,6 +29,7 @@ struct RuntimeSlot {
         Source *source;    /* of its present opening */
         Resources total;   /* of its usable nodes, with what others hold of them */
         Resources room;    /* without */
+        Resources system;  /* of total: what the cluster's own hold */
         Resources most;    /* of all its nodes, usable or not */
         GPtrArray *list;   /* RuntimeNode, as last told; never changed, but replaced; or NULL */
         GHashTable *nodes; /* what the scheduler knows: name -> RuntimeNode */
@@ -60,8 +61,11 @@ void slot_up(Engine *engine, RuntimeSlot *slot);
 void slot_down(Engine *engine, RuntimeSlot *slot, const char *why);
 /* Those that were synced in the batch that ends are connected, or not. False when there are none. */
 bool slots_mark_synced(Engine *engine, bool connected);
-/* Tells the scheduler of its nodes; true when their sum is another than before. */
+/* Tells the scheduler of its nodes; true when their sum is another than before, or what can be shared of it.
+ */
 bool slot_take_nodes(Engine *engine, RuntimeSlot *slot);
+/* As of share.h. */
+gint64 slot_share(const RuntimeSlot *slot, const Spec *spec);
 /* The scheduler's number for a node; one that is not known any more (or not yet) gets one, without room. */
 int slot_node(Engine *engine, RuntimeSlot *slot, const char *name);
 /* The name of a node of a slot that is not this machine's; NULL: it is this machine. Borrowed. */
@@ -84,5 +88,6 @@ typedef struct {
 void cluster_view(const Engine *engine, const Cluster *cluster, ClusterView *ret);
 void cluster_view_clear(ClusterView *view);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterView, cluster_view_clear)
+gint64 cluster_view_share(const ClusterView *view, const Spec *spec); /* as of share.h */
 /* The scheduler's number for the cluster; one is made for a new one. */
 int cluster_id(const Engine *engine, const Cluster *cluster);

@@ -147,10 +147,9 @@ struct SchedJobFill {
         SchedRole roles[SPEC_ROLES_MAX];
         Spec *spec;
 };
-void feed_spec(const Spec *spec, const Resources *total, char *const *topology, SchedJobFill *fill,
-               SchedJob *ret);
+void feed_spec(const Spec *spec, gint64 share, char *const *topology, SchedJobFill *fill, SchedJob *ret);
 /* What its members ask for together at least, and at most. False on overflow. */
-bool feed_wants(const Spec *spec, const Resources *total, bool least, Resources *ret);
+bool feed_wants(const Spec *spec, gint64 share, bool least, Resources *ret);
 void feed_limit(Resources *total); /* to what the scheduler can count on one node */
 void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue);
 void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those not in it are dropped */

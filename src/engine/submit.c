@@ -285,9 +285,10 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
 {
         const RuntimeSlot *slot =
                 slot_of_cluster(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);
+        gint64 share = slot_share(slot, spec);
         Resources least, most;
 
-        if (!feed_wants(spec, &slot->total, true, &least) || !feed_wants(spec, &slot->total, false, &most))
+        if (!feed_wants(spec, share, true, &least) || !feed_wants(spec, share, false, &most))
                 return err_set(error, ERR_INVALID, "the job asks for more than can be counted");
         if (!check_room(slot, &least, error))
                 return false;

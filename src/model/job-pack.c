@@ -71,6 +71,7 @@ static const Field job_fields[] = {
         JOB_FIELD(starting_ms, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(running_ms, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(extra_port, I32, 0, 65535),
+        { "cpu_share", I32, offsetof(Job, cpu_share), -1, -1, SPEC_SHARE_MAX },
         { NULL },
 };
 

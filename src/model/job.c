@@ -115,7 +115,7 @@ Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
         job->spec = spec_ref(spec);
         job->queue = g_intern_string(spec->queue ? spec->queue : QUEUE_DEFAULT);
         job->priority = spec->priority;
-        job->array_index = -1;
+        job->array_index = job->cpu_share = -1;
         job->submitted = now;
         return job;
 }

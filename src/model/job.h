@@ -114,8 +114,10 @@ typedef struct Job {
                 not_before;                        /* admitted, running: of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
         int extra_port;                            /* the framework's own lease (gloo), or 0 */
-        int n_members;                             /* 0 before admission */
-        Member *members;                           /* in role order, then index; n_members */
+        int cpu_share;   /* thousandths of a core: what its attempt gave each member, where it declares no
+                            CPU (spec_share); -1: not known */
+        int n_members;   /* 0 before admission */
+        Member *members; /* in role order, then index; n_members */
 } Job;
 
 Job *job_new(const char *user, const char *name, Spec *spec,
@@ -123,7 +125,7 @@ Job *job_new(const char *user, const char *name, Spec *spec,
 Job *job_ref(Job *job);
 void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
-Job *job_draft(const Job *job);   /* a deep copy (spec shared) with one reference */
+Job *job_draft(const Job *job);    /* a deep copy (spec shared) with one reference */
 void job_drop_members(Job *draft); /* those of an attempt that is over */
 
 /* The only writer of job->state: moves a draft, sets the time that belongs to the state, or ERR_CONFLICT. */

@@ -130,7 +130,7 @@ int spec_members_min(const Spec *spec)
         return n;
 }
 
-static bool declares_cpu(const Spec *spec)
+bool spec_declares_cpu(const Spec *spec)
 {
         for (int i = 0; i < spec->n_roles; i++)
                 if (spec->roles[i].replicas > 0 && spec->roles[i].each.cpu_milli >= 0)
@@ -138,26 +138,30 @@ static bool declares_cpu(const Spec *spec)
         return false;
 }
 
-void spec_member_wants(const Spec *spec, int role, const Resources *total, Resources *ret)
+gint64 spec_share(const Spec *spec, const Resources *total)
 {
         int members = spec_members(spec);
 
+        return members > 0 ? MIN(SPEC_SHARE_MAX, total->cpu_milli / members) : SPEC_SHARE_MAX;
+}
+
+void spec_member_wants(const Spec *spec, int role, gint64 share_milli, Resources *ret)
+{
         *ret = spec->roles[role].each;
         if (ret->cpu_milli >= 0)
                 return;
-        ret->cpu_milli = 1000;
-        if (!declares_cpu(spec) && members > 0)
-                ret->cpu_milli = MIN(1000, total->cpu_milli / members);
+        ret->cpu_milli = share_milli < 0 || spec_declares_cpu(spec) ? SPEC_SHARE_MAX : share_milli;
 }
 
 static bool sum_wants(const Spec *spec, bool all, const Resources *total, Resources *ret)
 {
+        gint64 share = spec_share(spec, total);
         Resources sum = { 0 };
 
         for (int i = 0; i < spec->n_roles; i++) {
                 Resources each;
 
-                spec_member_wants(spec, i, total, &each);
+                spec_member_wants(spec, i, share, &each);
                 if (!resources_add(&sum, &each, all ? spec->roles[i].replicas : spec->roles[i].min))
                         return false;
         }

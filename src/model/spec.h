@@ -125,14 +125,22 @@ json_t *labels_format(char *const *labels);
 const char *labels_get(char *const *labels, const char *key);
 char **labels_with(char *const *labels, const char *key, const char *value); /* value NULL: without the key */
 
+enum { SPEC_SHARE_MAX = 1000 }; /* a core: what a member asks for that declares no CPU */
+
 /* What all members ask for together on a machine of `total`: a member that declares no CPU asks for one core,
  * but a job that declares none anywhere never asks for more than the machine has. False on overflow. */
 bool spec_wants(const Spec *spec, const Resources *total, Resources *ret);
 /* The same of as many members as it may start with. */
 bool spec_wants_min(const Spec *spec, const Resources *total, Resources *ret);
 
-/* What one member of role `r` is accounted with, by the same rule. */
-void spec_member_wants(const Spec *spec, int role, const Resources *total, Resources *ret);
+/* What each member of a job that declares no CPU anywhere gets of a machine of `total`, in thousandths of a
+ * core: a core, or an equal part. */
+gint64 spec_share(const Spec *spec, const Resources *total);
+bool spec_declares_cpu(const Spec *spec); /* any role that has members */
+
+/* What one member of the role is accounted with, by the same rule. `share_milli`: of spec_share, less where
+ * that would not fit (engine/share.h); -1: not known, a core. */
+void spec_member_wants(const Spec *spec, int role, gint64 share_milli, Resources *ret);
 
 bool name_is_valid(const char *name);                                /* DNS label of at most SPEC_NAME_MAX */
 bool name_check(const char *what, const char *name, GError **error); /* ERR_INVALID with the rule */

@@ -65,7 +65,8 @@ bool runtime_node_equal(const RuntimeNode *a, const RuntimeNode *b)
 {
         return strcmp(a->name, b->name) == 0 && a->ready == b->ready && a->usable == b->usable &&
                g_strcmp0(a->why, b->why) == 0 && resources_equal(&a->allocatable, &b->allocatable) &&
-               resources_equal(&a->others, &b->others) && same_labels(a->labels, b->labels);
+               resources_equal(&a->others, &b->others) && resources_equal(&a->system, &b->system) &&
+               same_labels(a->labels, b->labels);
 }
 
 void observation_free(Observation *observation)

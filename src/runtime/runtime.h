@@ -92,6 +92,7 @@ typedef struct {
         char *name;
         Resources allocatable;
         Resources others; /* of it, what is held by what is not ours */
+        Resources system; /* of that, what never goes: the cluster's own */
         char **labels;    /* "K=V", sorted; or NULL */
         bool ready;
         bool usable; /* ready, and open for new members */

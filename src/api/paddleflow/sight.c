@@ -146,7 +146,7 @@ static CensusStatus pod_status(const Member *member)
         }
 }
 
-static void add_pods(const Job *job, const Resources *total, Resources *used, json_t *pods)
+static void add_pods(const Job *job, Resources *used, json_t *pods)
 {
         for (int i = 0; i < job->n_members && json_array_size(pods) < PODS_MAX; i++) {
                 CensusStatus status = pod_status(&job->members[i]);
@@ -155,7 +155,7 @@ static void add_pods(const Job *job, const Resources *total, Resources *used, js
 
                 if (status == CENSUS_DELETED)
                         continue;
-                spec_member_wants(job->spec, job->members[i].role, total, &asked);
+                spec_member_wants(job->spec, job->members[i].role, job->cpu_share, &asked);
                 (void)resources_add(used, &asked, 1);
                 json_array_append_new(pods, json_pack("{s:s, s:i, s:o, s:o}", "name", name, "status",
                                                       (int)status, "labels", labels_format(job_labels(job)),
@@ -171,7 +171,7 @@ static bool is_here(const Catalog *catalog, const Job *job)
         return !cluster || cluster->type == CLUSTER_LOCAL;
 }
 
-static json_t *running_pods(Flow *flow, const Resources *total, Resources *used)
+static json_t *running_pods(Flow *flow, Resources *used)
 {
         JobQuery query = { .states = 1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_STOPPING |
                                      1u << JOB_PREEMPTING,
@@ -186,7 +186,7 @@ static json_t *running_pods(Flow *flow, const Resources *total, Resources *used)
                         break;
                 for (guint i = 0; i < jobs->len; i++)
                         if (is_here(catalog, jobs->pdata[i]))
-                                add_pods(jobs->pdata[i], total, used, pods);
+                                add_pods(jobs->pdata[i], used, pods);
         } while (query.before_seq && json_array_size(pods) < PODS_MAX);
         return pods;
 }
@@ -203,7 +203,7 @@ static json_t *see_here(Flow *flow, bool pods)
         resources_subtract(&used, &metrics.free);
         if (pods) {
                 used = (Resources){ 0 };
-                running = running_pods(flow, &metrics.total, &used);
+                running = running_pods(flow, &used);
         }
         return json_pack("{s:{s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o}}", flow->node_name, "name",
                          flow->node_name, "ip", "127.0.0.1", "ready", ready, "schedulable", ready, "labels",

@@ -83,12 +83,9 @@ static char *task_of(const Job *job, int member)
                                at->index);
 }
 
-static void asked_by(Flow *flow, const Job *job, int member, Resources *ret)
+static void asked_by(const Job *job, int member, Resources *ret)
 {
-        EngineMetrics machine;
-
-        engine_metrics(flow->engine, &machine);
-        spec_member_wants(job->spec, job->members[member].role, &machine.total, ret);
+        spec_member_wants(job->spec, job->members[member].role, job->cpu_share, ret);
 }
 
 static void add_use(Flow *flow, const Job *job, int member, gint64 now, Use *use)
@@ -102,7 +99,7 @@ static void add_use(Flow *flow, const Job *job, int member, gint64 now, Use *use
                 return;
         if (!at->finished)
                 (void)engine_usage(flow->engine, job, at, &usage);
-        asked_by(flow, job, member, &asked);
+        asked_by(job, member, &asked);
         use->cpu_us += (double)usage.cpu_us;
         use->span_us += (double)MAX(end - at->started, 1) * 1000 * (double)MAX(asked.cpu_milli, 1) / 1000;
         use->memory += (double)usage.memory;
@@ -193,7 +190,7 @@ static json_t *task_series(Flow *flow, const Job *job, int member, const Span *s
         json_t *infos = json_array();
         Resources asked;
 
-        asked_by(flow, job, member, &asked);
+        asked_by(job, member, &asked);
         for (gsize i = 0; samples && i < G_N_ELEMENTS(metrics); i++)
                 if (metrics[i].of != unknown)
                         json_array_append_new(infos,

@@ -322,6 +322,41 @@ static void test_nodes_that_are_not_ready(void)
         world_clear(&world);
 }
 
+/* What declares no CPU gets what fits beside the cluster's own pods, and the books say so as well. */
+static void test_shares(void)
+{
+        const RuntimeNode nodes[] = {
+                { .name = (char *)"one",
+                  .allocatable = { { 2000, 1ll << 30, 0 } },
+                  .others = { { 200, 0, 0 } },
+                  .system = { { 200, 0, 0 } },
+                  .ready = true,
+                  .usable = true },
+                { .name = (char *)"two",
+                  .allocatable = { { 1000, 1ll << 30, 0 } },
+                  .others = { { 100, 0, 0 } },
+                  .system = { { 100, 0, 0 } },
+                  .ready = true,
+                  .usable = true },
+        };
+        const char *spec = "{'command':['true'],'queue':'away','framework':'plain',"
+                           "'roles':[{'name':'worker','replicas':4}]}";
+        World world;
+        g_autofree char *first = NULL, *second = NULL;
+        g_autoptr(Job) job = NULL;
+
+        world_init(&world);
+        script_nodes(world.far, nodes, G_N_ELEMENTS(nodes));
+        sync_far(&world);
+        first = house_submit_ok(world.house, spec);
+        script_wait(world.far, "start ", 4);
+        job = house_job(world.house, first);
+        g_assert_cmpint(job->cpu_share, ==, 600);
+        second = house_submit_ok(world.house, spec);
+        assert_state(world.house, second, JOB_QUEUED);
+        world_clear(&world);
+}
+
 static void say_placed(World *world, const char *task, const char *node)
 {
         Observation said = { .kind = OBSERVED_PLACED, .exit_code = -1, .text = (char *)node };
@@ -469,6 +504,7 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/a task of another", test_stranger);
         g_test_add_func("/clusters/opening and closing", test_opening);
         g_test_add_func("/clusters/nodes that are not ready", test_nodes_that_are_not_ready);
+        g_test_add_func("/clusters/shares", test_shares);
         g_test_add_func("/clusters/placed", test_placed);
         g_test_add_func("/clusters/no nodes", test_no_nodes);
         g_test_add_func("/clusters/questions", test_questions);

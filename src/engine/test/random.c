@@ -175,8 +175,7 @@ static void check_job(World *world, const char *id, Resources *ret_used)
                 world->leaving |= member_is_leaving(view, &view->members[i]);
                 if (view->members[i].state == MEMBER_SURPLUS)
                         continue;
-                spec_member_wants(view->spec, view->members[i].role, &(Resources){ { 4000, 4ll << 30, 4 } },
-                                  &want);
+                spec_member_wants(view->spec, view->members[i].role, view->cpu_share, &want);
                 g_assert_true(resources_add(ret_used, &want, 1));
         }
 }

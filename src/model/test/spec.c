@@ -373,7 +373,7 @@ static void test_wants(void)
                 g_assert_true(spec_wants(s, &total, &want));
                 g_assert_cmpint(want.cpu_milli, ==, cases[i].want_milli);
                 for (int r = 0; r < s->n_roles; r++) {
-                        spec_member_wants(s, r, &total, &each);
+                        spec_member_wants(s, r, spec_share(s, &total), &each);
                         g_assert_true(resources_add(&sum, &each, s->roles[r].replicas));
                 }
                 g_assert_cmpint(sum.cpu_milli, ==, want.cpu_milli);

@@ -7,8 +7,13 @@
 
 #include "kube/kind.h"
 
+/* What pods of others hold of a node; and of that, what never goes. */
+typedef struct {
+        Resources all, system;
+} Held;
+
 struct Neighbours {
-        GHashTable *held; /* node -> Resources */
+        GHashTable *held; /* node -> Held */
 };
 
 /* Taints of nodes that our pods may stand on all the same, when they ask for this kind. */
@@ -113,6 +118,15 @@ static Resources requests(const json_t *spec)
         return sum;
 }
 
+/* The cluster's own, which nobody preempts (scheduling.md 19, conformance). */
+static bool is_system(const json_t *pod)
+{
+        static const char *const classes[] = { "system-cluster-critical", "system-node-critical", NULL };
+        const char *class = kube_get_text(pod, "spec.priorityClassName");
+
+        return strcmp(kube_namespace(pod), "kube-system") == 0 || (class && g_strv_contains(classes, class));
+}
+
 void neighbours_trim(json_t *pod)
 {
         const json_t *meta = kube_get(pod, "metadata"), *spec = kube_get(pod, "spec");
@@ -128,6 +142,7 @@ void neighbours_trim(json_t *pod)
                 json_array_append_new(held, json_integer(sum.amount[kind]));
         json_object_set_new(pod, "node", json_string(node ? node : ""));
         json_object_set_new(pod, "held", held);
+        json_object_set_new(pod, "system", json_boolean(is_system(pod)));
         json_object_set_new(pod, "metadata", about);
         json_object_del(pod, "spec");
         json_object_del(pod, "status");
@@ -135,20 +150,26 @@ void neighbours_trim(json_t *pod)
 
 /* ---- what others hold ---- */
 
+static void add_held(Resources *sum, const json_t *held, int sign)
+{
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                sum->amount[kind] += sign * json_integer_value(json_array_get(held, (gsize)kind));
+}
+
 static void count(Neighbours *neighbours, const json_t *pod, int sign)
 {
         const char *node = kube_get_text(pod, "node");
-        const json_t *held = kube_get(pod, "held");
-        Resources *sum = node ? g_hash_table_lookup(neighbours->held, node) : NULL;
+        Held *sum = node ? g_hash_table_lookup(neighbours->held, node) : NULL;
 
         if (!node || !*node)
                 return;
         if (!sum) {
-                sum = g_new0(Resources, 1);
+                sum = g_new0(Held, 1);
                 g_hash_table_insert(neighbours->held, g_strdup(node), sum);
         }
-        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
-                sum->amount[kind] += sign * json_integer_value(json_array_get(held, (gsize)kind));
+        add_held(&sum->all, kube_get(pod, "held"), sign);
+        if (json_is_true(kube_get(pod, "system")))
+                add_held(&sum->system, kube_get(pod, "held"), sign);
 }
 
 void neighbours_change(Neighbours *neighbours, const json_t *old, const json_t *new)
@@ -238,14 +259,16 @@ static char *closed(const json_t *node)
 RuntimeNode *neighbours_node(const Neighbours *neighbours, const json_t *node)
 {
         RuntimeNode *made = g_new0(RuntimeNode, 1);
-        const Resources *held = g_hash_table_lookup(neighbours->held, kube_name(node));
+        const Held *held = g_hash_table_lookup(neighbours->held, kube_name(node));
         char *unready_why = neighbours_unready(node);
 
         made->name = g_strdup(kube_name(node));
         made->labels = labels_of(node);
         made->allocatable = amounts(kube_get(node, "status.allocatable"));
-        if (held)
-                made->others = *held;
+        if (held) {
+                made->others = held->all;
+                made->system = held->system;
+        }
         made->ready = !unready_why;
         made->why = unready_why ? unready_why : closed(node);
         made->usable = !made->why;

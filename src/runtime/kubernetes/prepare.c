@@ -125,12 +125,10 @@ static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeJo
 {
         const Classes classes = classes_of(k8s);
         const char *class = template_class(job->about->priority);
-        Resources total;
 
         if (!k8s->template.scheduler || (form && form_groups(form)))
                 return NULL;
-        k8s->runtime.ops->inventory(&k8s->runtime, &total);
-        return volcano_group(home, job, &total, g_strv_contains(classes.list, class) ? class : NULL);
+        return volcano_group(home, job, g_strv_contains(classes.list, class) ? class : NULL);
 }
 
 /* The pods keep the class that they were made with; Volcano goes by the group's (scheduling.md 8.3). */

@@ -80,8 +80,7 @@ static int gang_of(const Job *job, int role)
         return MIN(present, job->spec->roles[role].min);
 }
 
-json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const Resources *total,
-                      const char *priority_class)
+json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const char *priority_class)
 {
         g_autofree char *name = member_service_name(job->id, job->attempt);
         const Spec *spec = job->about->spec;
@@ -95,7 +94,7 @@ json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const Resou
                 int n = gang_of(job->about, r);
                 Resources each;
 
-                spec_member_wants(spec, r, total, &each);
+                spec_member_wants(spec, r, job->about->cpu_share, &each);
                 (void)resources_add(&sum, &each, n);
                 gang.min_member += n;
         }

@@ -97,6 +97,38 @@ static void test_requests(void)
         }
 }
 
+/* Volcano's `conformance` names whom nobody preempts (scheduling.md 19): they never go. */
+static void test_system(void)
+{
+        static const struct {
+                const char *namespace, *spec;
+                bool system;
+        } cases[] = {
+                { "jobs", "", false },
+                { "jobs", "'priorityClassName': 'high', ", false },
+                { "kube-system", "", true },
+                { "jobs", "'priorityClassName': 'system-node-critical', ", true },
+                { "jobs", "'priorityClassName': 'system-cluster-critical', ", true },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Neighbours) neighbours = neighbours_new();
+                g_autofree char *text = g_strdup_printf(
+                        "{'metadata': {'name': 'p', 'namespace': '%s'}, 'spec': {%s'nodeName': 'n', "
+                        "'containers': [{" REQUESTS("300m", "1Ki") "}]}}",
+                        cases[i].namespace, cases[i].spec);
+                g_autoptr(json_t) pod = json_of(text), json = node_with("{}", "True");
+                RuntimeNode *node;
+
+                neighbours_trim(pod);
+                neighbours_change(neighbours, NULL, pod);
+                node = neighbours_node(neighbours, json);
+                g_assert_cmpint(node->others.cpu_milli, ==, 300);
+                g_assert_cmpint(node->system.cpu_milli, ==, cases[i].system ? 300 : 0);
+                runtime_node_free(node);
+        }
+}
+
 static void test_tolerations(void)
 {
         const Resources cpu = { .cpu_milli = 1000 }, gpu = { .gpus = 1 };
@@ -118,6 +150,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/neighbours/nodes", test_nodes);
         g_test_add_func("/neighbours/requests", test_requests);
+        g_test_add_func("/neighbours/system", test_system);
         g_test_add_func("/neighbours/tolerations", test_tolerations);
         return g_test_run();
 }

@@ -44,7 +44,6 @@ static void test_queues(void)
 static void test_groups(void)
 {
         static const MemberHome home = { "jobs", "s3rv3r" };
-        static const Resources total = { .amount = { [RESOURCE_CPU] = 64000 } };
         static const struct {
                 const char *spec;
                 MemberState states[4];
@@ -89,7 +88,7 @@ static void test_groups(void)
                                 job->members[n] = (Member){ .state = (guint8)cases[i].states[n],
                                                             .role = (guint8)r,
                                                             .index = k };
-                made = volcano_group(&home, &about, &total, "high");
+                made = volcano_group(&home, &about, "high");
                 g_test_message("%zu", i);
                 g_assert_cmpstr(kube_name(made), ==, "j-0123456789abcdef-2");
                 g_assert_cmpstr(kube_namespace(made), ==, "jobs");
