@@ -1,5 +1,6 @@
 """Clusters that are away for a while, credentials that end, and changes of what a cluster is reached by. Pods are kwok's."""
 
+import collections
 import json
 import os
 
@@ -171,3 +172,48 @@ def test_a_cluster_stays_where_it_is(server, kube_fake, other):
         check_nothing_is_left(kube)
         assert len(before) == 1
         server.paddle("cluster", "set", "prod", "--kubeconfig", elsewhere, check=0)
+
+
+def test_logs_are_taken_up_where_they_broke_off(server, kube_node):
+    """All connections break while two members write: no line is lost, none is there twice."""
+    kube, lines = kube_node, 60
+    with proxy.Wire(kube.cluster) as wire:
+        connect(server, wire.kubeconfig(account(kube)))
+        script = f"i=0; while [ $i -lt {lines} ]; do i=$((i + 1)); echo line $i; sleep 0.1; done"
+        roles = [{"name": "worker", "replicas": 2, "cpu": "50m"}]
+        job = server.submit(["sh", "-c", script], queue="qq", image=BASE, roles=roles)["id"]
+        members = ["worker-0", "worker-1"]
+        for seen in (5, 20):
+            wait_for(
+                lambda seen=seen: all(server.member_log(job, member).count("\n") >= seen for member in members),
+                what=f"{seen} lines of each",
+            )
+            wire.cut()
+        assert server.wait(job)["state"] == "succeeded"
+        whole = "".join(f"line {i}\n" for i in range(1, lines + 1))
+        assert [server.member_log(job, member) for member in members] == [whole, whole]
+
+
+def test_a_restart_while_makings_wait_in_line(server, kube_fake):
+    """More jobs than are made at once, none of which gets through before the server is killed: each is made, once."""
+    kube, jobs = kube_fake, 136
+    version = kube.api.get(kube.path("pods"))["metadata"]["resourceVersion"]
+    with proxy.Wire(kube.cluster) as wire:
+        connect(server, wire.kubeconfig(account(kube)))
+        wire.freeze()
+        spec = {"command": ["true"], "queue": "qq", "image": BASE, "array": f"0-{jobs - 1}"}
+        spec |= {"roles": [{"name": "worker", "cpu": "10m"}], "annotations": {"test/succeed-after": "0s"}}
+        reply = server.post("/v1/jobs", spec)
+        assert reply.status == 201, reply.body
+
+        def states():
+            return collections.Counter(job["state"] for job in server.get(f"/v1/jobs?limit={2 * jobs}").json["items"])
+
+        wait_for(lambda: states() == {"starting": jobs}, what="the admission of all")
+        server.kill()
+        assert not pods(kube)
+        wire.thaw()
+        server.start()
+        wait_for(lambda: states() == {"succeeded": jobs}, 120, "the end of all")
+        made_once(kube, version)
+        check_nothing_is_left(kube)

@@ -1,9 +1,5 @@
 /* Samples of what members use (see usage.h). The summary is that of k8s.io/kubelet/pkg/apis/stats/v1alpha1.
- *
- * A turn begins every TURN seconds while members run; it puts their nodes into a line, of which AT_ONCE_MAX
- * are being asked, and EACH_TICK in a second. The next turn waits until the line is empty, so that a slow
- * cluster is asked less often, and a large one: 1,000 nodes every 100 s. A node that does not answer is left
- * out of more and more turns. */
+ * When who is asked is usage-pace.h's to say. */
 #include "runtime/kubernetes/usage.h"
 
 #include <string.h>
@@ -11,17 +7,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "kube/request.h"
+#include "runtime/kubernetes/usage-pace.h"
 
-enum {
-        TICK_MS = 1000,
-        TURN = 10, /* ticks */
-        IDLE_MS = 10000,
-        DENIED_TURNS = 30,
-        SILENT_TURNS_MAX = 30,
-        AT_ONCE_MAX = 4,
-        EACH_TICK = 10,
-        SUMMARY_MAX = 16 << 20
-};
+enum { TICK_MS = 1000, IDLE_MS = 10000, SUMMARY_MAX = 16 << 20 };
 
 typedef struct {
         char *task, *namespace, *pod, *node;
@@ -36,23 +24,14 @@ typedef struct {
         GString *text;
 } Question;
 
-/* Of a node that did not answer. */
-typedef struct {
-        int length, left; /* turns */
-} Silence;
-
 struct Usages {
         KubeClient *client;
         GMainContext *context;
         const char *cluster;
         GSource *timer;
-        GQueue line;        /* char *: nodes */
+        UsagePace *pace;
         GHashTable *asked;  /* set of Question */
         GHashTable *by_pod; /* pod -> Sample, borrowed */
-        GHashTable *silent; /* node -> Silence */
-        int turns_off;      /* after a refusal */
-        int ticks;          /* of this turn */
-        int allowed;        /* questions in this second */
 
         GMutex lock;
         GHashTable *by_task; /* task -> Sample */
@@ -136,18 +115,6 @@ static void take_summary(Usages *usages, const GString *text)
 
 static void ask_next(Usages *usages);
 
-static void be_silent(Usages *usages, const char *node)
-{
-        Silence *silence = g_hash_table_lookup(usages->silent, node);
-
-        if (!silence) {
-                silence = g_new0(Silence, 1);
-                g_hash_table_insert(usages->silent, g_strdup(node), silence);
-        }
-        silence->length = MIN(2 * silence->length + 1, SILENT_TURNS_MAX);
-        silence->left = silence->length;
-}
-
 static bool on_data(const char *data, gsize len, void *arg)
 {
         Question *question = arg;
@@ -165,14 +132,13 @@ static void on_end(const KubeReply *reply, void *arg)
         question->call = NULL;
         if (!reply->error) {
                 take_summary(usages, question->text);
-                g_hash_table_remove(usages->silent, question->node);
+                usage_pace_answered(usages->pace, question->node);
         } else if (err_is(reply->error, ERR_DENIED)) {
                 log_warning("what members of a cluster use is not known", "cluster", usages->cluster,
                             "reason", reply->error->message, NULL);
-                usages->turns_off = DENIED_TURNS;
-                g_queue_clear_full(&usages->line, g_free);
+                usage_pace_denied(usages->pace);
         } else {
-                be_silent(usages, question->node);
+                usage_pace_silent(usages->pace, question->node);
         }
         g_hash_table_remove(usages->asked, question);
         ask_next(usages);
@@ -191,18 +157,10 @@ static void ask(Usages *usages, char *node)
 
 static void ask_next(Usages *usages)
 {
-        while (g_hash_table_size(usages->asked) < AT_ONCE_MAX && !g_queue_is_empty(&usages->line) &&
-               usages->allowed > 0) {
-                usages->allowed--;
-                ask(usages, g_queue_pop_head(&usages->line));
-        }
-}
+        char *node;
 
-static bool is_left_out(Usages *usages, const char *node)
-{
-        Silence *silence = g_hash_table_lookup(usages->silent, node);
-
-        return silence && silence->left-- > 0;
+        while ((node = usage_pace_next(usages->pace)))
+                ask(usages, node);
 }
 
 static void line_up(Usages *usages)
@@ -215,28 +173,17 @@ static void line_up(Usages *usages)
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 Sample *sample = value;
 
-                if (g_hash_table_add(nodes, sample->node) && !is_left_out(usages, sample->node))
-                        g_queue_push_tail(&usages->line, g_strdup(sample->node));
+                if (g_hash_table_add(nodes, sample->node))
+                        usage_pace_add(usages->pace, sample->node);
         }
-}
-
-static void next_turn(Usages *usages)
-{
-        usages->ticks = 0;
-        if (usages->turns_off > 0)
-                usages->turns_off--;
-        else
-                line_up(usages);
 }
 
 static gboolean on_tick(gpointer arg)
 {
         Usages *usages = arg;
 
-        usages->allowed = EACH_TICK;
-        if (++usages->ticks >= TURN && g_queue_is_empty(&usages->line) &&
-            g_hash_table_size(usages->asked) == 0)
-                next_turn(usages);
+        if (usage_pace_tick(usages->pace))
+                line_up(usages);
         ask_next(usages);
         return G_SOURCE_CONTINUE;
 }
@@ -314,11 +261,10 @@ Usages *usages_new(KubeClient *client, GMainContext *context, const char *cluste
         usages->client = client;
         usages->context = context;
         usages->cluster = cluster;
-        g_queue_init(&usages->line);
+        usages->pace = usage_pace_new();
         usages->asked = g_hash_table_new_full(g_direct_hash, g_direct_equal, question_free, NULL);
         usages->by_pod = g_hash_table_new(g_str_hash, g_str_equal);
         usages->by_task = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, sample_free);
-        usages->silent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_mutex_init(&usages->lock);
         return usages;
 }
@@ -327,7 +273,7 @@ void usages_stop(Usages *usages)
 {
         stop_turns(usages);
         g_hash_table_remove_all(usages->asked);
-        g_queue_clear_full(&usages->line, g_free);
+        usage_pace_stop(usages->pace);
 }
 
 void usages_free(Usages *usages)
@@ -336,7 +282,7 @@ void usages_free(Usages *usages)
                 return;
         usages_stop(usages);
         g_hash_table_unref(usages->asked);
-        g_hash_table_unref(usages->silent);
+        usage_pace_free(usages->pace);
         g_hash_table_unref(usages->by_pod);
         g_hash_table_unref(usages->by_task);
         g_mutex_clear(&usages->lock);
