@@ -525,3 +525,19 @@ def test_examples_are_those_of_the_contract():
         if body.get("kind") == "PaddleJob":
             found[str(file.relative_to(ROOT / "deploy"))] = body["metadata"]["name"]
     assert found == EXAMPLES
+
+
+@pytest.mark.parametrize("labels", [{}, {"paddle-res-name": "j"}], ids=["plain", "labelled as ours"])
+def test_a_config_map_of_somebody_else(kube, operator, labels):
+    """D15: neither adopted nor overwritten, and the job says what collides; when it has gone, the job gets its own."""
+    operator()
+    made = kube.create("configmaps", {"metadata": {"name": "j", "labels": labels}, "data": {"mine": "yes"}})
+    job = Job(kube, {"worker": role(2)})
+    job.wait_pods("worker-0", "worker-1")
+    job.all("running")
+    says = "create failed ConfigMap j: one that belongs to somebody else has this name; delete it, or give the job another name"
+    job.wait_event("Warning", "Create", says)
+    assert kube.get("configmaps", "j") == made
+    kube.api.delete(kube.path("configmaps", "j"))
+    wait_for(lambda: (job.map() or {}).get("PADDLE_TRAINERS_NUM") == "2", 120, "its own ConfigMap")
+    assert set(job.owned("configmaps")) == {"j"} and "mine" not in job.map()
