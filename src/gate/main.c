@@ -9,8 +9,8 @@
  *   probe PORT...            status 0 when any of them listens here
  *   unpack TAR DIRECTORY [NAME]
  *                            a package, where an image of its own cannot be had (unpack.c)
- *   serve PORT               runs what members of the job ask for, and
- *   call ADDRESS WORD...     asks (shell.c)
+ *   serve [PORT]             runs what members of the job ask for, and
+ *   call HOST[:PORT] WORD... asks (shell.c)
  *
  * INDEX is the number at the end of PADDLE_GATE_MEMBER: the name of the pod, or the number of a job's pod.
  *

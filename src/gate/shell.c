@@ -1,8 +1,8 @@
 /* A remote shell between the members of a job, for launchers that start processes in other members
  * (model/framework-mpi.c) and images that need have no sshd.
  *
- *   call ADDRESS WORD...     SECRET\nLENGTH\nCOMMAND ─▶     serve PORT
- *                                       ◀─ STATUS\n         sh -c COMMAND
+ *   call HOST[:PORT] WORD...    SECRET\nLENGTH\nCOMMAND ─▶    serve [PORT]
+ *                                           ◀─ STATUS\n        sh -c COMMAND
  *
  * Who calls knows the attempt's secret, PADDLE_GATE_SECRET; nothing is encrypted, as nothing is that the
  * processes say to each other. What a command prints goes to the log of the member where it runs. */
@@ -28,11 +28,13 @@ enum {
         BACKLOG = 1024,
         COMMAND_MAX = 128 * 1024, /* bytes: what one argument may have */
         LINE_MAX_BYTES = 256,
-        REQUEST_S = 30, /* a caller says what it wants within this time */
-        LOST = 255,     /* as ssh says it: the connection went */
+        ADDRESS_SIZE = 512, /* a host, of at most 255, and ports */
+        REQUEST_S = 30,     /* a caller says what it wants within this time */
+        LOST = 255,         /* as ssh says it: the connection went */
 };
 
 static const char variable[] = "PADDLE_GATE_SECRET";
+static char usual_port[] = "36000"; /* a pod has its own address */
 static volatile sig_atomic_t told_to_end;
 
 /* To the log alone: beside a program of the member's, whose end is told by itself. Returns the status. */
@@ -240,18 +242,18 @@ static int end_with_all(void)
 int serve(int argc, char **argv)
 {
         const struct timespec moment = { .tv_sec = 1 };
-        const char *secret = secret_of();
+        const char *secret = secret_of(), *port = argc > 0 ? argv[0] : usual_port;
         struct pollfd wait = { .events = POLLIN };
         sigset_t waiting;
 
-        if (argc != 1 || !is_port(argv[0]))
-                fail(USAGE, "serve: which port?");
+        if (argc > 1 || !is_port(port))
+                fail(USAGE, "serve [PORT]");
         if (!secret)
                 fail(USAGE, "serve: the variable %s holds no secret", variable);
         (void)setpgid(0, 0); /* of its own, so that it can tell all that it began */
         catch_ends(&waiting);
-        wait.fd = listen_on((int)strtol(argv[0], NULL, 10));
-        (void)say(0, "serves on port %s", argv[0]);
+        wait.fd = listen_on((int)strtol(port, NULL, 10));
+        (void)say(0, "serves on port %s", port);
         while (!told_to_end) {
                 if (ppoll(&wait, 1, &moment, &waiting) == 1)
                         serve_caller(wait.fd, secret, &waiting);
@@ -276,6 +278,13 @@ static char *join(int n, char **words)
         return text;
 }
 
+/* With a port. */
+static void complete(const char *host, char into[ADDRESS_SIZE])
+{
+        (void)snprintf(into, ADDRESS_SIZE, "%s%s%s", host, strchr(host, ':') ? "" : ":",
+                       strchr(host, ':') ? "" : usual_port);
+}
+
 /* How the command ended; LOST: that is not known. */
 static int ask(int fd, const char *secret, const char *command)
 {
@@ -290,21 +299,22 @@ static int ask(int fd, const char *secret, const char *command)
 int call(int argc, char **argv)
 {
         const char *secret = secret_of();
+        char *command, address[ADDRESS_SIZE];
         int fd, on = 1, status;
-        char *command;
 
-        if (argc < 2 || !is_address(argv[0]))
-                return say(USAGE, "call HOST:PORT WORD...");
+        complete(argc > 0 ? argv[0] : "", address);
+        if (argc < 2 || !is_address(address))
+                return say(USAGE, "call HOST[:PORT] WORD...");
         if (!secret)
                 return say(USAGE, "call: the variable %s holds no secret", variable);
         command = join(argc - 1, argv + 1);
         if (!command || strlen(command) > COMMAND_MAX)
                 return say(USAGE, "call: the command is longer than %d bytes", COMMAND_MAX);
-        fd = reach(argv[0]);
+        fd = reach(address);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         status = ask(fd, secret, command);
         if (status == LOST)
-                (void)say(LOST, "call: '%s' went, or does not know us, before the command ended", argv[0]);
+                (void)say(LOST, "call: '%s' went, or does not know us, before the command ended", address);
         (void)close(fd);
         free(command);
         return status;

@@ -16,12 +16,10 @@
  * A worker counts for one rank, and may use all its cores in it (OMP_NUM_THREADS). */
 #include "model/framework-rows.h"
 
-#define SHELL_PORT "36000" /* each has its own address */
-
 /* The pipe is held open for writing, too: a call that comes while another is read is not lost. Each call has
  * a directory of its own for what Open MPI keeps: the daemon of the call before may still be removing its. */
 static const char worker_script[] =
-        "[ -z \"$PADDLE_GATE\" ] || exec \"$PADDLE_GATE\" serve " SHELL_PORT "\n"
+        "[ -z \"$PADDLE_GATE\" ] || exec \"$PADDLE_GATE\" serve\n"
         "dir=$PF_WORK_DIR/.mpi me=$PADDLE_MPI_HOST\n"
         "(umask 077 && mkdir -p \"$dir\" && mkfifo \"$dir/$me.new\") && exec 3<>\"$dir/$me.new\" &&\n"
         "        mv \"$dir/$me.new\" \"$dir/$me\" || exit 1\n"
@@ -39,13 +37,7 @@ static const char master_script[] =
         "(umask 077 && mkdir -p \"$dir\") || exit 1\n"
         "if [ -n \"$PADDLE_GATE\" ]; then\n"
         "for host in $PADDLE_MPI_HOSTS; do echo \"$host slots=1\"; done >\"$dir/hostfile\"\n"
-        "cat >\"$dir/agent\" <<'END'\n"
-        "#!/bin/sh\n"
-        "# mpirun's remote shell: HOST COMMAND...  The gate of that member runs the command.\n"
-        "host=$1\n"
-        "shift\n"
-        "exec \"$PADDLE_GATE\" call \"$host:" SHELL_PORT "\" \"$@\"\n"
-        "END\n"
+        "agent=\"$PADDLE_GATE call\"\n" /* Open MPI looks for it in the workers, too */
         "else\n"
         "i=0\n"
         "while [ $i -lt \"$PADDLE_MPI_WORKERS\" ]; do echo \"worker-$i slots=1\"; i=$((i + 1)); done "
@@ -61,9 +53,10 @@ static const char master_script[] =
         "        echo $call >\"$dir/$host\" && read -r status <&3 || exit 1\n"
         "exit $status\n"
         "END\n"
+        "agent=$dir/agent\n"
+        "chmod +x \"$agent\"\n"
         "fi\n"
-        "chmod +x \"$dir/agent\"\n"
-        "export OMPI_MCA_orte_default_hostfile=\"$dir/hostfile\" OMPI_MCA_plm_rsh_agent=\"$dir/agent\"\n"
+        "export OMPI_MCA_orte_default_hostfile=\"$dir/hostfile\" OMPI_MCA_plm_rsh_agent=\"$agent\"\n"
         "exec \"$@\"\n";
 
 static const char *const worker_program[] = { "sh", "-c", worker_script, "paddle-mpi-worker", NULL };

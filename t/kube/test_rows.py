@@ -38,8 +38,8 @@ def test_mpi_commands_run_in_the_workers(joined):
     server, kube = joined
     script = (
         'cat "$OMPI_MCA_orte_default_hostfile"; for host in $PADDLE_MPI_HOSTS; do '
-        '"$OMPI_MCA_plm_rsh_agent" "$host" echo hello from \'$PADDLE_MPI_HOST\'; done; '
-        '"$OMPI_MCA_plm_rsh_agent" "$host" exit 7; echo "status $?"'
+        "$OMPI_MCA_plm_rsh_agent \"$host\" echo hello from '$PADDLE_MPI_HOST'; done; "
+        '$OMPI_MCA_plm_rsh_agent "$host" exit 7; echo "status $?"'
     )
     job = server.submit(["sh", "-c", script], queue="qq", framework="mpi", roles=roles(worker=2))
     done = succeeded(server, job)
@@ -54,7 +54,7 @@ def test_mpi_commands_run_in_the_workers(joined):
 
 def test_mpi_fails_with_its_launcher(joined):
     server, _ = joined
-    script = '"$OMPI_MCA_plm_rsh_agent" "${PADDLE_MPI_HOSTS%% *}" exit 5'
+    script = '$OMPI_MCA_plm_rsh_agent "${PADDLE_MPI_HOSTS%% *}" exit 5'
     job = server.submit(["sh", "-c", script], queue="qq", framework="mpi", roles=roles(worker=1))
     done = server.wait(job["id"])
     assert done["state"] == "failed" and "master-0 exited with status 5" in done["reason"]
