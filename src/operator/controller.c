@@ -205,6 +205,8 @@ static WorkResult pass(JobState *state, const json_t *job, const char *np)
                                                      : WORK_DONE;
 
         state->touched = plan->end == PLAN_AGAIN;
+        if (plan->again_ms)
+                kube_queue_add_after(controller->queue, state->key, plan->again_ms);
         for (guint i = 0; i < plan->actions->len; i++) {
                 const Action *action = plan->actions->pdata[i];
 

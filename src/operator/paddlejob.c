@@ -21,12 +21,19 @@ static const char *const phase_names[PHASES] = {
         [PHASE_TERMINATING] = "Terminating",
 };
 
+/* In the older operator's words, and in Kubeflow's. */
 static const struct {
         const char *name;
-        bool at_failed, at_completed;
+        bool at_failed, at_completed, running;
 } clean_policies[] = {
-        { "", false, true },          { "Always", true, true },        { "Never", false, false },
-        { "OnFailure", true, false }, { "OnCompletion", false, true },
+        { "", false, true, false },
+        { "Always", true, true, false },
+        { "Never", false, false, false },
+        { "OnFailure", true, false, false },
+        { "OnCompletion", false, true, false },
+        { "All", true, true, false },
+        { "None", false, false, false },
+        { "Running", true, true, true },
 };
 
 const char *job_role_name(JobRole role)
@@ -115,6 +122,7 @@ static void read_clean_policy(const json_t *spec, PaddleJob *ret)
                         continue;
                 ret->clean[PHASE_FAILED] = clean_policies[i].at_failed;
                 ret->clean[PHASE_COMPLETED] = clean_policies[i].at_completed;
+                ret->clean_running = clean_policies[i].running;
         }
 }
 
@@ -170,6 +178,16 @@ void paddle_job_read(const json_t *object, PaddleJob *ret)
                 g_strcmp0(text(spec, "successPolicy"), "AllWorkers") == 0 && ret->role[ROLE_WORKER].present;
         read_clean_policy(spec, ret);
         read_scheduling(spec, ret);
+        ret->suspended = json_is_true(json_object_get(spec, "suspend"));
+        ret->ttl_s = CLAMP(integer(spec, "ttlSecondsAfterFinished", -1), -1, G_MAXINT32);
+        ret->deadline_s = CLAMP(integer(spec, "activeDeadlineSeconds", 0), 0, G_MAXINT32);
+        ret->started_at = kube_time(kube_get_text(object, "status.startTime"));
+        ret->completed_at = kube_time(kube_get_text(object, "status.completionTime"));
+}
+
+gint64 paddle_job_ends_at(const PaddleJob *job)
+{
+        return job->deadline_s && job->started_at ? job->started_at + job->deadline_s * 1000 : 0;
 }
 
 /* ---- names ---- */

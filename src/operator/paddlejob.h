@@ -51,9 +51,14 @@ typedef struct {
         bool deleting, has_finalizer;
         JobRoleSpec role[ROLES];
         JobIntranet intranet;
-        bool clean[PHASES]; /* at PHASE_COMPLETED, PHASE_FAILED: pods and services go */
-        bool by_workers;    /* it is complete when its workers are; else when all its pods are */
-        gint64 gloo;        /* 0: off */
+        bool clean[PHASES];              /* at PHASE_COMPLETED, PHASE_FAILED: pods and services go */
+        bool clean_running;              /* of these, pods that have ended stay */
+        bool by_workers;                 /* it is complete when its workers are; else when all its pods are */
+        bool suspended;                  /* it is to have no pods for now */
+        gint64 ttl_s;                    /* after its end it is deleted; -1: it is not */
+        gint64 deadline_s;               /* it may run from its first Running; 0: for ever */
+        gint64 started_at, completed_at; /* of the status, ms; 0: not yet */
+        gint64 gloo;                     /* 0: off */
         bool elastic;
         JobPhase phase;                     /* recorded in the status */
         gint64 host_port;                   /* of the annotation; 0: none that is valid */
@@ -86,3 +91,6 @@ bool job_pod_parse(const PaddleJob *job, const char *name, JobRole *ret_role, gi
 bool job_wants(const PaddleJob *job, JobRole role, gint64 index);
 /* Volcano places the pods: no template names another scheduler. */
 bool job_is_for_volcano(const PaddleJob *job);
+
+/* When it has run for as long as it may, in ms since 1970; 0: never. */
+gint64 paddle_job_ends_at(const PaddleJob *job);

@@ -3,7 +3,9 @@
  *     deletion        status Terminating, our finalizer goes; the garbage collector takes the rest
  *     finalizer       ours is there
  *     status          whatever differs
- *     ended           PodGroup goes; by policy pods, then Services. Nothing is ever made again
+ *     ended           PodGroup goes; by policy pods, then Services; the job itself when its time is over.
+ *                     Nothing is ever made again
+ *     suspended       pods, Services and PodGroup go
  *     misconfigured   a Warning; nothing is made or deleted until the job changes
  *     gang            without pods: the PodGroup must let them in
  *     members         surplus goes; what is missing is made, ps, worker, heter by index,
@@ -20,6 +22,8 @@
 #include "base/err.h"
 #include "operator/status.h"
 #include "podspec/objects.h"
+
+enum { LOOK_MS = 3600000 }; /* what is due later is looked at again by then */
 
 typedef struct {
         const OperatorRules *rules;
@@ -189,12 +193,32 @@ static void write_status(Pass *pass, bool has_problem)
 
 /* ---- a job that has ended ---- */
 
-static guint delete_all(Pass *pass, const KubeKind *kind, const GPtrArray *objects)
+/* Those that `goes` says, all without it; how many there still are. */
+static guint delete_all(Pass *pass, const KubeKind *kind, const GPtrArray *objects,
+                        bool (*goes)(const Pass *pass, const json_t *object))
 {
-        for (guint i = 0; i < objects->len; i++)
+        guint n = 0;
+
+        for (guint i = 0; i < objects->len; i++) {
+                if (goes && !goes(pass, objects->pdata[i]))
+                        continue;
+                n++;
                 if (!kube_is_deleting(objects->pdata[i]))
                         add_delete(pass, kind, objects->pdata[i]);
-        return objects->len;
+        }
+        return n;
+}
+
+static bool still_runs(const Pass *pass, const json_t *pod)
+{
+        const char *phase = kube_get_text(pod, "status.phase");
+
+        return g_strcmp0(phase, "Succeeded") != 0 && g_strcmp0(phase, "Failed") != 0;
+}
+
+static bool has_no_pod(const Pass *pass, const json_t *service)
+{
+        return !g_hash_table_contains(pass->pod_at, kube_name(service));
 }
 
 static bool owns_pod_group(const Pass *pass)
@@ -202,12 +226,53 @@ static bool owns_pod_group(const Pass *pass)
         return pass->seen->pod_group && podspec_is_owned(pass->seen->pod_group, pass->job.uid);
 }
 
-static void clean(Pass *pass)
+static void delete_group(Pass *pass)
 {
         if (pass->rules->volcano && owns_pod_group(pass) && !kube_is_deleting(pass->seen->pod_group))
                 add_delete(pass, &kube_pod_groups, pass->seen->pod_group);
-        if (pass->job.clean[pass->job.phase] && delete_all(pass, &kube_pods, pass->pods) == 0)
-                (void)delete_all(pass, &kube_services, pass->services);
+}
+
+/* Of a job that was ended by its deadline nothing runs on, whatever the policy. */
+static bool was_too_late(const Pass *pass)
+{
+        gint64 end = paddle_job_ends_at(&pass->job);
+
+        return pass->job.phase == PHASE_FAILED && end && pass->job.completed_at >= end;
+}
+
+static void clean(Pass *pass)
+{
+        bool all = pass->job.clean[pass->job.phase];
+        bool some = pass->job.clean_running || (!all && was_too_late(pass));
+
+        delete_group(pass);
+        if ((all || some) && delete_all(pass, &kube_pods, pass->pods, some ? still_runs : NULL) == 0)
+                (void)delete_all(pass, &kube_services, pass->services, some ? has_no_pod : NULL);
+}
+
+/* What the job says is due at `at`, in ms since 1970: is it? */
+static bool is_due(Pass *pass, gint64 at)
+{
+        gint64 left = at - pass->seen->now_ms;
+
+        if (left > 0)
+                pass->plan->again_ms = MIN(left, LOOK_MS);
+        return left <= 0;
+}
+
+static void expire(Pass *pass)
+{
+        const PaddleJob *job = &pass->job;
+
+        if (job->ttl_s >= 0 && job->completed_at && is_due(pass, job->completed_at + job->ttl_s * 1000))
+                add_delete(pass, &kube_paddle_jobs, job->object);
+}
+
+static void suspend(Pass *pass)
+{
+        delete_group(pass);
+        if (delete_all(pass, &kube_pods, pass->pods, NULL) == 0)
+                (void)delete_all(pass, &kube_services, pass->services, NULL);
 }
 
 /* ---- the gang ---- */
@@ -407,13 +472,32 @@ static void sync_np(Pass *pass)
 
 /* ---- the pass ---- */
 
+static void warn_of_deadline(Pass *pass)
+{
+        if (pass->seen->now_ms < paddle_job_ends_at(&pass->job))
+                return; /* something else has failed */
+        add_warning(pass, g_strdup_printf("PaddleJob %s has run for %" G_GINT64_FORMAT
+                                          " s, which is all that spec.activeDeadlineSeconds allows",
+                                          pass->job.name, pass->job.deadline_s));
+        ((Action *)pass->plan->actions->pdata[pass->plan->actions->len - 1])->reason = "DeadlineExceeded";
+}
+
 static void run_open_job(Pass *pass)
 {
         g_autofree char *problem = paddle_job_problem(&pass->job);
 
         write_status(pass, problem != NULL);
-        if (job_phase_is_final(pass->phase))
+        if (job_phase_is_final(pass->phase)) {
+                if (paddle_job_ends_at(&pass->job) && pass->phase == PHASE_FAILED)
+                        warn_of_deadline(pass);
                 return; /* first recorded, then cleaned */
+        }
+        if (paddle_job_ends_at(&pass->job))
+                (void)is_due(pass, paddle_job_ends_at(&pass->job));
+        if (pass->job.suspended) {
+                suspend(pass);
+                return;
+        }
         if (problem) {
                 add_warning(pass, g_strdup_printf("create failed Pod %s: %s", pass->job.name, problem));
                 end_with(pass, PLAN_PARK);
@@ -441,6 +525,7 @@ static void run(Pass *pass)
         if (job_phase_is_final(pass->job.phase)) {
                 write_status(pass, false);
                 clean(pass);
+                expire(pass);
                 return;
         }
         run_open_job(pass);

@@ -51,6 +51,7 @@ typedef struct {
         GPtrArray *actions; /* Action * */
         PlanEnd end;
         JobPhase phase;
+        gint64 again_ms; /* by then something is due, whatever changes; 0: nothing is */
 } Plan;
 
 enum { PLAN_PODS_MAX = 256 }; /* made in one pass */

@@ -165,7 +165,8 @@ static void on_deleted(const KubeReply *reply, void *arg)
                 kube_event(step->run->config.recorder, step->run->job, EVENT_NORMAL, "Deleted",
                            "deleted %s %s", action->kind->kind, action->name);
         if (!reply->error || err_is(reply->error, ERR_NOT_FOUND) || err_is(reply->error, ERR_CONFLICT)) {
-                expect(step, action->uid, NULL, true);
+                if (!is_of_job(step)) /* it goes when our finalizer does */
+                        expect(step, action->uid, NULL, true);
         } else {
                 warn(step, "Delete", "delete failed %s %s", reply->error->message);
                 worsen(step->run, WORK_RETRY);

@@ -177,12 +177,27 @@ static bool all_done(const PaddleJob *job, const Count count[ROLES])
         return true;
 }
 
+static bool all_succeeded(const PaddleJob *job, const Count count[ROLES])
+{
+        for (JobRole role = ROLE_PS; role < ROLES; role++)
+                if (job->role[role].present && count[role].succeeded != job->role[role].replicas)
+                        return false;
+        return true;
+}
+
 static bool workers_succeeded(const PaddleJob *job, const Count *count)
 {
         return job->by_workers && count->succeeded == job->role[ROLE_WORKER].replicas && count->succeeded > 0;
 }
 
-static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool has_problem)
+static bool is_too_late(const PaddleJob *job, gint64 now_ms)
+{
+        gint64 end = paddle_job_ends_at(job);
+
+        return end && now_ms >= end;
+}
+
+static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool has_problem, gint64 now_ms)
 {
         bool failed = false, starting = false, pending = false;
 
@@ -190,6 +205,10 @@ static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool 
                 return PHASE_TERMINATING;
         if (job_phase_is_final(job->phase))
                 return job->phase;
+        if (job->suspended)
+                return PHASE_PENDING;
+        if (is_too_late(job, now_ms) && !all_succeeded(job, count))
+                return PHASE_FAILED;
         for (JobRole role = ROLE_PS; role < ROLES; role++) {
                 failed |= failures_matter(job, role, &count[role]);
                 starting |= count[role].starting > 0;
@@ -268,7 +287,8 @@ static json_t *format_status(const PaddleJob *job, const Count count[ROLES], Job
         for (JobRole role = ROLE_PS; role < ROLES; role++)
                 if (count[role].pods->len > 0)
                         json_object_set_new(status, job_role_name(role), format_count(&count[role]));
-        set_time_once(status, old, "startTime", phase == PHASE_RUNNING, now_ms);
+        if (!job->suspended || job_phase_is_final(phase)) /* it begins anew */
+                set_time_once(status, old, "startTime", phase == PHASE_RUNNING, now_ms);
         set_time_once(status, old, "completionTime", job_phase_is_final(phase), now_ms);
         return status;
 }
@@ -320,6 +340,8 @@ static json_t *diff_status(const json_t *old, const json_t *new)
 
                 if (is && !(was && json_equal(was, is)))
                         json_object_set(patch, scalars[i], is);
+                else if (!is && json_is_string(was))
+                        json_object_set_new(patch, scalars[i], json_null());
         }
         for (JobRole role = ROLE_PS; role < ROLES; role++) {
                 const char *name = job_role_name(role);
@@ -342,7 +364,7 @@ JobPhase job_status(const PaddleJob *job, const GPtrArray *pods, bool has_proble
         JobPhase phase;
 
         count_pods(job, pods, count);
-        phase = find_phase(job, count, has_problem);
+        phase = find_phase(job, count, has_problem, now_ms);
         status = format_status(job, count, phase, now_ms);
         for (JobRole role = ROLE_PS; role < ROLES; role++)
                 g_ptr_array_unref(count[role].pods);

@@ -288,7 +288,7 @@ def test_rights_are_what_is_used(audited):
     try:
         job = a_gang(space)
         names_of_others(space)
-        job.delete()
+        job.patch({"spec": {"ttlSecondsAfterFinished": 0}})
         wait_for(lambda: len(space.items("paddlejobs", GROUP)) == 2, 60, "the end of the job")
         cluster.kubectl("delete", "-f", V1 / "operator.yaml")
         assert one.process.wait(30) == 0, one.text()

@@ -518,6 +518,73 @@ def test_d3_role_removed(kube, operator):
     wait_for(lambda: "PADDLE_PSERVERS_IP_PORT_LIST" not in job.map(), 60, "a list without servers")
 
 
+# ---- what neighbours have and the older operator had not (6.2) ----
+
+
+def test_a_finished_job_is_deleted_in_time(kube, operator):
+    one = operator()
+    job = Job(kube, {"ttlSecondsAfterFinished": 3, "cleanPodPolicy": "Never", "worker": role(1)})
+    stays = Job(kube, {"ttlSecondsAfterFinished": 1, "worker": role(1)}, "stays")
+    job.wait_pods("worker-0")
+    stays.wait_pods("worker-0")
+    stays.all("running")
+    job.all("succeeded")
+    job.wait_phase("Completed")
+
+    def names(kind, version="v1"):
+        return [item["metadata"]["name"] for item in kube.items(kind, version)]
+
+    wait_for(lambda: names("paddlejobs", GROUP) == ["stays"], 60, "its deletion")
+    wait_for(lambda: names("pods") == ["stays-worker-0"], 90, "the end of its pods")
+    assert stays.wait_phase("Running") and one.process.poll() is None
+
+
+def test_a_finished_job_is_deleted_by_the_next_operator(kube, operator):
+    first = operator()
+    job = Job(kube, {"ttlSecondsAfterFinished": 5, "worker": role(1)})
+    job.wait_pods("worker-0")
+    job.all("succeeded")
+    job.wait_phase("Completed")
+    first.kill()
+    operator()
+    wait_for(lambda: not kube.items("paddlejobs", GROUP), 60, "its deletion")
+
+
+def test_a_job_that_runs_too_long(kube, operator):
+    operator()
+    job = Job(kube, {"activeDeadlineSeconds": 3, "worker": role(2)})
+    job.wait_pods("worker-0", "worker-1")
+    job.all("running")
+    job.wait_phase("Running")
+    job.set("worker-1", "succeeded")
+    status = job.wait_phase("Failed")
+    assert status["completionTime"] > status["startTime"]
+    job.wait_pods("worker-1")
+    job.wait_event("Warning", "DeadlineExceeded", "3 s")
+
+
+def test_a_job_that_is_suspended(kube, operator):
+    operator()
+    job = Job(kube, {"suspend": True, "worker": role(2)})
+    job.wait_phase("Pending")
+    assert job.pods() == {}
+    job.patch({"spec": {"suspend": False}})
+    job.wait_pods("worker-0", "worker-1")
+    job.all("running")
+    job.wait_phase("Running")
+    job.patch({"spec": {"suspend": True}})
+    job.wait_pods()
+    job.wait_services()
+    assert "startTime" not in job.wait_phase("Pending")
+
+
+@pytest.mark.parametrize("about", [{"ttlSecondsAfterFinished": -1}, {"activeDeadlineSeconds": 0}, {"suspend": "no"}])
+def test_additions_that_are_refused(kube, operator, about):
+    with pytest.raises(ApiError) as refused:
+        Job(kube, {**about, "worker": role(1)})
+    assert refused.value.status == 422 and f"spec.{next(iter(about))}" in str(refused.value)
+
+
 def test_examples_are_those_of_the_contract():
     found = {}
     for file in [*(ROOT / "deploy/examples").glob("*.yaml"), ROOT / "deploy/elastic/resnet.yaml"]:

@@ -331,6 +331,94 @@ static const Case cleaning[] = {
         { 0 },
 };
 
+/* What neighbours have and the older operator had not (operator.md 6.2): off unless said. */
+static const Case additions[] = {
+        { "ttl", WITH("\"ttlSecondsAfterFinished\": 90, \"cleanPodPolicy\": \"Never\"", 1),
+          "go; again=0; all running; go; again=0; all succeeded; go; pods=j-worker-0; again=90000; later; "
+          "go; writes=0; "
+          "again=30000; later; go; log=delete PaddleJob j, status PaddleJob j, patch PaddleJob j; "
+          "job.status.phase=Terminating; job.metadata.finalizers=[]" },
+        { "ttl-failed", WITH("\"ttlSecondsAfterFinished\": 0", 1),
+          "go; all failed; go; log=~delete PaddleJob j" },
+        { "ttl-not-said", WORKERS(1), "go; all failed; go; later; go; writes=0; again=0" },
+        { "deadline", WITH("\"activeDeadlineSeconds\": 100", 2),
+          "go; later; later; go; job.status.phase=Pending; all running; go; again=100000; later; go; "
+          "again=40000; "
+          "writes=0; pod worker-1 succeeded; later; go; job.status.phase=Failed; warnings=1; "
+          "warning=~100 s; pods=j-worker-1; services=j-worker-1; "
+          "job.status.completionTime=2023-11-14T22:17:20Z" },
+        { "deadline-not-reached", WITH("\"activeDeadlineSeconds\": 100", 2),
+          "go; all running; go; pod worker-1 failed; go; job.status.phase=Failed; warnings=0; later; later; "
+          "go; "
+          "pods=j-worker-0 j-worker-1" },
+        { "deadline-and-done", WITH("\"activeDeadlineSeconds\": 60, \"cleanPodPolicy\": \"Never\"", 1),
+          "go; all running; go; later; all succeeded; go; job.status.phase=Completed; warnings=0" },
+        { "suspend", WORKERS(2),
+          "go; all running; go; job.status.startTime=2023-11-14T22:13:20Z; " SPEC(
+                  "{\"suspend\": true}") "go; pods=; services=; job.status.phase=Pending; "
+                                         "job.status.startTime=-; later; go; writes=0; " SPEC("{\"suspend\": "
+                                                                                              "false}") "go; "
+                                                                                                        "pods"
+                                                                                                        "=j-"
+                                                                                                        "work"
+                                                                                                        "er-"
+                                                                                                        "0 "
+                                                                                                        "j-"
+                                                                                                        "work"
+                                                                                                        "er-"
+                                                                                                        "1; "
+                                                                                                        "serv"
+                                                                                                        "ices"
+                                                                                                        "=j-"
+                                                                                                        "work"
+                                                                                                        "er-"
+                                                                                                        "0 "
+                                                                                                        "j-"
+                                                                                                        "work"
+                                                                                                        "er-"
+                                                                                                        "1; "
+                                                                                                        "all "
+                                                                                                        "runn"
+                                                                                                        "ing;"
+                                                                                                        " go;"
+                                                                                                        " job"
+                                                                                                        ".sta"
+                                                                                                        "tus."
+                                                                                                        "phas"
+                                                                                                        "e="
+                                                                                                        "Runn"
+                                                                                                        "ing;"
+                                                                                                        " job"
+                                                                                                        ".sta"
+                                                                                                        "tus."
+                                                                                                        "star"
+                                                                                                        "tTim"
+                                                                                                        "e="
+                                                                                                        "2023"
+                                                                                                        "-11-"
+                                                                                                        "14T2"
+                                                                                                        "2:"
+                                                                                                        "14:"
+                                                                                                        "20"
+                                                                                                        "Z" },
+        { "suspend-first", WITH("\"suspend\": true", 1),
+          "go; pods=; services=; job.status.phase=Pending; warnings=0" },
+        { "suspend-group", WORKERS(1),
+          "rules volcano; go; group Inqueue; go; pods=j-worker-0; " SPEC(
+                  "{\"suspend\": true}") "go; pods=; group=-; go; writes=0" },
+        { "suspend-ended", WITH("\"cleanPodPolicy\": \"Never\"", 1),
+          "go; all running; go; all succeeded; go; " SPEC(
+                  "{\"suspend\": true}") "go; pods=j-worker-0; job.status.phase=Completed; "
+                                         "job.status.startTime=2023-11-14T22:13:20Z" },
+        { "clean-All", WITH("\"cleanPodPolicy\": \"All\"", 2),
+          "go; all running; go; pod worker-1 failed; go; pods=; services=" },
+        { "clean-None", WITH("\"cleanPodPolicy\": \"None\"", 1), "go; all succeeded; go; pods=j-worker-0" },
+        { "clean-Running", WITH("\"cleanPodPolicy\": \"Running\"", 3),
+          "go; all running; go; pod worker-1 failed; pod worker-2 succeeded; go; pods=j-worker-1 j-worker-2; "
+          "services=j-worker-1 j-worker-2; go; writes=0" },
+        { 0 },
+};
+
 static const Case elastic[] = {
         { "H1", WITH("\"elastic\": 1", 3),
           "go; pod:worker-0.spec.containers[0].env[4]={\"name\": \"PADDLE_ELASTIC_JOB_ID\", \"value\": "
@@ -618,6 +706,7 @@ int main(int argc, char **argv)
         add_cases(network);
         add_cases(phases);
         add_cases(cleaning);
+        add_cases(additions);
         add_cases(elastic);
         add_cases(robustness);
         g_test_add_func("/operator/C2", test_c2);

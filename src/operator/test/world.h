@@ -16,6 +16,7 @@ typedef struct {
         guint writes, warnings; /* so far; events are no writes */
         char *warning;          /* the last one */
         PlanEnd end;            /* of the last pass */
+        gint64 again_ms;        /* the same */
         GString *log;           /* "create Pod j-ps-0; ..." since the last world_settle */
 } World;
 
