@@ -141,6 +141,14 @@ def kube_node(request):
         yield made
 
 
+@pytest.fixture
+def own_cluster():
+    """A namespace of a cluster with a real node that a test may break."""
+    cluster = Cluster.launch("own", os.getpid(), node=True)
+    yield Namespace(cluster, "jobs")
+    cluster.stop()
+
+
 def has_condition(found, kind):
     """Of an object that may be so new that it has none; `kubectl wait` fails on these."""
     conditions = found.get("status", {}).get("conditions") or []

@@ -83,6 +83,18 @@ def lost(exchange):
     exchange.cut()
 
 
+def late(event):
+    """The server does what it is asked to; its answer comes when `event` is set."""
+
+    def fault(exchange):
+        reply = exchange.ask()
+        body = reply.read()
+        assert event.wait(60)
+        exchange.answer(reply.status, body)
+
+    return fault
+
+
 def cut_reply(exchange):
     """The same, with half of the answer."""
     reply = exchange.ask()

@@ -1,15 +1,11 @@
 """What a job becomes on a cluster: a StatefulSet, a Job and pods behind gates; and that nothing runs twice or is left, whatever happens."""
 
 import json
-import os
 import re
 import time
 
-import pytest
 from conftest import wait_for
 
-from kube.cluster import Cluster
-from kube.fixtures import Namespace
 from kube.images import BASE
 from kube.test_runtime import connect, joined, pods  # noqa: F401
 
@@ -169,14 +165,6 @@ def test_what_cannot_run_says_so_behind_the_gate(joined):  # noqa: F811
     assert done["state"] == "failed"
     assert "cannot run '/no/such/program'" in str(done["members"])
     check_nothing_is_left(kube)
-
-
-@pytest.fixture
-def own_cluster():
-    """One that a test may break."""
-    cluster = Cluster.launch("forms", os.getpid(), node=True)
-    yield Namespace(cluster, "jobs")
-    cluster.stop()
 
 
 def test_an_outage_while_it_creates(server, own_cluster):

@@ -130,3 +130,28 @@ def test_kills_lose_nothing_and_repeat_nothing(server, kube_fake):
     # kwok's trainers wait for nobody: a job may be over before its parameter server is made
     assert [member for member in missing if member in births.made or ".pserver." not in member] == []
     print(f"{len(client.jobs)} jobs, {len(births.made)} pods, {KILLS} kills")
+
+
+def test_a_service_that_nobody_knows_goes(server, kube_fake):
+    """It was being made as the server was killed, so that the answer with its name was heard by nobody."""
+    connect(server, kube_fake)
+    wait_usable(server)
+    roles = [{"name": "worker", "replicas": 2}]
+    job = server.submit(["true"], queue="qq", image=BASE, framework="pytorch", roles=roles)["id"]
+    server.wait(job, "running")
+    ours = kube_fake.items("services", selector=f"paddle-job-id={job}")[0]
+    metadata = {
+        "name": "j-0123456789abcdef-1",
+        "labels": {**ours["metadata"]["labels"], "paddle-job-id": "0123456789abcdef"},
+    }
+    kube_fake.create("services", {"metadata": metadata, "spec": ours["spec"] | {"clusterIP": "None"}})
+    others = {"name": "theirs", "labels": {"paddle-job-id": "0123456789abcdef"}}
+    kube_fake.create("services", {"metadata": others, "spec": ours["spec"] | {"clusterIP": "None"}})
+
+    def names():
+        return sorted(item["metadata"]["name"] for item in kube_fake.items("services"))
+
+    left = sorted([ours["metadata"]["name"], "theirs"])
+    wait_for(lambda: names() == left, 120, "the end of the service that nobody knows")
+    server.paddle("cancel", job, check=0)
+    server.wait(job)

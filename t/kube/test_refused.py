@@ -2,6 +2,7 @@
 be otherwise in a moment is waited for, ever more slowly, and what stays so ends the job. Pods are kwok's."""
 
 import json
+import threading
 
 import pytest
 from conftest import wait_for
@@ -33,19 +34,13 @@ def submit(server):
     return server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
 
 
-def hard(kube, number):
+def hard(kube, number, what="pods"):
     """At most so many pods in the namespace, from now on."""
+    limits = {what: str(number)}
     kube.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": "q"},
-            "spec": {"hard": {"pods": str(number)}},
-        }
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": limits}},
     )
-    wait_for(
-        lambda: kube.get("resourcequotas", "q").get("status", {}).get("hard") == {"pods": str(number)}, what="the quota"
-    )
+    wait_for(lambda: kube.get("resourcequotas", "q").get("status", {}).get("hard") == limits, what="the quota")
 
 
 def reasons(server, job):
@@ -109,6 +104,24 @@ def test_cancel_while_a_quota_refuses(server, kube_fake, form):
     wait_for(lambda: "exceeded quota: q" in reasons(server, job), what="the reason")
     server.paddle("cancel", job, check=0)
     assert server.wait(job)["state"] == "cancelled"
+    check_nothing_is_left(kube_fake)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cancel_while_the_cluster_is_about_to_refuse(server, kube_fake, form):
+    """It was asked, and its no comes after the cancel."""
+    kind = {"sets": "statefulsets.apps", "pods": "pods"}[form]
+    now = threading.Event()
+    with proxy.Proxy(kube_fake.cluster) as one:
+        connect(server, kube_fake, form, one)
+        hard(kube_fake, 0, f"count/{kind}")
+        held = one.fault(proxy.late(now), method="POST", path=f"/{kind.split('.')[0]}$")
+        job = submit(server)
+        wait_for(lambda: held["left"] == 0, what="the request")
+        server.paddle("cancel", job, check=0)
+        wait_for(lambda: server.job(job)["state"] == "stopping", what="the cancel")
+        now.set()
+        assert server.wait(job)["state"] == "cancelled"
     check_nothing_is_left(kube_fake)
 
 

@@ -1,13 +1,10 @@
 """Jobs on a cluster of type Kubernetes: the server's runtime against a real API server, scheduler and node."""
 
 import json
-import os
 
 import pytest
 from conftest import wait_for
 
-from kube.cluster import Cluster
-from kube.fixtures import Namespace
 from kube.images import BASE
 
 RULES = [
@@ -197,14 +194,6 @@ def test_a_bad_credential_is_named(server, tmp_path):
     assert "clusters" in json.dumps(said)
     local = server.submit(["true"])
     assert server.wait(local["id"])["state"] == "succeeded"
-
-
-@pytest.fixture
-def own_cluster():
-    """One that a test may break."""
-    cluster = Cluster.launch("runtime", os.getpid(), node=True)
-    yield Namespace(cluster, "jobs")
-    cluster.stop()
 
 
 def test_a_cluster_that_is_away_holds_up_nobody(server, own_cluster):

@@ -315,6 +315,8 @@ static void open_others(Kubernetes *k8s)
                                      &events);
 }
 
+static const KubeIndexFunc pods_indexes[] = { [PODS_BY_OBJECT] = member_index_by_object, NULL };
+
 void connection_open(Kubernetes *k8s)
 {
         const MemberHome home = { k8s->namespaces[0], k8s->server };
@@ -329,6 +331,7 @@ void connection_open(Kubernetes *k8s)
                                               .kind = kube_pods,
                                               .label_selector = k8s->selector,
                                               .trim = member_trim,
+                                              .indexes = pods_indexes,
                                               .namespaces = (const char *const *)k8s->namespaces },
                               &pods);
         k8s->nodes = kube_cache_new(k8s->client, &(KubeCacheConfig){ .kind = kube_nodes, .trim = trim_node },

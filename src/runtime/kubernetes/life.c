@@ -35,7 +35,12 @@ static void on_pod_made(const GError *error, void *arg)
 
 static void on_pod_waits(const GError *error, void *arg)
 {
-        task_tell_why_not(arg, error);
+        Task *task = arg;
+
+        if (task->stopping || task->forgotten)
+                task_drop_and_stop(task);
+        else
+                task_tell_why_not(task, error);
 }
 
 static void on_set_waits(const char *name, const GError *error, void *arg)
@@ -243,9 +248,9 @@ void task_drop_and_stop(Task *task)
 
         if (task->dropping)
                 return;
-        if (task->making && making_is_refused(task->making))
-                g_clear_pointer(&task->making, making_free);
-        if ((pod && !form_kind_of(pod)) || task->making) {
+        if (task->making || (pod && !form_kind_of(pod))) {
+                if (task->making && making_is_idle(task->making))
+                        g_clear_pointer(&task->making, making_free);
                 task_stop_pod(task);
         } else if (!task->namespace) {
                 search_for(task);

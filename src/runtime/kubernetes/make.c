@@ -147,8 +147,8 @@ static void try_again(Making *making)
 static void wait_for_better(Making *making, const GError *error)
 {
         making->wait_ms = CLAMP(making->wait_ms * 2, RETRY_MS, WAIT_MAX_MS);
-        making->config.waits(error, making->config.arg);
         try_again_in(making, making->wait_ms);
+        making->config.waits(error, making->config.arg);
 }
 
 /* A server that has just started knows no rights for some seconds. What a policy or a quota refuses stays so.
@@ -218,10 +218,10 @@ static bool passed(Making *making, const GError *error)
         if (err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED)) {
                 wait_for_better(making, error);
         } else if (is_passing(making, error)) {
-                if (err_is(error, ERR_UNAVAILABLE))
-                        making->config.waits(error, making->config.arg);
                 making->wait_ms = 0; /* it may have been made all the same */
                 try_again(making);
+                if (err_is(error, ERR_UNAVAILABLE))
+                        making->config.waits(error, making->config.arg);
         } else {
                 finish(making, error);
         }
@@ -469,9 +469,9 @@ Making *making_new(const MakingConfig *config, json_t *objects)
         return making;
 }
 
-bool making_is_refused(const Making *making)
+bool making_is_idle(const Making *making)
 {
-        return making->retry && making->wait_ms > 0;
+        return making->in || (making->retry && making->wait_ms > 0);
 }
 
 void making_free(Making *making)

@@ -21,7 +21,7 @@ typedef struct {
         /* All are there; or the server refuses one, and not for the moment. It may free. */
         void (*done)(const GError *error, void *arg);
         /* The server does not take it for now (a quota is used up, a webhook does not
-         * answer, the credential is not good any more): why. */
+         * answer, the credential is not good any more): why. It may free. */
         void (*waits)(const GError *error, void *arg);
         void *arg;
 } MakingConfig;
@@ -34,6 +34,7 @@ json_t *making_tree(const char *text);
 MakingRoom *making_room_new(void);
 void making_room_free(MakingRoom *room); /* after those in it; NULL is a no-op */
 Making *making_new(const MakingConfig *config, json_t *objects);
-/* The server has said no to what comes next, and was not asked again yet. */
-bool making_is_refused(const Making *making);
+/* The server has said no to what comes next and was not asked again yet, or was not asked at all: without the
+ * making it will not be there. */
+bool making_is_idle(const Making *making);
 void making_free(Making *making); /* NULL is a no-op; what is under way may still be made */

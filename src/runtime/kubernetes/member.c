@@ -569,6 +569,15 @@ bool member_look(const json_t *pod, MemberLook *ret)
         return true;
 }
 
+void member_index_by_object(const json_t *pod, GPtrArray *ret_names)
+{
+        const KubeKind *kind = form_kind_of(pod);
+        g_auto(MemberLook) look = { 0 };
+
+        if (kind && take_name(pod, &look))
+                g_ptr_array_add(ret_names, form_object_name(kind, look.task));
+}
+
 static bool is_being_made(const json_t *pod, const char *list_name)
 {
         static const char *const reasons[] = { "ContainerCreating", "PodInitializing", NULL };

@@ -60,28 +60,32 @@ void order_give(Kubernetes *k8s, const Order *order)
         g_source_unref(source);
 }
 
-/* The object that `other` is of makes the pod of the task, too. */
-static bool is_made_with(const char *task, const Task *other)
-{
-        const json_t *pod = task_pod(other);
-        const KubeKind *kind = pod ? form_kind_of(pod) : NULL;
-        g_autofree char *name = kind ? form_object_name(kind, task) : NULL;
-        g_autofree char *own = kind ? form_object_name(kind, other->task) : NULL;
-        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
+typedef struct {
+        const KubeKind *kind;
+        int index;
+} Place;
 
-        return kind && strcmp(own, name) == 0 &&
-               (form_kind_is_whole(kind) || g_ascii_strtoll(parts[3], NULL, 10) < form_members(pod));
+static bool has_place(const json_t *pod, const void *arg)
+{
+        const Place *place = arg;
+
+        return form_kind_of(pod) == place->kind &&
+               (form_kind_is_whole(place->kind) || place->index < form_members(pod));
 }
 
-static bool is_in_set(Kubernetes *k8s, const Order *order)
+/* What makes the pods of others makes its pod, too. */
+static bool is_in_set(const Kubernetes *k8s, const char *task)
 {
-        GHashTableIter iter;
-        gpointer task;
+        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
+        Place place = { .index = (int)g_ascii_strtoll(parts[3], NULL, 10) };
 
-        g_hash_table_iter_init(&iter, k8s->tasks);
-        while (g_hash_table_iter_next(&iter, NULL, &task))
-                if (is_made_with(order->name, task))
+        for (const KubeKind *const *kind = form_kinds; *kind; kind++) {
+                g_autofree char *name = form_object_name(*kind, task);
+
+                place.kind = *kind;
+                if (scope_any(k8s->pods, PODS_BY_OBJECT, name, has_place, &place))
                         return true;
+        }
         return false;
 }
 
@@ -149,7 +153,7 @@ void order_start(Order *order)
         } else if (order->form && order->together == order->members) {
                 make_group(k8s, order);
                 start_in_set(task, order);
-        } else if (!task_is_wanted(task) && !task_pod(task) && !is_in_set(order->k8s, order)) {
+        } else if (!task_is_wanted(task) && !task_pod(task) && !is_in_set(k8s, order->name)) {
                 make_group(k8s, order);
                 task_make_pod(task, making_tree(order->pod), making_tree(order->before));
         }

@@ -90,7 +90,8 @@ static void add_part(Scope *scope, const char *namespace)
                                    .namespace = namespace,
                                    .label_selector = scope->config.label_selector,
                                    .field_selector = scope->config.field_selector,
-                                   .trim = scope->config.trim };
+                                   .trim = scope->config.trim,
+                                   .indexes = scope->config.indexes };
         KubeCacheEvents events = { on_changed, on_synced, on_trouble, NULL, part };
 
         part->scope = scope;
@@ -192,6 +193,20 @@ const json_t *scope_get(const Scope *scope, const char *namespace, const char *n
         for (guint i = 0; i < scope->parts->len && !found; i++)
                 found = kube_cache_get(((const Part *)scope->parts->pdata[i])->cache, namespace, name);
         return found;
+}
+
+bool scope_any(const Scope *scope, int index, const char *value,
+               bool (*is)(const json_t *object, const void *arg), const void *arg)
+{
+        for (guint i = 0; i < scope->parts->len; i++) {
+                const Part *part = scope->parts->pdata[i];
+                const GPtrArray *found = kube_cache_find(part->cache, index, value);
+
+                for (guint k = 0; found && k < found->len; k++)
+                        if (is(found->pdata[k], arg))
+                                return true;
+        }
+        return false;
 }
 
 void scope_each(const Scope *scope, void (*each)(const json_t *object, void *arg), void *arg)

@@ -13,6 +13,7 @@ typedef struct {
         KubeKind kind;
         const char *label_selector, *field_selector; /* or NULL */
         void (*trim)(json_t *object);
+        const KubeIndexFunc *indexes;  /* as of KubeCacheConfig; or NULL */
         const char *const *namespaces; /* to look at when not everywhere; outlive it */
 } ScopeConfig;
 
@@ -31,4 +32,7 @@ bool scope_is_synced(const Scope *scope);
 bool scope_is_wide(const Scope *scope);                       /* looks at all namespaces */
 bool scope_covers(const Scope *scope, const char *namespace); /* objects there are seen */
 const json_t *scope_get(const Scope *scope, const char *namespace, const char *name); /* as kube_cache_get */
+/* Whether one of those with this value in the index-th index is so. */
+bool scope_any(const Scope *scope, int index, const char *value,
+               bool (*is)(const json_t *object, const void *arg), const void *arg);
 void scope_each(const Scope *scope, void (*each)(const json_t *object, void *arg), void *arg);

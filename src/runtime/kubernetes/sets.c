@@ -102,8 +102,14 @@ static void on_waits(const GError *error, void *arg)
 {
         const Set *set = arg;
         const SetsConfig *config = &set->sets->config;
+        Drop *drop = g_hash_table_lookup(set->sets->drops, set->name);
         g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
 
+        if (drop) { /* nobody wants it any more */
+                g_hash_table_remove(set->sets->sets, set->name);
+                start_drop(drop);
+                return;
+        }
         for (guint i = 0; i < tasks->len; i++)
                 config->waits(tasks->pdata[i], error, config->arg);
 }
@@ -294,7 +300,7 @@ void sets_drop(Sets *sets, const char *task, const char *namespace, const KubeKi
         const KubeKind *only = set ? form_kind(set->form) : kind;
         g_autofree char *name = form_object_name(only ? only : form_kinds[0], task);
         Drop *drop = g_hash_table_lookup(sets->drops, name);
-        bool known = drop != NULL, making = set && set->making && !making_is_refused(set->making);
+        bool known = drop != NULL, making = set && set->making && !making_is_idle(set->making);
 
         if (!known)
                 drop = drop_new(sets, name, namespace, only);
