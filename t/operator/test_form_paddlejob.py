@@ -1,13 +1,16 @@
 """Jobs of the platform on a cluster whose setting says `form: paddlejob`: each attempt is a PaddleJob, and our operator makes its pods."""
 
 import json
+import os
 import re
 
 import pytest
 from conftest import wait_for
+from kube.cluster import Cluster
+from kube.fixtures import Namespace
 from kube.images import BASE
 from kube.test_forms import SERVE, check_began_once, job_of, owned
-from kube.test_runtime import RULES, connect, pods
+from kube.test_runtime import RULES, connect, pods, wait_usable
 from pdj import CRD, GROUP, Operator, install
 
 VOLCANO = [
@@ -17,21 +20,26 @@ VOLCANO = [
         "verbs": ["get", "list", "watch", "create", "update", "delete"],
     }
 ]
-MAY = [{"apiGroups": ["batch.paddlepaddle.org"], "resources": ["paddlejobs"], "verbs": ["create", "delete"]}]
 GANG = "scheduling.volcano.sh/v1beta1"
+MAY = [{"apiGroups": ["batch.paddlepaddle.org"], "resources": ["paddlejobs"], "verbs": ["get", "create", "delete"]}]
+KIND = "paddlejobs.batch.paddlepaddle.org"
 FETCH = (
     'for at in $(echo "$PADDLE_PSERVERS_IP_PORT_LIST" | tr , " "); '
     'do until wget -qO- "http://$at/" 2>/dev/null; do sleep 0.2; done; done'
 )
 
 
+def join(server, kube):
+    connect(server, kube, RULES + MAY)
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE, "form": "paddlejob"}), check=0)
+
+
 @pytest.fixture
 def joined(server, kube_node):
     kube = kube_node
-    install(kube.cluster, CRD, "paddlejobs.batch.paddlepaddle.org")
+    install(kube.cluster, CRD, KIND)
     operator = Operator(kube.cluster.kubeconfig, f"--namespace={kube.name}", f"--initImage={BASE}")
-    connect(server, kube, RULES + MAY)
-    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE, "form": "paddlejob"}), check=0)
+    join(server, kube)
     yield server, kube
     server.destroy(keep=True)
     assert operator.stop() == 0, operator.text()
@@ -146,7 +154,7 @@ def test_collective_trainers_know_their_own_address(joined):
 def test_volcano_places_the_pods(server, kube_fake, flags):
     """All are one gang in the job's queue, whether the operator looks at PodGroups or not."""
     kube, queue = kube_fake, kube_fake.name[-20:].strip("-")
-    install(kube.cluster, CRD, "paddlejobs.batch.paddlepaddle.org")
+    install(kube.cluster, CRD, KIND)
     operator = Operator(kube.cluster.kubeconfig, f"--namespace={kube.name}", "--initImage=", *flags)
     try:
         path = kube.cluster.account(f"gang-{kube.name}", kube.name, RULES + MAY + VOLCANO, everywhere=True)
@@ -175,3 +183,36 @@ def test_volcano_places_the_pods(server, kube_fake, flags):
         assert operator.stop() == 0, operator.text()
     finally:
         operator.kill()
+
+
+@pytest.fixture
+def bare():
+    """A cluster that has never heard of PaddleJobs."""
+    cluster = Cluster.launch("bare", owner=os.getpid(), kwok=True)
+    cluster.add_fake_nodes(1)
+    yield Namespace(cluster, "jobs")
+    cluster.stop()
+
+
+def test_what_the_cluster_lacks_is_named(server, bare):
+    """First the definition, then who acts on it; when somebody does, the job that waits goes on."""
+    join(server, bare)
+    wait_usable(server)
+    job = job_of(server, "true", "true", 1, 2)
+    done = server.wait(job["id"])
+    assert done["state"] == "failed"
+    assert f"there is no CustomResourceDefinition '{KIND}'" in done["reason"]
+    assert "Install paddle-operator there, or take 'form' out of the cluster's setting." in done["reason"]
+    wait_for(lambda: not owned(bare), what="all objects to go with the job")
+    install(bare.cluster, CRD, KIND)
+    job = job_of(server, "true", "true", 1, 2)
+    said = f"PaddleJob 'j-{job['id']}-1' is there, and nobody has taken it up"
+    wait_for(lambda: said in json.dumps(server.get(f"/v1/jobs/{job['id']}/explain").json), what="why it waits")
+    operator = Operator(bare.cluster.kubeconfig, f"--namespace={bare.name}", f"--initImage={BASE}")
+    try:
+        server.wait(job["id"], "running")
+        server.paddle("cancel", job["id"], check=0)
+        assert server.wait(job["id"])["state"] == "cancelled"
+        check_nothing_is_left(bare)
+    finally:
+        assert operator.stop() == 0, operator.text()

@@ -225,6 +225,7 @@ const Form form_tf_job = { .kind = &kube_tf_jobs,
                            .objects = tf_job,
                            .framework = "tensorflow",
                            .operator= OPERATOR,
+                           .instead = FORM_INSTEAD_OF_OTHERS,
                            .told = tf_told,
                            .says = says };
 
@@ -235,6 +236,7 @@ const Form form_pytorch_job = { .kind = &kube_pytorch_jobs,
                                 .objects = pytorch_job,
                                 .framework = "pytorch",
                                 .operator= OPERATOR,
+                                .instead = FORM_INSTEAD_OF_OTHERS,
                                 .told = pytorch_told,
                                 .own = "LOCAL_RANK=0",
                                 .says = says };
@@ -246,5 +248,6 @@ const Form form_mpi_job = { .kind = &kube_mpi_jobs,
                             .objects = mpi_job,
                             .framework = "mpi",
                             .operator= OPERATOR,
+                            .instead = FORM_INSTEAD_OF_OTHERS,
                             .told = mpi_told,
                             .says = says };

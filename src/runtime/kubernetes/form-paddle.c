@@ -1,6 +1,8 @@
 /* Jobs of PaddlePaddle as PaddleJobs (operator.md), for a cluster that runs an operator of theirs. */
 #include "runtime/kubernetes/form-rows.h"
 
+#include <string.h>
+
 #include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 
@@ -90,9 +92,23 @@ static json_t *paddle_job(const Form *form, const json_t *pods)
         return json_pack("[o]", made);
 }
 
+/* It writes a phase at its first look (operator.md 2.11). */
+static FormWord says(const json_t *object, char **ret_text)
+{
+        const char *phase = kube_get_text(object, "status.phase");
+
+        if (!phase || !*phase)
+                return FORM_SILENT;
+        *ret_text = g_strdup(phase);
+        return strcmp(phase, "Failed") == 0 ? FORM_FAILED : FORM_WAITS;
+}
+
 /* What the operator made beside the pods goes with it, too. */
 const Form form_paddle_job = { .kind = &kube_paddle_jobs,
                                .names_pods = true,
                                .whole = true,
                                .propagation = "Background",
-                               .objects = paddle_job };
+                               .objects = paddle_job,
+                               .operator= "paddle-operator",
+                               .instead = "take 'form' out of the cluster's setting",
+                               .says = says };

@@ -14,16 +14,21 @@ struct Form {
         json_t *(*objects)(const Form *form, const json_t *pods);
         json_t *(*spec)(const json_t *pod, int n); /* of a role */
 
-        /* What follows is said of those that another's operator acts on. */
+        /* What follows is said of those that an operator acts on. */
+        const char *operator; /* its name, for people */
+        const char *instead;  /* what to change in the cluster's setting where there is none */
+        FormWord (*says)(const json_t *object, char **ret_text);
+
+        /* The same, of those of others' operators. */
         const char *framework;   /* whose jobs they are */
-        const char *operator;    /* who acts on them, for people */
         const char *const *told; /* variables that the operator sets, or that hold for our own pods alone */
         const char *own;         /* "K=V" that its members get instead; or NULL */
         const char *passing;     /* the role whose pods come and go without an end; or NULL */
         bool groups;             /* the operator makes the gang */
         bool (*suits)(const RuntimeJob *job); /* a job of the framework; NULL: any */
-        FormWord (*says)(const json_t *object, char **ret_text);
 };
+
+#define FORM_INSTEAD_OF_OTHERS "take the framework out of 'operators' in the cluster's setting"
 
 extern const Form form_paddle_job, form_tf_job, form_pytorch_job, form_mpi_job, form_spark_application;
 

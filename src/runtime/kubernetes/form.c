@@ -99,6 +99,11 @@ const char *form_operator(const Form *form)
         return form->operator;
 }
 
+const char *form_instead(const Form *form)
+{
+        return form->instead;
+}
+
 const char *form_propagation(const KubeKind *kind)
 {
         return row_of(kind)->propagation;

@@ -38,6 +38,8 @@ bool form_is_whole(
 bool form_kind_is_whole(const KubeKind *kind);
 bool form_groups(const Form *form);          /* its operator makes the gang for Volcano */
 const char *form_operator(const Form *form); /* who runs it, for people; NULL: we do */
+const char *
+form_instead(const Form *form); /* what to change in the setting where nobody does: "take it out ..." */
 
 /* What a member runs and is told in this form: an operator sets the members up itself, so what our framework
  * adds for that is left out. `form`: or NULL. The argv is borrowed, empty: nothing is said of it; the env is

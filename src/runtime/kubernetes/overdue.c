@@ -63,8 +63,8 @@ static void tell_silence(Watch *watch)
         const char *kind = form_kind(watch->form)->kind;
         g_autofree char *text = g_strdup_printf(
                 "the operator of %ss does not answer: %s '%s' is there, and nobody has taken it up\n"
-                "See that %s runs on the cluster.",
-                kind, kind, watch->name, form_operator(watch->form));
+                "See that %s runs on the cluster, or %s.",
+                kind, kind, watch->name, form_operator(watch->form), form_instead(watch->form));
 
         for (guint i = 0; i < watch->tasks->len; i++)
                 config->waits(watch->tasks->pdata[i], text, config->arg);

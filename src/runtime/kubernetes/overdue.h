@@ -1,4 +1,4 @@
-/* Objects of others' operators (form.h) whose pods are not there yet: what is said of them, asked every few
+/* Objects of operators (form.h) whose pods are not there yet: what is said of them, asked every few
  * seconds until the pods are there. Same thread as the client, and freed before it. A callback may call any
  * of these functions. */
 #pragma once

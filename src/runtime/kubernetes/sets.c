@@ -57,7 +57,7 @@ static void set_free(gpointer data)
 
 static void start_drop(Drop *drop);
 
-/* What another's operator would act on is of a kind that the cluster need not have. */
+/* What an operator would act on is of a kind that the cluster need not have. */
 static GError *why_refused(const Form *form, const GError *error)
 {
         const KubeKind *kind = form_kind(form);
@@ -67,8 +67,9 @@ static GError *why_refused(const Form *form, const GError *error)
                 return g_error_copy(error);
         err_set(&why, ERR_NOT_FOUND,
                 "the cluster has no %ss (%s/%s): there is no CustomResourceDefinition '%s.%s'\n"
-                "Install %s there, or take the framework out of 'operators' in the cluster's setting.",
-                kind->kind, kind->group, kind->version, kind->plural, kind->group, form_operator(form));
+                "Install %s there, or %s.",
+                kind->kind, kind->group, kind->version, kind->plural, kind->group, form_operator(form),
+                form_instead(form));
         return why;
 }
 
