@@ -128,6 +128,7 @@ void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
                              .output = spec->output,
                              .framework = spec->framework->name,
                              .single = spec->framework->single,
+                             .location = queue ? queue->location : NULL,
                              .about = job };
 }
 

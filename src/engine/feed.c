@@ -25,14 +25,13 @@ void feed_limit(Resources *total)
 
 /* ---- queues ---- */
 
-/* Its location also holds the older interface's own keys. */
 static char **node_labels(const Queue *queue)
 {
         g_autoptr(GStrvBuilder) labels = g_strv_builder_new();
         bool any = false;
 
         for (char **at = queue->location; at && *at; at++) {
-                if (g_str_has_prefix(*at, "paddleflow.baidu.com/"))
+                if (!queue_label_is_of_nodes(*at))
                         continue;
                 g_strv_builder_add(labels, *at);
                 any = true;

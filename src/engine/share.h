@@ -6,6 +6,7 @@
 
 #include "model/spec.h"
 
-/* In thousandths of a core. `nodes`: RuntimeNode, the usable ones count; NULL: it is one machine, of `total`.
+/* In thousandths of a core. `nodes`: RuntimeNode; those count that are usable and have
+ * the labels that the job asks for; NULL: it is one machine, of `total`.
  * Where all of them together would not fit whatever they get, an equal part of `total`. */
 gint64 share_on(const GPtrArray *nodes, const Resources *total, const Spec *spec);

@@ -25,6 +25,11 @@ const char *queue_state_name(QueueState state)
         return states[state];
 }
 
+bool queue_label_is_of_nodes(const char *label)
+{
+        return !g_str_has_prefix(label, "paddleflow.baidu.com/");
+}
+
 const char *queue_preemption_name(QueuePreemption preemption)
 {
         return preemptions[preemption];

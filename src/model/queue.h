@@ -64,5 +64,8 @@ typedef struct {
         char **policies; /* the older schedulingPolicy, as given; NULL: none */
 } Queue;
 
+/* A label of a location ("K=V") that nodes must carry: none of the older interface's own. */
+bool queue_label_is_of_nodes(const char *label);
+
 /* The word for it now: `open_jobs` in it, and whether its cluster can be used. */
 QueueState queue_state(const Queue *queue, gint64 open_jobs, bool cluster_usable);

@@ -142,6 +142,7 @@ struct RuntimeJob {
         const char *framework;      /* its name */
         bool single;                /* its members are started one by one, not as sets (model/framework.h) */
         const struct Job *about;    /* all of it; NULL in tests */
+        char *const *location;      /* of its queue (model/queue.h); or NULL */
 };
 
 typedef struct {

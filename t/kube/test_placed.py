@@ -47,3 +47,16 @@ def test_the_node_of_a_member(server, kube_fake, away):
         assert server.wait(job)["members"][0]["node"] == node
     finally:
         kube_fake.api.delete("/api/v1/nodes/" + node)
+
+
+def test_the_nodes_that_job_and_queue_ask_for(server, kube_fake):
+    """Whoever places the pods keeps to the labels that our pass has planned with."""
+    connect(server, kube_fake)
+    wait_usable(server)
+    server.paddle("queue", "set", "qq", "--location", "type=fake", check=0)
+    about = {"node_labels": {"kubernetes.io/hostname": "fake-3"}, "annotations": {"test/succeed-after": "1s"}}
+    job = server.submit(["true"], queue="qq", image=BASE, **about)["id"]
+    (pod,) = wait_for(lambda: pods(kube_fake), what="its pod")
+    assert pod["spec"]["nodeSelector"] == {"type": "fake", "kubernetes.io/hostname": "fake-3"}
+    done = server.wait(job)
+    assert (done["state"], member(server, job)["node"]) == ("succeeded", "fake-3")

@@ -75,6 +75,27 @@ static void test_shares(void)
         }
 }
 
+/* It may stand on the second alone. */
+static void test_labels(void)
+{
+        static const char text[] = "{\"command\":[\"x\"],\"roles\":[{\"name\":\"worker\",\"replicas\":2}],"
+                                   "\"node_labels\":{\"zone\":\"b\"}}";
+        char *first[] = { (char *)"zone=a", NULL }, *second[] = { (char *)"gpu=1", (char *)"zone=b", NULL };
+        RuntimeNode nodes[] = {
+                { .allocatable = { .cpu_milli = 8000 }, .usable = true, .labels = first },
+                { .allocatable = { .cpu_milli = 1000 }, .usable = true, .labels = second },
+                { .allocatable = { .cpu_milli = 8000 }, .usable = true },
+        };
+        const Resources total = { .cpu_milli = 17000 };
+        g_autoptr(GPtrArray) list = g_ptr_array_new();
+        g_autoptr(json_t) object = json_parse(text, strlen(text), NULL);
+        g_autoptr(Spec) spec = spec_parse(object, NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(nodes); i++)
+                g_ptr_array_add(list, &nodes[i]);
+        g_assert_cmpint(share_on(list, &total, spec), ==, 500);
+}
+
 /* The machine that the server runs on is one, and nothing is known to hold it. */
 static void test_machine(void)
 {
@@ -88,6 +109,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/share/nodes", test_shares);
+        g_test_add_func("/share/labels", test_labels);
         g_test_add_func("/share/machine", test_machine);
         return g_test_run();
 }

@@ -13,6 +13,7 @@
 #include "model/extension.h"
 #include "model/framework.h"
 #include "model/job.h"
+#include "model/queue.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/member.h"
 
@@ -93,6 +94,31 @@ static void put_queue(json_t *pod, const char *queue)
         podspec_label(pod, "volcano.sh/queue-name", queue);
         podspec_annotate(pod, "volcano.sh/queue-name", queue);
         podspec_annotate(pod, "scheduling.volcano.sh/queue-name", queue);
+}
+
+/* ---- nodes ---- */
+
+static void select_node(json_t *spec, const char *label)
+{
+        const char *equals = strchr(label, '=');
+        g_autofree char *key = equals ? g_strndup(label, (gsize)(equals - label)) : NULL;
+        json_t *selector = json_object_get(spec, "nodeSelector");
+
+        if (!key)
+                return;
+        if (!selector)
+                json_object_set_new(spec, "nodeSelector", selector = json_object());
+        json_object_set_new(selector, key, json_string(equals + 1)); /* of a user's wrong type: nothing */
+}
+
+/* Our pass has planned with these; it is the cluster that places. */
+static void select_nodes(json_t *spec, const RuntimeJob *job)
+{
+        for (char *const *at = job->location; at && *at; at++)
+                if (queue_label_is_of_nodes(*at))
+                        select_node(spec, *at);
+        for (char *const *at = job->about->spec->node_labels; at && *at; at++)
+                select_node(spec, *at);
 }
 
 /* ---- the job as PaddleFlow's clients asked for it ---- */
@@ -367,6 +393,7 @@ void template_fill(const TemplateCluster *cluster, const RuntimeJob *job, const 
 
                 podspec_label(pod, "paddleflow-job-framework", job->about->spec->framework->flow_name);
                 put_queue(pod, job->about->queue);
+                select_nodes(spec, job);
                 put_user_labels(pod, job_labels(job->about));
                 put_user_annotations(pod, job_annotations(job->about));
                 if (cluster->classes && g_strv_contains(cluster->classes, class))

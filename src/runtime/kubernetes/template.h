@@ -1,6 +1,6 @@
 /* What clients of PaddleFlow find at the pods of their jobs (scheduling.md 8.2, 8.3, 9, 15.2): labels and
- * annotations, the priority class, the scheduler, and the job's extension template as their base. Pure; every
- * form of a job (form.h) is made of pods that were filled in here. */
+ * annotations, the priority class, the scheduler, which nodes, and the job's extension template as their
+ * base. Pure; every form of a job (form.h) is made of pods that were filled in here. */
 #pragma once
 
 #include "base/json.h"

@@ -25,7 +25,11 @@ static json_t *filled(const char *spec_text, const char *role, const TemplateClu
                            .limits.memory = 1 << 30,
                            .cpu_weight_milli = 500,
                            .grace_ms = 5000 };
-        RuntimeJob about = { .id = "0123456789abcdef", .attempt = 1, .image = "base:1", .about = job };
+        char *location[] = { (char *)"paddleflow.baidu.com/resource-isolation-type=logical",
+                             (char *)"zone=z1", NULL };
+        RuntimeJob about = {
+                .id = "0123456789abcdef", .attempt = 1, .image = "base:1", .about = job, .location = location
+        };
         json_t *pod;
 
         g_assert_no_error(error);
@@ -107,6 +111,18 @@ static void test_table(void)
                 /* what the template adds */
                 { FLOW(POD("'spec': {'nodeSelector': {'a': 'b'}}")), "worker", &plain, "spec.nodeSelector.a",
                   "b" },
+                /* nodes: what the job says, and its queue */
+                { "{" COMMAND "}", "worker", &plain, "spec.nodeSelector.zone", "z1" },
+                { "{" COMMAND ", 'node_labels': {'gpu': 'a=b'}}", "worker", &plain, "spec.nodeSelector.gpu",
+                  "a=b" },
+                { "{" COMMAND ", 'node_labels': {'gpu': 'a'}, 'origin': {'paddleflow': {" POD(
+                          "'spec': {'nodeSelector': {'gpu': 'b', 'c': 'd'}}") "}}}",
+                  "worker", &plain, "spec.nodeSelector.gpu", "a" },
+                { "{" COMMAND ", 'node_labels': {'gpu': 'a'}, 'origin': {'paddleflow': {" POD(
+                          "'spec': {'nodeSelector': {'gpu': 'b', 'c': 'd'}}") "}}}",
+                  "worker", &plain, "spec.nodeSelector.c", "d" },
+                { FLOW(POD("'spec': {'nodeSelector': 7}")), "worker", &plain, "spec.nodeSelector.zone",
+                  NULL },
                 { FLOW(POD("'spec': {'containers': [{'name': 'x', 'imagePullPolicy': 'Never'}]}")), "worker",
                   &plain, "spec.containers[0].imagePullPolicy", "Never" },
                 { FLOW(POD("'spec': {'containers': [{'name': 'x', 'image': 'other:1'}]}")), "worker", &plain,
@@ -173,6 +189,8 @@ static void test_queue(void)
         g_assert_cmpstr(kube_label(pod, "volcano.sh/queue-name"), ==, "vision");
         g_assert_cmpstr(kube_annotation(pod, "volcano.sh/queue-name"), ==, "vision");
         g_assert_cmpstr(kube_annotation(pod, "scheduling.volcano.sh/queue-name"), ==, "vision");
+        g_assert_cmpuint(json_object_size(kube_get(pod, "spec.nodeSelector")), ==,
+                         1); /* of two in its location */
 }
 
 /* Volumes go by name, mounts by their cleaned path. */
