@@ -19,6 +19,7 @@ typedef struct {
         int **ports;
         char ***gpus;
         char ***hosts;
+        const char *topology; /* as of RuntimeJob; of the slot's nodes */
 } Stand;
 
 static int count_surplus(const Job *job, int role)
@@ -62,12 +63,42 @@ static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeJob 
                 runtime->ops->address(runtime, about, spec->roles[member->role].name, member->index);
 }
 
+static const char *label_of(const RuntimeNode *node, const char *key)
+{
+        gsize len = strlen(key);
+
+        for (char **label = node ? node->labels : NULL; label && *label; label++)
+                if (strncmp(*label, key, len) == 0 && (*label)[len] == '=')
+                        return *label;
+        return NULL;
+}
+
+/* NULL: there is none for all of them. */
+static const char *topology_of(const RuntimeSlot *slot, const Job *job)
+{
+        const char *key = job->spec->topology, *common = NULL;
+
+        for (int i = 0; key && i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+                const char *label;
+
+                if (member->state == MEMBER_SURPLUS || !member->node)
+                        continue;
+                label = label_of(g_hash_table_lookup(slot->nodes, member->node), key);
+                if (!label || (common && strcmp(common, label) != 0))
+                        return NULL;
+                common = label;
+        }
+        return common;
+}
+
 static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *slot, const Job *job)
 {
         const Spec *spec = job->spec;
         RuntimeJob about;
 
-        *stand = (Stand){ .fewer = has_surplus(job) ? spec_of_present(job) : NULL };
+        *stand = (Stand){ .fewer = has_surplus(job) ? spec_of_present(job) : NULL,
+                          .topology = topology_of(slot, job) };
         stand->ports = g_new0(int *, spec->n_roles + 1);
         stand->gpus = g_new0(char **, spec->n_roles + 1);
         stand->hosts = g_new0(char **, spec->n_roles + 1);
@@ -245,7 +276,7 @@ static int count_all_present(const Job *job)
 }
 
 static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
-                  const Placement *placement, const int *together /* by role */)
+                  const Stand *stand, const int *together /* by role */)
 {
         const RuntimeOps *ops = slot->runtime->ops;
         const Role *role = &job->spec->roles[member->role];
@@ -253,8 +284,8 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         g_autofree char *task = task_format(job, member);
         g_autofree char *log = ops->log_path(slot->runtime, job->id, job->attempt, role->name, member->index);
         g_autofree char *ready = declares_itself(job, member) ? g_strdup_printf("%s.ready", log) : NULL;
-        g_auto(GStrv) env = framework_environment(placement, member->role, member->index);
-        g_auto(GStrv) wait_for = ops->gates ? addresses_before(job, member, placement) : NULL;
+        g_auto(GStrv) env = framework_environment(&stand->placement, member->role, member->index);
+        g_auto(GStrv) wait_for = ops->gates ? addresses_before(job, member, &stand->placement) : NULL;
         Resources weight = { 0 };
         RuntimeJob about;
 
@@ -263,6 +294,7 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         env = add_array(env, engine, job);
         spec_member_wants(job->spec, member->role, job->cpu_share, &weight);
         runtime_job_fill(engine, job, &about);
+        about.topology = stand->topology;
         ops->start(slot->runtime, &about,
                    &(TaskStart){
                            .task = task,
@@ -321,7 +353,7 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
                 together[r] = count_starts(was, now, r);
         for (int i = first; i < now->n_members; i++)
                 if (starts(was, now, i))
-                        start(engine, slot, now, &now->members[i], &stand.placement, together);
+                        start(engine, slot, now, &now->members[i], &stand, together);
         stand_clear(&stand);
 }
 

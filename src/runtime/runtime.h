@@ -143,6 +143,8 @@ struct RuntimeJob {
         bool single;                /* its members are started one by one, not as sets (model/framework.h) */
         const struct Job *about;    /* all of it; NULL in tests */
         char *const *location;      /* of its queue (model/queue.h); or NULL */
+        const char *topology;       /* "K=V" of the nodes that our pass chose for all members, where the job
+                                       asks for one value of K; of a start only; or NULL */
 };
 
 typedef struct {

@@ -60,3 +60,17 @@ def test_the_nodes_that_job_and_queue_ask_for(server, kube_fake):
     assert pod["spec"]["nodeSelector"] == {"type": "fake", "kubernetes.io/hostname": "fake-3"}
     done = server.wait(job)
     assert (done["state"], member(server, job)["node"]) == ("succeeded", "fake-3")
+
+
+def test_members_stand_within_one_value_of_a_label(make_server, kube_fake):
+    """Any node would do for each of them; all of them go where our pass has put them."""
+    server = make_server("--topology", "kubernetes.io/hostname")
+    connect(server, kube_fake)
+    wait_usable(server)
+    about = {"topology": "kubernetes.io/hostname", "topology_required": True, "framework": "plain"}
+    roles = [{"name": "worker", "replicas": 4, "cpu": "50m"}]
+    job = server.submit(["true"], queue="qq", image=BASE, roles=roles, **about)["id"]
+    done = server.wait(job, "running")
+    stand = {member["node"] for member in done["members"]}
+    assert len(stand) == 1
+    assert [pod["spec"]["nodeSelector"] for pod in pods(kube_fake)] == [{"kubernetes.io/hostname": stand.pop()}] * 4

@@ -111,6 +111,19 @@ static void select_node(json_t *spec, const char *label)
         json_object_set_new(selector, key, json_string(equals + 1)); /* of a user's wrong type: nothing */
 }
 
+/* What a template says of affinity stays. */
+static void prefer_node(json_t *spec, const char *label)
+{
+        g_auto(GStrv) parts = g_strsplit(label, "=", 2);
+
+        if (!json_object_get(spec, "affinity"))
+                json_object_set_new(spec, "affinity",
+                                    json_pack("{s:{s:[{s:i, s:{s:[{s:s, s:s, s:[s]}]}}]}}", "nodeAffinity",
+                                              "preferredDuringSchedulingIgnoredDuringExecution", "weight",
+                                              100, "preference", "matchExpressions", "key", parts[0],
+                                              "operator", "In", "values", parts[1]));
+}
+
 /* Our pass has planned with these; it is the cluster that places. */
 static void select_nodes(json_t *spec, const RuntimeJob *job)
 {
@@ -119,6 +132,10 @@ static void select_nodes(json_t *spec, const RuntimeJob *job)
                         select_node(spec, *at);
         for (char *const *at = job->about->spec->node_labels; at && *at; at++)
                 select_node(spec, *at);
+        if (job->topology && job->about->spec->topology_required)
+                select_node(spec, job->topology);
+        else if (job->topology)
+                prefer_node(spec, job->topology);
 }
 
 /* ---- the job as PaddleFlow's clients asked for it ---- */

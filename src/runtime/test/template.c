@@ -193,6 +193,34 @@ static void test_queue(void)
                          1); /* of two in its location */
 }
 
+/* Where our pass has put all of its members: they have to stand there, or should. */
+static void test_topology(void)
+{
+        static const TemplateCluster plain = { 0 };
+
+        for (int required = 0; required < 2; required++) {
+                g_autofree char *text =
+                        g_strdup_printf("{" COMMAND ", 'topology': 'rack', 'topology_required': %s}",
+                                        required ? "true" : "false");
+                g_autoptr(json_t) object = json_of(text), pod = json_of("{'metadata': {}, 'spec': {}}");
+                g_autoptr(json_t) expected = json_of(
+                        required ? "{'nodeSelector': {'rack': 'r7'}}"
+                                 : "{'affinity': {'nodeAffinity': "
+                                   "{'preferredDuringSchedulingIgnoredDuringExecution': [{'weight': 100, "
+                                   "'preference': {'matchExpressions': [{'key': 'rack', 'operator': 'In', "
+                                   "'values': ['r7']}]}}]}}}");
+                g_autoptr(Spec) spec = spec_parse(object, NULL);
+                g_autoptr(Job) job = job_new("ann", "job", spec, 0);
+                RuntimeJob about = {
+                        .id = "0123456789abcdef", .attempt = 1, .about = job, .topology = "rack=r7"
+                };
+
+                job->queue = "q";
+                template_fill(&plain, &about, "worker", pod);
+                g_assert_true(json_equal(json_object_get(pod, "spec"), expected));
+        }
+}
+
 /* Volumes go by name, mounts by their cleaned path. */
 static void test_mounts(void)
 {
@@ -222,6 +250,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/template/table", test_table);
         g_test_add_func("/template/queue", test_queue);
+        g_test_add_func("/template/topology", test_topology);
         g_test_add_func("/template/mounts", test_mounts);
         return g_test_run();
 }
