@@ -254,7 +254,7 @@ def test_c10_c11_config_map_follows(kube, operator):
 
 
 def test_n2_n3_d12_host_mode(kube, operator):
-    operator("--port-range", "41000,41100")
+    first = operator("--port-range", "41000,41100")
     jobs = [Job(kube, {"intranet": "Host", "worker": role(1)}, name) for name in ("a", "b")]
     for job in jobs:
         job.wait_pods("worker-0")
@@ -266,6 +266,13 @@ def test_n2_n3_d12_host_mode(kube, operator):
         job.wait_map()
     ports = {job.get()["metadata"]["annotations"]["host-port"] for job in jobs}
     assert ports == {"41020", "41040"} and {job.map()["PADDLE_PORT"] for job in jobs} == ports
+    first.kill()
+    operator("--port-range", "41000,41100")  # knows by the annotations what is taken
+    last = Job(kube, {"intranet": "Host", "worker": role(1)}, "c")
+    last.wait_pods("worker-0")
+    last.all("coord")
+    last.wait_map()
+    assert last.get()["metadata"]["annotations"]["host-port"] == last.map()["PADDLE_PORT"] == "41060"
 
 
 def test_e1_to_e9_phases(kube, operator):

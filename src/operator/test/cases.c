@@ -451,6 +451,19 @@ static const Case elastic[] = {
           "running; "
           "go; pod worker-2 failed; go; job.status.phase=Running; pod worker-1 failed; go; "
           "job.status.phase=Running; pod worker-0 failed; go; job.status.phase=Failed" },
+        { "elastic-least", /* fewer than it needs are asked for; the gang is those */
+          "{\"elastic\": 1, \"worker\": {\"replicas\": 1, \"requests\": 2, \"limits\": 3, \"template\": " POD
+          "}}",
+          "rules volcano; go; group.spec.minMember=2; group Inqueue; go; pods=j-worker-0 j-worker-1; "
+          "pod:worker-0.spec.containers[0].env[5].value=2:3" },
+        { "elastic-gang",
+          "{\"elastic\": 1, \"worker\": {\"replicas\": 3, \"requests\": 1, \"limits\": 3, \"template\": " POD
+          "}}",
+          "rules volcano; go; group.spec.minMember=1; group Inqueue; go; pods=j-worker-0 j-worker-1 "
+          "j-worker-2" },
+        { "bounds-without-elastic",
+          "{\"worker\": {\"replicas\": 3, \"requests\": 1, \"limits\": 2, \"template\": " POD "}}",
+          "go; pods=j-worker-0 j-worker-1 j-worker-2" },
         { "elastic-completes",
           "{\"elastic\": 1, \"cleanPodPolicy\": \"Never\", \"worker\": {\"replicas\": 3, "
           "\"requests\": 1, \"limits\": 3, \"template\": " POD "}}",
