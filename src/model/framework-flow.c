@@ -176,15 +176,15 @@ const Framework *flow_framework_row(const FlowFramework *framework, const int co
 
         if (!row) {
                 known = flows_with_a_row();
-                err_set(error, ERR_INVALID, "framework: a local cluster has no row for '%s'\nIt runs %s.",
-                        framework->name, known);
+                err_set(error, ERR_INVALID,
+                        "framework: there is no row for '%s' here\nThere are rows for %s.", framework->name,
+                        known);
                 return NULL;
         }
         for (int role = 0; role < FLOW_ROLES; role++) {
                 if (counts[role] == 0 || framework_role(row, role_names[role]))
                         continue;
-                err_set(error, ERR_INVALID,
-                        "framework: a local cluster runs '%s' in the row '%s', which has no role '%s'",
+                err_set(error, ERR_INVALID, "framework: '%s' runs in the row '%s', which has no role '%s'",
                         framework->name, row->name, role_names[role]);
                 return NULL;
         }

@@ -127,7 +127,7 @@ const char *flow_role_name(FlowRole role); /* "pserver", "master", "worker", "dr
 bool flow_counts_check(const FlowFramework *framework, const int counts[FLOW_ROLES], const char **ret_mode,
                        GError **error);
 
-/* The row that runs such a job on a local cluster. NULL with ERR_INVALID and the reason when there is
+/* The row that runs such a job. NULL with ERR_INVALID and the reason when there is
  * none, or the row has no such role. Asked after flow_counts_check(). */
 const Framework *flow_framework_row(const FlowFramework *framework, const int counts[FLOW_ROLES],
                                     GError **error);

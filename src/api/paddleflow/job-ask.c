@@ -591,9 +591,9 @@ static bool has_command(const Framework *row, const Wish *wish, GError **error)
         return *go_text(wish->run, "command") || json_array_size(json_object_get(wish->run, "args")) > 0 ||
                framework_role(row, role)->program ||
                err_set(error, ERR_INVALID,
-                       "a local cluster runs the programs of its machine, and no command of the role '%s' "
-                       "says "
-                       "which",
+                       "no command of the role '%s' says what to run\n"
+                       "Give the member a command or args: the program that its image begins with is not "
+                       "run.",
                        role);
 }
 
@@ -605,8 +605,7 @@ static bool fit_together(const Asking *asking, const Framework *row, FlowRole ro
 
                 if (wish->role == role && !resources_equal(&wish->each, &first->each))
                         return err_set(error, ERR_INVALID,
-                                       "members: a local cluster runs all members of the role '%s' with one "
-                                       "flavour",
+                                       "members: all members of the role '%s' have one flavour here",
                                        flow_role_name(role));
                 if (wish->role == role && !has_command(row, wish, error))
                         return false;

@@ -624,7 +624,7 @@ static void test_flow_rows(void)
                 { "paddle",
                   { 0, 1, 1 },
                   NULL,
-                  "'paddle' in the row 'paddle-ps', which has no role 'master'" },
+                  "'paddle' runs in the row 'paddle-ps', which has no role 'master'" },
                 { "tensorflow", { 1, 1, 1 }, "tensorflow", NULL },
                 { "tensorflow", { 0, 0, 2 }, "tensorflow", NULL },
                 { "pytorch", { 0, 1, 2 }, "pytorch", NULL },
@@ -632,9 +632,9 @@ static void test_flow_rows(void)
                 { "spark", { 0, 0, 0, 1, 2 }, "spark", NULL },
                 { "mpi", { 0, 1, 4 }, "mpi", NULL },
                 { "standalone", { 0, 0, 1 }, "plain", NULL },
-                { "ray", { 0, 1, 1 }, NULL, "a local cluster has no row for 'ray'" },
-                { "mxnet", { 0, 0, 2 }, NULL, "a local cluster has no row for 'mxnet'" },
-                { "aitj", { 1, 0, 2 }, NULL, "a local cluster has no row for 'aitj'" },
+                { "ray", { 0, 1, 1 }, NULL, "there is no row for 'ray'" },
+                { "mxnet", { 0, 0, 2 }, NULL, "there is no row for 'mxnet'" },
+                { "aitj", { 1, 0, 2 }, NULL, "there is no row for 'aitj'" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
