@@ -16,7 +16,7 @@ setup-build:
 setup-test:
 	@deploy/setup build test kube
 setup-frameworks:
-	@deploy/setup build frameworks
+	@deploy/setup build frameworks kube
 setup-bench:
 	@deploy/setup build bench kube
 
@@ -27,6 +27,7 @@ test: setup-test
 	@t/run
 
 test-frameworks: setup-frameworks build
+	@t/kube/build
 	@PADDLE_BIN=$(BIN) $(VENV)/python -m pytest t/frameworks -q -s --timeout 1800
 
 soak: setup-test

@@ -33,7 +33,8 @@ static const char worker_script[] =
         "while read -r call <&3; do run \"$call\" & done\n";
 
 static const char master_script[] =
-        "dir=${PF_WORK_DIR:-${TMPDIR:-/tmp}}/.mpi\n"
+        "dir=$PF_WORK_DIR/.mpi\n"
+        "[ -z \"$PADDLE_GATE\" ] || dir=${TMPDIR:-/tmp}/.mpi\n"
         "(umask 077 && mkdir -p \"$dir\") || exit 1\n"
         "if [ -n \"$PADDLE_GATE\" ]; then\n"
         "for host in $PADDLE_MPI_HOSTS; do echo \"$host slots=1\"; done >\"$dir/hostfile\"\n"

@@ -23,10 +23,11 @@ enum {
         DRIVER_MIB = 512,
 };
 
-/* Of the working directory, or of the pod's own; where members have machines of their own, each goes by its
- * address, and the secret is the attempt's. */
+/* In the working directory; where members have machines of their own, each has its own, goes
+ * by its address, and the secret is the attempt's. */
 #define PLACE                                                                                                \
-        "dir=${PF_WORK_DIR:-${TMPDIR:-/tmp}}/.spark\n"                                                       \
+        "dir=$PF_WORK_DIR/.spark\n"                                                                          \
+        "[ -z \"$PADDLE_GATE\" ] || dir=${TMPDIR:-/tmp}/.spark\n"                                            \
         "url=spark://$SPARK_MASTER_HOST:$SPARK_MASTER_PORT\n"                                                \
         "export SPARK_CONF_DIR=\"$dir\" SPARK_LOCAL_IP=\"${PADDLE_GATE_HOST:-$SPARK_LOCAL_IP}\"\n"           \
         "settings() (\n"                                                                                     \

@@ -27,6 +27,11 @@ PADDLE = "test.local/paddle:2.6.2"
 BUILDER = "test.local/builder:1"
 PYTHON = "test.local/python:1"
 DEBIAN = ["python3", "ca-certificates", "libgomp1", "libstdc++6", "procps"]
+MPI = "test.local/mpi:1"
+OPEN_MPI = ["openmpi-bin", "python3", "python3-mpi4py"]
+SPARK = "test.local/spark:1"
+JAVA = ["openjdk-17-jre-headless", "procps", "python3"]
+PYSPARK = "pyspark==4.3.0"
 TOOLS = [
     "buildah",
     "ca-certificates",
@@ -145,12 +150,35 @@ def make_python(work, archive):
     write_archive(archive, PYTHON, [layer], {"Cmd": ["/bin/sh"]})
 
 
+def make_mpi(work, archive):
+    """Open MPI, with Python for its programs; no ssh."""
+    layer = make_tar(make_debian(work, OPEN_MPI), work / "debian.tar", *DEVICES)
+    write_archive(archive, MPI, [layer], {"Cmd": ["/bin/sh"]})
+
+
+def make_spark(work, archive):
+    """Spark as the package pyspark brings it, with the Java that it needs."""
+    debian, packages = make_debian(work, JAVA), work / "packages"
+    install("--target", packages / SITE, PYSPARK)
+    for program in (packages / SITE / "bin").iterdir():  # which pip would put into the path
+        (debian / "usr/local/bin" / program.name).symlink_to(f"/{SITE}/bin/{program.name}")
+    layers = [
+        make_tar(debian, work / "debian.tar", *DEVICES),
+        make_tar(packages, work / "packages.tar", "--owner=0", "--group=0"),
+    ]
+    write_archive(archive, SPARK, layers, {"Cmd": ["/bin/sh"]})
+
+
+def install(*words):
+    uv = ["pip", "install", "--python", "/usr/bin/python3", "--link-mode=copy", "--no-compile-bytecode"]
+    run(ROOT / ".venv/bin/uv", *uv, *words)
+
+
 def make_paddle(work, archive):
     """What jobs run in: Debian with Python, and what the examples require."""
     debian, packages = make_debian(work, DEBIAN), work / "packages"
     (debian / "usr/local/bin/python").symlink_to("/usr/bin/python3")
-    uv = ["uv", "pip", "install", "--python", "/usr/bin/python3", "--link-mode=copy", "--no-compile-bytecode"]
-    run(ROOT / ".venv/bin" / uv[0], *uv[1:], "--target", packages / SITE, "-r", REQUIREMENTS)
+    install("--target", packages / SITE, "-r", REQUIREMENTS)
     layers = [
         make_tar(debian, work / "debian.tar", *DEVICES),
         make_tar(packages, work / "packages.tar", "--owner=0", "--group=0"),
@@ -177,6 +205,8 @@ IMAGES = {
     "base": (make_base, lambda: b"".join(base_files().values())),
     "builder": (make_builder, lambda: " ".join(TOOLS).encode()),
     "python": (make_python, lambda: b"python3"),
+    "mpi": (make_mpi, lambda: " ".join(OPEN_MPI).encode()),
+    "spark": (make_spark, lambda: " ".join([*JAVA, PYSPARK]).encode()),
     "paddle": (make_paddle, lambda: " ".join(DEBIAN).encode() + REQUIREMENTS.read_bytes()),
 }
 ALWAYS = ("pause", "base")  # what every node has
