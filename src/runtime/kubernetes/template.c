@@ -49,11 +49,36 @@ static bool is_key(const char *key)
         return (!slash || is_prefix(key, (gsize)(slash - key))) && is_word(name, strlen(name));
 }
 
-/* What pods are found by. */
+static bool has_prefix_of(const char *key, const char *const *prefixes)
+{
+        for (; *prefixes; prefixes++)
+                if (g_str_has_prefix(key, *prefixes))
+                        return true;
+        return false;
+}
+
+/* What Jobs, StatefulSets and others' operators number and find their pods by. A Job whose template says it
+ * is refused; other pods would seem to be members that they are not. */
+static bool is_of_makers(const char *key)
+{
+        static const char *const names[] = { "job-name", "controller-uid", "controller-revision-hash", NULL };
+        static const char *const prefixes[] = { "batch.kubernetes.io/",
+                                                "apps.kubernetes.io/",
+                                                "statefulset.kubernetes.io/",
+                                                "training.kubeflow.org/",
+                                                "sparkoperator.k8s.io/",
+                                                "spark-",
+                                                NULL };
+
+        return g_strv_contains(names, key) || has_prefix_of(key, prefixes);
+}
+
+/* What pods are found by: no label of users. */
 static bool is_ours(const char *key)
 {
-        return strcmp(key, "owner") == 0 || g_str_has_prefix(key, "paddle-") ||
-               g_str_has_prefix(key, "paddleflow-");
+        static const char *const prefixes[] = { "paddle-", "paddleflow-", NULL };
+
+        return strcmp(key, "owner") == 0 || has_prefix_of(key, prefixes) || is_of_makers(key);
 }
 
 /* What the API server would refuse the whole pod for is left out. */
