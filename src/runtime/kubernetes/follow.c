@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -64,7 +65,8 @@ struct Follow {
         bool opening;
         KubeCall *call;
         GSource *again, *deadline;
-        bool unwritable;
+        bool unwritable; /* which was said */
+        bool full;       /* the disk is */
         bool last;
 };
 
@@ -86,20 +88,18 @@ static void set_timer(GMainContext *context, GSource **at, guint ms, GSourceFunc
 
 /* ---- into the file ---- */
 
-static int open_file(const char *path, gint64 *ret_size)
+static bool open_file(const char *path, int *ret_fd, gint64 *ret_size, GError **error)
 {
         g_autofree char *dir = g_path_get_dirname(path);
-        g_autoptr(GError) error = NULL;
         struct stat st = { 0 };
-        int fd = -1;
 
-        if (file_mkdirs(dir, 0755, &error))
-                fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd < 0 || fstat(fd, &st) < 0)
-                log_warning("a pod's log has no file", "file", path, "reason", error ? error->message : "",
-                            NULL);
+        if (!file_mkdirs(dir, 0755, error))
+                return false;
+        *ret_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (*ret_fd < 0 || fstat(*ret_fd, &st) < 0)
+                return err_set_errno(error, errno, "cannot open it");
         *ret_size = st.st_size;
-        return fd;
+        return true;
 }
 
 enum { NOTE_MAX = 256 };
@@ -140,18 +140,13 @@ static gint64 bytes_before(const char *log, const char *uid, gint64 size)
         return size;
 }
 
-static void write_out(Follow *follow, const char *data, gsize len)
+static bool write_out(Follow *follow, const char *data, gsize len, GError **error)
 {
-        g_autoptr(GError) error = NULL;
         gint64 room = follow->config.limit > 0 ? MAX(follow->config.limit - follow->size, 0) : G_MAXINT64;
         gsize part = (gsize)MIN((gint64)len, room);
 
         follow->size += (gint64)len;
-        if (part == 0 || follow->unwritable || file_write_all(follow->fd, data, part, &error))
-                return;
-        follow->unwritable = true;
-        log_warning("a pod's log cannot be written", "file", follow->config.path, "reason", error->message,
-                    NULL);
+        return part == 0 || file_write_all(follow->fd, data, part, error);
 }
 
 /* ---- the stream ---- */
@@ -183,24 +178,6 @@ static void close_stream(Follow *follow)
         follow->fd = -1;
 }
 
-static bool on_data(const char *data, gsize len, void *arg)
-{
-        Follow *follow = arg;
-        gsize over = (gsize)MIN((gint64)len, follow->skip);
-
-        if (follow->opening) {
-                answered(follow);
-                pump(follow->room);
-        }
-        follow->skip -= (gint64)over;
-        if (len > over) {
-                follow->heard_us = g_get_monotonic_time();
-                follow->failures = 0;
-                write_out(follow, data + over, len - over);
-        }
-        return true;
-}
-
 static gboolean on_rested(gpointer arg)
 {
         Follow *follow = arg;
@@ -221,6 +198,52 @@ static void rest(Follow *follow, bool refused)
         set_timer(follow->room->context, &follow->again, (guint)wait_ms, on_rested, follow);
 }
 
+/* What is lost now comes again with the next stream, from where the file ends. */
+static void put_off(Follow *follow, const GError *error)
+{
+        close_stream(follow);
+        rest(follow, false);
+        follow->full = err_is(error, ERR_NO_SPACE);
+        if (!follow->unwritable)
+                log_warning("a pod's log cannot be written, trying again", "file", follow->config.path,
+                            "reason", error->message, NULL);
+        follow->unwritable = true;
+}
+
+static gboolean on_too_late(gpointer arg);
+
+/* Who had no room for the end of its log has all the time for it from now on. */
+static void note_written(Follow *follow)
+{
+        follow->heard_us = g_get_monotonic_time();
+        follow->failures = 0;
+        if (follow->full && follow->deadline)
+                set_timer(follow->room->context, &follow->deadline, LAST_MS, on_too_late, follow);
+        follow->unwritable = follow->full = false;
+}
+
+static bool on_data(const char *data, gsize len, void *arg)
+{
+        Follow *follow = arg;
+        gsize over = (gsize)MIN((gint64)len, follow->skip);
+        g_autoptr(GError) error = NULL;
+
+        if (follow->opening) {
+                answered(follow);
+                pump(follow->room);
+        }
+        follow->skip -= (gint64)over;
+        if (len == over)
+                return true;
+        if (!write_out(follow, data + over, len - over, &error)) {
+                put_off(follow, error);
+                pump(follow->room);
+                return false;
+        }
+        note_written(follow);
+        return true;
+}
+
 static void on_end(const KubeReply *reply, void *arg)
 {
         Follow *follow = arg;
@@ -237,8 +260,13 @@ static void on_end(const KubeReply *reply, void *arg)
 
 static void open_stream(Follow *follow)
 {
+        g_autoptr(GError) error = NULL;
+
         move(follow, FOLLOW_OPEN);
-        follow->fd = open_file(follow->config.path, &follow->size);
+        if (!open_file(follow->config.path, &follow->fd, &follow->size, &error)) {
+                put_off(follow, error);
+                return;
+        }
         if (follow->before < 0)
                 follow->before = bytes_before(follow->config.path, follow->config.uid, follow->size);
         follow->skip = follow->size - follow->before;
@@ -322,10 +350,14 @@ void follow_room_free(FollowRoom *room)
 
 /* ---- one of them ---- */
 
+/* Where the disk is full the end could not be recorded either: the pod, which has the log, stays until then.
+ */
 static gboolean on_too_late(gpointer arg)
 {
         Follow *follow = arg;
 
+        if (follow->full)
+                return G_SOURCE_CONTINUE;
         log_warning("the end of a pod's log did not come in time", "pod", follow->config.pod, NULL);
         follow->config.done(follow->config.arg);
         return G_SOURCE_REMOVE;
