@@ -56,6 +56,22 @@ def test_what_ended_stays_and_goes(joined):
     assert len(kube.items("jobs", "batch/v1", f"paddle-job-id={stays}")) == 1
 
 
+def test_a_kubelet_says_late_that_a_pod_has_ended(make_server, kube_node):
+    """Of its container it says so a second before: a pod that ended by itself stays all the same."""
+    server = make_server(start=False)
+    server.usual = ("--listen=none",)
+    connect(server.start(), kube_node)
+    job = server.submit(["true"], queue="qq", image=BASE)["id"]
+    assert server.wait(job)["state"] == "succeeded"
+
+    def ended():
+        return [pod["metadata"] for pod in pods(kube_node) if pod["status"]["phase"] == "Succeeded"]
+
+    wait_for(lambda: ended() or not pods(kube_node), what="the kubelet's word on the pod")
+    assert [pod["name"] for pod in ended() if "deletionTimestamp" not in pod], left(kube_node, job)
+    assert f"j-{job}-1" in left(kube_node, job)
+
+
 def test_a_restart_finds_what_is_kept(joined):
     server, kube = joined
     stays, goes = submit(server, members=2), submit(server, 5, members=2)

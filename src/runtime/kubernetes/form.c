@@ -114,6 +114,11 @@ bool form_takes_pods(const KubeKind *kind)
         return strcmp(row_of(kind)->propagation, "Orphan") != 0;
 }
 
+bool form_kind_restarts(const KubeKind *kind)
+{
+        return row_of(kind)->restarts;
+}
+
 char *form_object_name(const KubeKind *kind, const char *task)
 {
         g_auto(GStrv) parts = g_strsplit(task, ".", 4);

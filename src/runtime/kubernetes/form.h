@@ -65,7 +65,8 @@ bool form_is_passing(const KubeKind *kind, const char *role);
 const KubeKind *form_kind_of(const json_t *pod);
 /* How its object is deleted before it: "Orphan" leaves the pods for us to stop. */
 const char *form_propagation(const KubeKind *kind);
-bool form_takes_pods(const KubeKind *kind); /* its pods go with it */
+bool form_takes_pods(const KubeKind *kind);    /* its pods go with it */
+bool form_kind_restarts(const KubeKind *kind); /* containers of its pods are started again when they end */
 /* All kinds of such objects, the list ending in NULL. */
 extern const KubeKind *const form_kinds[];
 

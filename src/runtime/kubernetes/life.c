@@ -139,11 +139,28 @@ void task_make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
 
 /* ---- stopping ---- */
 
-bool pod_is_over(const json_t *pod)
+static bool pod_is_over(const json_t *pod)
 {
         const char *phase = kube_get_text(pod, "status.phase");
 
         return g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
+}
+
+/* The kubelet says it of the containers first, and of the pod a second or so later. */
+bool pod_has_ended(const json_t *pod)
+{
+        const KubeKind *kind = pod ? form_kind_of(pod) : NULL;
+        const json_t *list = kube_get(pod, "status.containerStatuses"), *one;
+        gsize i;
+
+        if (pod_is_over(pod))
+                return true;
+        json_array_foreach(list, i, one)
+        {
+                if (!kube_get(one, "state.terminated"))
+                        return false;
+        }
+        return json_array_size(list) > 0 && !(kind && form_kind_restarts(kind));
 }
 
 /* One that is over goes at once. Else at least a second: without one the end would not be waited for, and

@@ -180,7 +180,7 @@ static void run_stop(Order *order)
 
         if (task->again)
                 give_up_again(task);
-        else if (pod_is_over(task_pod(task)) &&
+        else if (pod_has_ended(task_pod(task)) &&
                  !is_passing(task_pod(task))) /* it ended by itself, which is told */
                 return;
         task->killed |= order->grace_ms == 0;
@@ -200,7 +200,7 @@ static bool is_of_whole(const json_t *pod)
 /* One that we stopped is on its way out, and may come back under its name. */
 static bool may_stay(const Task *task, const json_t *pod)
 {
-        return pod && (pod_is_over(pod) || is_of_whole(pod)) && !task->stopping && !task->given_up &&
+        return pod && (pod_has_ended(pod) || is_of_whole(pod)) && !task->stopping && !task->given_up &&
                !kube_is_deleting(pod);
 }
 

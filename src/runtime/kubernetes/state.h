@@ -168,7 +168,8 @@ void life_open(Kubernetes *k8s);
 void task_refuse(Task *task, const GError *error); /* it cannot start */
 /* `before`: what is made before it. Both are taken. */
 void task_make_pod(Task *task, json_t *pod, json_t *before);
-bool pod_is_over(const json_t *pod);
+/* All its containers have ended, and nothing starts them again. */
+bool pod_has_ended(const json_t *pod);
 /* Its pod goes, as soon as it is there. */
 void task_stop_pod(Task *task);
 /* What makes its pod goes before the pod. */
