@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import wait_for
 
 from kube.images import BASE
 from kube.test_runtime import connect
@@ -93,3 +94,16 @@ def test_passwords_are_not_shown(server, kube):
         assert "s3cret" not in reply.body.decode()
         assert "***" in reply.body.decode()
     assert "s3cret" not in server.log()
+
+
+def test_what_cannot_be_mounted_is_named(joined):
+    """The kubelet says it in an event alone: the pod's status is "ContainerCreating" for ever."""
+    (joined.state / "homes-root").write_text("not a directory\n")
+    broken = {"image": BASE, "volumes": {"local": {"host_path": f"{joined.state}/homes-%s"}}}
+    joined.paddle("cluster", "set", "prod", "--setting", json.dumps(broken), check=0)
+    job = joined.submit(["true"], queue="qq")["id"]
+    says = f"{joined.state}/homes-root is not a directory"
+    wait_for(lambda: says in str(joined.job(job)["members"]), what="the kubelet's words")
+    assert says in " ".join(joined.paddle("explain", job, check=0).stdout.split())
+    (joined.state / "homes-root").unlink()
+    assert joined.wait(job, timeout=150)["state"] == "succeeded"  # it is tried again after 2 min at most

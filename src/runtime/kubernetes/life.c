@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/log.h"
+#include "runtime/kubernetes/gate.h"
 
 /* ---- starting ---- */
 
@@ -112,14 +114,55 @@ static void tell_refused(Task *task, const char *words)
         task_refuse(task, error);
 }
 
+static void on_gate_made(const KubeReply *reply, void *arg)
+{
+        if (reply->error && !err_is(reply->error, ERR_EXISTS))
+                log_warning("somebody took the gate away, and it cannot be made again", "cluster", arg,
+                            "reason", reply->error->message, NULL);
+}
+
+/* Somebody deleted it; the kubelet asks for it again and again. */
+static void make_gate_again(Kubernetes *k8s, const char *namespace)
+{
+        g_autoptr(json_t) gate = gate_config_map(namespace);
+
+        kube_send(k8s->client,
+                  &(KubeRequest){ .verb = KUBE_CREATE,
+                                  .kind = &kube_config_maps,
+                                  .namespace = namespace,
+                                  .body = gate },
+                  on_gate_made, k8s->name);
+}
+
+/* The pod stands on a node, and its containers are not made. */
+static void tell_held(Task *task, const char *words)
+{
+        g_autofree char *gate = gate_config_map_name();
+
+        if (task->ended || task->stopping || task->started)
+                return;
+        task_tell_waits(task, words);
+        if (strstr(words, gate) && strstr(words, "not found"))
+                make_gate_again(task->k8s, task->namespace);
+}
+
+static bool is_pod(const Task *task, const char *namespace, const char *name)
+{
+        return task_pod(task) && strcmp(task->pod, name) == 0 && strcmp(task->namespace, namespace) == 0;
+}
+
 static void on_refusal(const KubeKind *kind, const char *namespace, const char *name, void *arg)
 {
         Kubernetes *k8s = arg;
+        const char *words = refusals_why(k8s->refusals, kind, namespace, name);
         g_autoptr(GList) tasks = g_hash_table_get_values(k8s->tasks);
 
-        for (GList *at = k8s->connected ? tasks : NULL; at; at = at->next)
-                if (is_of_set(at->data, kind, namespace, name))
-                        tell_refused(at->data, refusals_why(k8s->refusals, kind, namespace, name));
+        for (GList *at = k8s->connected ? tasks : NULL; at; at = at->next) {
+                if (kind == &kube_pods && is_pod(at->data, namespace, name))
+                        tell_held(at->data, words);
+                else if (kind != &kube_pods && is_of_set(at->data, kind, namespace, name))
+                        tell_refused(at->data, words);
+        }
 }
 
 void task_make_pod(Task *task, json_t *pod, json_t *before /* both taken */)

@@ -159,6 +159,12 @@ static bool is_new(Making *making, const GError *error)
                making->denied++ < DENIED_MAX;
 }
 
+/* A namespace that is being deleted is made anew when it has gone. */
+static bool is_of_ending_namespace(const GError *error)
+{
+        return err_is(error, ERR_DENIED) && strstr(error->message, "because it is being terminated");
+}
+
 /* What another try may do better, and need not be told. */
 static bool is_passing(Making *making, const GError *error)
 {
@@ -215,7 +221,7 @@ static bool passed(Making *making, const GError *error)
 {
         if (!error)
                 return true;
-        if (err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED)) {
+        if (err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED) || is_of_ending_namespace(error)) {
                 wait_for_better(making, error);
         } else if (is_passing(making, error)) {
                 making->wait_ms = 0; /* it may have been made all the same */
@@ -276,6 +282,10 @@ static void on_namespace_made(const KubeReply *reply, void *arg)
         making->call = NULL;
         if (!reply->error || err_is(reply->error, ERR_EXISTS)) {
                 making->settling = 1;
+                g_hash_table_remove(making->config.gates,
+                                    namespace_of(making)); /* it went with the old one */
+                if (making->at == 0 && !making->gate_at)
+                        add_gate(making);
                 send(making);
         } else if (is_passing(making, reply->error)) {
                 try_again(making);

@@ -8,9 +8,16 @@
 #include "runtime/kubernetes/form.h"
 #include "runtime/kubernetes/scope.h"
 
+/* Of what makes pods, and of pods that stand on a node. One watch for each: an API server knows no "or". */
+static const char *const selectors[] = {
+        "reason=FailedCreate",
+        "involvedObject.kind=Pod,reason=FailedMount",
+        "involvedObject.kind=Pod,reason=FailedCreatePodSandBox",
+};
+
 struct Refusals {
         RefusalsConfig config;
-        Scope *events;
+        Scope *events[G_N_ELEMENTS(selectors)];
         GHashTable *says; /* "kind/namespace/name" -> words */
         bool warned;
 };
@@ -56,7 +63,7 @@ static const KubeKind *kind_of(const json_t *event)
         for (const KubeKind *const *at = form_kinds; name && *at; at++)
                 if (strcmp((*at)->kind, name) == 0)
                         return *at;
-        return NULL;
+        return g_strcmp0(name, kube_pods.kind) == 0 ? &kube_pods : NULL;
 }
 
 static void on_event(const json_t *old, const json_t *new, void *arg)
@@ -89,8 +96,8 @@ static void on_trouble(const GError *error, void *arg)
         if (!err_is(error, ERR_DENIED) || refusals->warned)
                 return;
         refusals->warned = true;
-        log_warning("events of a cluster cannot be seen: why it refuses pods of StatefulSets and Jobs stays "
-                    "unsaid",
+        log_warning("events of a cluster cannot be seen: why it refuses pods of StatefulSets and Jobs, and "
+                    "what pods on nodes lack, stays unsaid",
                     "cluster", refusals->config.cluster, "reason", error->message, NULL);
 }
 
@@ -118,13 +125,14 @@ Refusals *refusals_new(const RefusalsConfig *config)
 
         refusals->config = *config;
         refusals->says = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-        refusals->events = scope_new(config->client,
-                                     &(ScopeConfig){ .context = config->context,
-                                                     .kind = kube_events,
-                                                     .field_selector = "reason=FailedCreate",
-                                                     .trim = trim,
-                                                     .namespaces = config->namespaces },
-                                     &(ScopeEvents){ on_event, on_synced, on_trouble, refusals });
+        for (gsize i = 0; i < G_N_ELEMENTS(selectors); i++)
+                refusals->events[i] = scope_new(config->client,
+                                                &(ScopeConfig){ .context = config->context,
+                                                                .kind = kube_events,
+                                                                .field_selector = selectors[i],
+                                                                .trim = trim,
+                                                                .namespaces = config->namespaces },
+                                                &(ScopeEvents){ on_event, on_synced, on_trouble, refusals });
         return refusals;
 }
 
@@ -132,7 +140,8 @@ void refusals_free(Refusals *refusals)
 {
         if (!refusals)
                 return;
-        scope_free(refusals->events);
+        for (gsize i = 0; i < G_N_ELEMENTS(selectors); i++)
+                scope_free(refusals->events[i]);
         g_hash_table_unref(refusals->says);
         g_free(refusals);
 }

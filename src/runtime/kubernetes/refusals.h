@@ -1,6 +1,8 @@
 /* Why the pods of StatefulSets and Jobs do not come: a quota, a policy, a webhook. Their controllers say it
- * in events of reason FailedCreate and nowhere else, and go on trying, ever more slowly. Same thread as the
- * client, and freed before it. An account that may not see events is told nothing. */
+ * in events of reason FailedCreate and nowhere else, and go on trying, ever more slowly. And why the
+ * containers of a pod are not made: a volume that cannot be mounted, a network that is not there; the kubelet
+ * says it in events of the pod alone, whose status stays "ContainerCreating". Same thread as the client, and
+ * freed before it. An account that may not see events is told nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +17,7 @@ typedef struct {
         GMainContext *context;
         const char *const *namespaces; /* to look at when not everywhere (scope.h) */
         const char *cluster;
-        /* Something is said of the object. It may call refusals_why. */
+        /* Something is said of the object, or of the pod (kube_pods). It may call refusals_why. */
         void (*told)(const KubeKind *kind, const char *namespace, const char *name, void *arg);
         void *arg;
 } RefusalsConfig;
