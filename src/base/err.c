@@ -141,3 +141,23 @@ char *err_text(const GError *error)
 {
         return error ? g_strndup(error->message, strcspn(error->message, "\n")) : NULL;
 }
+
+static bool ends_sentence(const GString *line)
+{
+        return !line->len || strchr(".:;,!?", line->str[line->len - 1]);
+}
+
+char *err_line(const char *message)
+{
+        g_auto(GStrv) lines = message ? g_strsplit(message, "\n", -1) : NULL;
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        for (char **at = lines; at && *at; at++) {
+                const char *text = g_strstrip(*at);
+
+                if (*text && line->len)
+                        g_string_append(line, ends_sentence(line) ? " " : ". ");
+                g_string_append(line, text);
+        }
+        return message ? g_string_free(g_steal_pointer(&line), FALSE) : NULL;
+}

@@ -69,6 +69,10 @@ const char *err_hint(const GError *error);
 /* The message without its hint; the caller's. */
 char *err_text(const GError *error);
 
+/* A message and its hint in one line, where there is but one: "no context 'a'. There are: b." The
+ * caller's; NULL for NULL. */
+char *err_line(const char *message);
+
 /* They always return false; said so that the compiler knows it, too, and does not warn of results that stay
  * unset. */
 #define err_set(...)                                                                                         \

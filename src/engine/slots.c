@@ -100,7 +100,7 @@ static void publish(Engine *engine, const RuntimeSlot *slot, bool connected, con
                                .room = slot->room,
                                .most = slot->most,
                                .nodes = slot->list ? g_ptr_array_ref(slot->list) : NULL,
-                               .why = g_strdup(why) };
+                               .why = err_line(why) };
         g_mutex_lock(&engine->clusters_lock);
         g_hash_table_insert(engine->clusters, g_strdup(slot->name), view);
         g_mutex_unlock(&engine->clusters_lock);

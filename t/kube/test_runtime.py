@@ -196,6 +196,23 @@ def test_a_bad_credential_is_named(server, tmp_path):
     assert server.wait(local["id"])["state"] == "succeeded"
 
 
+def test_a_problem_and_its_hint_are_one_line(server, tmp_path):
+    config = {
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "a", "user": "u"}}],
+        "current-context": "gone",
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    says = "no context 'gone'. There are: c."
+    create = ("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", tmp_path / "config")
+    assert says in server.paddle(*create, check=0).stderr
+    assert says in server.paddle("cluster", "show", "prod", check=0).stdout
+    server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
+    job = server.submit(["true"], queue="qq", image=BASE)["id"]
+    assert says in " ".join(server.paddle("explain", job, check=0).stdout.split())
+
+
 def test_a_cluster_that_is_away_holds_up_nobody(server, own_cluster):
     """Its jobs wait, others do not; nothing is lost when it is back."""
     connect(server, own_cluster)

@@ -19,7 +19,7 @@ static char *connection_trouble(Api *api, const Cluster *cluster)
 
         if (engine_cluster(api->engine, cluster, NULL, &why))
                 return NULL;
-        return g_strdup_printf("it has no connection%s%s", why ? ": " : "", why ? why : "");
+        return why ? g_strdup_printf("it has no connection: %s", why) : g_strdup("it is being connected");
 }
 
 char *api_cluster_trouble(Api *api, const Cluster *cluster)

@@ -83,6 +83,14 @@ static void test_errno(void)
 
 static void test_text_and_hint(void)
 {
+        static const struct {
+                const char *message, *line;
+        } lines[] = {
+                { "", "" },
+                { "no context 'a'", "no context 'a'" },
+                { "no context 'a'\nThere are: b, c.", "no context 'a'. There are: b, c." },
+                { "lacking:\n  numpy\n\n  scipy\n", "lacking: numpy. scipy" },
+        };
         g_autoptr(GError) error = NULL, bare = NULL;
         g_autofree char *text = NULL;
 
@@ -99,6 +107,12 @@ static void test_text_and_hint(void)
         g_assert_false(err_set(NULL, ERR_FAILED, "nobody listens"));
         g_assert_false(err_prefix(NULL, "x"));
         g_assert_null(err_text(NULL));
+        g_assert_null(err_line(NULL));
+        for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
+                g_autofree char *line = err_line(lines[i].message);
+
+                g_assert_cmpstr(line, ==, lines[i].line);
+        }
 }
 
 int main(int argc, char **argv)

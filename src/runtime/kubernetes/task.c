@@ -2,6 +2,7 @@
 #include "runtime/kubernetes/state.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 
 /* ---- telling ---- */
 
@@ -12,7 +13,7 @@ Observation *observation_new(ObservationKind kind, const char *task, const char 
         observation->kind = kind;
         observation->exit_code = -1;
         observation->time = clock_now_ms();
-        observation->text = g_strdup(text);
+        observation->text = err_line(text); /* it stands in tables */
         g_strlcpy(observation->task, task ? task : "", sizeof observation->task);
         return observation;
 }
