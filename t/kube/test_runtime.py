@@ -157,6 +157,24 @@ def test_members_find_each_other_by_name(joined):
     assert {member["port"] for member in done["members"]} == {36000}
 
 
+def test_readiness_may_be_declared(joined):
+    """By a file in the pod: the trainer, which asks once, begins when the server has said that it serves."""
+    server, _ = joined
+    serve = (
+        "sleep 2; mkdir /tmp/w; echo hello >/tmp/w/index.html; httpd -p $PADDLE_PORT -h /tmp/w; "
+        'until wget -qO- "http://localhost:$PADDLE_PORT/"; do sleep 0.1; done; : >"$PADDLE_READY_FILE"; sleep 600'
+    )
+    roles = [
+        {"name": "pserver", "replicas": 1, "cpu": "50m", "command": ["sh", "-c", serve]},
+        {"name": "trainer", "replicas": 1, "cpu": "50m"},
+    ]
+    ask = ["sh", "-c", 'wget -qO- "http://$PADDLE_PSERVERS_IP_PORT_LIST/"']
+    job = server.submit(ask, queue="qq", image=BASE, ready="declared", grace="1s", roles=roles)
+    done = server.wait(job["id"])
+    assert done["state"] == "succeeded", done["reason"]
+    assert server.member_log(job["id"], "trainer-0") == "hello\n"
+
+
 def test_what_cannot_start_says_why(joined):
     server, _ = joined
     job = server.submit(["true"], queue="qq", image="test.local/none:1")
