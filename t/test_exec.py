@@ -84,10 +84,12 @@ def test_it_counts_as_the_members(server, job):
     assert groups == pathlib.Path(f"/proc/{pid}/cgroup").read_text()
 
 
-def test_a_terminal(server, job):
+def check_terminal(server):
+    """A terminal in the job 'job' has the size of ours, also when that changes."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
-    script = "test -t 0 && stty size; read x; stty size; echo got $x; exit 4"
+    reach = 'reach() { until [ "$(stty size)" = "$1" ]; do sleep 0.1; done; stty size; }'  # a cluster's may come later
+    script = f"{reach}; test -t 0 && reach '33 99'; read x; reach '11 22'; echo got $x; exit 4"
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     with started(server, "-it", "job", "--", "sh", "-c", script, **streams) as process:
         seen = b""
@@ -98,10 +100,14 @@ def test_a_terminal(server, job):
         os.write(ours, b"this\r")
         while b"got this" not in seen:
             seen += os.read(ours, 1000)
-        assert b"11 22" in seen
+        assert b"\n11 22" in seen
         assert process.wait() == 4
     os.close(ours)
     os.close(theirs)
+
+
+def test_a_terminal(server, job):
+    check_terminal(server)
 
 
 @pytest.mark.parametrize(

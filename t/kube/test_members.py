@@ -7,6 +7,7 @@ import time
 
 import pytest
 from conftest import PATIENCE, wait_for
+from test_exec import check_terminal
 
 from kube.images import BASE
 from kube.test_runtime import RULES, connect, pods, submit
@@ -130,6 +131,14 @@ def test_a_command_in_a_pod(joined):
     assert (done.stdout, done.returncode) == (much[:4], 5)
     done = execute("job", "--", "/no/such")
     assert done.returncode != 0 and "/no/such" in done.stderr
+    server.paddle("cancel", job["id"], check=0)
+
+
+def test_a_terminal_in_a_pod(joined):
+    server, _ = joined
+    job = submit(server, "sleep 600")
+    server.wait(job["id"], "running")
+    check_terminal(server)
     server.paddle("cancel", job["id"], check=0)
 
 
