@@ -18,6 +18,7 @@ from kube.test_runtime import RULES, connect, pods
 
 IMAGE = "test.local/base:1"
 KUBEFLOW, SPARK = "kubeflow.org/v1", "sparkoperator.k8s.io/v1beta2"
+PLURALS = ("tfjobs", "pytorchjobs", "mpijobs")
 MORE = [
     {
         "apiGroups": ["kubeflow.org"],
@@ -68,7 +69,7 @@ def join(server, kube, operators=("tensorflow", "pytorch", "mpi")):
 
 @pytest.fixture
 def joined(server, kube_fake, tmp_path):
-    define(kube_fake.cluster, "tfjobs", "pytorchjobs", "mpijobs")
+    define(kube_fake.cluster, *PLURALS)
     join(server, kube_fake)
     with training_operator(kube_fake, tmp_path):
         yield server, kube_fake
@@ -105,7 +106,7 @@ def environment(pod, container):
 
 def left(kube):
     found = [*pods(kube), *kube.items("services")]
-    for plural in ("tfjobs", "pytorchjobs", "mpijobs"):
+    for plural in PLURALS:
         found += kube.items(plural, KUBEFLOW)
     found += kube.items("roles", "rbac.authorization.k8s.io/v1")
     found += [one for one in kube.items("configmaps") if one["metadata"]["name"].startswith("j-")]
@@ -228,7 +229,7 @@ def test_somebody_deletes_the_object(joined):
 
 
 def test_an_operator_that_is_not_there(server, kube_fake, tmp_path):
-    define(kube_fake.cluster, "tfjobs")
+    define(kube_fake.cluster, *PLURALS)
     join(server, kube_fake)
     job = submit(server, "tensorflow", worker=1)
     wait_for(
