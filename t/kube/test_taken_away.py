@@ -10,7 +10,7 @@ from kube.images import BASE
 from kube.test_forms import SERVE, job_of
 from kube.test_namespaces import JOBS, MAKE, queue
 from kube.test_namespaces import connect as connect_with
-from kube.test_runtime import connect, joined  # noqa: F401
+from kube.test_runtime import connect, joined, pods  # noqa: F401
 
 
 def test_the_gate(joined):  # noqa: F811
@@ -22,6 +22,23 @@ def test_the_gate(joined):  # noqa: F811
     second = job_of(server, SERVE, "true", 1, 1)
     done = server.wait(second["id"], timeout=150)  # the kubelet looks for it after 2 min at most
     assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+
+
+@pytest.mark.parametrize("how", ["delete", "evict"])
+def test_a_pod(joined, how):  # noqa: F811
+    """A kubelet tells how its program ended before the pod goes: it was ended, and is lost all the same."""
+    server, kube = joined
+    script = "trap 'exit 3' TERM; case $(uname -n) in *-2-worker-0) exit 0;; esac; while :; do sleep 0.1; done"
+    job = server.submit(["sh", "-c", script], queue="qq", image=BASE)["id"]
+    server.wait(job, "running")
+    (name,) = [pod["metadata"]["name"] for pod in pods(kube)]
+    if how == "delete":
+        kube.kubectl("delete", "pod", name, "--wait=false")
+    else:
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        kube.api.create(kube.path("pods", name) + "/eviction", body)
+    done = server.wait(job)
+    assert (done["state"], done["attempt"]) == ("succeeded", 2), done["reason"]
 
 
 @pytest.fixture

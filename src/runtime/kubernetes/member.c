@@ -531,6 +531,15 @@ const char *member_container(const json_t *pod)
         return said ? said : MEMBER_CONTAINER;
 }
 
+/* The time stamp is when its grace is over. */
+static gint64 deletion_time(const json_t *pod)
+{
+        gint64 grace_s = kube_get_int(pod, "metadata.deletionGracePeriodSeconds", 0);
+        gint64 end = kube_time(kube_get_text(pod, "metadata.deletionTimestamp"));
+
+        return end ? end - CLAMP(grace_s, 0, G_MAXINT32) * 1000 : 0;
+}
+
 bool member_look(const json_t *pod, MemberLook *ret)
 {
         const json_t *status = status_of(pod, "status.containerStatuses", member_container(pod)),
@@ -547,6 +556,7 @@ bool member_look(const json_t *pod, MemberLook *ret)
         ret->container = member_container(pod);
         ret->passing = form_is_passing(form_kind_of(pod), ret->role);
         ret->deleting = kube_is_deleting(pod);
+        ret->deleted_at = deletion_time(pod);
         if (is_taken(pod))
                 ret->taken = say(condition(pod, "DisruptionTarget"));
         ret->preempted = who_preempts(pod);
@@ -643,6 +653,7 @@ static json_t *trim_meta(const json_t *meta)
                                             "labels",
                                             "resourceVersion",
                                             "deletionTimestamp",
+                                            "deletionGracePeriodSeconds",
                                             "creationTimestamp",
                                             NULL };
         static const char *const annotations[] = { MEMBER_STATUS_ANNOTATION, MEMBER_MESSAGE_ANNOTATION,

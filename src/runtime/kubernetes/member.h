@@ -62,6 +62,7 @@ typedef struct {
         const char *container;       /* the one that is the member's; borrowed likewise */
         bool passing;                /* what has become of the pod is no end of the member's (form.h) */
         bool deleting;               /* somebody has asked for its end */
+        gint64 deleted_at;           /* when; ms since 1970, 0: nobody has */
         char *taken;                 /* why the cluster takes it away; NULL: it does not */
         char *preempted;             /* for whom, where it has to go for others; or NULL */
 } MemberLook;

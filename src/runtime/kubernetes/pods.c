@@ -136,8 +136,49 @@ static void tell_placed(Task *task, const MemberLook *look)
         k8s_tell(task->k8s, OBSERVED_PLACED, task->task, look->node);
 }
 
+/* Why a pod on it will not end by itself; the caller's, NULL: its node is well. */
+static char *node_trouble(const Kubernetes *k8s, const char *name)
+{
+        const json_t *node = kube_cache_get(k8s->nodes, NULL, name);
+        g_autofree char *unready = node ? neighbours_unready(node) : g_strdup("gone");
+
+        return unready ? g_strdup_printf("node '%s' is %s", name, unready) : NULL;
+}
+
+/* What is known of a pod's going, from the most telling to the least. */
+static char *why_gone(const Task *task, const MemberLook *look)
+{
+        g_autofree char *trouble = look->node ? node_trouble(task->k8s, look->node) : NULL;
+
+        if (task->given_up)
+                return g_strdup(task->given_up);
+        if (trouble)
+                return g_steal_pointer(&trouble);
+        if (look->taken)
+                return g_strdup(look->taken);
+        return g_strdup_printf("pod '%s' was deleted", task->pod);
+}
+
+/* Somebody else asked for its end, and then its program ended: by that, whatever it says. (A kubelet tells of
+ * the container first, and only then of the pod.) */
+static bool is_taken_away(const Task *task, const MemberLook *look)
+{
+        return look->deleting && !task->stopping && look->end == OBSERVED_EXITED &&
+               look->ended_at >= look->deleted_at;
+}
+
+static void tell_own_end(Task *task, MemberLook *look)
+{
+        if (is_taken_away(task, look)) {
+                look->end = OBSERVED_LOST;
+                g_free(look->text);
+                look->text = why_gone(task, look);
+        }
+        tell_or_keep(task, look);
+}
+
 /* What the pod says and the engine was not told yet. */
-static void look_at(Task *task, const MemberLook *look)
+static void look_at(Task *task, MemberLook *look)
 {
         if (task->ended || task->kept)
                 return;
@@ -174,7 +215,7 @@ static void look_at(Task *task, const MemberLook *look)
                 tell_at(task, OBSERVED_READY, 0);
         }
         if (look->ended && (!look->passing || task->stopping))
-                tell_or_keep(task, look);
+                tell_own_end(task, look);
 }
 
 /* The names of pods that a Job makes are its own. */
@@ -184,15 +225,6 @@ static void take_pod(Task *task, const json_t *pod)
                 return;
         g_free(task->pod);
         task->pod = g_strdup(kube_name(pod));
-}
-
-/* Why a pod on it will not end by itself; the caller's, NULL: its node is well. */
-static char *node_trouble(const Kubernetes *k8s, const char *name)
-{
-        const json_t *node = kube_cache_get(k8s->nodes, NULL, name);
-        g_autofree char *unready = node ? neighbours_unready(node) : g_strdup("gone");
-
-        return unready ? g_strdup_printf("node '%s' is %s", name, unready) : NULL;
 }
 
 /* Its end was asked for, and nobody is there to carry it out. If the node only cannot be reached, the member
@@ -241,20 +273,6 @@ void pods_look_at(Kubernetes *k8s, const json_t *pod)
         keep_from_coming_back(task, pod, &look);
         pods_give_up_stuck(task, &look);
         look_at(task, &look);
-}
-
-/* What is known of a pod's going, from the most telling to the least. */
-static char *why_gone(const Task *task, const MemberLook *look)
-{
-        g_autofree char *trouble = look->node ? node_trouble(task->k8s, look->node) : NULL;
-
-        if (task->given_up)
-                return g_strdup(task->given_up);
-        if (trouble)
-                return g_steal_pointer(&trouble);
-        if (look->taken)
-                return g_strdup(look->taken);
-        return g_strdup_printf("pod '%s' was deleted", task->pod);
 }
 
 /* Its last words count; without any it was stopped by us, or somebody took it away. */
