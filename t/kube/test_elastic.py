@@ -5,7 +5,7 @@ from conftest import wait_for
 
 from kube.images import BASE
 from kube.test_forms import check_nothing_is_left
-from kube.test_runtime import connect, pods
+from kube.test_runtime import connect, pods, wait_usable
 
 STAY = "trap 'echo left; exit 0' TERM; echo here; while :; do sleep 0.1; done"
 
@@ -13,6 +13,7 @@ STAY = "trap 'echo left; exit 0' TERM; echo here; while :; do sleep 0.1; done"
 def share(server, kube):
     """Four tenths of a core for two queues; the first may borrow what the second does not use of its own."""
     connect(server, kube)
+    wait_usable(server)
     for name, more in (
         ("org", ("--min", "cpu=400m", "--max", "cpu=400m")),
         ("a", ("--parent", "org", "--min", "cpu=100m")),
