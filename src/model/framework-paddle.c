@@ -2,12 +2,14 @@
  *
  * A member is told who it is and where the others stand, in the forms of today (operator.md 2.5, 2.6) and in
  * the PADDLE_INIT_ forms of 2017 (cloud.md 2.6). On one machine the host is the same for all and the port
- * tells members apart, so each has a port of its own, and PADDLE_INIT_PSERVERS lists host:port where a
- * cluster lists addresses. */
+ * tells members apart, so each has a port of its own, and PADDLE_INIT_PSERVERS lists host:port where it
+ * lists addresses on a cluster. */
 #include <string.h>
 
 #include "base/err.h"
 #include "model/framework-rows.h"
+
+enum { PORTS_APART = 20 }; /* of a member that has an address of its own */
 
 static bool check_ps(const Spec *spec, GError **error)
 {
@@ -87,7 +89,8 @@ void paddle_common_env(const Placement *placement, int role, int index, GPtrArra
         old_env(placement, role, index, trainers, env);
 }
 
-/* operator.md 2.6: where all members stand. A member owns one port, so TRAINER_PORTS_NUM is 1 here. */
+/* operator.md 2.6: where all members stand. On one machine a member owns one port; with an address of its own
+ * it has as many as the operator's. */
 static void endpoint_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         g_autofree char *trainers = role_endpoints(placement, "trainer"),
@@ -98,7 +101,7 @@ static void endpoint_env(const Placement *placement, int role, int index, GPtrAr
         env_put(env, "PADDLE_CURRENT_ENDPOINT", "%s:%d", placement_host(placement, role, index), port);
         env_put(env, "PADDLE_TRAINER_ENDPOINTS", "%s", trainers);
         env_put(env, "PADDLE_TRAINERS", "%s", trainer_hosts);
-        env_put(env, "TRAINER_PORTS_NUM", "1");
+        env_put(env, "TRAINER_PORTS_NUM", "%d", placement_is_here(placement, role) ? 1 : PORTS_APART);
         env_put(env, "PADDLE_INIT_PORT", "%d", port);
         env_put(env, "PADDLE_INIT_PORTS_NUM", "1");
         env_put(env, "PADDLE_INIT_PORTS_NUM_FOR_SPARSE", "1");
@@ -123,11 +126,13 @@ static void gloo_env(const Placement *placement, const char *role, int index, GP
 static void ps_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         g_autofree char *servers = role_endpoints(placement, "pserver");
+        g_autofree char *server_hosts = hosts(placement, "pserver");
+        bool here = placement_is_here(placement, role);
 
         paddle_common_env(placement, role, index, env);
         endpoint_env(placement, role, index, env);
         env_put(env, "PADDLE_PSERVERS_IP_PORT_LIST", "%s", servers);
-        env_put(env, "PADDLE_INIT_PSERVERS", "%s", servers);
+        env_put(env, "PADDLE_INIT_PSERVERS", "%s", here ? servers : server_hosts);
         gloo_env(placement, placement->spec->roles[role].name, index, env);
 }
 

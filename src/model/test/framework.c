@@ -361,8 +361,12 @@ static void test_apart(void)
         g_autoptr(Spec) spark =
                 spec("{`command`:[`x`],`framework`:`spark`,`roles`:[" ROLE("executor", 2) "]}");
         g_autoptr(Spec) plain = spec("{`command`:[`x`],`framework`:`plain`,`roles`:[" ROLE("worker", 2) "]}");
+        g_autoptr(Spec) collective = spec("{`command`:[`x`],`roles`:[" ROLE("trainer", 2) "]}");
         Placement p = placement(mpi, NULL);
-        g_auto(GStrv) master = NULL, driver = NULL, worker = NULL;
+        int *const ports[] = { ps_ports, trainer_ports };
+        g_autoptr(Spec) ps =
+                spec("{`command`:[`x`],`roles`:[" ROLE("pserver", 2) "," ROLE("trainer", 1) "]}");
+        g_auto(GStrv) master = NULL, driver = NULL, trainer = NULL, server = NULL, worker = NULL;
 
         p.hosts = hosts;
         master = framework_environment(&p, 1, 0);
@@ -376,6 +380,18 @@ static void test_apart(void)
                    (const char *const[]){ "SPARK_LOCAL_IP=m0.j.ns.svc", "SPARK_MASTER_HOST=w0.j.ns.svc",
                                           "PADDLE_SPARK_CORES=2", "PADDLE_SPARK_EXECUTOR_CORES=1",
                                           "PADDLE_SPARK_EXECUTOR_MEMORY=1024m", NULL });
+        p.ports = ports;
+        p.spec = collective;
+        trainer = framework_environment(&p, 0, 1);
+        assert_env(trainer,
+                   (const char *const[]){ "TRAINER_PORTS_NUM=20", "PADDLE_TRAINERS=w0.j.ns.svc,w1.j.ns.svc",
+                                          "LOCAL_RANK=0", NULL });
+        p.spec = ps;
+        server = framework_environment(&p, 1, 0);
+        assert_env(server, (const char *const[]){
+                                   "PADDLE_INIT_PSERVERS=w0.j.ns.svc,w1.j.ns.svc", "PADDLE_INIT_PORT=7000",
+                                   "PADDLE_PSERVERS_IP_PORT_LIST=w0.j.ns.svc:6000,w1.j.ns.svc:6001", NULL });
+        p.ports = NULL;
         p.spec = plain;
         worker = framework_environment(&p, 0, 1);
         assert_env(worker, (const char *const[]){ "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0", NULL });
