@@ -85,6 +85,14 @@ static void clean(char *text)
         }
 }
 
+/* What was cut in the middle of a character, or never was text. */
+static void make_valid(GError *error)
+{
+        g_autofree char *message = error->message;
+
+        error->message = g_utf8_make_valid(message, -1);
+}
+
 bool(err_set)(GError **error, ErrCode code, const char *format, ...)
 {
         va_list args;
@@ -95,6 +103,7 @@ bool(err_set)(GError **error, ErrCode code, const char *format, ...)
         *error = g_error_new_valist(ERR_DOMAIN, code, format, args);
         va_end(args);
         clean((*error)->message);
+        make_valid(*error);
         return false;
 }
 
@@ -123,6 +132,15 @@ bool(err_prefix)(GError **error, const char *format, ...)
         va_end(args);
         g_prefix_error(error, "%s", prefix);
         return false;
+}
+
+char *err_shown(const char *text)
+{
+        char letters[0x81] = "";
+
+        for (int i = 0; i < 0x80; i++)
+                letters[i] = (char)(0x80 + i);
+        return g_strescape(text, g_utf8_validate(text, -1, NULL) ? letters : NULL);
 }
 
 bool err_is(const GError *error, ErrCode code)

@@ -50,13 +50,17 @@ ErrCode err_from_word(const char *word);
 ErrCode err_from_errno(int err);
 
 /* Sets *error (NULL is ignored) and returns false, so that failing is one line. Control characters of what it
- * quotes become '?'. A message may end in a hint: what to do next, after a newline ("job 'a' is taken\nCancel
- * it, or choose another --job-name."). */
+ * quotes become '?', and what is no UTF-8 U+FFFD. A message may end in a hint: what to do next, after a
+ * newline ("job 'a' is taken\nCancel it, or choose another --job-name."). */
 bool err_set(GError **error, ErrCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* As err_set, with the code and text of `err` (an errno) appended: "cannot open '/x': Permission denied"; a
  * full disk gets a hint. */
 bool err_set_errno(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* A text from outside, as a message quotes it: quotes, control characters and what is no UTF-8 as in C; the
+ * caller's. */
+char *err_shown(const char *text);
 
 /* Puts text before the message of *error. Returns false. */
 bool err_prefix(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);

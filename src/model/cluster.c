@@ -48,7 +48,7 @@ static bool cluster_name_check(const char *what, const char *name, GError **erro
                 good = g_ascii_isalnum(*at) || *at == '_' || *at == '-';
         if (good)
                 return true;
-        shown = g_strescape(name, NULL);
+        shown = err_shown(name);
         return err_set(
                 error, ERR_INVALID,
                 "%s: '%.80s' is not a name of 2 to %d letters, digits, '_' and '-' that neither begins nor "

@@ -22,7 +22,7 @@ static bool flavour_name_check(const char *what, const char *name, GError **erro
                 good = !g_ascii_iscntrl(*at) && *at != '/';
         if (good)
                 return true;
-        shown = g_strescape(name, NULL);
+        shown = err_shown(name);
         return err_set(error, ERR_INVALID,
                        "%s: '%.80s' is not a flavour's name of 1 to %d bytes without '/' and control "
                        "characters",

@@ -45,7 +45,7 @@ bool label_key_check(const char *where, const char *key, GError **error)
 
         if (key_is_valid(key))
                 return true;
-        shown = g_strescape(key, NULL);
+        shown = err_shown(key);
         return err_set(error, ERR_INVALID,
                        "%s: '%.80s' is not a key of 1 to %d letters, digits, '-', '_', '.' and '/'", where,
                        shown, KEY_MAX);

@@ -12,7 +12,7 @@ static int find_kind(const char *what, const char *name, bool intern, GError **e
 
         if (kind >= 0 || intern)
                 return kind;
-        shown = g_strescape(name, NULL);
+        shown = err_shown(name);
         err_set(error, ERR_INVALID,
                 "%s: '%.80s' is not a kind of resource here\nKinds are cpu, memory, nvidia.com/gpu, storage, "
                 "and what "

@@ -151,7 +151,7 @@ static bool find_word(const ObjectField *field, const json_t *value, const char 
         }
         if (!json_is_string(value))
                 return err_set(error, ERR_INVALID, "%s must be one of %s", what, known);
-        shown = g_strescape(json_string_value(value), NULL);
+        shown = err_shown(json_string_value(value));
         return err_set(error, ERR_INVALID, "%s: '%.40s' is not one of %s", what, shown, known);
 }
 
@@ -343,7 +343,7 @@ static bool pair_key_check(const char *where, const char *key, GError **error)
                         len = 0;
         if (len >= 1 && len <= KEY_MAX)
                 return true;
-        shown = g_strescape(key, NULL);
+        shown = err_shown(key);
         return err_set(error, ERR_INVALID,
                        "%s: '%.80s' is not a name of 1 to %d bytes without '=' and control "
                        "characters",
@@ -607,7 +607,7 @@ static char *settable(const ObjectRow *row)
 
 static bool refuse_member(const ObjectRow *row, const char *name, GError **error)
 {
-        g_autofree char *known = settable(row), *shown = g_strescape(name, NULL);
+        g_autofree char *known = settable(row), *shown = err_shown(name);
 
         return err_set(error, ERR_INVALID, "'%.64s' is not a field that can be set\nThe fields are %s.",
                        shown, known);

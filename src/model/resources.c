@@ -97,7 +97,7 @@ int resource_intern(const char *what, const char *name, GError **error)
                 g_mutex_unlock(&names_lock);
                 return kind;
         }
-        shown = g_strescape(name, NULL);
+        shown = err_shown(name);
         err_set(error, ERR_INVALID,
                 "%s: '%.80s' is not the name of a resource such as cpu, memory, nvidia.com/gpu or rdma/hca",
                 what, shown);

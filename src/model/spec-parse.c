@@ -129,7 +129,7 @@ static bool add_env(GPtrArray *list, const char *where, const char *name, size_t
         if (!env_name_is_valid(name, len)) {
                 g_autofree char *raw = g_strndup(name, MIN(len, 64));
 
-                shown = g_strescape(raw, NULL);
+                shown = err_shown(raw);
                 return err_set(
                         error, ERR_INVALID,
                         "%senv: '%s' is not a variable's name: a letter or '_', then letters, digits and '_'",
@@ -298,7 +298,7 @@ bool take_choice(const json_t *object, const char *name, const char *first, cons
 
 static bool check_image(const char *image, GError **error)
 {
-        g_autofree char *shown = g_strescape(image, NULL);
+        g_autofree char *shown = err_shown(image);
 
         if (*image && g_ascii_isalnum(*image) &&
             !image[strspn(image, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@+-")])
@@ -324,7 +324,7 @@ static bool check_package(const Spec *spec, GError **error)
                 if (g_ascii_iscntrl(*at) || *at == '/' || *at == ':')
                         name = "";
         if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-                g_autofree char *shown = g_strescape(spec->package_name, NULL);
+                g_autofree char *shown = err_shown(spec->package_name);
 
                 return err_set(error, ERR_INVALID, "package_name: '%.80s' is not the name of a directory",
                                shown);
@@ -435,7 +435,7 @@ static bool take_framework(Draft *draft, const json_t *object, const RoleHead *h
 static bool refuse_role(const Framework *framework, const char *where, const char *name, GError **error)
 {
         g_autoptr(GString) known = g_string_new(framework->roles[0].name);
-        g_autofree char *shown = g_strescape(name, NULL);
+        g_autofree char *shown = err_shown(name);
 
         for (int i = 1; i < FRAMEWORK_ROLES_MAX && framework->roles[i].name; i++)
                 g_string_append_printf(known, ", %s", framework->roles[i].name);

@@ -51,7 +51,7 @@ static bool priority_from_text(const char *text, gint64 *ret)
 bool priority_parse(const char *what, const json_t *value, int *ret, GError **error)
 {
         g_autofree char *shown =
-                json_is_string(value) ? g_strescape(json_string_value(value), NULL) : json_format(value);
+                json_is_string(value) ? err_shown(json_string_value(value)) : json_format(value);
         gint64 priority = G_MAXINT64;
 
         if (json_is_integer(value))
@@ -101,7 +101,7 @@ bool after_parse(const char *text, AfterKind *ret_kind, const char **ret_job, GE
                 *ret_job = colon + 1;
                 return true;
         }
-        shown = g_strescape(text, NULL);
+        shown = err_shown(text);
         return err_set(error, ERR_INVALID, "'%.80s' is not ok:JOB, any:JOB or fail:JOB", shown);
 }
 
@@ -233,7 +233,7 @@ static const char *signal_name(int number)
 
 static bool refuse_signal(const char *text, GError **error)
 {
-        g_autofree char *shown = g_strescape(text, NULL);
+        g_autofree char *shown = err_shown(text);
 
         return err_set(error, ERR_INVALID,
                        "signal: '%.40s' is not NAME@TIME such as USR1@60s\nSignals are USR1, USR2, TERM, "

@@ -196,7 +196,7 @@ bool name_check(const char *what, const char *name, GError **error)
 
         if (name_is_valid(name))
                 return true;
-        shown = g_strescape(name, NULL);
+        shown = err_shown(name);
         return err_set(error, ERR_INVALID,
                        "%s: '%.80s' is not a name of 1 to %d characters a-z, 0-9 and '-' that begins and "
                        "ends with a letter or "
@@ -206,7 +206,7 @@ bool name_check(const char *what, const char *name, GError **error)
 
 static bool refuse_path(const char *path, const char *why, GError **error)
 {
-        g_autofree char *shown = g_strescape(path, NULL);
+        g_autofree char *shown = err_shown(path);
 
         return err_set(error, ERR_INVALID, "path '%.200s' %s", shown, why);
 }

@@ -26,7 +26,7 @@ bool user_name_check(const char *what, const char *name, GError **error)
                 good = g_ascii_isalnum(*at) || strchr("._-", *at);
         if (good)
                 return true;
-        shown = g_strescape(name, NULL);
+        shown = err_shown(name);
         return err_set(
                 error, ERR_INVALID,
                 "%s: '%.80s' is not a user's name of 1 to %d letters, digits, '.', '_' and '-' that begins "

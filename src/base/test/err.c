@@ -46,6 +46,26 @@ static void test_table(void)
         }
 }
 
+static void test_shown(void)
+{
+        static const struct {
+                const char *text, *shown;
+        } texts[] = {
+                { "Zürich", "Zürich" },
+                { "a\n\x01\"b", "a\\n\\001\\\"b" },
+                { "\xff", "\\377" },
+        };
+        g_autoptr(GError) error = NULL;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+                g_autofree char *shown = err_shown(texts[i].text);
+
+                g_assert_cmpstr(shown, ==, texts[i].shown);
+        }
+        g_assert_false(err_set(&error, ERR_INVALID, "'%.2s'", "Zü"));
+        g_assert_cmpstr(error->message, ==, "'Z\xef\xbf\xbd'");
+}
+
 /* What came from outside does not reach a terminal as it is; the hint's newline does. */
 static void test_control_characters(void)
 {
@@ -120,6 +140,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/err/table", test_table);
         g_test_add_func("/err/control-characters", test_control_characters);
+        g_test_add_func("/err/shown", test_shown);
         g_test_add_func("/err/foreign", test_foreign);
         g_test_add_func("/err/errno", test_errno);
         g_test_add_func("/err/text-and-hint", test_text_and_hint);

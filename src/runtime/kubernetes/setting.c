@@ -36,7 +36,7 @@ struct Key {
 
 static bool refuse(const char *where, const char *value, const char *rule, GError **error)
 {
-        g_autofree char *shown = g_strescape(value, NULL);
+        g_autofree char *shown = err_shown(value);
 
         return err_set(error, ERR_INVALID, "%s: '%.80s' is not %s", where, shown, rule);
 }
