@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "runtime/kubernetes/pod-log.h"
 
 enum {
         STREAMS = 1000,
@@ -233,7 +234,7 @@ static bool on_data(const char *data, gsize len, void *arg)
                 pump(follow->room);
         }
         follow->skip -= (gint64)over;
-        if (len == over)
+        if (len == over || pod_log_is_farewell(data + over, len - over))
                 return true;
         if (!write_out(follow, data + over, len - over, &error)) {
                 put_off(follow, error);

@@ -1,9 +1,13 @@
 /* Logs of pods by name, what is pure of it (see pod-log.h). */
 #include "runtime/kubernetes/pod-log.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "kube/kind.h"
 #include "kube/selector.h"
+
+enum { FAREWELL_MAX = 256 };
 
 static void add_names(GPtrArray *names, const json_t *containers)
 {
@@ -66,4 +70,15 @@ char *pod_log_event_line(const char *type, const char *reason, const char *when,
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
                 g_free(parts[i]);
         return line;
+}
+
+/* By the words of containerd and CRI-O, as gRPC reports them. */
+bool pod_log_is_farewell(const char *data, gsize len)
+{
+        static const char before[] = "rpc error: code = NotFound desc = ", after[] = ": not found";
+        const gsize least = sizeof before + sizeof after - 2;
+
+        return len >= least && len <= FAREWELL_MAX && memcmp(data, before, sizeof before - 1) == 0 &&
+               memcmp(data + len - (sizeof after - 1), after, sizeof after - 1) == 0 &&
+               !memchr(data, '\n', len);
 }

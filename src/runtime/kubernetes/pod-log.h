@@ -2,6 +2,8 @@
  * (paddleflow-api.md 2.16). Pure: JSON trees in, text out. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/json.h"
 
 /* Names of the pod's containers, those that come before the others first; the caller's, never NULL. */
@@ -16,3 +18,7 @@ const char *pod_log_event_time(const json_t *event);
 
 /* "type: T\treason: R\teventsTime: WHEN\tmessage: M" on one line; NULL as "". The caller's. */
 char *pod_log_event_line(const char *type, const char *reason, const char *when, const char *message);
+
+/* A piece of a log's stream is the kubelet's own word that the container has gone, with which it ends the
+ * stream; no program wrote that. */
+bool pod_log_is_farewell(const char *data, gsize len);

@@ -1,6 +1,8 @@
 /* Logs of pods by name: containers, selectors and event lines. */
 #include "runtime/kubernetes/pod-log.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "runtime/test/quoted.h"
 
@@ -75,6 +77,27 @@ static void test_event_lines(void)
         g_assert_cmpstr(nothing, ==, "type: \treason: \teventsTime: \tmessage: ");
 }
 
+static void test_farewells(void)
+{
+        static const struct {
+                const char *text;
+                bool is;
+        } cases[] = {
+                { "rpc error: code = NotFound desc = an error occurred when try to find container \"ba3e\": "
+                  "not found",
+                  true },
+                { "rpc error: code = NotFound desc = an error occurred when try to find container \"ba3e\": "
+                  "not found\n",
+                  false },
+                { "said: rpc error: code = NotFound desc = container: not found", false },
+                { "rpc error: code = NotFound desc = : not", false },
+                { "", false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_true(pod_log_is_farewell(cases[i].text, strlen(cases[i].text)) == cases[i].is);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -83,5 +106,6 @@ int main(int argc, char **argv)
         g_test_add_func("/pod-log/selectors", test_selectors);
         g_test_add_func("/pod-log/event-times", test_event_times);
         g_test_add_func("/pod-log/event-lines", test_event_lines);
+        g_test_add_func("/pod-log/farewells", test_farewells);
         return g_test_run();
 }
