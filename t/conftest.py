@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin")).resolve()
 collect_ignore = ["frameworks"]  # gigabytes of downloads: only when asked for, by `make test-frameworks`
 FINAL = {"succeeded", "failed", "cancelled", "preempted"}
-PATIENCE = 60  # seconds at least before a test says that something hangs: others may keep the machine busy
+PATIENCE = 120  # seconds at least before a test says that something hangs: others may keep the machine busy
 sys.path.insert(0, str(ROOT / "python"))
 
 

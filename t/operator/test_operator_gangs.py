@@ -36,7 +36,7 @@ def queue(kube, name, cpu):
     try:
         yield name
     finally:
-        kube.kubectl("delete", "pods", "--all", "--wait")
+        kube.kubectl("delete", "pods", "--all", "--wait", "--force", "--grace-period=0")
         kube.kubectl("delete", "podgroups.scheduling.volcano.sh", "--all", "--wait")
         kube.api.delete(f"{QUEUES}/{name}")
 
@@ -89,7 +89,7 @@ def test_gang_waits_whole_and_starts_whole(gangs):
         assert len(placed(job)) == 4
         assert gangs.get("podgroups", "j", GANG)["spec"]["minMember"] == 4
     finally:
-        gangs.kubectl("delete", "pods", "--all", "--wait")
+        gangs.kubectl("delete", "pods", "--all", "--wait", "--force", "--grace-period=0")
         for node in nodes:
             gangs.api.delete(f"/api/v1/nodes/{node}")
 
