@@ -24,6 +24,10 @@ typedef struct {
 
 static const CatalogFacts no_facts = { NULL };
 
+/* In messages: "3 open jobs". */
+#define OPEN_JOBS "%" G_GINT64_FORMAT " open job%s"
+#define COUNT(n) (n), (n) == 1 ? "" : "s"
+
 static gint64 open_jobs(const Change *change, const char *queue)
 {
         return change->facts->open_jobs ? change->facts->open_jobs(queue, change->facts->arg) : 0;
@@ -116,9 +120,9 @@ static bool check_parent(const Change *change, const Queue *queue, GError **erro
                 return false;
         if (jobs > 0)
                 return err_set(error, ERR_CONFLICT,
-                               "parent '%s' has %" G_GINT64_FORMAT
-                               " open jobs of its own\nJobs are in leaves only: wait for them, or move them.",
-                               queue->parent, jobs);
+                               "parent '%s' has " OPEN_JOBS
+                               " of its own\nJobs are in leaves only: wait for them, or move them.",
+                               queue->parent, COUNT(jobs));
         return true;
 }
 
@@ -266,8 +270,7 @@ static bool drop_queue(const Change *change, GError **error)
                                        queue_at(queues, i)->object.name);
         if (jobs > 0)
                 return err_set(error, ERR_CONFLICT,
-                               "it has %" G_GINT64_FORMAT " open jobs\nClose it and wait, or cancel them.",
-                               jobs);
+                               "it has " OPEN_JOBS "\nClose it and wait, or cancel them.", COUNT(jobs));
         return true;
 }
 
@@ -302,15 +305,14 @@ static bool check_place(const Change *change, GError **error)
                 return true;
         if (was->type != now->type)
                 return err_set(error, ERR_CONFLICT,
-                               "type: its queue '%s' has %" G_GINT64_FORMAT
-                               " open jobs\nClose it and wait, or cancel them.",
-                               queue->object.name, jobs);
+                               "type: its queue '%s' has " OPEN_JOBS "\nClose it and wait, or cancel them.",
+                               queue->object.name, COUNT(jobs));
         if (facts->elsewhere && facts->elsewhere(was, now, &from, &to, facts->arg))
                 return err_set(error, ERR_CONFLICT,
-                               "credential: it leads to %s, and the %" G_GINT64_FORMAT
-                               " open jobs of queue '%s' are at %s\nClose the queue and wait, or cancel "
-                               "them; or make a new cluster for the other place.",
-                               to, jobs, queue->object.name, from);
+                               "credential: it leads to %s, and its queue '%s' has " OPEN_JOBS
+                               " at %s\nClose the queue and wait, or cancel them; or make a new cluster for "
+                               "the other place.",
+                               to, queue->object.name, COUNT(jobs), from);
         return true;
 }
 
@@ -343,9 +345,8 @@ static bool drop_cluster(const Change *change, GError **error)
         queue = busy_queue(change, &jobs);
         if (queue)
                 return err_set(error, ERR_CONFLICT,
-                               "its queue '%s' has %" G_GINT64_FORMAT
-                               " open jobs\nClose it and wait, or cancel them.",
-                               queue->object.name, jobs);
+                               "its queue '%s' has " OPEN_JOBS "\nClose it and wait, or cancel them.",
+                               queue->object.name, COUNT(jobs));
         return true;
 }
 

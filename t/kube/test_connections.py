@@ -156,12 +156,12 @@ def test_a_cluster_stays_where_it_is(server, kube_fake, other):
     done = server.paddle("cluster", "set", "prod", "--kubeconfig", elsewhere)
     assert (
         done.returncode
-        and f"it leads to {other.url}, and the 1 open jobs of queue 'qq' are at {kube.cluster.url}"
+        and f"it leads to {other.url}, and its queue 'qq' has 1 open job at {kube.cluster.url}"
         in (" ".join(done.stderr.split()))
     )
     assert "cancel them" in done.stderr
     done = server.paddle("cluster", "set", "prod", "--type", "K3S")
-    assert done.returncode and "type: its queue 'qq' has 1 open jobs" in done.stderr
+    assert done.returncode and "type: its queue 'qq' has 1 open job\n" in done.stderr
     before = [pod["metadata"]["uid"] for pod in pods(kube)]
     with proxy.Proxy(kube.cluster) as one:
         server.paddle("cluster", "set", "prod", "--kubeconfig", one.kubeconfig(config), check=0)

@@ -332,7 +332,7 @@ static const struct {
         { KIND_CLUSTER, "c2", "{\"credential\":\"leads elsewhere\"}", 0, NULL },
         { KIND_CLUSTER, "c3", "{\"credential\":\"of the same place\"}", 0, NULL },
         { KIND_CLUSTER, "c3", "{\"credential\":\"leads elsewhere\"}", ERR_CONFLICT,
-          "cluster 'c3': credential: it leads to https://b, and the 3 open jobs of queue 'in-c3' are at "
+          "cluster 'c3': credential: it leads to https://b, and its queue 'in-c3' has 3 open jobs at "
           "https://a" },
         /* flavours */
         { KIND_FLAVOUR, "f", "{\"cpu\":\"500m\",\"memory\":\"1\",\"scalars\":{\"x/y\":\"0\"}}", 0, NULL },
