@@ -154,10 +154,8 @@ def test_a_cluster_stays_where_it_is(server, kube_fake, other):
     server.wait(job, "running")
     elsewhere = other.account("client", "default", RULES, everywhere=True)
     done = server.paddle("cluster", "set", "prod", "--kubeconfig", elsewhere)
-    assert (
-        done.returncode
-        and f"it leads to {other.url}, and its queue 'qq' has 1 open job at {kube.cluster.url}"
-        in (" ".join(done.stderr.split()))
+    assert done.returncode and f"it leads to {other.url}, and its queue 'qq' has 1 open job at {kube.cluster.url}" in (
+        " ".join(done.stderr.split())
     )
     assert "cancel them" in done.stderr
     done = server.paddle("cluster", "set", "prod", "--type", "K3S")

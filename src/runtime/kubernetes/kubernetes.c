@@ -89,13 +89,15 @@ static void op_inventory(Runtime *runtime, Resources *ret_total)
 
 /* ---- the thread ---- */
 
-static void on_image(const char *job_id, const char *problem, void *arg)
+static void on_prepared(const char *job_id, const char *problem, void *arg)
 {
         k8s_tell(arg, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
 }
 
 static void open_images(Kubernetes *k8s)
 {
+        k8s->packings = packings_new(&(PackingConfig){
+                .context = k8s->context, .state_dir = k8s->state_dir, .done = on_prepared, .arg = k8s });
         if (k8s->setting->registry.address)
                 k8s->images = images_new(&(ImagesConfig){ .client = k8s->client,
                                                           .context = k8s->context,
@@ -105,7 +107,7 @@ static void open_images(Kubernetes *k8s)
                                                           .namespace = k8s->namespaces[0],
                                                           .state_dir = k8s->state_dir,
                                                           .log_limit = k8s->log_limit,
-                                                          .done = on_image,
+                                                          .done = on_prepared,
                                                           .arg = k8s });
 }
 
@@ -172,6 +174,7 @@ static void *run(void *arg)
         timer_drop(&k8s->doubt_timer);
         timer_drop(&k8s->stuck_timer);
         g_clear_pointer(&k8s->images, images_free);
+        g_clear_pointer(&k8s->packings, packings_free);
         g_clear_pointer(&k8s->logs, follow_room_free);
         usages_stop(k8s->usages);
         exec_room_close(k8s->terminals);

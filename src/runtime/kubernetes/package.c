@@ -52,7 +52,7 @@ static bool check_size(const char *path, GError **error)
 bool package_pack(const char *state_dir, const char *hash, GError **error)
 {
         g_autofree char *path = tar_path(state_dir, hash), *dir = g_path_get_dirname(path);
-        g_autofree char *fresh = g_strdup_printf("%s.%" G_GINT64_FORMAT, path, g_get_monotonic_time());
+        g_autofree char *word = g_uuid_string_random(), *fresh = g_strconcat(path, ".", word, NULL);
         g_autofree char *tree = g_build_filename(state_dir, "packages", hash, NULL);
         bool packed = file_mkdirs(dir, 0755, error) && tar_write(fresh, tree, "work", NULL, false, error) &&
                       check_size(fresh, error);

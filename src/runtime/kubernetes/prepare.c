@@ -7,7 +7,6 @@
 #include "model/framework.h"
 #include "model/job.h"
 #include "runtime/environment/environment.h"
-#include "runtime/kubernetes/aside.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/package.h"
@@ -248,57 +247,19 @@ bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job)
         return !problem && (packed || !images_is_needed(job));
 }
 
-typedef struct {
-        Kubernetes *k8s; /* not the thread's */
-        char *state_dir, *job_id, *package;
-        GError *error;
-} Packing;
-
-static void pack(void *arg)
-{
-        Packing *packing = arg;
-
-        (void)package_pack(packing->state_dir, packing->package, &packing->error);
-}
-
-static void on_packed(void *arg)
-{
-        const Packing *packing = arg;
-
-        k8s_tell(packing->k8s, packing->error ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, packing->job_id,
-                 packing->error ? packing->error->message : NULL);
-}
-
-static void packing_free(void *arg)
-{
-        Packing *packing = arg;
-
-        g_free(packing->state_dir);
-        g_free(packing->job_id);
-        g_free(packing->package);
-        g_clear_error(&packing->error);
-        g_free(packing);
-}
-
 static void run_prepare(Order *order)
 {
         Kubernetes *k8s = order->k8s;
 
         if (!k8s->images) {
-                Packing *packing = g_new0(Packing, 1);
-
-                packing->k8s = k8s;
-                packing->state_dir = g_strdup(k8s->state_dir);
-                packing->job_id = g_steal_pointer(&order->name);
-                packing->package = g_steal_pointer(&order->package);
-                (void)aside_run(k8s->context, &(AsideWork){ pack, on_packed, packing_free, packing });
+                packings_want(k8s->packings, order->package, order->name);
                 return;
         }
-        images_want(order->k8s->images, &(RuntimeJob){ .id = order->name,
-                                                       .image = order->image,
-                                                       .package = order->package,
-                                                       .package_name = order->package_name,
-                                                       .requirements = order->requirements });
+        images_want(k8s->images, &(RuntimeJob){ .id = order->name,
+                                                .image = order->image,
+                                                .package = order->package,
+                                                .package_name = order->package_name,
+                                                .requirements = order->requirements });
 }
 
 void k8s_prepare(Runtime *runtime, const RuntimeJob *job)

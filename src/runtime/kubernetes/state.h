@@ -17,6 +17,7 @@
 #include "runtime/kubernetes/member.h"
 #include "runtime/kubernetes/neighbours.h"
 #include "runtime/kubernetes/overdue.h"
+#include "runtime/kubernetes/packing.h"
 #include "runtime/kubernetes/refusals.h"
 #include "runtime/kubernetes/scope.h"
 #include "runtime/kubernetes/sets.h"
@@ -75,6 +76,7 @@ struct Kubernetes {
         /* From here on the runtime's thread alone. */
         KubeClient *client;
         Images *images; /* NULL: there is no registry */
+        Packings *packings;
         Scope *pods;
         KubeCache *nodes;
         KubeCache *others; /* pods of others; what they hold is seen if we may see it */

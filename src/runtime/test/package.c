@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "kube/kind.h"
+#include "runtime/kubernetes/packing.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
 static const RuntimeJob job = {
@@ -70,6 +71,70 @@ static void test_too_large(void)
         g_assert_true(file_remove_tree(state, NULL));
 }
 
+/* ---- many jobs ---- */
+
+enum { JOBS = 1000 };
+
+typedef struct {
+        int packed, failed;
+} Told;
+
+static void on_told(const char *job_id, const char *problem, void *arg)
+{
+        Told *told = arg;
+
+        g_assert_true(*job_id == 'j');
+        if (problem)
+                told->failed++;
+        else
+                told->packed++;
+}
+
+/* All jobs of an array have one package: it is packed once, and nobody is left out; nor is who cannot have
+ * one. */
+static void test_many(void)
+{
+        g_autofree char *state = state_with(1000);
+        g_autoptr(GMainContext) context = g_main_context_new();
+        Told told = { 0 };
+        g_autoptr(Packings) packings = packings_new(
+                &(PackingConfig){ .context = context, .state_dir = state, .done = on_told, .arg = &told });
+
+        for (int i = 0; i < JOBS; i++) {
+                packings_want(packings, "abc", "j1");
+                packings_want(packings, i % 2 ? "none" : "nor", "j2");
+        }
+        while (told.packed + told.failed < 2 * JOBS)
+                g_main_context_iteration(context, TRUE);
+        g_assert_cmpint(told.packed, ==, JOBS);
+        g_assert_true(package_is_packed(state, "abc"));
+        packings_want(packings, "abc", "j3"); /* what was packed may be packed again */
+        while (told.packed == JOBS)
+                g_main_context_iteration(context, TRUE);
+        g_assert_true(file_remove_tree(state, NULL));
+}
+
+/* Nobody is told by what has ended. */
+static void test_end(void)
+{
+        g_autofree char *state = state_with(1000);
+        g_autoptr(GMainContext) context = g_main_context_new();
+        Told told = { 0 };
+        Packings *packings = packings_new(
+                &(PackingConfig){ .context = context, .state_dir = state, .done = on_told, .arg = &told });
+        static const char *const hashes[] = { "abc", "d", "e", "f" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(hashes); i++)
+                packings_want(packings, hashes[i], "j1");
+        packings_free(packings);
+        for (int i = 0; i < PACKINGS_MAX; i++) /* each thread that was at work leaves a source */
+                g_main_context_iteration(context, TRUE);
+        g_assert_cmpint(told.packed + told.failed, ==, 0);
+        g_assert_true(file_remove_tree(state, NULL));
+}
+
+/* ---- in pods ---- */
+
 static void test_put(void)
 {
         static const char before[] =
@@ -115,6 +180,8 @@ int main(int argc, char **argv)
         json_init();
         g_test_add_func("/package/pack", test_pack);
         g_test_add_func("/package/too-large", test_too_large);
+        g_test_add_func("/package/many", test_many);
+        g_test_add_func("/package/end", test_end);
         g_test_add_func("/package/put", test_put);
         g_test_add_func("/package/require", test_require);
         return g_test_run();
