@@ -132,6 +132,34 @@ def test_what_names_one_user_is_for_administrators_or_the_user(served):
     assert call(served, "/v1/whoami", eve).json["admin"] is False
 
 
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        ({"extensionTemplate": {"spec": {"hostPID": True}}}, "pod.spec.hostPID"),
+        (
+            {"members": [{"role": "worker", "extensionTemplate": {"spec": {"nodeName": "n"}}}]},
+            "pod.spec.nodeName",
+        ),
+        ({"defaultTemplate": {"spec": {"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}}}, "volumes[0].hostPath"),
+    ],
+    ids=["job", "member", "default"],
+)
+def test_what_of_pods_is_for_administrators(served, asked, where):
+    """doc/kubernetes.md, "What a template may ask for": however a template comes in."""
+    name = "gil-" + where.rpartition(".")[2].lower()
+    user(served, name, password=GOOD)
+    token = logged_in(served, name)
+    job = {"command": ["true"], "origin": {"paddleflow": asked}}
+    refused(call(served, "/v1/jobs", token, "POST", json.dumps(job)), 403, "denied", where, "administrator")
+    refused(call(served, "/v1/jobs?dry_run=true", token, "POST", json.dumps(job)), 403, "denied", where)
+    refused(call(served, "/v1/jobs/batch", token, "POST", json.dumps({"jobs": [job]})), 403, "denied", where)
+    harmless = {"extensionTemplate": {"spec": {"nodeSelector": {"a": "b"}}}}
+    job["origin"] = {"paddleflow": harmless}
+    assert call(served, "/v1/jobs", token, "POST", json.dumps(job)).status == 201
+    job["origin"] = {"paddleflow": asked}
+    assert served.post("/v1/jobs", job).status == 201  # by the socket: an administrator
+
+
 def test_root_stays(served):
     refused(served.request("DELETE", "/v1/users/root"), 409, "conflict", "root")
     reply = served.request("PATCH", "/v1/users/root", {"admin": False})

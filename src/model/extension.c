@@ -257,19 +257,24 @@ const json_t *extension_pod(const json_t *template, const char *role)
         return found;
 }
 
-bool extension_check_pods(const json_t *template, GError **error)
+bool extension_each_pod(const json_t *template, ExtensionPodFunc check, GError **error)
 {
         const char *kind = text_of(template, "kind");
 
         if (is_pod(template))
-                return check_pod("pod", template, error);
+                return check("pod", template, error);
         for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
                 const json_t *pod = strcmp(places[i].kind, kind) == 0 ? walk(template, places[i].path) : NULL;
 
-                if (pod && !check_pod(places[i].path, pod, error))
+                if (pod && !check(places[i].path, pod, error))
                         return false;
         }
         return true;
+}
+
+bool extension_check_pods(const json_t *template, GError **error)
+{
+        return extension_each_pod(template, check_pod, error);
 }
 
 bool extension_check(const char *framework, const char *named, const json_t *template, GError **error)

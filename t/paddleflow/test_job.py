@@ -675,6 +675,28 @@ def test_a_template_that_cannot_be_used(flow, about, says):
     assert says in refused(flow.post(D, body), NOT)["message"]
 
 
+@pytest.mark.parametrize("way", ["single", "job", "member"])
+def test_a_template_of_who_is_no_administrator(flow, mine, way):
+    """doc/paddleflow.md, "Clusters": what gives more than a user has is root's to ask for."""
+    user, queue = mine
+    policy = {"schedulingPolicy": {"queue": queue}}
+
+    def submit(spec, who):
+        pod = {"spec": spec}
+        whole = template("PaddleJob", "batch.paddlepaddle.org/v1", spec={"worker": {"template": pod}})
+        path, body = {
+            "single": (S, single(extensionTemplate=template("Pod", "v1", **pod), **policy)),
+            "job": (D, distributed("paddle", member("worker", 2), extensionTemplate=whole, **policy)),
+            "member": (D, distributed("paddle", member("worker", 2, extensionTemplate=pod), **policy)),
+        }[way]
+        return flow.post(path, body, who=who)
+
+    says = refused(submit({"containers": [{"securityContext": {"privileged": True}}]}, user), NOT)["message"]
+    assert "AccessDenied" in says and "containers[0].securityContext.privileged" in says and "administrator" in says
+    good(submit({"containers": [{"securityContext": {"privileged": False}}]}, user))
+    good(submit({"hostNetwork": True}, "root"))
+
+
 @pytest.mark.parametrize(("spec", "says"), [({}, "worker"), ({"worker": {"template": {}}}, "at least 2 worker")])
 def test_a_template_alone_that_says_too_little(flow, spec, says):
     """6.3: it is taken as it is, and the cluster says what it lacks."""

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
+#include "model/baseline.h"
 #include "model/extension.h"
 #include "model/framework.h"
 
@@ -349,13 +350,20 @@ static bool take_role(Asking *asking, Wish *wish, GError **error)
         return true;
 }
 
-static bool check_own_template(const json_t *member, GError **error)
+/* An administrator may ask for anything. */
+static bool check_rights(const Call *call, const json_t *template, GError **error)
+{
+        return call->root || baseline_check(template, error);
+}
+
+static bool check_own_template(const Asking *asking, const json_t *member, GError **error)
 {
         const json_t *template = template_of(member);
         g_autoptr(GError) why = NULL;
 
-        return !template || extension_check_pods(template, &why) ||
-               flow_set(error, CODE_JobInvalidField, "a member's %s", why->message);
+        if (template && !extension_check_pods(template, &why))
+                return flow_set(error, CODE_JobInvalidField, "a member's %s", why->message);
+        return check_rights(asking->call, template, error);
 }
 
 static bool take_member(Asking *asking, const json_t *body, GError **error)
@@ -366,7 +374,7 @@ static bool take_member(Asking *asking, const json_t *body, GError **error)
         wish = &g_array_index(asking->wishes, Wish, asking->wishes->len - 1);
         return check_member_policy(asking, body, error) && take_role(asking, wish, error) &&
                take_flavour(asking, wish, error) && check_rest(asking, wish, error) &&
-               check_own_template(body, error);
+               check_own_template(asking, body, error);
 }
 
 static bool take_list(Asking *asking, const json_t *members, GError **error)
@@ -411,8 +419,9 @@ static bool check_template(const Asking *asking, GError **error)
         const char *framework = asking->framework ? flow_framework_name(asking->framework) : "";
         g_autoptr(GError) why = NULL;
 
-        return !template || extension_check(framework, named, template, &why) ||
-               flow_set(error, CODE_JobInvalidField, "%s", why->message);
+        if (template && !extension_check(framework, named, template, &why))
+                return flow_set(error, CODE_JobInvalidField, "%s", why->message);
+        return check_rights(asking->call, template, error);
 }
 
 static void add_texts(json_t *words, const json_t *list)

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "fs/hash.h"
+#include "model/baseline.h"
 
 enum { KEY_MAX = 128, NAME_MAX_BYTES = 255 };
 
@@ -187,7 +188,8 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
 
         if (!take_path(api, caller, object, "input", false, error) ||
             !take_path(api, caller, object, "output", true, error) || !take_package(api, object, error) ||
-            !take_flavours(api, object, error))
+            !take_flavours(api, object, error) ||
+            (!caller->admin && !baseline_check_origin(json_object_get(object, "origin"), error)))
                 return NULL;
         return spec_parse(object, error);
 }

@@ -96,10 +96,12 @@ static void put_user_labels(json_t *pod, char *const *labels)
         }
 }
 
-/* By which schedulers say that a pod has to go. */
-static bool is_schedulers(const char *key)
+/* By which schedulers say that a pod has to go; and the older way to take the AppArmor profile away, which a
+ * template's securityContext has a field for. */
+static bool is_left_out(const char *key)
 {
-        return strcmp(key, MEMBER_STATUS_ANNOTATION) == 0 || strcmp(key, MEMBER_MESSAGE_ANNOTATION) == 0;
+        return strcmp(key, MEMBER_STATUS_ANNOTATION) == 0 || strcmp(key, MEMBER_MESSAGE_ANNOTATION) == 0 ||
+               g_str_has_prefix(key, "container.apparmor.security.beta.kubernetes.io/");
 }
 
 static void put_user_annotations(json_t *pod, char *const *annotations)
@@ -109,7 +111,7 @@ static void put_user_annotations(json_t *pod, char *const *annotations)
                 g_autofree char *key = g_strndup(*annotations, equals ? (gsize)(equals - *annotations)
                                                                       : strlen(*annotations));
 
-                if (is_key(key) && !is_schedulers(key) && !kube_annotation(pod, key))
+                if (is_key(key) && !is_left_out(key) && !kube_annotation(pod, key))
                         podspec_annotate(pod, key, equals ? equals + 1 : "");
         }
 }
@@ -376,7 +378,7 @@ static void merge_metadata(json_t *pod, const json_t *template)
                             value) if (json_is_string(value) && !is_ours(name))
                 podspec_label(pod, name, json_string_value(value));
         json_object_foreach(kube_get(template, "metadata.annotations"), name,
-                            value) if (json_is_string(value) && !is_schedulers(name))
+                            value) if (json_is_string(value) && !is_left_out(name))
                 podspec_annotate(pod, name, json_string_value(value));
 }
 

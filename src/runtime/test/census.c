@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kube/kind.h"
-#include "runtime/test/quoted.h"
+#include "base/test/quoted.h"
 
 #define ASKS(amounts) "'resources': {'requests': {" amounts "}}"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/test/quoted.h"
+#include "base/test/quoted.h"
 
 static json_t *node_with(const char *spec, const char *ready)
 {

@@ -9,7 +9,7 @@
 #include "runtime/kubernetes/member.h"
 #include "runtime/kubernetes/template.h"
 #include "runtime/kubernetes/volcano.h"
-#include "runtime/test/quoted.h"
+#include "base/test/quoted.h"
 
 #define ID "0123456789abcdef"
 #define VALUES_MAX 24

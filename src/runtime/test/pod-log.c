@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "runtime/test/quoted.h"
+#include "base/test/quoted.h"
 
 static void test_containers(void)
 {

@@ -6,7 +6,7 @@
 #include "kube/kind.h"
 #include "model/job.h"
 #include "runtime/kubernetes/member.h"
-#include "runtime/test/quoted.h"
+#include "base/test/quoted.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
 
@@ -190,6 +190,22 @@ static void test_table(void)
         }
 }
 
+/* The profile is taken away by a field that templates are checked for, and by nothing else. */
+static void test_profile(void)
+{
+#define PROFILE "container.apparmor.security.beta.kubernetes.io/main"
+        static const TemplateCluster plain = { 0 };
+        static const char *const texts[] = { "{" COMMAND ", 'annotations': {'" PROFILE "': 'unconfined'}}",
+                                             FLOW(POD("'metadata': {'annotations': {'" PROFILE
+                                                      "': 'unconfined'}}")) };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+                g_autoptr(json_t) pod = filled(texts[i], "worker", &plain);
+
+                g_assert_null(kube_annotation(pod, PROFILE));
+        }
+}
+
 static void test_queue(void)
 {
         static const TemplateCluster plain = { 0 };
@@ -258,6 +274,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/template/table", test_table);
+        g_test_add_func("/template/profile", test_profile);
         g_test_add_func("/template/queue", test_queue);
         g_test_add_func("/template/topology", test_topology);
         g_test_add_func("/template/mounts", test_mounts);
