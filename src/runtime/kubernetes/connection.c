@@ -315,7 +315,9 @@ static void open_others(Kubernetes *k8s)
                                      &events);
 }
 
-static const KubeIndexFunc pods_indexes[] = { [PODS_BY_OBJECT] = member_index_by_object, NULL };
+static const KubeIndexFunc pods_indexes[] = {
+        [PODS_BY_OBJECT] = member_index_by_object, [PODS_BY_ATTEMPT] = member_index_by_attempt, NULL
+};
 
 void connection_open(Kubernetes *k8s)
 {

@@ -111,29 +111,26 @@ static void open_images(Kubernetes *k8s)
                                                           .arg = k8s });
 }
 
+typedef struct {
+        Kubernetes *k8s;
+        const char *namespace;
+} Group;
+
+static void look_at_member(const json_t *pod, void *arg)
+{
+        const Group *group = arg;
+
+        if (strcmp(kube_namespace(pod), group->namespace) == 0)
+                pods_look_at(group->k8s, pod);
+}
+
 /* What is said of a group is said of its members. */
 static void on_group(const char *namespace, const char *name, void *arg)
 {
         Kubernetes *k8s = arg;
-        g_autoptr(GPtrArray) pods = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
-        GHashTableIter iter;
-        gpointer task;
 
-        if (!k8s->connected)
-                return;
-        g_hash_table_iter_init(&iter, k8s->tasks);
-        while (g_hash_table_iter_next(&iter, NULL, &task)) {
-                const json_t *pod = task_pod(task);
-                g_auto(MemberLook) look = { 0 };
-                g_autofree char *group = pod && member_look(pod, &look)
-                                                 ? member_service_name(look.job_id, look.attempt)
-                                                 : NULL;
-
-                if (group && strcmp(group, name) == 0 && strcmp(kube_namespace(pod), namespace) == 0)
-                        g_ptr_array_add(pods, json_incref((json_t *)pod));
-        }
-        for (guint i = 0; i < pods->len; i++)
-                pods_look_at(k8s, pods->pdata[i]);
+        if (k8s->connected)
+                scope_each_of(k8s->pods, PODS_BY_ATTEMPT, name, look_at_member, &(Group){ k8s, namespace });
 }
 
 static void open_volcano(Kubernetes *k8s)

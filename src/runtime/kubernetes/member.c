@@ -588,6 +588,14 @@ void member_index_by_object(const json_t *pod, GPtrArray *ret_names)
                 g_ptr_array_add(ret_names, form_object_name(kind, look.task));
 }
 
+void member_index_by_attempt(const json_t *pod, GPtrArray *ret_names)
+{
+        g_auto(MemberLook) look = { 0 };
+
+        if (take_name(pod, &look))
+                g_ptr_array_add(ret_names, member_service_name(look.job_id, look.attempt));
+}
+
 static bool is_being_made(const json_t *pod, const char *list_name)
 {
         static const char *const reasons[] = { "ContainerCreating", "PodInitializing", NULL };

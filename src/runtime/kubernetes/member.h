@@ -77,6 +77,8 @@ void member_look_clear(MemberLook *look);
 gint64 member_stuck_since(const json_t *pod);
 /* An index of pods: by the name of the object that makes a pod again, as form_object_name() says it. */
 void member_index_by_object(const json_t *pod, GPtrArray *ret_names);
+/* And by their job's attempt, as member_service_name() says it. */
+void member_index_by_attempt(const json_t *pod, GPtrArray *ret_names);
 /* Leaves of a pod what is looked at here and by its form, and what the API's objects are known by: a cache of
  * many thousands keeps no more. */
 void member_trim(json_t *pod);

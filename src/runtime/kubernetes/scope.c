@@ -209,6 +209,18 @@ bool scope_any(const Scope *scope, int index, const char *value,
         return false;
 }
 
+void scope_each_of(const Scope *scope, int index, const char *value,
+                   void (*each)(const json_t *object, void *arg), void *arg)
+{
+        for (guint i = 0; i < scope->parts->len; i++) {
+                const Part *part = scope->parts->pdata[i];
+                const GPtrArray *found = kube_cache_find(part->cache, index, value);
+
+                for (guint k = 0; found && k < found->len; k++)
+                        each(found->pdata[k], arg);
+        }
+}
+
 void scope_each(const Scope *scope, void (*each)(const json_t *object, void *arg), void *arg)
 {
         for (guint i = 0; i < scope->parts->len; i++)

@@ -35,4 +35,6 @@ const json_t *scope_get(const Scope *scope, const char *namespace, const char *n
 /* Whether one of those with this value in the index-th index is so. */
 bool scope_any(const Scope *scope, int index, const char *value,
                bool (*is)(const json_t *object, const void *arg), const void *arg);
+void scope_each_of(const Scope *scope, int index, const char *value,
+                   void (*each)(const json_t *object, void *arg), void *arg);
 void scope_each(const Scope *scope, void (*each)(const json_t *object, void *arg), void *arg);

@@ -159,7 +159,7 @@ gboolean pods_on_stuck_timer(gpointer arg);
 void pods_give_up_stuck(Task *task, const MemberLook *look);
 
 /* ---- connection.c ---- */
-enum { PODS_BY_OBJECT }; /* indexes of the pods */
+enum { PODS_BY_OBJECT, PODS_BY_ATTEMPT }; /* indexes of the pods */
 void connection_open(Kubernetes *k8s);
 void node_free(gpointer node); /* a RuntimeNode */
 /* Its pod cannot be made for now. */

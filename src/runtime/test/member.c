@@ -295,6 +295,20 @@ static void test_pod(void)
         g_assert_cmpstr(look.task, ==, task.task);
 }
 
+/* Volcano names a gang after the attempt's service. */
+static void test_index(void)
+{
+        g_autoptr(json_t) pod = pod_with("{}"), other = json_of("{'metadata': {'name': 'x', 'labels': {}}}");
+        g_autofree char *service = member_service_name("0123456789abcdef", 2);
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+
+        member_index_by_attempt(other, names);
+        g_assert_cmpuint(names->len, ==, 0);
+        member_index_by_attempt(pod, names);
+        g_assert_cmpuint(names->len, ==, 1);
+        g_assert_cmpstr(names->pdata[0], ==, service);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -304,5 +318,6 @@ int main(int argc, char **argv)
         g_test_add_func("/member/pods that are no members", test_others);
         g_test_add_func("/member/what is kept of a pod", test_trim);
         g_test_add_func("/member/its pod", test_pod);
+        g_test_add_func("/member/by its attempt", test_index);
         return g_test_run();
 }
