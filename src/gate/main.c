@@ -6,7 +6,6 @@
  *   run [--once MARK] FILES -- PROGRAM [ARGUMENT...]
  *                            sets the variables of FILES-INDEX and becomes the program. With a mark
  *                            that is there it ran before: it holds still until it is told to end
- *   probe PORT...            status 0 when any of them listens here
  *   unpack TAR DIRECTORY [NAME]
  *                            a package, where an image of its own cannot be had (unpack.c)
  *   serve [PORT]             runs what members of the job ask for, and
@@ -111,15 +110,6 @@ static int dial(const char *host, const char *port)
                 fd = connection(at);
         freeaddrinfo(list);
         return fd;
-}
-
-static bool listens(const char *host, const char *port)
-{
-        int fd = dial(host, port);
-
-        if (fd >= 0)
-                (void)close(fd);
-        return fd >= 0;
 }
 
 /* "HOST:PORT" or "HOST:PORT,PORT": any of them; -1: none listens. */
@@ -249,24 +239,6 @@ static int wait_for_all(int n, char **addresses)
         return 0;
 }
 
-/* ---- probe ---- */
-
-static int probe(int n, char **ports)
-{
-        char host[HOST_SIZE];
-
-        if (gethostname(host, sizeof host) != 0)
-                host[0] = '\0';
-        host[sizeof host - 1] = '\0';
-        for (int i = 0; i < n; i++) {
-                if (!is_port(ports[i]))
-                        fail(USAGE, "probe: '%s' is not a port", ports[i]);
-                if ((*host && listens(host, ports[i])) || listens("127.0.0.1", ports[i]))
-                        return 0;
-        }
-        return 1;
-}
-
 /* ---- run ---- */
 
 /* Its program has run in this pod: what it left is as it left it, and how it ended is on record. */
@@ -389,11 +361,14 @@ int main(int argc, char **argv)
         static const struct {
                 const char *name;
                 int (*run)(int argc, char **argv);
-        } verbs[] = { { "wait", wait_for_all }, { "run", run },     { "probe", probe },
-                      { "unpack", unpack },     { "serve", serve }, { "call", call } };
+        } verbs[] = { { "wait", wait_for_all },
+                      { "run", run },
+                      { "unpack", unpack },
+                      { "serve", serve },
+                      { "call", call } };
 
         for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof verbs[0]; i++)
                 if (strcmp(argv[1], verbs[i].name) == 0)
                         return verbs[i].run(argc - 2, argv + 2);
-        fail(USAGE, "which of wait, run, probe, unpack, serve, call?");
+        fail(USAGE, "which of wait, run, unpack, serve, call?");
 }

@@ -120,8 +120,8 @@ static void test_refusals(void)
         static const struct {
                 const char *words[6], *says;
         } cases[] = {
-                { { NULL }, "which of wait, run, probe, unpack, serve, call?" },
-                { { "open" }, "which of wait, run, probe, unpack, serve, call?" },
+                { { NULL }, "which of wait, run, unpack, serve, call?" },
+                { { "open" }, "which of wait, run, unpack, serve, call?" },
                 { { "wait" }, "which addresses?" },
                 { { "wait", "host" }, "'host' is not HOST:PORT" },
                 { { "wait", "host:" }, "'host:' is not HOST:PORT" },
@@ -131,7 +131,6 @@ static void test_refusals(void)
                 { { "wait", "host:7," }, "'host:7,' is not HOST:PORT" },
                 { { "wait", "host:,7" }, "'host:,7' is not HOST:PORT" },
                 { { "wait", "host:7x" }, "'host:7x' is not HOST:PORT" },
-                { { "probe", "x" }, "'x' is not a port" },
                 { { "serve" }, "PADDLE_GATE_SECRET holds no secret" },
                 { { "serve", "x" }, "serve [PORT]" },
                 { { "serve", "7", "8" }, "serve [PORT]" },
@@ -281,23 +280,6 @@ static void test_once(void)
         g_assert_true(g_file_get_contents(place.out, &read, NULL, NULL));
         g_assert_cmpstr(read, ==, "once\n");
         place_clear(&place);
-}
-
-static void test_probe(void)
-{
-        int port[2], fd[2] = { bound(&port[0]), bound(&port[1]) };
-        g_autofree char *first = g_strdup_printf("%d", port[0]), *second = g_strdup_printf("%d", port[1]);
-
-        for (int up = 0; up < 2; up++) {
-                Gate gate;
-
-                if (up)
-                        g_assert_cmpint(listen(fd[1], 8), ==, 0);
-                gate = spawn((const char *const[]){ "probe", first, second, NULL }, NULL);
-                g_assert_cmpint(WEXITSTATUS(finish(&gate, NULL)), ==, !up);
-        }
-        close(fd[0]);
-        close(fd[1]);
 }
 
 /* ---- unpack ---- */
@@ -542,7 +524,6 @@ int main(int argc, char **argv)
         g_test_add_func("/gate/run", test_run);
         g_test_add_func("/gate/run-fails", test_run_fails);
         g_test_add_func("/gate/once", test_once);
-        g_test_add_func("/gate/probe", test_probe);
         g_test_add_func("/gate/call", test_call);
         g_test_add_func("/gate/call-beside-others", test_calls_beside_each_other);
         g_test_add_func("/gate/call-without-the-secret", test_who_does_not_know_the_secret);
