@@ -7,6 +7,7 @@ from conftest import wait_for
 
 from kube.cluster import ApiError
 from kube.images import BASE
+from kube.proxy import Wire
 
 JOBS = [
     {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
@@ -17,12 +18,16 @@ NODES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}
 MAKE = [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create"]}]
 
 
-def connect(server, kube, rules, *options, everywhere=True):
+def account_of(kube):
+    return {"kind": "ServiceAccount", "name": f"ns-{kube.name}", "namespace": kube.name}
+
+
+def connect(server, kube, rules, *options, everywhere=True, wire=None):
     """The cluster, its jobs' rights where `everywhere` says; nodes are seen anyhow."""
     name = f"ns-{kube.name}"
     path = kube.cluster.account(name, namespace=kube.name, rules=rules, everywhere=everywhere)
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": kube.name}
-    kube.cluster.allow(subject, name + "-nodes", kube.name, NODES, True)
+    path = wire.kubeconfig(path) if wire else path
+    kube.cluster.allow(account_of(kube), name + "-nodes", kube.name, NODES, True)
     server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", path, *options, check=0)
 
 
@@ -107,6 +112,25 @@ def test_rights_in_one_namespace_are_enough_for_it(server, kube_fake, other):
     done = server.wait(submit(server, namespace=other))
     assert done["state"] == "failed"
     assert "may not list pods in all namespaces" in json.dumps(done)
+
+
+def test_rights_that_shrink(server, kube_fake):
+    """What is left to look at is enough for jobs there; those that run go on."""
+    with Wire(kube_fake.cluster) as wire:
+        connect(server, kube_fake, JOBS, wire=wire)
+        queue(server)
+        long = submit(server, annotations={})
+        server.wait(long, "running")
+        own = f"own-{kube_fake.name}"
+        kube_fake.cluster.allow(account_of(kube_fake), own, kube_fake.name, JOBS, False)
+        rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"
+        kube_fake.api.delete(rbac + f"ns-{kube_fake.name}")
+        wire.cut()  # a watch outlives the right to begin it
+        assert server.wait(submit(server))["state"] == "succeeded"
+        now = server.job(long)
+        assert (now["state"], now["attempt"]) == ("running", 1), now["reason"]
+        server.paddle("cancel", long, check=0)
+        server.wait(long)
 
 
 def test_a_queue_keeps_it_while_jobs_are_open(server, kube_fake, other):

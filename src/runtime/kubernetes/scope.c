@@ -6,8 +6,9 @@
 #include "base/err.h"
 
 enum {
-        DENIALS = 3,      /* in a row mean it: rights that were just given take a moment to hold */
-        WIDEN_MS = 60000, /* how often more rights are tried */
+        DENIALS = 3,        /* in a row mean it: rights that were just given take a moment to hold */
+        REVOKED_MS = 20000, /* and for so long of rights that were held: a binding may be made anew */
+        WIDEN_MS = 60000,   /* how often more rights are tried */
 };
 
 typedef struct {
@@ -22,9 +23,10 @@ struct Scope {
         ScopeEvents events;
         GPtrArray *parts; /* Part: one, or one for each namespace */
         bool narrow;
-        bool moving; /* between the two: what is to be seen is not known yet */
-        bool known;  /* all was seen once */
-        int denials;
+        bool moving;      /* between the two: what is to be seen is not known yet */
+        bool known;       /* all was seen once */
+        int denials;      /* in a row */
+        gint64 denied_us; /* since when */
         KubeCall *probe;
         GSource *timer; /* of the next one */
 };
@@ -68,6 +70,21 @@ static void on_synced(KubeCache *cache, void *arg)
         scope->events.synced(scope->events.arg);
 }
 
+static void count_denial(Scope *scope, const GError *error)
+{
+        scope->denials = error && err_is(error, ERR_DENIED) ? scope->denials + 1 : 0;
+        if (scope->denials == 1)
+                scope->denied_us = g_get_monotonic_time();
+}
+
+static bool is_denied(const Scope *scope)
+{
+        gint64 least_ms = scope->known ? REVOKED_MS : 0;
+
+        return scope->denials >= DENIALS &&
+               g_get_monotonic_time() - scope->denied_us >= least_ms * G_GINT64_CONSTANT(1000);
+}
+
 static void narrow_down(Scope *scope);
 
 static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
@@ -76,10 +93,10 @@ static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, v
         Scope *scope = part->scope;
 
         part->troubled = error != NULL;
-        scope->denials = error && err_is(error, ERR_DENIED) ? scope->denials + 1 : 0;
+        count_denial(scope, error);
         if (error || (!is_troubled(scope) && !scope->moving))
                 scope->events.trouble(error, scope->events.arg);
-        if (!scope->narrow && !scope->known && scope->denials >= DENIALS)
+        if (!scope->narrow && is_denied(scope))
                 narrow_down(scope);
 }
 

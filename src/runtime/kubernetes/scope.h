@@ -1,7 +1,8 @@
 /* Our objects of one kind, wherever they are in a cluster: one list-watch cache of all namespaces, or, where
  * the account may not look everywhere, one for each namespace that is named. Which of the two it is is found
- * out by trying; an account that gets more rights later is noticed after a minute. Same thread as its client,
- * and freed before it. */
+ * out by trying; an account that gets more rights later is noticed after a minute, one that loses them for
+ * good after 20 s of refusals. Objects elsewhere are not seen from then on. Same thread as its client, and
+ * freed before it. */
 #pragma once
 
 #include "kube/cache.h"
