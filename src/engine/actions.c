@@ -275,6 +275,15 @@ static int count_all_present(const Job *job)
         return total;
 }
 
+/* A CPU that is not declared is no limit. */
+static Resources limits_of(const Role *role)
+{
+        Resources limits = role->each;
+
+        limits.cpu_milli = MAX(limits.cpu_milli, 0);
+        return limits;
+}
+
 static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
                   const Stand *stand, const int *together /* by role */)
 {
@@ -296,24 +305,23 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         runtime_job_fill(engine, job, &about);
         about.topology = stand->topology;
         ops->start(slot->runtime, &about,
-                   &(TaskStart){
-                           .task = task,
-                           .argv = argv,
-                           .env = env,
-                           .limits = { { MAX(role->each.cpu_milli, 0), role->each.memory, role->each.gpus } },
-                           .cpu_weight_milli = weight.cpu_milli,
-                           .grace_ms = job->spec->grace_ms,
-                           .ready_port = listens(job, member) ? member->port : 0,
-                           .ready_port_other =
-                                   listens(job, member) && member->index == 0 ? job->extra_port : 0,
-                           .ready_file = ready,
-                           .wait_for = (const char *const *)wait_for,
-                           .together = together[member->role],
-                           .members = count_present(job, member->role),
-                           .job_together = sum(together, job->spec->n_roles),
-                           .job_members = count_all_present(job),
-                           .elastic = role->min < role->replicas,
-                           .serves = framework_role_end(job->spec, member->role) != ENDS_WITH_ALL });
+                   &(TaskStart){ .task = task,
+                                 .argv = argv,
+                                 .env = env,
+                                 .limits = limits_of(role),
+                                 .cpu_weight_milli = weight.cpu_milli,
+                                 .grace_ms = job->spec->grace_ms,
+                                 .ready_port = listens(job, member) ? member->port : 0,
+                                 .ready_port_other =
+                                         listens(job, member) && member->index == 0 ? job->extra_port : 0,
+                                 .ready_file = ready,
+                                 .wait_for = (const char *const *)wait_for,
+                                 .together = together[member->role],
+                                 .members = count_present(job, member->role),
+                                 .job_together = sum(together, job->spec->n_roles),
+                                 .job_members = count_all_present(job),
+                                 .elastic = role->min < role->replicas,
+                                 .serves = framework_role_end(job->spec, member->role) != ENDS_WITH_ALL });
 }
 
 /* ---- the difference ---- */

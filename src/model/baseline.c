@@ -76,6 +76,10 @@ static const Rule pod_rules[] = {
         { "serviceAccount", accounts, "a service account" },
         { "priorityClassName", NULL, "a priority of the system", is_class_of_users },
         { "ephemeralContainers", NULL, "a container in a pod that runs" },
+        { "initContainers.*.restartPolicy", nothing,
+          "a container beside the member's, which nobody counts," },
+        { "resources", NULL, "an amount for the whole pod, which nobody counts," },
+        { "resourceClaims", NULL, "a device by a claim, which nobody counts," },
         { NULL },
 };
 static const Rule container_rules[] = {
@@ -238,6 +242,15 @@ static bool check_secrets(const char *where, const json_t *value, GError **error
 
 /* ---- pods ---- */
 
+/* Quotas count what the member asks for. */
+static bool check_alone(const char *where, const json_t *spec, GError **error)
+{
+        g_autofree char *second = g_strconcat(where, ".containers[1]", NULL);
+
+        return json_array_size(json_object_get(spec, "containers")) < 2 ||
+               refuse(second, "a container beside the member's, which nobody counts,", error);
+}
+
 static bool check_containers(const char *where, const json_t *spec, const char *list, GError **error)
 {
         const json_t *container;
@@ -259,7 +272,8 @@ static bool check_pod(const char *where, const json_t *pod, GError **error)
         const json_t *spec = json_object_get(pod, "spec");
         g_autofree char *at = g_strconcat(where, ".spec", NULL);
 
-        return check_rules(pod_rules, at, spec, error) && check_containers(at, spec, "containers", error) &&
+        return check_rules(pod_rules, at, spec, error) && check_alone(at, spec, error) &&
+               check_containers(at, spec, "containers", error) &&
                check_containers(at, spec, "initContainers", error) && check_secrets(at, spec, error);
 }
 

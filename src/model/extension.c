@@ -307,16 +307,20 @@ static json_t *quantity_text(const json_t *value)
         return json_string(text ? text : json_is_string(value) ? json_string_value(value) : "");
 }
 
+/* As Kubernetes has it, what is limited and not requested is requested as it is limited. */
 json_t *extension_flavour(const json_t *container)
 {
         const json_t *resources = json_object_get(container, "resources");
-        const json_t *asked = json_object_get(resources, "requests"),
-                     *limits = json_object_get(resources, "limits");
+        json_t *requests = json_object_get(resources, "requests"),
+               *limits = json_object_get(resources, "limits");
+        g_autoptr(json_t) asked = json_is_object(limits) ? json_copy(limits) : json_object();
         g_autoptr(json_t) flavour = json_object(), scalars = json_object();
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)(asked ? asked : limits), name, value)
+        if (json_is_object(requests))
+                json_object_update(asked, requests);
+        json_object_foreach(asked, name, value)
         {
                 if (strcmp(name, "cpu") == 0)
                         json_object_set_new(flavour, "cpu", quantity_text(value));

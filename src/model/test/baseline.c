@@ -90,6 +90,14 @@ static const struct {
         { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
           "'volumeMounts': [{'name': 'a', 'mountPath': '/a'}]}]}}",
           NULL },
+        /* what nobody would count */
+        { "{'spec': {'containers': [{'name': 'main'}, {'name': 'beside'}]}}", "pod.spec.containers[1]" },
+        { "{'spec': {'initContainers': [{'name': 'a', 'restartPolicy': 'Always'}]}}",
+          "pod.spec.initContainers[0].restartPolicy" },
+        { "{'spec': {'initContainers': [{'name': 'a', 'resources': {'limits': {'cpu': '64'}}}]}}", NULL },
+        { "{'spec': {'resources': {'limits': {'cpu': '64'}}}}", "pod.spec.resources" },
+        { "{'spec': {'resourceClaims': [{'name': 'a', 'resourceClaimName': 'b'}]}}",
+          "pod.spec.resourceClaims" },
         /* where the pods of a kind are */
         { "{'kind': 'PaddleJob', 'spec': {'ps': {'template': {}}, 'worker': {'template': {'spec': "
           "{'hostPID': true}}}}}",

@@ -136,7 +136,9 @@ static json_t *resources(const TaskStart *task)
         put_amount(limits, "cpu", RESOURCE_CPU, task->limits.cpu_milli);
         put_amount(requests, "memory", RESOURCE_MEMORY, task->limits.memory);
         put_amount(limits, "memory", RESOURCE_MEMORY, task->limits.memory);
-        put_amount(limits, "nvidia.com/gpu", RESOURCE_GPU, task->limits.gpus);
+        for (int kind = RESOURCE_GPU; kind < resource_kinds(); kind++)
+                if (strchr(resource_name(kind), '/')) /* a device; "storage" is no container's */
+                        put_amount(limits, resource_name(kind), kind, task->limits.amount[kind]);
         return json_pack("{s:o, s:o}", "requests", requests, "limits", limits);
 }
 

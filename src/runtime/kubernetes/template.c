@@ -14,6 +14,7 @@
 #include "model/framework.h"
 #include "model/job.h"
 #include "model/queue.h"
+#include "model/resources.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/member.h"
 
@@ -319,28 +320,48 @@ static void merge_object(json_t *ours, const json_t *template, const MergeRow *r
         }
 }
 
-/* Of requests and limits ours stay, beside the template's of other names. */
-static void merge_resources(json_t *container, const json_t *ours)
+/* What queues and quotas count, and what GPUs are called that nobody has named to us. */
+static bool is_counted(const char *resource)
+{
+        return resource_find(resource) >= 0 || g_str_has_prefix(resource, "nvidia.com/");
+}
+
+/* What is counted is the job's to say; the template adds what is not. A new object. */
+static json_t *join_amounts(const json_t *template, const json_t *ours)
+{
+        json_t *joined = json_object(), *value;
+        const char *name;
+
+        json_object_foreach((json_t *)template, name, value)
+        {
+                if (!is_counted(name))
+                        json_object_set(joined, name, value);
+        }
+        if (ours)
+                json_object_update(joined, (json_t *)ours);
+        return joined;
+}
+
+/* `ours`: the member's. Of the template's other fields, such as claims, all stay. */
+static void set_resources(json_t *container, const json_t *ours)
 {
         static const char *const parts[] = { "requests", "limits" };
+        const json_t *said = json_object_get(container, "resources");
+        json_t *made = json_is_object(said) ? json_copy((json_t *)said) : json_object();
 
-        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++) {
-                json_t *resources = json_object_get(container, "resources");
-                json_t *part = json_object_get(resources, parts[i]), *own = json_object_get(ours, parts[i]);
-
-                if (json_is_object(part) && own)
-                        json_object_update(part, own);
-                else if (own && json_object_size(own) > 0)
-                        json_object_set(resources, parts[i], own);
-        }
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+                json_object_set_new(made, parts[i],
+                                    join_amounts(json_object_get(said, parts[i]),
+                                                 json_object_get(ours, parts[i])));
+        json_object_set_new(container, "resources", made);
 }
 
 static void merge_container(json_t *container, const json_t *template)
 {
-        g_autoptr(json_t) resources = json_deep_copy(json_object_get(container, "resources"));
+        g_autoptr(json_t) ours = json_incref(json_object_get(container, "resources"));
 
         merge_object(container, template, container_rows);
-        merge_resources(container, resources);
+        set_resources(container, ours);
 }
 
 static json_t *main_container(json_t *pod)
@@ -356,6 +377,23 @@ static json_t *main_container(json_t *pod)
         return NULL;
 }
 
+/* They run before the member, in its room: a pod needs the larger of the two. One that stays beside it, which
+ * only an administrator's template has, asks for itself. */
+static void bound_first_ones(json_t *pod, const json_t *template)
+{
+        const json_t *theirs = kube_get(template, "spec.initContainers"), *container;
+        const json_t *resources = json_object_get(main_container(pod), "resources");
+        json_t *list = kube_get(pod, "spec.initContainers");
+        size_t i;
+
+        json_array_foreach(theirs, i, container)
+        {
+                if (!kube_get_text(container, "restartPolicy"))
+                        set_resources(json_array_get(list, i), resources);
+        }
+}
+
+/* Only an administrator's template has some. */
 static void add_others(json_t *pod, const json_t *template, const json_t *taken)
 {
         const json_t *list = kube_get(template, "spec.containers");
@@ -390,6 +428,7 @@ static void merge(json_t *pod, const json_t *template)
         merge_object(json_object_get(pod, "spec"), json_object_get(template, "spec"), pod_rows);
         if (container)
                 merge_container(main_container(pod), container);
+        bound_first_ones(pod, template);
         add_others(pod, template, container);
 }
 

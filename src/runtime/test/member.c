@@ -262,6 +262,22 @@ static void test_trim(void)
         g_assert_null(kube_get(placed, "spec.containers"));
 }
 
+/* A pod gets what its job declares of any kind. */
+static void test_devices(void)
+{
+        char *none[] = { NULL };
+        RuntimeJob job = { .id = "0123456789abcdef", .attempt = 1, .image = "base:1" };
+        TaskStart task = { .task = "0123456789abcdef.1.worker.0", .argv = none, .env = none };
+        g_autoptr(json_t) expected = json_of("{'nvidia.com/gpu': '1', 'example.org/hca': '2'}");
+        g_autoptr(json_t) pod = NULL;
+
+        task.limits.gpus = 1;
+        task.limits.storage = 1 << 30; /* is nothing that a container asks for */
+        task.limits.amount[resource_intern("a test", "example.org/hca", NULL)] = 2;
+        pod = member_pod(&home, &job, &task);
+        g_assert_true(json_equal(kube_get(pod, "spec.containers[0].resources.limits"), expected));
+}
+
 static void test_pod(void)
 {
         char *argv[] = { "sh", "-c", "echo $(HOME)", NULL },
@@ -317,6 +333,7 @@ int main(int argc, char **argv)
         g_test_add_func("/member/one that waits too long", test_stuck);
         g_test_add_func("/member/pods that are no members", test_others);
         g_test_add_func("/member/what is kept of a pod", test_trim);
+        g_test_add_func("/member/its devices", test_devices);
         g_test_add_func("/member/its pod", test_pod);
         g_test_add_func("/member/by its attempt", test_index);
         return g_test_run();

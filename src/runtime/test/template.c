@@ -43,6 +43,7 @@ static json_t *filled(const char *spec_text, const char *role, const TemplateClu
 
 #define COMMAND "'command': ['sh']"
 #define FLOW(rest) "{" COMMAND ", 'origin': {'paddleflow': {'id': 'job-1', " rest "}}}"
+#define ASKS(resources) FLOW(POD("'spec': {'containers': [{'resources': " resources "}]}"))
 #define POD(rest) "'extensionTemplate': {'apiVersion': 'v1', 'kind': 'Pod', " rest "}"
 
 static const char *const all_classes[] = { "very-low", "low", "normal", "high", "very-high", NULL };
@@ -176,6 +177,33 @@ static void test_table(void)
                   "spec.containers[0].name", "main" },
                 { FLOW(POD("'spec': {'containers': [7, {'env': {}, 'resources': 3, 'volumeMounts': [7]}]}")),
                   "worker", &plain, "spec.containers[0].name", "main" },
+                /* what is counted is the job's, whatever stands in its place */
+                { FLOW(POD("'spec': {'containers': [7, {'resources': 3}]}")), "worker", &plain,
+                  "spec.containers[0].resources.limits.memory", "1073741824" },
+                { ASKS("null"), "worker", &plain, "spec.containers[0].resources.limits.memory",
+                  "1073741824" },
+                { ASKS("null"), "worker", &plain, "spec.containers[0].resources.requests.cpu", "500m" },
+                { ASKS("3"), "worker", &plain, "spec.containers[0].resources.requests.memory", "1073741824" },
+                { ASKS("{'limits': null, 'requests': []}"), "worker", &plain,
+                  "spec.containers[0].resources.limits.memory", "1073741824" },
+                { ASKS("{'limits': {'cpu': '64'}}"), "worker", &plain,
+                  "spec.containers[0].resources.limits.cpu", NULL },
+                { ASKS("{'requests': {'cpu': '64', 'memory': '1'}}"), "worker", &plain,
+                  "spec.containers[0].resources.requests.cpu", "500m" },
+                { ASKS("{'limits': {'ephemeral-storage': '1Gi'}}"), "worker", &plain,
+                  "spec.containers[0].resources.limits.ephemeral-storage", "1Gi" },
+                /* a container before the member has as much as the member */
+                { FLOW(POD("'spec': {'initContainers': [{'name': 'a', 'resources': {'limits': {'memory': "
+                           "'1Ti', 'a/b': '1'}}}]}")),
+                  "worker", &plain, "spec.initContainers[0].resources.limits.memory", "1073741824" },
+                { FLOW(POD("'spec': {'initContainers': [{'name': 'a', 'resources': {'limits': {'a/b': "
+                           "'1'}}}]}")),
+                  "worker", &plain, "spec.initContainers[0].resources.limits.a/b", "1" },
+                { FLOW(POD("'spec': {'initContainers': [{'name': 'a'}]}")), "worker", &plain,
+                  "spec.initContainers[0].resources.limits.memory", "1073741824" },
+                { FLOW(POD("'spec': {'initContainers': [{'name': 'a', 'restartPolicy': 'Always', "
+                           "'resources': {'limits': {'memory': '7'}}}]}")),
+                  "worker", &plain, "spec.initContainers[0].resources.limits.memory", "7" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -188,6 +216,22 @@ static void test_table(void)
                 else
                         g_assert_null(value);
         }
+}
+
+/* Devices that the job does not declare, and those of quotas that have been named since. */
+static void test_devices(void)
+{
+        static const TemplateCluster plain = { 0 };
+        g_autoptr(json_t) pod = NULL, limits = NULL,
+                          expected = json_of("{'memory': '1073741824', 'a/b': '1'}");
+
+        g_assert_cmpint(resource_intern("a test", "example.org/hca", NULL), >=, RESOURCE_OTHERS);
+        pod = filled(
+                ASKS("{'limits': {'nvidia.com/gpu': '8', 'nvidia.com/mig-1g.5gb': '1', 'example.org/hca': "
+                     "'4', 'a/b': '1'}}"),
+                "worker", &plain);
+        limits = json_incref(kube_get(pod, "spec.containers[0].resources.limits"));
+        g_assert_true(json_equal(limits, expected));
 }
 
 /* The profile is taken away by a field that templates are checked for, and by nothing else. */
@@ -274,6 +318,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/template/table", test_table);
+        g_test_add_func("/template/devices", test_devices);
         g_test_add_func("/template/profile", test_profile);
         g_test_add_func("/template/queue", test_queue);
         g_test_add_func("/template/topology", test_topology);
