@@ -11,6 +11,9 @@ from conftest import ROOT, wait_for
 from kube.cluster import Cluster
 from kube.fixtures import Namespace
 from pdj import CRD, GROUP, Job, Operator, install, role
+from tj import CRD as TRAINING_CRD
+from tj import MANIFEST as TRAINING
+from tj import Training, spec
 
 from kube import components
 
@@ -66,7 +69,7 @@ EDIT = VIEW | {"create", "delete", "patch", "update"}
 
 @pytest.mark.parametrize(("role", "may"), [("view", VIEW), ("edit", EDIT), ("admin", EDIT)])
 def test_roles_of_users(audited, role, may):
-    """Kubernetes' own roles know PaddleJobs."""
+    """Kubernetes' own roles know PaddleJobs and TrainingJobs."""
     cluster, _ = audited
     cluster.kubectl("apply", "-k", ROOT / "config/rbac")
     space = Namespace(cluster, f"users-{role}")
@@ -77,12 +80,19 @@ def test_roles_of_users(audited, role, may):
     }
     space.create("rolebindings", binding, "rbac.authorization.k8s.io/v1")
 
-    def allowed(verb):
-        about = {"namespace": space.name, "verb": verb, "group": "batch.paddlepaddle.org", "resource": "paddlejobs"}
+    def allowed(verb, group, resource):
+        about = {"namespace": space.name, "verb": verb, "group": group, "resource": resource}
         review = {"spec": {"user": f"a-{role}", "resourceAttributes": about}}
         return cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
 
-    wait_for(lambda: {verb for verb in EDIT if allowed(verb)} == may, 60, f"what '{role}' may")
+    for group, resource in (("batch.paddlepaddle.org", "paddlejobs"), ("paddlepaddle.org", "trainingjobs")):
+        wait_for(
+            lambda what=(group, resource): {verb for verb in EDIT if allowed(verb, *what)} == may,
+            60,
+            f"what '{role}' may with {resource}",
+        )
+        assert allowed("get", group, f"{resource}/status")
+        assert not allowed("patch", group, f"{resource}/status")  # it is the operator's to write
 
 
 # ---- the chart ----
@@ -113,6 +123,15 @@ def test_chart_is_the_manifest(tmp_path):
     """Where its values say nothing else."""
     rendered = chart(tmp_path, jobnamespace="")
     assert rendered == {**objects((V1 / "crd.yaml").read_text()), **objects((V1 / "operator.yaml").read_text())}
+
+
+def test_chart_with_training_jobs(tmp_path):
+    """With all that their manifest has, for an operator that is elsewhere, too."""
+    plain = chart(tmp_path, controllernamespace="ops")
+    more = chart(tmp_path, controllernamespace="ops", trainingjobs=True)
+    expected = objects(TRAINING.read_text())
+    expected["ClusterRoleBinding", "paddle-trainingjob-rolebinding"]["subjects"][0]["namespace"] = "ops"
+    assert more == {**plain, **expected} and len(more) == len(plain) + 3
 
 
 def test_chart_with_values(tmp_path, kube):
@@ -184,18 +203,16 @@ def audited(tmp_path_factory):
         cluster.stop()
 
 
-def granted():
-    """{(group, resource with its part, verb)} of the manifest."""
-    found = set()
-    for one in yaml.safe_load_all((V1 / "operator.yaml").read_text()):
-        for rule in one.get("rules", []) if one else []:
-            found |= {
-                (group, resource, verb)
-                for group in rule["apiGroups"]
-                for resource in rule["resources"]
-                for verb in rule["verbs"]
-            }
-    return found
+def granted(manifest):
+    """[(group, resource with its part, verb)] of a manifest."""
+    return [
+        (group, resource, verb)
+        for one in yaml.safe_load_all(manifest.read_text())
+        for rule in (one or {}).get("rules", [])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    ]
 
 
 def asked(log):
@@ -227,7 +244,12 @@ OWNERS = {
 
 
 # Asked for when somebody has made an object of this name and the watch has not told yet.
-MOMENTS = {("", "services", "get"), ("scheduling.volcano.sh", "podgroups", "get")}
+MOMENTS = {
+    ("", "services", "get"),
+    ("scheduling.volcano.sh", "podgroups", "get"),
+    ("apps", "replicasets", "get"),
+    ("batch", "jobs", "get"),
+}
 
 
 def a_gang(space):
@@ -249,6 +271,21 @@ def a_gang(space):
     job.wait_services()
     wait_for(lambda: not job.owned("podgroups", GANG), 60, "the end of the PodGroup")
     return job
+
+
+def a_training_job(space):
+    """Its trainers fail: they are stopped, and the rest is released."""
+    job = Training(space, spec(fault_tolerant=True), "training")
+    job.all("master", 1, "Running")
+    job.all("pserver", 1, "Running")
+    job.all("trainer", 2, "Running")
+    job.wait_phase("running")
+    for pod in job.pods("trainer"):
+        job.set(pod, "Failed")
+    job.wait_phase("failed")
+    job.wait_no_member("master")
+    job.wait_no_member("pserver")
+    wait_for(lambda: job.member("trainer")["spec"]["parallelism"] == 0, 60, "no more trainers")
 
 
 def names_of_others(space):
@@ -273,6 +310,7 @@ def test_rights_are_what_is_used(audited):
     for file, name in (
         (CRD, "paddlejobs.batch.paddlepaddle.org"),
         (components.BIN / "volcano-crds.yaml", "podgroups.scheduling.volcano.sh"),
+        (TRAINING, TRAINING_CRD),
     ):
         install(cluster, file, name)
     cluster.kubectl("apply", "-f", V1 / "operator.yaml")
@@ -286,7 +324,9 @@ def test_rights_are_what_is_used(audited):
     flags = ["--leader-elect", "--guard=paddle-manager-rolebinding", "--scheduling=volcano"]
     one = Operator(kubeconfig, *flags, f"--leader-election-namespace={OWN}")
     try:
+        one.wait_log("training jobs are looked after")
         job = a_gang(space)
+        a_training_job(space)
         names_of_others(space)
         job.patch({"spec": {"ttlSecondsAfterFinished": 0}})
         wait_for(lambda: len(space.items("paddlejobs", GROUP)) == 2, 60, "the end of the job")
@@ -295,9 +335,10 @@ def test_rights_are_what_is_used(audited):
     finally:
         one.kill()
     used, forbidden, lease_right_gone = asked(log)
-    mine = {right for right in granted() if right[0] not in ("paddlepaddle.org", "apps", "batch")}  # of TrainingJobs
+    rights = granted(V1 / "operator.yaml") + granted(TRAINING)
     # The right to the lease goes with the manifest, while the jobs are still let go; until then nothing is forbidden, and
     # nothing but the lease ever is.
     assert [event for event in forbidden if event["objectRef"]["resource"] != "leases"] == []
     assert [event for event in forbidden if event["requestReceivedTimestamp"] < lease_right_gone] == []
-    assert mine - OWNERS - MOMENTS - used == set(), "granted and never used"
+    assert set(rights) - OWNERS - MOMENTS - used == set(), "granted and never used"
+    assert sorted(rights) == sorted(set(rights)), "granted twice"

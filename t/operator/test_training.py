@@ -6,105 +6,15 @@ import time
 import pytest
 import yaml
 from conftest import ROOT, wait_for
-from kube.cluster import ApiError
 from pdj import Operator, install, operator_fixture, own_cluster  # noqa: F401
+from tj import CRD, LABELS, MANIFEST, Training, spec
 
-GROUP = "paddlepaddle.org/v1"
-CRD = "trainingjobs.paddlepaddle.org"
-LABELS = {"master": "paddle-job-master", "pserver": "paddle-job-pserver", "trainer": "paddle-job"}
 SENTENCE = "max-instances should equal to min-instances when fault_tolerant is disabled"
-
-
-def spec(trainers=2, most=None, pservers=1, **more):
-    return {
-        "image": "i",
-        "pserver": {"min-instance": pservers, "max-instance": pservers, "resources": {}},
-        "trainer": {
-            "entrypoint": "python train.py",
-            "workspace": "/w",
-            "min-instance": trainers,
-            "max-instance": most or trainers,
-            "resources": {"requests": {"cpu": "200m", "memory": "200Mi"}},
-        },
-        **more,
-    }
-
-
-class Training:
-    """A TrainingJob in a namespace of a cluster."""
-
-    def __init__(self, kube, body, name="j"):
-        self.kube, self.name = kube, name
-        kube.create(
-            "trainingjobs",
-            {"apiVersion": GROUP, "kind": "TrainingJob", "metadata": {"name": name}, "spec": body},
-            GROUP,
-        )
-
-    def get(self):
-        return self.kube.get("trainingjobs", self.name, GROUP)
-
-    def status(self):
-        return self.get().get("status", {})
-
-    def path(self):
-        return self.kube.path("trainingjobs", self.name, GROUP)
-
-    def delete(self):
-        self.kube.api.delete(self.path())
-
-    def member(self, role):
-        """The ReplicaSet or Job of a role, or None."""
-        kind, version = ("jobs", "batch/v1") if role == "trainer" else ("replicasets", "apps/v1")
-        try:
-            return self.kube.get(kind, f"{self.name}-{role}", version)
-        except ApiError as error:
-            assert error.status == 404
-            return None
-
-    def pods(self, role):
-        return [
-            pod
-            for pod in self.kube.items("pods")
-            if pod["metadata"].get("labels", {}).get(LABELS[role]) == self.name
-            and "deletionTimestamp" not in pod["metadata"]
-        ]
-
-    def wait_pods(self, role, count):
-        wait_for(lambda: len(self.pods(role)) == count, 60, f"{count} pods of the {role}")
-        return self.pods(role)
-
-    def wait_member(self, role):
-        return wait_for(lambda: self.member(role), 60, f"the {role}")
-
-    def wait_no_member(self, role):
-        wait_for(lambda: not self.member(role) and not self.pods(role), 60, f"no {role}")
-
-    def wait_phase(self, phase):
-        wait_for(lambda: self.status().get("phase") == phase, 60, f"phase {phase}, not {self.status()}")
-        return self.status()
-
-    def states(self):
-        return {item["training_resource_type"]: item["state"] for item in self.status().get("replica_statuses", [])}
-
-    def wait_states(self, states):
-        wait_for(lambda: self.states() == states, 60, f"{states}, not {self.states()}")
-
-    def set(self, pod, phase):
-        ready = "True" if phase == "Running" else "False"
-        self.kube.api.patch(
-            self.kube.path("pods", pod["metadata"]["name"]) + "/status",
-            {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}},
-        )
-
-    def all(self, role, count, phase):
-        for pod in self.wait_pods(role, count):
-            self.set(pod, phase)
 
 
 @pytest.fixture(name="training")
 def training_fixture(kube, operator):
-    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    install(kube.cluster, MANIFEST, CRD)
     one = operator()
     one.wait_log("training jobs are looked after")
 
@@ -282,7 +192,7 @@ def test_restart_of_the_operator(operator, training):
 
 def test_killed_at_every_step(kube, operator):
     """Each step of a job is another operator's; nothing is made twice, and what is released stays so."""
-    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    install(kube.cluster, MANIFEST, CRD)
     job = Training(kube, spec(fault_tolerant=True))
     made = {}
 
@@ -314,7 +224,7 @@ def test_crd_that_comes_later():
     with own_cluster("training") as cluster:
         one = Operator(cluster.kubeconfig)
         assert "training jobs" not in one.text()
-        install(cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+        install(cluster, MANIFEST, CRD)
         one.wait_log("training jobs are looked after")
         assert one.stop() == 0
 
@@ -363,7 +273,7 @@ def rules_of(file):
 
 def test_rights_of_the_manifests_are_enough(kube, operator):
     """For a whole life, with an object of somebody else in the way and trainers that have to be stopped."""
-    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    install(kube.cluster, MANIFEST, CRD)
     rules = rules_of("operator.yaml") + rules_of("trainingjob.yaml")
     one = operator(kubeconfig=kube.cluster.account(f"training-{kube.name}", kube.name, rules, everywhere=True))
     one.wait_log("training jobs are looked after")
@@ -390,7 +300,7 @@ def test_rights_of_the_manifests_are_enough(kube, operator):
 def test_plain_commands_on_a_real_node(kube_node, request):
     """The launcher is a script of this test: trainers that start after their pservers, and know them by the environment."""
     kube = kube_node
-    install(kube.cluster, ROOT / "deploy/v1/trainingjob.yaml", CRD)
+    install(kube.cluster, MANIFEST, CRD)
     install(kube.cluster, ROOT / "deploy/v1/crd.yaml", "paddlejobs.batch.paddlepaddle.org")
     script = """#!/bin/sh
 case $1 in
