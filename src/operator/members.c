@@ -96,22 +96,18 @@ static void add_env(json_t *container, const PaddleJob *job, const OperatorRules
                 podspec_port(container, JOB_PORT);
 }
 
-/* It ends when the name of every peer of this role has an address, and fails when one has none for 1000 s. */
+/* It ends when the name of every peer of this role has an address, and fails when one has none for 1000 s.
+ * The shell counts: Linux lets an argument have 128 KiB, and a list of all names stood in every pod. */
 static char *coord_script(const PaddleJob *job, JobRole role)
 {
-        GString *script = g_string_new("for name in");
-
-        for (gint64 i = 0; i < job->role[role].replicas; i++) {
-                g_autofree char *name = job_pod_name(job, role, i);
-
-                g_string_append_printf(script, " \"%s\"", name);
-        }
         /* An image has one of the three. Newer busyboxes' nslookup fails when any domain of the search list,
          * or any type of address, has no answer; the others ask as programs do. */
-        g_string_append(script, "; do n=1; until nslookup \"$name\" || getent hosts \"$name\" || "
-                                "ping -c 1 -W 1 \"$name\"; do echo \"$name: attempt $n of 1000\"; "
-                                "[ $n -ge 1000 ] && exit 1; n=$((n + 1)); sleep 1; done; done; sleep 2");
-        return g_string_free(script, FALSE);
+        return g_strdup_printf("i=0; while [ $i -lt %" G_GINT64_FORMAT " ]; do name=\"%s-%s-$i\"; n=1; "
+                               "until nslookup \"$name\" || getent hosts \"$name\" || "
+                               "ping -c 1 -W 1 \"$name\"; do echo \"$name: attempt $n of 1000\"; "
+                               "[ $n -ge 1000 ] && exit 1; n=$((n + 1)); sleep 1; done; "
+                               "i=$((i + 1)); done; sleep 2",
+                               job->role[role].replicas, job->name, job_role_name(role));
 }
 
 static void add_coord(json_t *spec, const PaddleJob *job, const OperatorRules *rules, JobRole role)

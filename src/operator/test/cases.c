@@ -69,9 +69,8 @@ static const Case creation[] = {
           "go; pod:ps-0.spec.initContainers[0].name=coord-paddle; pod:ps-0.spec.initContainers[1]=-;"
           "pod:ps-0.spec.initContainers[0].image=docker.io/library/alpine:3.10;"
           "pod:ps-0.spec.initContainers[0].imagePullPolicy=IfNotPresent;"
-          "pod:ps-0.spec.initContainers[0].resources={\"requests\": {\"cpu\": \"10m\", \"memory\": \"10m\"}};"
-          "pod:ps-0.spec.initContainers[0].command[2]=~\"j-ps-0\" \"j-ps-1\";"
-          "pod:worker-0.spec.initContainers[0].command[2]=~for name in \"j-worker-0\"" },
+          "pod:ps-0.spec.initContainers[0].resources={\"requests\": {\"cpu\": \"10m\", \"memory\": "
+          "\"10m\"}}" },
         { "B9-last",
           TEMPLATE("{\"containers\": [{\"name\": \"c\"}], \"initContainers\": [{\"name\": \"mine\"}]}"),
           "go; pod:worker-0.spec.initContainers[0].name=mine; "
