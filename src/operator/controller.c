@@ -180,6 +180,17 @@ static void warn_once(JobState *state, const json_t *job, const Action *action)
         log_warning("a job waits for its owner", "job", state->key, "why", action->message, NULL);
 }
 
+/* The port that a job of Host mode has already, whoever gave it, is nobody else's; 0: none yet. */
+static gint64 note_host_port(Controller *controller, const PaddleJob *job)
+{
+        const json_t *map = view_find(controller->view, &kube_config_maps, job->namespace, job->name);
+        gint64 port = job->intranet == INTRANET_HOST ? member_host_port(job, map) : 0;
+
+        if (port)
+                ports_note(controller->ports, job->uid, port);
+        return port;
+}
+
 static Plan *make_plan(JobState *state, const json_t *job, const char *np)
 {
         Controller *controller = state->controller;
@@ -189,7 +200,8 @@ static Plan *make_plan(JobState *state, const json_t *job, const char *np)
         PaddleJob read;
 
         paddle_job_read(job, &read);
-        if (read.intranet == INTRANET_HOST && !read.host_port && !job_phase_is_final(read.phase))
+        seen.host_port = note_host_port(controller, &read);
+        if (!seen.host_port && read.intranet == INTRANET_HOST && !job_phase_is_final(read.phase))
                 seen.host_port = ports_reserve(controller->ports, read.uid);
         view_observe(controller->view, job, &seen, &pods, &services);
         return reconcile(&controller->rules, &seen);
@@ -302,12 +314,10 @@ static void on_gone(const char *key, const char *uid, void *arg)
 
 static void note_port(const json_t *job, void *arg)
 {
-        Controller *controller = arg;
         PaddleJob read;
 
         paddle_job_read(job, &read);
-        if (read.host_port && read.intranet == INTRANET_HOST)
-                ports_note(controller->ports, read.uid, read.host_port);
+        (void)note_host_port(arg, &read);
 }
 
 static void touch_job(const json_t *job, void *arg)

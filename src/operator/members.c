@@ -256,6 +256,13 @@ gint64 member_port(const json_t *map)
         return text && number_parse("PADDLE_PORT", text, 1, G_MAXUINT16, &port, NULL) ? port : 0;
 }
 
+gint64 member_host_port(const PaddleJob *job, const json_t *map)
+{
+        gint64 started = map && podspec_is_owned(map, job->uid) ? member_port(map) : 0;
+
+        return started ? started : job->host_port;
+}
+
 static gint64 first_port(const PaddleJob *job, const OperatorRules *rules, const json_t *old)
 {
         gint64 port = member_port(old);

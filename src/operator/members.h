@@ -24,6 +24,9 @@ json_t *member_pod_group(const PaddleJob *job, GError **error);
 
 /* The port that a job's ConfigMap says; 0: there is none. Who was started by it keeps it, and so do all. */
 gint64 member_port(const json_t *map);
+/* The first of a job's ports on its hosts (Host mode): what its pods were started by, its ConfigMap or NULL,
+ * else what its annotation says; 0: none yet. */
+gint64 member_host_port(const PaddleJob *job, const json_t *map);
 
 /* The ConfigMap's data. `ips`: of each role's pods in order of their indices; `old`: the present ConfigMap or
  * NULL, whose port stays. */

@@ -53,7 +53,16 @@ static void count(Ports *ports, gint64 base, int change)
                 g_hash_table_remove(ports->owners, key);
 }
 
-/* The next base after the last one that nobody has; around once. */
+/* Others' bases need not lie on our steps: another --port-range, or another operator, gave them. */
+static bool is_free(const Ports *ports, gint64 base)
+{
+        for (gint64 near = base - JOB_PORTS + 1; near < base + JOB_PORTS; near++)
+                if (g_hash_table_contains(ports->owners, GINT_TO_POINTER((int)near)))
+                        return false;
+        return true;
+}
+
+/* The next base after the last one whose ports nobody has; around once. */
 static gint64 find_free(Ports *ports)
 {
         gint64 base = ports->last;
@@ -62,7 +71,7 @@ static gint64 find_free(Ports *ports)
                 base += JOB_PORTS;
                 if (base + JOB_PORTS - 1 > ports->end)
                         base = ports->start;
-                if (g_hash_table_contains(ports->owners, GINT_TO_POINTER((int)base)))
+                if (!is_free(ports, base))
                         continue;
                 ports->last = base;
                 return base;

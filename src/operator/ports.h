@@ -1,5 +1,5 @@
-/* Ports of jobs on their hosts: each job has JOB_PORTS of them from a base that no other job has. Reserved
- * here, recorded in an annotation of the job, so that the next operator finds them. */
+/* Ports of jobs on their hosts: each job has JOB_PORTS of them from its base on, and no other job has one of
+ * these. Reserved here, recorded in an annotation of the job, so that the next operator finds them. */
 #pragma once
 
 #include <glib.h>
@@ -15,5 +15,6 @@ void ports_free(Ports *ports);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Ports, ports_free)
 
 gint64 ports_reserve(Ports *ports, const char *uid); /* the same for the same uid until it is released */
-void ports_note(Ports *ports, const char *uid, gint64 base); /* the job has this one, whoever gave it */
+/* The job has this base, whoever gave it, and not the one before. */
+void ports_note(Ports *ports, const char *uid, gint64 base);
 void ports_release(Ports *ports, const char *uid);

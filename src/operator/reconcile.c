@@ -186,7 +186,6 @@ static void write_status(Pass *pass, bool has_problem)
         json_t *patch = NULL;
 
         pass->phase = job_status(&pass->job, pass->pods, has_problem, pass->seen->now_ms, &patch);
-        pass->plan->phase = pass->phase;
         if (patch)
                 add_patch(pass, ACTION_STATUS, patch);
 }
@@ -412,9 +411,8 @@ static void write_addresses(Pass *pass, GPtrArray *ips[ROLES])
  * A running job of the older operator has its port already. */
 static bool has_port(Pass *pass)
 {
-        const json_t *map = pass->seen->config_map;
-        gint64 old = map && podspec_is_owned(map, pass->job.uid) ? member_port(map) : 0;
-        g_autofree char *port = g_strdup_printf("%" G_GINT64_FORMAT, old ? old : pass->seen->host_port);
+        gint64 had = member_host_port(&pass->job, pass->seen->config_map);
+        g_autofree char *port = g_strdup_printf("%" G_GINT64_FORMAT, had ? had : pass->seen->host_port);
 
         if (pass->job.intranet != INTRANET_HOST || pass->job.host_port || !pass->seen->host_port)
                 return true;

@@ -50,7 +50,6 @@ typedef enum {
 typedef struct {
         GPtrArray *actions; /* Action * */
         PlanEnd end;
-        JobPhase phase;
         gint64 again_ms; /* by then something is due, whatever changes; 0: nothing is */
 } Plan;
 

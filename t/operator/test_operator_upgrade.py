@@ -164,3 +164,12 @@ def test_a_job_of_the_older_one_is_scaled(kube, operator):
     after = objects(kube, "pods", "services")
     assert {what: after[what] for what in before} == before
     assert job.wait_phase("Running")["startTime"] == STARTED
+
+
+def test_ports_of_the_older_one_are_nobody_elses(kube, operator):
+    """They lie between ours: the two bases that would have one of them in common are left out."""
+    left_by_the_older(kube, "Host")
+    operator(f"--port-range={PORT - 27},{PORT + 60}")  # the first base would be 7 below
+    job = Job(kube, {"intranet": "Host", "worker": role(1)}, "new")
+    found = wait_for(lambda: job.get()["metadata"].get("annotations", {}).get("host-port"), 60, "its ports")
+    assert int(found) == PORT + 33
