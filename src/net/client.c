@@ -12,6 +12,7 @@
 
 enum {
         BODY_MAX = 64 << 20,
+        CONNECT_MS = 10000,
         SILENCE_MS = 60000,
         EVENTS_SILENCE_MS = 45000, /* three heartbeats */
         BACK_OFF_MS = 100,
@@ -220,6 +221,11 @@ bool call_is_repeatable(const HttpCall *call)
 gint64 call_timeout_ms(const HttpCall *call)
 {
         return call->timeout_ms ? call->timeout_ms : SILENCE_MS;
+}
+
+gint64 call_connect_ms(const HttpCall *call)
+{
+        return call->timeout_ms > 0 ? MIN(call->timeout_ms, CONNECT_MS) : CONNECT_MS;
 }
 
 static bool has_header(const HttpCall *call, const char *name)

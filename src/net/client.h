@@ -35,8 +35,8 @@ typedef struct {
         int body_fd; /* > 0: the body is body_len bytes of this file from body_offset */
         guint64 body_offset;
         const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
-        gint64 timeout_ms; /* of silence; 0: 60 s; -1: none (followers; the server's heartbeats keep it below
-                              30 s) */
+        gint64 timeout_ms; /* of silence, and of connecting where that is below 10 s; 0: 60 s; -1: none
+                              (followers; the server's heartbeats keep it below 30 s) */
         int retries; /* after connection failures, 502, 503, 504, 429, with back-off and Retry-After; only for
                       * GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
         gsize body_max; /* of the reply in memory; 0: 64 MiB */

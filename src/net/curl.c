@@ -10,8 +10,6 @@
 #include "base/err.h"
 #include "net/curl-api.h"
 
-enum { CONNECT_MS = 10000 };
-
 struct Transport {
         const Endpoint *endpoint;
         const CurlApi *api;
@@ -142,7 +140,7 @@ static void set_options(const Transport *transport, const char *url, struct curl
         set(handle, CURLOPT_READDATA, transfer);
         set(handle, CURLOPT_SEEKFUNCTION, on_seek);
         set(handle, CURLOPT_SEEKDATA, transfer);
-        set(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+        set(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)call_connect_ms(transfer->call));
         if (silence_ms > 0) { /* it counts whole seconds */
                 set(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
                 set(handle, CURLOPT_LOW_SPEED_TIME, (long)((silence_ms + 999) / 1000));

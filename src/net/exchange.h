@@ -58,3 +58,4 @@ HttpClient *http_client_new_on(const TransportOps *ops, const char *url, const c
 bool call_is_repeatable(const HttpCall *call);
 /* Milliseconds of silence to bear, -1: any. */
 gint64 call_timeout_ms(const HttpCall *call);
+gint64 call_connect_ms(const HttpCall *call); /* the same until there is a connection; above 0 */

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "net/reply-parser.h"
 
-enum { RECEIVE_SIZE = 64 << 10, SENDFILE_STEP = 1 << 20, CONNECT_MS = 10000 };
+enum { RECEIVE_SIZE = 64 << 10, SENDFILE_STEP = 1 << 20 };
 
 struct Transport {
         const Endpoint *endpoint;
@@ -75,9 +75,10 @@ static bool set_unreachable(const Endpoint *endpoint, int err, GError **error)
 }
 
 /* True, or the errno in *ret_err. The time limit of connect() is the socket's for sending. */
-static bool connect_to(int family, const void *address, socklen_t len, int *ret_fd, int *ret_err)
+static bool connect_to(int family, const void *address, socklen_t len, gint64 limit_ms, int *ret_fd,
+                       int *ret_err)
 {
-        struct timeval limit = { .tv_sec = CONNECT_MS / 1000 };
+        struct timeval limit = { .tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000 };
         fd_auto int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         int on = 1;
 
@@ -92,7 +93,7 @@ static bool connect_to(int family, const void *address, socklen_t len, int *ret_
         return true;
 }
 
-static bool connect_tcp(const Endpoint *endpoint, int *ret_fd, int *ret_err)
+static bool connect_tcp(const Endpoint *endpoint, gint64 limit_ms, int *ret_fd, int *ret_err)
 {
         bool named = g_ascii_strcasecmp(endpoint->host, "localhost") == 0;
         struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((guint16)endpoint->port) };
@@ -100,33 +101,34 @@ static bool connect_tcp(const Endpoint *endpoint, int *ret_fd, int *ret_err)
 
         *ret_err = EADDRNOTAVAIL;
         if (inet_pton(AF_INET, named ? "127.0.0.1" : endpoint->host, &v4.sin_addr) == 1 &&
-            connect_to(AF_INET, &v4, sizeof v4, ret_fd, ret_err))
+            connect_to(AF_INET, &v4, sizeof v4, limit_ms, ret_fd, ret_err))
                 return true;
         int first = *ret_err;
         if (inet_pton(AF_INET6, named ? "::1" : endpoint->host, &v6.sin6_addr) == 1 &&
-            connect_to(AF_INET6, &v6, sizeof v6, ret_fd, ret_err))
+            connect_to(AF_INET6, &v6, sizeof v6, limit_ms, ret_fd, ret_err))
                 return true;
         if (named)
                 *ret_err = first;
         return false;
 }
 
-static bool connect_unix(const Endpoint *endpoint, int *ret_fd, int *ret_err)
+static bool connect_unix(const Endpoint *endpoint, gint64 limit_ms, int *ret_fd, int *ret_err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
 
         *ret_err = ENAMETOOLONG;
         return g_strlcpy(address.sun_path, endpoint->socket_path, sizeof address.sun_path) <
                        sizeof address.sun_path &&
-               connect_to(AF_UNIX, &address, sizeof address, ret_fd, ret_err);
+               connect_to(AF_UNIX, &address, sizeof address, limit_ms, ret_fd, ret_err);
 }
 
-static bool plain_connect(Transport *transport, GError **error)
+static bool plain_connect(Transport *transport, const HttpCall *call, GError **error)
 {
+        bool (*connect_one)(const Endpoint *, gint64, int *, int *) =
+                transport->endpoint->socket_path ? connect_unix : connect_tcp;
         int err = 0;
 
-        if ((transport->endpoint->socket_path ? connect_unix : connect_tcp)(transport->endpoint,
-                                                                            &transport->fd, &err))
+        if (connect_one(transport->endpoint, call_connect_ms(call), &transport->fd, &err))
                 return true;
         return set_unreachable(transport->endpoint, err, error);
 }
@@ -321,14 +323,14 @@ static bool plain_perform(Transport *transport, const HttpCall *call, const GPtr
         if (transport->fd >= 0 && !is_alive(transport->fd))
                 drop(transport);
         bool kept = transport->fd >= 0;
-        if (!kept && !plain_connect(transport, error))
+        if (!kept && !plain_connect(transport, call, error))
                 return false;
         if (try_call(transport, call, headers, exchange, &begun, &lost))
                 return true;
         /* The server may have closed a kept connection while the request was on its way. */
         if (kept && !begun && call_is_repeatable(call) && err_is(lost, ERR_UNAVAILABLE)) {
                 g_clear_error(&lost);
-                if (!plain_connect(transport, error))
+                if (!plain_connect(transport, call, error))
                         return false;
                 if (try_call(transport, call, headers, exchange, &begun, &lost))
                         return true;

@@ -244,7 +244,7 @@ static void on_np(const char *value, const GError *error, void *arg)
 
         state->asking = false;
         state->failed = error != NULL;
-        if (error)
+        if (error && !controller->stopping)
                 log_warning("the number of workers could not be read", "job", state->key, "error",
                             error->message, NULL);
         if (job && !controller->stopping)
@@ -393,6 +393,7 @@ void controller_stop(Controller *controller, void (*done)(void *arg), void *arg)
         controller->stopping = true;
         controller->stopped = done;
         controller->stopped_arg = arg;
+        etcd_stop(controller->etcd);
         tell_stopped(controller);
 }
 

@@ -9,14 +9,20 @@
 #include "kube/kind.h"
 #include "net/client.h"
 
-enum { CALL_MS = 3000, VALUE_MAX = 64 << 10 };
+/* FAILED_MS: who waits for an endpoint that does not answer holds up all who come after. */
+enum { CALL_MS = 3000, FAILED_MS = 10000, VALUE_MAX = 64 << 10 };
+
+typedef struct {
+        HttpClient *client;
+        gint64 failed_until_us; /* not asked before that */
+} Endpoint;
 
 struct Etcd {
         GMainContext *context;
-        GThreadPool *pool; /* one thread, which alone uses the clients */
-        GPtrArray *clients;
-        gint refs; /* those of calls under way, and the owner's */
-        gint freed;
+        GThreadPool *pool;    /* one thread, which alone uses the endpoints */
+        GPtrArray *endpoints; /* Endpoint * */
+        gint refs;            /* those of calls under way, and the owner's */
+        gint stopped, freed;
 };
 
 typedef struct {
@@ -27,11 +33,19 @@ typedef struct {
         void *arg;
 } Call;
 
+static void endpoint_free(void *data)
+{
+        Endpoint *endpoint = data;
+
+        http_client_free(endpoint->client);
+        g_free(endpoint);
+}
+
 static void etcd_unref(Etcd *etcd)
 {
         if (!g_atomic_int_dec_and_test(&etcd->refs))
                 return;
-        g_ptr_array_unref(etcd->clients);
+        g_ptr_array_unref(etcd->endpoints);
         g_main_context_unref(etcd->context);
         g_free(etcd);
 }
@@ -102,21 +116,51 @@ static gboolean deliver(void *data)
         return G_SOURCE_REMOVE;
 }
 
+static bool ask_endpoint(Call *call, Endpoint *endpoint, GError **error)
+{
+        g_autoptr(json_t) reply = NULL;
+
+        if (g_get_monotonic_time() < endpoint->failed_until_us)
+                return err_set(error, ERR_UNAVAILABLE,
+                               "etcd at '%s' failed a moment ago; it is asked again in some seconds",
+                               http_client_url(endpoint->client));
+        if (!ask(call, endpoint->client, &reply, error)) {
+                endpoint->failed_until_us = g_get_monotonic_time() + FAILED_MS * G_GINT64_CONSTANT(1000);
+                return false;
+        }
+        take_value(call, reply);
+        return true;
+}
+
+/* What a pass writes is still written when the operator stops. */
+static bool is_dropped(const Call *call)
+{
+        return g_atomic_int_get(&call->etcd->freed) ||
+               (g_atomic_int_get(&call->etcd->stopped) && !call->value);
+}
+
+/* The first endpoint that answers. */
+static bool ask_any(Call *call, GError **error)
+{
+        GPtrArray *endpoints = call->etcd->endpoints;
+
+        for (guint i = 0; i < endpoints->len && !is_dropped(call); i++) {
+                g_clear_error(error);
+                if (ask_endpoint(call, endpoints->pdata[i], error))
+                        return true;
+        }
+        if (!*error)
+                err_set(error, ERR_UNAVAILABLE, "etcd is not asked any more: the operator stops");
+        return false;
+}
+
 static void work(void *data, void *arg)
 {
         Call *call = data;
         Etcd *etcd = call->etcd;
         GSource *source = g_idle_source_new();
 
-        for (guint i = 0; i < etcd->clients->len && !g_atomic_int_get(&etcd->freed); i++) {
-                g_autoptr(json_t) reply = NULL;
-
-                g_clear_error(&call->error);
-                if (!ask(call, etcd->clients->pdata[i], &reply, &call->error))
-                        continue;
-                take_value(call, reply);
-                break;
-        }
+        (void)ask_any(call, &call->error); /* the error is delivered */
         g_source_set_priority(source, G_PRIORITY_DEFAULT);
         g_source_set_callback(source, deliver, call, call_free);
         g_source_attach(source, etcd->context);
@@ -132,21 +176,30 @@ Etcd *etcd_new(const char *endpoints, GError **error)
 
         etcd->refs = 1;
         etcd->context = g_main_context_ref_thread_default();
-        etcd->clients = g_ptr_array_new_with_free_func((GDestroyNotify)http_client_free);
+        etcd->endpoints = g_ptr_array_new_with_free_func(endpoint_free);
         for (char **url = urls; *url; url++) {
                 const char *scheme = strstr(g_strstrip(*url), "://") ? "" : "http://";
                 g_autofree char *full = g_strconcat(scheme, *url, NULL);
                 HttpClient *client = http_client_new(full, NULL, error);
+                Endpoint *endpoint;
 
                 if (!client) {
                         err_prefix(error, "--etcd-server: ");
                         etcd_unref(etcd);
                         return NULL;
                 }
-                g_ptr_array_add(etcd->clients, client);
+                endpoint = g_new0(Endpoint, 1);
+                endpoint->client = client;
+                g_ptr_array_add(etcd->endpoints, endpoint);
         }
         etcd->pool = g_thread_pool_new_full(work, NULL, call_free, 1, FALSE, NULL);
         return etcd;
+}
+
+void etcd_stop(Etcd *etcd)
+{
+        if (etcd)
+                g_atomic_int_set(&etcd->stopped, 1);
 }
 
 void etcd_free(Etcd *etcd)

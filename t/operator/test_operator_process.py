@@ -137,6 +137,14 @@ def etcd():
         one.process.wait()
 
 
+@pytest.fixture
+def silent_etcd():
+    """One that takes connections and never answers; the first shows that it was asked."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        yield listener
+
+
 def env_of(job, part):
     return {item["name"]: item.get("value") for item in job.pod(part)["spec"]["containers"][0]["env"]}
 
@@ -405,3 +413,15 @@ def test_i10_sigterm(kube, operator):
     assert time.monotonic() - began < 10
     operator()
     wait_for(lambda: len(kube.items("pods")) == 30, 60, "all pods")
+
+
+def test_i10_sigterm_while_etcd_is_silent(kube, operator, silent_etcd):
+    """Jobs that wait for etcd hold up no stop: the lease is given back, and the next operator leads at once."""
+    for i in range(5):
+        Job(kube, {"elastic": 1, "worker": role(2)}, f"j{i}")
+    lead = ["--leader-elect", f"--leader-election-namespace={kube.name}"]
+    one = operator(*lead, f"--etcd-server=http://127.0.0.1:{silent_etcd.getsockname()[1]}", wait=False)
+    with silent_etcd.accept()[0]:
+        assert one.stop() == 0, one.text()
+    lease = kube.get("leases", "b2a304f2.paddlepaddle.org", "coordination.k8s.io/v1")["spec"]
+    assert not lease.get("holderIdentity")
