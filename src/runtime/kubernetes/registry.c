@@ -1,6 +1,8 @@
 /* Asking a registry (see registry.h). */
 #include "runtime/kubernetes/registry.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -55,6 +57,69 @@ static char *basic(const SettingRegistry *registry)
         return g_strconcat("Authorization: Basic ", coded, NULL);
 }
 
+/* ---- addresses ---- */
+
+/* Of this machine, of its links, of private networks, and what leads to IPv4 by way of IPv6 (RFC 6890). */
+static const struct {
+        int family;
+        guint8 start[16];
+        int bits;
+} inner[] = {
+        { AF_INET, { 0 }, 8 },
+        { AF_INET, { 10 }, 8 },
+        { AF_INET, { 100, 64 }, 10 },
+        { AF_INET, { 127 }, 8 },
+        { AF_INET, { 169, 254 }, 16 },
+        { AF_INET, { 172, 16 }, 12 },
+        { AF_INET, { 192, 0, 0 }, 24 },
+        { AF_INET, { 192, 168 }, 16 },
+        { AF_INET, { 198, 18 }, 15 },
+        { AF_INET, { 224 }, 3 }, /* multicast, and what is reserved */
+        { AF_INET6, { 0 }, 8 },  /* ::, ::1, ::ffff:0:0/96 */
+        { AF_INET6, { 0, 0x64, 0xff, 0x9b }, 32 },
+        { AF_INET6, { 0x20, 0x02 }, 16 },
+        { AF_INET6, { 0xfc }, 7 },
+        { AF_INET6, { 0xfe, 0x80 }, 9 }, /* of a link, and once of a site */
+        { AF_INET6, { 0xff }, 8 },
+};
+
+static bool starts_with(const guint8 *bytes, const guint8 *start, int bits)
+{
+        int whole = bits / 8;
+        guint8 mask = (guint8)(0xff00 >> bits % 8);
+
+        return memcmp(bytes, start, (gsize)whole) == 0 && (bytes[whole] & mask) == (start[whole] & mask);
+}
+
+static bool is_inner(const struct sockaddr *address)
+{
+        const guint8 *bytes = address->sa_family == AF_INET
+                                      ? (const guint8 *)&((const struct sockaddr_in *)address)->sin_addr
+                                      : (const guint8 *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(inner); i++)
+                if (inner[i].family == address->sa_family &&
+                    starts_with(bytes, inner[i].start, inner[i].bits))
+                        return true;
+        return address->sa_family != AF_INET && address->sa_family != AF_INET6;
+}
+
+bool registry_is_inner(const char *host, bool resolve)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = resolve ? 0 : AI_NUMERICHOST };
+        struct addrinfo *list = NULL;
+        bool found = false;
+
+        if (!resolve && g_ascii_strcasecmp(host, "localhost") == 0)
+                return true;
+        if (getaddrinfo(host, NULL, &hints, &list) != 0)
+                return false;
+        for (const struct addrinfo *at = list; at && !found; at = at->ai_next)
+                found = is_inner(at->ai_addr);
+        freeaddrinfo(list);
+        return found;
+}
+
 /* ---- tokens ---- */
 
 /* The value of NAME="VALUE" in a challenge; the caller's. */
@@ -74,21 +139,76 @@ static void put_query(GString *path, const char *name, const char *value)
                 g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
 }
 
-bool registry_challenge_parse(const char *text, char **ret_origin, char **ret_path, GError **error)
+typedef struct {
+        char *scheme, *user, *host, *path, *query;
+        int port;
+} Realm;
+
+static void realm_clear(Realm *realm)
 {
-        g_autofree char *realm = parameter(text, "realm"), *service = parameter(text, "service"),
+        g_free(realm->scheme);
+        g_free(realm->user);
+        g_free(realm->host);
+        g_free(realm->path);
+        g_free(realm->query);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Realm, realm_clear)
+
+static bool realm_parse(const char *text, Realm *ret)
+{
+        return text &&
+               g_uri_split(text, G_URI_FLAGS_ENCODED, &ret->scheme, &ret->user, &ret->host, &ret->port,
+                           &ret->path, &ret->query, NULL, NULL) &&
+               ret->scheme && ret->host && *ret->host && !ret->user;
+}
+
+/* Without its port. */
+static bool is_same_host(const char *name, const char *registry)
+{
+        g_autofree char *url = g_strconcat("https://", registry, NULL), *host = NULL;
+
+        return g_uri_split(url, G_URI_FLAGS_NONE, NULL, NULL, &host, NULL, NULL, NULL, NULL, NULL) && host &&
+               g_ascii_strcasecmp(name, host) == 0;
+}
+
+static bool check_realm(const Realm *realm, const SettingRegistry *registry, const char *host, bool resolve,
+                        GError **error)
+{
+        bool plain = registry && registry->insecure && g_ascii_strcasecmp(realm->scheme, "http") == 0;
+
+        if (!plain && g_ascii_strcasecmp(realm->scheme, "https") != 0)
+                return err_set(error, ERR_INVALID,
+                               "the registry sends us to %.40s://%.200s for a token, which is not https",
+                               realm->scheme, realm->host);
+        if (registry || is_same_host(realm->host, host) || !registry_is_inner(realm->host, resolve))
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "the registry sends us to '%.200s' for a token, which is of this machine or of a "
+                       "private network\n"
+                       "Only the registry of the cluster's setting may do that.",
+                       realm->host);
+}
+
+bool registry_challenge_parse(const char *text, const SettingRegistry *registry, const char *host,
+                              char **ret_origin, char **ret_path, GError **error)
+{
+        g_autofree char *where = parameter(text, "realm"), *service = parameter(text, "service"),
                         *scope = parameter(text, "scope");
-        const char *host = realm ? strstr(realm, "://") : NULL, *path;
+        g_auto(Realm) realm = { 0 };
         GString *made;
 
-        if (g_ascii_strncasecmp(text, "Bearer ", strlen("Bearer ")) != 0 || !host || !host[3])
+        if (g_ascii_strncasecmp(text, "Bearer ", strlen("Bearer ")) != 0 || !realm_parse(where, &realm))
                 return err_set(error, ERR_INVALID,
                                "the registry asks for '%.200s', which is no token of a realm", text);
-        path = strchr(host + 3, '/');
-        made = g_string_new(path ? path : "/");
+        if (!check_realm(&realm, registry, host, false, error))
+                return false;
+        made = g_string_new(*realm.path ? realm.path : "/");
+        if (realm.query)
+                g_string_append_printf(made, "?%s", realm.query);
         put_query(made, "service", service);
         put_query(made, "scope", scope);
-        *ret_origin = path ? g_strndup(realm, (gsize)(path - realm)) : g_strdup(realm);
+        *ret_origin =
+                g_uri_join(G_URI_FLAGS_NONE, realm.scheme, NULL, realm.host, realm.port, "", NULL, NULL);
         *ret_path = g_string_free(made, FALSE);
         return true;
 }
@@ -110,6 +230,15 @@ static char *read_token(const HttpReply *reply, GError **error)
         return NULL;
 }
 
+/* Once more, with what the name stands for. */
+static bool check_origin(const Question *question, const char *origin, GError **error)
+{
+        g_auto(Realm) realm = { 0 };
+
+        return realm_parse(origin, &realm) &&
+               check_realm(&realm, question->registry, question->name->host, true, error);
+}
+
 static char *fetch_token(const Question *question, const char *challenge, GError **error)
 {
         g_autofree char *origin = NULL, *path = NULL, *login = basic(question->registry);
@@ -122,7 +251,9 @@ static char *fetch_token(const Question *question, const char *challenge, GError
                           .retries = RETRIES,
                           .body_max = TOKEN_MAX };
 
-        if (!registry_challenge_parse(challenge, &origin, &path, error))
+        if (!registry_challenge_parse(challenge, question->registry, question->name->host, &origin, &path,
+                                      error) ||
+            !check_origin(question, origin, error))
                 return NULL;
         client = http_client_new(origin, NULL, error);
         call.path = path;

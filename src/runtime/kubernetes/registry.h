@@ -13,5 +13,12 @@
 char *registry_digest(const SettingRegistry *registry, const ImageName *name, GError **error);
 
 /* "Bearer realm=...,service=...,scope=...": where a token is fetched, as origin and path with query; the
- * caller's. False with ERR_INVALID for a text that says no such place. */
-bool registry_challenge_parse(const char *text, char **ret_origin, char **ret_path, GError **error);
+ * caller's. `registry`: the cluster's own, whose word is taken; NULL: another, which names hosts of the
+ * Internet, or its own. False with ERR_INVALID for a text that says no such place: realms are https, and
+ * plain http only where the registry itself is asked so. `host`: of the registry. */
+bool registry_challenge_parse(const char *text, const SettingRegistry *registry, const char *host,
+                              char **ret_origin, char **ret_path, GError **error);
+
+/* Whether one of a host's addresses is of this machine or of a private network. `resolve`: a name's are
+ * looked up, which may wait; else only what is an address itself is known, and "localhost". */
+bool registry_is_inner(const char *host, bool resolve);

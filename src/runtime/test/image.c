@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "kube/kind.h"
 #include "runtime/kubernetes/registry.h"
 
@@ -222,32 +223,101 @@ static void test_put(void)
 
 static void test_challenges(void)
 {
+        static const SettingRegistry plain = { .address = (char *)"h:5000", .insecure = true },
+                                     closed = { .address = (char *)"h:5000" };
         static const struct {
-                const char *text, *origin, *path;
+                const char *text;
+                const SettingRegistry *registry; /* NULL: another's */
+                const char *origin, *path;       /* NULL: it is refused */
         } cases[] = {
                 { "Bearer "
                   "realm=\"https://auth.docker.io/"
                   "token\",service=\"registry.docker.io\",scope=\"repository:a/b:pull\"",
-                  "https://auth.docker.io",
+                  NULL, "https://auth.docker.io",
                   "/token?service=registry.docker.io&scope=repository%3Aa%2Fb%3Apull" },
-                { "bearer realm=\"http://h:1\"", "http://h:1", "/" },
-                { "Bearer realm=\"https://h/t?a=b\",service=\"s\"", "https://h", "/t?a=b&service=s" },
-                { "Basic realm=\"x\"", NULL, NULL },
-                { "Bearer service=\"s\"", NULL, NULL },
-                { "Bearer realm=\"nowhere\"", NULL, NULL },
-                { "Bearer realm=\"https://h", NULL, NULL },
-                { "", NULL, NULL },
+                { "Bearer realm=\"https://h/t?a=b\",service=\"s\"", NULL, "https://h", "/t?a=b&service=s" },
+                { "Bearer realm=\"https://h:5001/t\"", NULL, "https://h:5001", "/t" },
+                { "Basic realm=\"x\"", NULL, NULL, NULL },
+                { "Bearer service=\"s\"", NULL, NULL, NULL },
+                { "Bearer realm=\"nowhere\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://h", NULL, NULL, NULL },
+                { "", NULL, NULL, NULL },
+                /* plain http is for a registry that is asked so itself */
+                { "bearer realm=\"http://h:1\"", &plain, "http://h:1", "/" },
+                { "Bearer realm=\"http://h:1\"", &closed, NULL, NULL },
+                { "Bearer realm=\"http://auth.docker.io/t\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://10.0.0.5/t\"", &closed, "https://10.0.0.5", "/t" },
+                /* no socket of this machine, whoever says so */
+                { "Bearer realm=\"unix://x/y\"", NULL, NULL, NULL },
+                { "Bearer realm=\"unix://x/y\"", &plain, NULL, NULL },
+                { "Bearer realm=\"unix:/run/paddled.sock\"", &plain, NULL, NULL },
+                { "Bearer realm=\"file:///etc/passwd\"", &plain, NULL, NULL },
+                /* nor a host that only we can reach */
+                { "Bearer realm=\"http://127.0.0.1/\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://127.0.0.1:8443/t\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://localhost/t\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://10.0.0.5/t\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://169.254.169.254/latest\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://[::1]/t\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://a.example@10.0.0.5/t\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://10.0.0.5?x\"", NULL, NULL, NULL },
+                { "Bearer realm=\"https://9.9.9.9/t\"", NULL, "https://9.9.9.9", "/t" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autofree char *origin = NULL, *path = NULL;
                 g_autoptr(GError) error = NULL;
+                bool good = registry_challenge_parse(cases[i].text, cases[i].registry, "h:5000", &origin,
+                                                     &path, &error);
 
-                g_assert_true(registry_challenge_parse(cases[i].text, &origin, &path, &error) ==
-                              (cases[i].origin != NULL));
+                g_test_message("%zu: %s", i, cases[i].text);
+                g_assert_true(good == (cases[i].origin != NULL));
+                g_assert_true(good || err_is(error, ERR_INVALID));
                 g_assert_cmpstr(origin, ==, cases[i].origin);
                 g_assert_cmpstr(path, ==, cases[i].path);
         }
+}
+
+/* RFC 1918, 3927, 4193, 4291, 6598. */
+static void test_inner_hosts(void)
+{
+        static const struct {
+                const char *host;
+                bool inner;
+        } cases[] = {
+                { "127.0.0.1", true },
+                { "127.255.0.9", true },
+                { "10.1.2.3", true },
+                { "172.16.0.1", true },
+                { "172.31.255.255", true },
+                { "192.168.1.1", true },
+                { "169.254.169.254", true },
+                { "100.64.0.1", true },
+                { "0.0.0.0", true },
+                { "224.0.0.1", true },
+                { "::1", true },
+                { "::", true },
+                { "fe80::1", true },
+                { "fd00::1", true },
+                { "::ffff:10.0.0.1", true },
+                { "2130706433", true },
+                { "0x7f.1", true },
+                { "LOCALHOST", true },
+                { "172.32.0.1", false },
+                { "172.15.0.1", false },
+                { "11.0.0.1", false },
+                { "100.128.0.1", false },
+                { "192.169.0.1", false },
+                { "2606:4700::1", false },
+                { "9.9.9.9", false },
+                { "registry.example", false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_test_message("%s", cases[i].host);
+                g_assert_true(registry_is_inner(cases[i].host, false) == cases[i].inner);
+        }
+        g_assert_true(registry_is_inner("localhost", true)); /* by /etc/hosts, as any other name */
 }
 
 int main(int argc, char **argv)
@@ -262,5 +332,6 @@ int main(int argc, char **argv)
         g_test_add_func("/image/pip", test_pip);
         g_test_add_func("/image/put", test_put);
         g_test_add_func("/image/challenges", test_challenges);
+        g_test_add_func("/image/inner-hosts", test_inner_hosts);
         return g_test_run();
 }
