@@ -20,6 +20,7 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MOUNT_OPTIONS = {"rw", "relatime", "nosuid", "nodev", "noexec", "xattr", "clone_children"}
 CLONE_NEWCGROUP = 0x02000000
 LINKS = 64
+LOG_BYTES = 2 << 20
 PORTS = {"api": 6443, "etcd": 2379, "etcd-peer": 2380, "controllers": 10257, "scheduler": 10259, "kwok": 10247}
 PORTS |= {
     "kubelet": 10250,
@@ -254,6 +255,9 @@ conf_dir = "{self.plan.folder("cni")}"
                 "nodefs.inodesFree": "0%",
                 "imagefs.available": "0%",
             },
+            # What a container says is rotated soon enough for a test to see it.
+            "containerLogMaxSize": f"{LOG_BYTES}",
+            "containerLogMonitorInterval": "3s",
             "imageGCHighThresholdPercent": 100,
             "imageGCLowThresholdPercent": 99,
             "serializeImagePulls": False,

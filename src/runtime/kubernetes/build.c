@@ -259,6 +259,7 @@ static void follow_log(Build *build)
         build->follow = follow_new(build->config.logs, &(FollowConfig){ .namespace = build->namespace,
                                                                         .pod = build->pod,
                                                                         .container = IMAGE_CONTAINER,
+                                                                        .uid = build->pod_uid,
                                                                         .path = log,
                                                                         .limit = build->config.log_limit,
                                                                         .done = on_log_done,

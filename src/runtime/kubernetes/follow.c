@@ -5,8 +5,8 @@
  *      ▲                        └──(broken off)──▶ RESTING ─────────┘
  *      └─(its container has ended)── NEW, AGAIN, RESTING
  *
- * The server sends a log from its beginning, so as many bytes are passed over as the file has. A file is open
- * while its stream is. */
+ * The server sends what it has of a log from its beginning; where that goes on in the file the times of its
+ * lines say (timed-log.h). A file is open while its stream is. */
 #include "runtime/kubernetes/follow.h"
 
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "runtime/kubernetes/pod-log.h"
+#include "runtime/kubernetes/timed-log.h"
 
 enum {
         STREAMS = 1000,
@@ -31,6 +32,7 @@ enum {
         TICK_MS = 200,
         EACH_TICK = 5, /* streams that are opened again */
         SILENT_US = 10 * G_USEC_PER_SEC,
+        NOTE_US = G_USEC_PER_SEC, /* between notes of how far a log has come */
 };
 
 typedef enum {
@@ -60,8 +62,9 @@ struct Follow {
         int fd;
         gint64 size;   /* of the file */
         gint64 before; /* of it, what earlier pods wrote; -1: not looked at yet */
-        gint64 skip;   /* bytes of this stream that are in it already */
-        gint64 heard_us;
+        TimedLog log;
+        LogPlace noted;
+        gint64 noted_us, heard_us;
         guint failures; /* in a row */
         bool opening;
         KubeCall *call;
@@ -103,10 +106,39 @@ static bool open_file(const char *path, int *ret_fd, gint64 *ret_size, GError **
         return true;
 }
 
-enum { NOTE_MAX = 256 };
+/* ---- the note beside it: UID START [FIRST_NS FIRST_AT LAST_NS LAST_AT] ---- */
 
-/* Where the pod begins in the file, if that is known; without a note it is a single pod's. */
-static bool read_note(const char *path, const char *uid, gint64 size, gint64 *ret)
+enum { NOTE_MAX = 256, NOTE_WORDS = 2, NOTE_WORDS_OF_PLACE = 6 };
+
+static char *note_path(const char *log)
+{
+        return g_strconcat(log, ".pod", NULL);
+}
+
+/* Of the same length for every place, so that it is overwritten whole. */
+static char *format_note(const char *uid, gint64 start, const LogPlace *place)
+{
+        return g_strdup_printf("%s %019" G_GINT64_FORMAT "\n%019" G_GINT64_FORMAT " %019" G_GINT64_FORMAT
+                               " %019" G_GINT64_FORMAT " %019" G_GINT64_FORMAT "\n",
+                               uid, start, place->first_ns, place->first_at, place->last_ns, place->last_at);
+}
+
+/* A file that is shorter than its note lost its end with the machine: then nothing is known. */
+static void parse_place(char **words, gint64 size, LogPlace *ret)
+{
+        LogPlace place;
+
+        if (g_strv_length(words) == NOTE_WORDS_OF_PLACE &&
+            number_parse("first", words[2], 0, G_MAXINT64, &place.first_ns, NULL) &&
+            number_parse("first", words[3], 0, size, &place.first_at, NULL) &&
+            number_parse("last", words[4], 0, G_MAXINT64, &place.last_ns, NULL) &&
+            number_parse("last", words[5], 0, size, &place.last_at, NULL))
+                *ret = place;
+}
+
+/* Where the pod begins in the file, and how far it has come, if that is known; without a note it is a single
+ * pod's. */
+static bool read_note(const char *path, const char *uid, gint64 size, gint64 *ret, LogPlace *ret_place)
 {
         g_autofree char *text = NULL;
         g_auto(GStrv) words = NULL;
@@ -117,29 +149,58 @@ static bool read_note(const char *path, const char *uid, gint64 size, gint64 *re
                 *ret = 0;
                 return size > 0;
         }
-        words = g_strsplit(g_strchomp(text), " ", 2);
-        if (g_strv_length(words) != 2 || strcmp(words[0], uid) != 0 ||
+        words = g_strsplit_set(g_strchomp(text), " \n", -1);
+        if (g_strv_length(words) < NOTE_WORDS || strcmp(words[0], uid) != 0 ||
             !number_parse("start", words[1], 0, size, &start, NULL))
                 return false;
+        parse_place(words, size, ret_place);
         *ret = start;
         return true;
 }
 
-static gint64 bytes_before(const char *log, const char *uid, gint64 size)
+/* The file has nothing of the pod yet. */
+static void begin_note(Follow *follow)
 {
-        g_autofree char *path = g_strconcat(log, ".pod", NULL);
-        g_autofree char *text = NULL;
+        const LogPlace nowhere = { 0 };
+        g_autofree char *path = note_path(follow->config.path);
+        g_autofree char *text = format_note(follow->config.uid, follow->size, &nowhere);
         g_autoptr(GError) error = NULL;
-        gint64 start = 0;
 
-        if (!uid || read_note(path, uid, size, &start))
-                return start;
-        text = g_strdup_printf("%s %" G_GINT64_FORMAT "\n", uid, size);
+        follow->before = follow->size;
         if (!file_replace(path, text, strlen(text), 0644, false, &error))
                 log_warning("where a pod's log begins cannot be noted: after a restart it may be there twice",
                             "file", path, "reason", error->message, NULL);
-        return size;
 }
+
+static void look_at_note(Follow *follow)
+{
+        g_autofree char *path = note_path(follow->config.path);
+
+        if (!follow->config.uid)
+                follow->before = 0;
+        else if (!read_note(path, follow->config.uid, follow->size, &follow->before, &follow->log.place))
+                begin_note(follow);
+}
+
+/* An older note serves as well, unless the log is rotated before the next one: so it may be late, and fail.
+ * It is written in place, since a file renamed is one that the file system hurries to the disk. */
+static void note_place(Follow *follow)
+{
+        g_autofree char *path = NULL, *text = NULL;
+        fd_auto int fd = -1;
+
+        follow->noted_us = g_get_monotonic_time();
+        if (!follow->config.uid || memcmp(&follow->noted, &follow->log.place, sizeof follow->noted) == 0)
+                return;
+        follow->noted = follow->log.place;
+        path = note_path(follow->config.path);
+        text = format_note(follow->config.uid, follow->before, &follow->noted);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0)
+                (void)file_write_all(fd, text, strlen(text), NULL);
+}
+
+/* ---- what is written ---- */
 
 static bool write_out(Follow *follow, const char *data, gsize len, GError **error)
 {
@@ -174,8 +235,10 @@ static void close_stream(Follow *follow)
         answered(follow);
         if (follow->call)
                 kube_call_cancel(g_steal_pointer(&follow->call));
-        if (follow->fd >= 0)
-                close(follow->fd);
+        if (follow->fd < 0)
+                return;
+        note_place(follow);
+        close(follow->fd);
         follow->fd = -1;
 }
 
@@ -223,25 +286,60 @@ static void note_written(Follow *follow)
         follow->unwritable = follow->full = false;
 }
 
+static bool append(Follow *follow, const GString *text, const LogPlace *was)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (!write_out(follow, text->str, text->len, &error)) {
+                follow->log.place = *was;
+                put_off(follow, error);
+                return false;
+        }
+        note_written(follow);
+        if (follow->heard_us - follow->noted_us >= NOTE_US)
+                note_place(follow);
+        return true;
+}
+
 static bool on_data(const char *data, gsize len, void *arg)
 {
         Follow *follow = arg;
-        gsize over = (gsize)MIN((gint64)len, follow->skip);
-        g_autoptr(GError) error = NULL;
+        g_autoptr(GString) text = g_string_new(NULL);
+        LogPlace was = follow->log.place;
 
         if (follow->opening) {
                 answered(follow);
                 pump(follow->room);
         }
-        follow->skip -= (gint64)over;
-        if (len == over || pod_log_is_farewell(data + over, len - over))
+        timed_log_read(&follow->log, data, len, text);
+        if (text->len == 0 || pod_log_is_farewell(text->str, text->len) || append(follow, text, &was))
                 return true;
-        if (!write_out(follow, data + over, len - over, &error)) {
-                put_off(follow, error);
-                pump(follow->room);
+        pump(follow->room);
+        return false;
+}
+
+static void tell_said(const Follow *follow)
+{
+        const char *said = follow->log.said;
+
+        if (*said && !pod_log_is_farewell(said, strlen(said)))
+                log_warning("a pod's log was broken off by its node", "pod", follow->config.pod, "reason",
+                            said, NULL);
+}
+
+/* What there is of it is written once more, behind a mark. */
+static bool begin_anew(Follow *follow)
+{
+        g_autoptr(GString) gap = g_string_new(timed_log_gap);
+        LogPlace was = follow->log.place;
+
+        follow->log.place = (LogPlace){ 0 };
+        if (!append(follow, gap, &was))
                 return false;
-        }
-        note_written(follow);
+        if (follow->config.uid)
+                begin_note(follow);
+        else
+                follow->before = follow->size;
         return true;
 }
 
@@ -250,11 +348,17 @@ static void on_end(const KubeReply *reply, void *arg)
         Follow *follow = arg;
         FollowRoom *room = follow->room;
         bool refused = reply->error && reply->status >= 400;
+        bool is_short = !reply->error && timed_log_is_short(&follow->log);
 
         follow->call = NULL;
+        tell_said(follow);
+        if (is_short && !begin_anew(follow)) {
+                pump(room);
+                return;
+        }
         close_stream(follow);
         rest(follow, refused);
-        if (follow->last && (!reply->error || refused))
+        if (follow->last && !is_short && (!reply->error || refused))
                 follow->config.done(follow->config.arg);
         pump(room);
 }
@@ -269,8 +373,8 @@ static void open_stream(Follow *follow)
                 return;
         }
         if (follow->before < 0)
-                follow->before = bytes_before(follow->config.path, follow->config.uid, follow->size);
-        follow->skip = follow->size - follow->before;
+                look_at_note(follow);
+        timed_log_begin(&follow->log, follow->before, follow->size);
         follow->heard_us = g_get_monotonic_time();
         follow->opening = true;
         follow->room->opening++;
@@ -391,7 +495,7 @@ Follow *follow_new(FollowRoom *room, const FollowConfig *config)
         follow->config.uid = g_strdup(config->uid);
         follow->config.namespace = follow->config.container = NULL;
         follow->before = -1;
-        follow->url = g_strdup_printf("%s?container=%s&%s=true", path, config->container,
+        follow->url = g_strdup_printf("%s?container=%s&timestamps=true&%s=true", path, config->container,
                                       config->previous ? "previous" : "follow");
         follow->fd = -1;
         follow->state = FOLLOW_NEW;
@@ -418,8 +522,7 @@ void follow_free(Follow *follow)
 
 bool follow_is_of_another(const char *log, const char *uid)
 {
-        g_autofree char *path = g_strconcat(log, ".pod", NULL);
-        g_autofree char *text = NULL;
+        g_autofree char *path = note_path(log), *text = NULL;
         gsize len;
 
         return file_read(path, NOTE_MAX, &text, &len, NULL) && strchr(text, ' ') &&

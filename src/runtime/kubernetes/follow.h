@@ -6,6 +6,9 @@
  * All logs of a client share a room, in which so many streams are open at once. More logs than that take
  * turns: one whose container has ended comes first and is read to its end, one that has said nothing for a
  * while lets the next one in. So each is complete in the end, and those of a crowd are late while they grow.
+ *
+ * A node keeps the newest part only of a log that has grown. What it rotated away before it was read is lost;
+ * a line in the file (timed_log_gap) says so.
  */
 #pragma once
 
@@ -20,7 +23,7 @@ void follow_room_free(FollowRoom *room); /* after those in it; NULL is a no-op *
 
 typedef struct {
         const char *namespace, *pod, *container;
-        const char *uid;         /* of the pod; NULL: no other pod writes into the file */
+        const char *uid; /* of the pod; NULL: no other pod writes into the file, and nobody goes on with it */
         const char *path;        /* made with its directories */
         gint64 limit;            /* bytes of the file; 0: none */
         bool previous;           /* of the container before the one that runs now: it was started again */
