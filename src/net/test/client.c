@@ -3,6 +3,7 @@
 #include "net/client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 
 #include "net/exchange.h"
 #include "net/test/fixture.h"
@@ -496,6 +497,52 @@ static void test_unreachable(void)
         }
 }
 
+/* A listener whose queue is full: the kernel answers no connection any more. `fds`: those that fill it. */
+static char *fill_listener(GArray *fds)
+{
+        struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t len = sizeof address;
+        struct pollfd last = { .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .events = POLLOUT };
+
+        g_array_append_val(fds, last.fd);
+        g_assert_cmpint(bind(last.fd, (struct sockaddr *)&address, sizeof address), ==, 0);
+        g_assert_cmpint(listen(last.fd, 0), ==, 0);
+        g_assert_cmpint(getsockname(last.fd, (struct sockaddr *)&address, &len), ==, 0);
+        do {
+                last.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                g_array_append_val(fds, last.fd);
+                (void)connect(last.fd, (struct sockaddr *)&address, sizeof address); /* poll tells */
+        } while (poll(&last, 1, 200) > 0);
+        return g_strdup_printf("http://127.0.0.1:%d", ntohs(address.sin_port));
+}
+
+/* Connecting takes no longer than the call may be silent. */
+static void test_connecting(void)
+{
+        static const struct {
+                const TransportOps *ops;
+                int code;
+        } cases[] = { { NULL, ERR_UNREACHABLE }, { &transport_curl, ERR_TIMEOUT } };
+        g_autoptr(GArray) fds = g_array_new(FALSE, FALSE, sizeof(int));
+        g_autofree char *url = fill_listener(fds);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(HttpClient) client = http_client_new_on(cases[i].ops, url, NULL, NULL);
+                g_autoptr(GError) error = NULL;
+                g_auto(HttpReply) reply = { 0 };
+                gint64 began = g_get_monotonic_time();
+
+                g_assert_false(http_call(client,
+                                         &(HttpCall){ .method = "GET", .path = "/", .timeout_ms = 300 },
+                                         &reply, &error));
+                g_assert_cmpint(error->code, ==, cases[i].code);
+                g_assert_cmpint(g_get_monotonic_time() - began, <,
+                                9 * G_USEC_PER_SEC); /* not the usual 10 s */
+        }
+        for (guint i = 0; i < fds->len; i++)
+                close(g_array_index(fds, int, i));
+}
+
 static void test_urls(void)
 {
         static const char *const good[] = { "http://h:1",  "http://h", "http://h/",
@@ -549,5 +596,6 @@ int main(int argc, char **argv)
         g_test_add_func("/net/client/curl", test_curl);
         g_test_add_func("/net/client/connection-is-kept", test_connection_is_kept);
         g_test_add_func("/net/client/rogues", test_rogues);
+        g_test_add_func("/net/client/connecting", test_connecting);
         return g_test_run();
 }
