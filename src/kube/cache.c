@@ -629,6 +629,11 @@ bool kube_cache_is_synced(const KubeCache *cache)
         return cache->synced;
 }
 
+const KubeKind *kube_cache_kind(const KubeCache *cache)
+{
+        return &cache->config.kind;
+}
+
 gint64 kube_cache_age_ms(const KubeCache *cache)
 {
         return cache->heard_ms ? clock_monotonic_ms() - cache->heard_ms : G_MAXINT64;

@@ -48,6 +48,7 @@ void kube_cache_free(KubeCache *cache);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeCache, kube_cache_free)
 
 bool kube_cache_is_synced(const KubeCache *cache);
+const KubeKind *kube_cache_kind(const KubeCache *cache);
 /* Milliseconds since the server was last heard (event, bookmark, list); G_MAXINT64 before. */
 gint64 kube_cache_age_ms(const KubeCache *cache);
 guint kube_cache_size(const KubeCache *cache);

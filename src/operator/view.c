@@ -206,13 +206,14 @@ static void on_synced(KubeCache *cache, void *arg)
 
 void view_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
+        const char *kind = kube_cache_kind(cache)->kind;
         g_autofree char *after = g_strdup_printf("%" G_GINT64_FORMAT " ms", retry_ms);
 
         if (error)
-                log_warning("a list or watch broke off; what is known is kept, and it is tried again",
-                            "error", error->message, "after", after, NULL);
+                log_warning("a list or watch broke off; what is known is kept, and it is tried again", "kind",
+                            kind, "error", error->message, "after", after, NULL);
         else
-                log_info("the watch works again", NULL);
+                log_info("the watch works again", "kind", kind, NULL);
 }
 
 /* ---- the view ---- */

@@ -5,6 +5,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -361,7 +362,8 @@ def test_i8_api_server_restarts(cluster, own):
         job.wait_pods("worker-0", "worker-1", "worker-2")
         uids = {name: pod["metadata"]["uid"] for name, pod in job.pods().items()}
         cluster.kill("kube-apiserver")
-        one.wait_log("broke off")
+        for kind in ("PaddleJob", "Pod", "Service", "ConfigMap"):
+            wait_for(lambda kind=kind: re.search(rf"broke off.*\bkind\W+{kind}\b", one.text()), 60, f"{kind} in the log")
         cluster.start("kube-apiserver")
         job.all("running")
         job.wait_phase("Running")
