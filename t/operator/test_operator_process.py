@@ -363,7 +363,9 @@ def test_i8_api_server_restarts(cluster, own):
         uids = {name: pod["metadata"]["uid"] for name, pod in job.pods().items()}
         cluster.kill("kube-apiserver")
         for kind in ("PaddleJob", "Pod", "Service", "ConfigMap"):
-            wait_for(lambda kind=kind: re.search(rf"broke off.*\bkind\W+{kind}\b", one.text()), 60, f"{kind} in the log")
+            wait_for(
+                lambda kind=kind: re.search(rf"broke off.*\bkind\W+{kind}\b", one.text()), 60, f"{kind} in the log"
+            )
         cluster.start("kube-apiserver")
         job.all("running")
         job.wait_phase("Running")
