@@ -167,9 +167,14 @@ def test_a_job_of_the_older_one_is_scaled(kube, operator):
 
 
 def test_ports_of_the_older_one_are_nobody_elses(kube, operator):
-    """They lie between ours: the two bases that would have one of them in common are left out."""
+    """They lie between ours: the two bases that would have one of them in common are left out, whichever job is looked at
+    first."""
     left_by_the_older(kube, "Host")
-    operator(f"--port-range={PORT - 27},{PORT + 60}")  # the first base would be 7 below
-    job = Job(kube, {"intranet": "Host", "worker": role(1)}, "new")
-    found = wait_for(lambda: job.get()["metadata"].get("annotations", {}).get("host-port"), 60, "its ports")
-    assert int(found) == PORT + 33
+    jobs = [Job(kube, {"intranet": "Host", "worker": role(1)}, f"new{i}") for i in range(4)]
+    operator(f"--port-range={PORT - 27},{PORT + 200}")  # the first base would be 7 below
+
+    def ports():
+        return sorted(job.get()["metadata"].get("annotations", {}).get("host-port") or "" for job in jobs)
+
+    wait_for(lambda: all(ports()), 60, "ports")
+    assert ports() == [str(PORT + 33 + 20 * i) for i in range(4)]
