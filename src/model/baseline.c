@@ -64,6 +64,9 @@ static const Rule pod_rules[] = {
         { "hostPID", NULL, "the node's processes" },
         { "hostIPC", NULL, "the node's shared memory" },
         { "volumes.*.hostPath", NULL, "a directory of the node" },
+        { "volumes.*.ephemeral.volumeClaimTemplate.spec.volumeName", nothing, "a volume by its name" },
+        { "volumes.*.ephemeral.volumeClaimTemplate.spec.dataSource", NULL, "a copy of another volume" },
+        { "volumes.*.ephemeral.volumeClaimTemplate.spec.dataSourceRef", NULL, "a copy of another volume" },
         { "securityContext.sysctls.*.name", sysctls, "this setting of the node's kernel" },
         { "securityContext.windowsOptions.hostProcess", NULL, "a process of the node" },
         { "securityContext.seLinuxOptions.type", selinux_types, "this SELinux type" },
@@ -197,25 +200,55 @@ static bool check_mounts(const json_t *spec, const char *where, const json_t *co
         return true;
 }
 
+/* "homes-%s" of a setting is "homes-*". */
+static bool is_named_by(const json_t *text, const char *name)
+{
+        g_auto(GStrv) parts = json_is_string(text) ? g_strsplit(json_string_value(text), "%s", -1) : NULL;
+        g_autofree char *pattern = parts ? g_strjoinv("*", parts) : NULL;
+
+        return pattern && g_pattern_match_simple(pattern, name);
+}
+
+/* `volumes`: of the setting. `kind`: "claim", "secret". */
+static bool is_of_homes(const json_t *volumes, const char *kind, const char *name)
+{
+        const char *entry;
+        json_t *volume;
+
+        json_object_foreach((json_t *)volumes, entry, volume)
+        {
+                if (is_named_by(json_object_get(volume, kind), name))
+                        return true;
+        }
+        return false;
+}
+
 /* Names of image.h and gate.h: what pulls images, and the word that an attempt's members know. */
-static bool is_of_platform(const json_t *name)
+static bool is_secret_of_ours(const json_t *volumes, const json_t *name)
 {
         const char *text = json_string_value(name);
 
-        return text && (g_str_has_prefix(text, "paddle-") || g_str_has_prefix(text, "j-"));
+        return text && (g_str_has_prefix(text, "paddle-") || g_str_has_prefix(text, "j-") ||
+                        is_of_homes(volumes, "secret", text));
 }
 
 /* A member is called "secretName", or lies in one called "secret", "secretRef", "nodePublishSecretRef",
  * "secretKeyRef", ... as "name". */
-static bool names_secret(const char *key, const json_t *value)
+static bool names_secret_of_ours(const json_t *volumes, const char *key, const json_t *value)
 {
         g_autofree char *lower = g_ascii_strdown(key, -1);
 
-        return strstr(lower, "secret") &&
-               (is_of_platform(value) || is_of_platform(json_object_get(value, "name")));
+        return strstr(lower, "secret") && (is_secret_of_ours(volumes, value) ||
+                                           is_secret_of_ours(volumes, json_object_get(value, "name")));
 }
 
-static bool check_secrets(const char *where, const json_t *value, GError **error)
+static bool names_claim_of_ours(const json_t *volumes, const char *key, const json_t *value)
+{
+        return strcmp(key, "claimName") == 0 && json_is_string(value) &&
+               is_of_homes(volumes, "claim", json_string_value(value));
+}
+
+static bool check_sources(const json_t *volumes, const char *where, const json_t *value, GError **error)
 {
         const char *key;
         json_t *item;
@@ -225,16 +258,18 @@ static bool check_secrets(const char *where, const json_t *value, GError **error
         {
                 g_autofree char *at = g_strdup_printf("%s.%s", where, key);
 
-                if (names_secret(key, item))
+                if (names_secret_of_ours(volumes, key, item))
                         return refuse(at, "a secret of the platform", error);
-                if (!check_secrets(at, item, error))
+                if (names_claim_of_ours(volumes, key, item))
+                        return refuse(at, "the claim of users' homes", error);
+                if (!check_sources(volumes, at, item, error))
                         return false;
         }
         json_array_foreach(value, i, item)
         {
                 g_autofree char *at = g_strdup_printf("%s[%" G_GSIZE_FORMAT "]", where, i);
 
-                if (!check_secrets(at, item, error))
+                if (!check_sources(volumes, at, item, error))
                         return false;
         }
         return true;
@@ -267,31 +302,47 @@ static bool check_containers(const char *where, const json_t *spec, const char *
         return true;
 }
 
-static bool check_pod(const char *where, const json_t *pod, GError **error)
+static bool check_pod(const char *where, const json_t *pod, const void *arg, GError **error)
 {
         const json_t *spec = json_object_get(pod, "spec");
         g_autofree char *at = g_strconcat(where, ".spec", NULL);
 
         return check_rules(pod_rules, at, spec, error) && check_alone(at, spec, error) &&
                check_containers(at, spec, "containers", error) &&
-               check_containers(at, spec, "initContainers", error) && check_secrets(at, spec, error);
+               check_containers(at, spec, "initContainers", error) && check_sources(arg, at, spec, error);
 }
 
-bool baseline_check(const json_t *template, GError **error)
+static bool check(const json_t *template, const json_t *volumes, GError **error)
 {
-        return extension_check_pods(template, error) && extension_each_pod(template, check_pod, error);
+        return extension_check_pods(template, error) &&
+               extension_each_pod(template, check_pod, volumes, error);
 }
 
-bool baseline_check_origin(const json_t *origin, GError **error)
+/* A setting that is no object says nothing. */
+static json_t *parse(const char *setting)
 {
-        const json_t *asked = json_object_get(origin, "paddleflow"), *member;
+        return setting ? json_parse(setting, strlen(setting), NULL) : NULL;
+}
+
+bool baseline_check(const json_t *template, const char *setting, GError **error)
+{
+        g_autoptr(json_t) parsed = parse(setting);
+
+        return check(template, json_object_get(parsed, "volumes"), error);
+}
+
+bool baseline_check_origin(const json_t *origin, const char *setting, GError **error)
+{
+        const json_t *asked = json_object_get(origin, "paddleflow"), *member, *volumes;
+        g_autoptr(json_t) parsed = parse(setting);
         size_t i;
 
+        volumes = json_object_get(parsed, "volumes");
         json_array_foreach(json_object_get(asked, "members"), i, member)
         {
-                if (!baseline_check(json_object_get(member, "extensionTemplate"), error))
+                if (!check(json_object_get(member, "extensionTemplate"), volumes, error))
                         return false;
         }
-        return baseline_check(json_object_get(asked, "extensionTemplate"), error) &&
-               baseline_check(json_object_get(asked, "defaultTemplate"), error);
+        return check(json_object_get(asked, "extensionTemplate"), volumes, error) &&
+               check(json_object_get(asked, "defaultTemplate"), volumes, error);
 }

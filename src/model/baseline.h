@@ -9,9 +9,10 @@
 #include "base/json.h"
 
 /* ERR_DENIED says what of the template is an administrator's to ask for, and where it stands; ERR_INVALID
- * what of it cannot be read (extension_check_pods). `template`: or NULL. */
-bool baseline_check(const json_t *template, GError **error);
+ * what of it cannot be read (extension_check_pods). `setting`: of the cluster (cluster.h), whose claims and
+ * secrets of homes are not for templates. Both: or NULL. */
+bool baseline_check(const json_t *template, const char *setting, GError **error);
 
 /* The same of all templates that a specification's origin brings: {"paddleflow": {"extensionTemplate"?,
  * "defaultTemplate"?, "members"?: [{"extensionTemplate"?}]}}. `origin`: or NULL. */
-bool baseline_check_origin(const json_t *origin, GError **error);
+bool baseline_check_origin(const json_t *origin, const char *setting, GError **error);

@@ -138,7 +138,7 @@ static bool check_own_names(const char *where, const json_t *spec, GError **erro
                check_names(before, json_object_get(spec, "initContainers"), our_containers, error);
 }
 
-static bool check_pod(const char *where, const json_t *pod, GError **error)
+static bool check_pod(const char *where, const json_t *pod, const void *arg, GError **error)
 {
         g_autofree char *metadata = g_strconcat(where, ".metadata", NULL);
         g_autofree char *spec = g_strconcat(where, ".spec", NULL);
@@ -257,16 +257,16 @@ const json_t *extension_pod(const json_t *template, const char *role)
         return found;
 }
 
-bool extension_each_pod(const json_t *template, ExtensionPodFunc check, GError **error)
+bool extension_each_pod(const json_t *template, ExtensionPodFunc check, const void *arg, GError **error)
 {
         const char *kind = text_of(template, "kind");
 
         if (is_pod(template))
-                return check("pod", template, error);
+                return check("pod", template, arg, error);
         for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
                 const json_t *pod = strcmp(places[i].kind, kind) == 0 ? walk(template, places[i].path) : NULL;
 
-                if (pod && !check(places[i].path, pod, error))
+                if (pod && !check(places[i].path, pod, arg, error))
                         return false;
         }
         return true;
@@ -274,7 +274,7 @@ bool extension_each_pod(const json_t *template, ExtensionPodFunc check, GError *
 
 bool extension_check_pods(const json_t *template, GError **error)
 {
-        return extension_each_pod(template, check_pod, error);
+        return extension_each_pod(template, check_pod, NULL, error);
 }
 
 bool extension_check(const char *framework, const char *named, const json_t *template, GError **error)

@@ -21,8 +21,8 @@ bool extension_check_pods(const json_t *template, GError **error);
 
 /* Calls `check` with each of the template's pods, and where it stands in it ("spec.worker.template", "pod" of
  * a pod by itself), until one is refused. */
-typedef bool (*ExtensionPodFunc)(const char *where, const json_t *pod, GError **error);
-bool extension_each_pod(const json_t *template, ExtensionPodFunc check, GError **error);
+typedef bool (*ExtensionPodFunc)(const char *where, const json_t *pod, const void *arg, GError **error);
+bool extension_each_pod(const json_t *template, ExtensionPodFunc check, const void *arg, GError **error);
 
 /* The template of the pods of members of the role (by our name or PaddleFlow's): {"metadata"?, "spec"?};
  * NULL: it says nothing of them. */

@@ -351,9 +351,12 @@ static bool take_role(Asking *asking, Wish *wish, GError **error)
 }
 
 /* An administrator may ask for anything. */
-static bool check_rights(const Call *call, const json_t *template, GError **error)
+static bool check_rights(const Asking *asking, const json_t *template, GError **error)
 {
-        return call->root || baseline_check(template, error);
+        const char *name = asking->queue->cluster;
+        const Cluster *cluster = name ? catalog_cluster(asking->call->catalog, name) : NULL;
+
+        return asking->call->root || baseline_check(template, cluster ? cluster->setting : NULL, error);
 }
 
 static bool check_own_template(const Asking *asking, const json_t *member, GError **error)
@@ -363,7 +366,7 @@ static bool check_own_template(const Asking *asking, const json_t *member, GErro
 
         if (template && !extension_check_pods(template, &why))
                 return flow_set(error, CODE_JobInvalidField, "a member's %s", why->message);
-        return check_rights(asking->call, template, error);
+        return check_rights(asking, template, error);
 }
 
 static bool take_member(Asking *asking, const json_t *body, GError **error)
@@ -421,7 +424,7 @@ static bool check_template(const Asking *asking, GError **error)
 
         if (template && !extension_check(framework, named, template, &why))
                 return flow_set(error, CODE_JobInvalidField, "%s", why->message);
-        return check_rights(asking->call, template, error);
+        return check_rights(asking, template, error);
 }
 
 static void add_texts(json_t *words, const json_t *list)

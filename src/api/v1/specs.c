@@ -140,11 +140,17 @@ static bool take_flavour(const Catalog *catalog, const char *cluster, const char
         return true;
 }
 
+static const Queue *queue_of(const Catalog *catalog, const json_t *object)
+{
+        const char *name = json_string_value(json_object_get(object, "queue"));
+
+        return catalog_queue(catalog, name ? name : QUEUE_DEFAULT);
+}
+
 static bool take_flavours(Api *api, json_t *object, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
-        const char *name = json_string_value(json_object_get(object, "queue"));
-        const Queue *queue = catalog_queue(catalog, name ? name : QUEUE_DEFAULT);
+        const Queue *queue = queue_of(catalog, object);
         json_t *roles = json_object_get(object, "roles");
         json_t *role;
         size_t i;
@@ -157,6 +163,17 @@ static bool take_flavours(Api *api, json_t *object, GError **error)
                         return false;
         }
         return true;
+}
+
+/* An administrator may ask for anything. */
+static bool check_origin(Api *api, const HttpCaller *caller, const json_t *object, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const Queue *queue = queue_of(catalog, object);
+        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        return caller->admin || baseline_check_origin(json_object_get(object, "origin"),
+                                                      cluster ? cluster->setting : NULL, error);
 }
 
 /* ---- all of it ---- */
@@ -188,8 +205,7 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
 
         if (!take_path(api, caller, object, "input", false, error) ||
             !take_path(api, caller, object, "output", true, error) || !take_package(api, object, error) ||
-            !take_flavours(api, object, error) ||
-            (!caller->admin && !baseline_check_origin(json_object_get(object, "origin"), error)))
+            !take_flavours(api, object, error) || !check_origin(api, caller, object, error))
                 return NULL;
         return spec_parse(object, error);
 }

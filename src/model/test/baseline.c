@@ -90,6 +90,9 @@ static const struct {
         { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
           "'volumeMounts': [{'name': 'a', 'mountPath': '/a'}]}]}}",
           NULL },
+        { "{'spec': {'volumes': [{'name': 'a', 'ephemeral': {'volumeClaimTemplate': {'spec': {'dataSource': "
+          "{'kind': 'PersistentVolumeClaim', 'name': 'homes'}}}}}]}}",
+          "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource" },
         /* what nobody would count */
         { "{'spec': {'containers': [{'name': 'main'}, {'name': 'beside'}]}}", "pod.spec.containers[1]" },
         { "{'spec': {'initContainers': [{'name': 'a', 'restartPolicy': 'Always'}]}}",
@@ -121,7 +124,7 @@ static void test_table(void)
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(json_t) template = json_of(cases[i].template);
                 g_autoptr(GError) error = NULL;
-                bool good = baseline_check(template, &error);
+                bool good = baseline_check(template, NULL, &error);
 
                 g_test_message("%zu: %s", i, cases[i].template);
                 g_assert_true(good == !cases[i].where);
@@ -152,10 +155,44 @@ static void test_origins(void)
                 g_autoptr(GError) error = NULL;
 
                 g_test_message("%s", origins[i].origin);
-                g_assert_true(baseline_check_origin(origin, &error) == origins[i].good);
+                g_assert_true(baseline_check_origin(origin, NULL, &error) == origins[i].good);
                 g_assert_true(origins[i].good || err_is(error, ERR_DENIED));
         }
-        g_assert_true(baseline_check_origin(NULL, NULL));
+        g_assert_true(baseline_check_origin(NULL, NULL, NULL));
+}
+
+/* By its claim or its secret every home could be had (doc/kubernetes.md, "Users' files in pods"). */
+static void test_homes(void)
+{
+#define VOLUME(source) "{'spec': {'volumes': [{'name': 'a', " source "}]}}"
+        static const char setting[] =
+                "{\"volumes\": {\"one\": {\"claim\": \"homes\", \"sub_path\": \"of/%s\"}, \"two\": "
+                "{\"claim\": "
+                "\"of-%s\"}, \"three\": {\"cephfs_path\": \"/%s\", \"secret\": \"ceph\"}}}";
+        static const struct {
+                const char *template, *where;
+        } rows[] = {
+                { VOLUME("'persistentVolumeClaim': {'claimName': 'mine'}"), NULL },
+                { VOLUME("'persistentVolumeClaim': {'claimName': 'homes'}"),
+                  "pod.spec.volumes[0].persistentVolumeClaim.claimName" },
+                { VOLUME("'persistentVolumeClaim': {'claimName': 'of-ann'}"),
+                  "pod.spec.volumes[0].persistentVolumeClaim.claimName" },
+                { VOLUME("'cephfs': {'path': '/', 'secretRef': {'name': 'ceph'}}"),
+                  "pod.spec.volumes[0].cephfs.secretRef" },
+                { VOLUME("'secret': {'secretName': 'ceph'}"), "pod.spec.volumes[0].secret.secretName" },
+                { VOLUME("'secret': {'secretName': 'homes'}"), NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(json_t) template = json_of(rows[i].template);
+                g_autoptr(GError) error = NULL;
+
+                g_test_message("%s", rows[i].template);
+                g_assert_true(baseline_check(template, setting, &error) == !rows[i].where);
+                if (rows[i].where)
+                        assert_denied(error, rows[i].where);
+                g_assert_true(baseline_check(template, "a note", NULL));
+        }
 }
 
 /* What has another shape is not passed on for somebody else to read. */
@@ -168,7 +205,7 @@ static void test_shapes(void)
                 g_autoptr(json_t) template = json_of(texts[i]);
                 g_autoptr(GError) error = NULL;
 
-                g_assert_false(baseline_check(template, &error));
+                g_assert_false(baseline_check(template, NULL, &error));
                 g_assert_true(err_is(error, ERR_INVALID));
         }
 }
@@ -179,6 +216,7 @@ int main(int argc, char **argv)
         json_init();
         g_test_add_func("/baseline/table", test_table);
         g_test_add_func("/baseline/origins", test_origins);
+        g_test_add_func("/baseline/homes", test_homes);
         g_test_add_func("/baseline/shapes", test_shapes);
         return g_test_run();
 }
