@@ -142,6 +142,19 @@ static json_t *resources(const TaskStart *task)
         return json_pack("{s:o, s:o}", "requests", requests, "limits", limits);
 }
 
+enum { VARIABLE_MAX = 128 * 1024 - 1 };
+
+char *member_too_long(char *const *env)
+{
+        for (; *env; env++)
+                if (strlen(*env) > VARIABLE_MAX)
+                        return g_strdup_printf("the variable '%.*s' has %" G_GSIZE_FORMAT
+                                               " bytes, and a program is given at most %d\n"
+                                               "Where it names all members, ask for fewer.",
+                                               (int)strcspn(*env, "="), *env, strlen(*env), VARIABLE_MAX);
+        return NULL;
+}
+
 /* Who waits for it looks at both of its ports (gate.h); what is shown is when it has its own. */
 static json_t *probe(const TaskStart *task)
 {

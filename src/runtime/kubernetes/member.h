@@ -75,6 +75,9 @@ void member_look_clear(MemberLook *look);
 /* Since when the pod is pending without anything being done for it (it has no node, or nobody there cares),
  * in ms since 1970; 0: it is not, or its containers are being made (scheduling.md 12.3). */
 gint64 member_stuck_since(const json_t *pod);
+/* Why a program cannot be given these variables: Linux takes no longer one (execve(2), MAX_ARG_STRLEN), and
+ * who knows all others by one may have too many of them. The caller's; NULL: it can. */
+char *member_too_long(char *const *env);
 /* An index of pods: by the name of the object that makes a pod again, as form_object_name() says it. */
 void member_index_by_object(const json_t *pod, GPtrArray *ret_names);
 /* And by their job's attempt, as member_service_name() says it. */

@@ -19,15 +19,19 @@ MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job)
         return (MemberHome){ job->namespace ? job->namespace : k8s->namespaces[0], k8s->server };
 }
 
-static void run_no_image(Order *order)
+/* It is of no use to try again; `text` says why. */
+static void run_never(Order *order)
 {
         Task *task = task_get(order->k8s, order->name);
-        Observation *end = observation_new(OBSERVED_START_FAILED, task->task,
-                                           "what was prepared for the job is not there any more\n"
-                                           "Submit the job again to have it made anew.");
+        Observation *end = observation_new(OBSERVED_START_FAILED, task->task, order->text);
 
         end->permanent = true;
         task_tell_end(task, end);
+}
+
+static void start_never(Kubernetes *k8s, const char *task, char *why /* taken */)
+{
+        order_give(k8s, &(Order){ .run = run_never, .name = g_strdup(task), .text = why });
 }
 
 /* Its members call each other, and share no machine. */
@@ -180,7 +184,12 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
         TaskStart own = *task;
         json_t *spec, *group, *package;
         g_autoptr(json_t) pod = NULL, before = NULL;
+        char *problem = member_too_long(env);
 
+        if (problem) {
+                start_never(k8s, task->task, problem);
+                return;
+        }
         if (!about.image)
                 about.image = k8s->setting->image;
         own.argv = form_argv(form, job, role, task);
@@ -189,7 +198,9 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
         spec = json_object_get(pod, "spec");
         volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
         if (!equip(k8s, &home, job, spec, &package)) {
-                order_give(k8s, &(Order){ .run = run_no_image, .name = g_strdup(task->task) });
+                start_never(k8s, task->task,
+                            g_strdup("what was prepared for the job is not there any more\n"
+                                     "Submit the job again to have it made anew."));
                 return;
         }
         fill_pod(k8s, job, role, pod);

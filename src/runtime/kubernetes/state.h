@@ -124,7 +124,7 @@ struct Order {
         int number;     /* attempt, signal */
         gint64 expires; /* of what is kept */
         char *image, *package, *package_name, *requirements;
-        char *text; /* of a mark */
+        char *text; /* of a mark; why a task never starts */
         const Form *form;
         int together, members;
 };

@@ -311,6 +311,19 @@ static void test_pod(void)
         g_assert_cmpstr(look.task, ==, task.task);
 }
 
+/* The name, "=" and the value are one word. */
+static void test_too_long(void)
+{
+        g_autofree char *value = g_strnfill(131071 - strlen("ALL="), 'x');
+        g_autofree char *longest = g_strconcat("ALL=", value, NULL),
+                        *longer = g_strconcat(longest, "x", NULL);
+        g_autofree char *why = member_too_long((char *[]){ "A=1", longer, NULL });
+
+        g_assert_null(member_too_long((char *[]){ "A=1", longest, NULL }));
+        g_assert_true(g_str_has_prefix(
+                why, "the variable 'ALL' has 131072 bytes, and a program is given at most 131071\n"));
+}
+
 /* Volcano names a gang after the attempt's service. */
 static void test_index(void)
 {
@@ -336,5 +349,6 @@ int main(int argc, char **argv)
         g_test_add_func("/member/its devices", test_devices);
         g_test_add_func("/member/its pod", test_pod);
         g_test_add_func("/member/by its attempt", test_index);
+        g_test_add_func("/member/more than a variable may have", test_too_long);
         return g_test_run();
 }
