@@ -1,8 +1,7 @@
-/* The command line, and the ports of jobs. Expected values are the contract's. */
+/* The command line. Expected values are the contract's. */
 #include "operator/options.h"
 
 #include "base/err.h"
-#include "operator/ports.h"
 
 static bool read_line(OperatorOptions *options, const char *line, GError **error)
 {
@@ -66,37 +65,6 @@ static void test_refused(void)
         }
 }
 
-/* start+20, then 20 on, around to the start, past what is taken. */
-static void test_ports(void)
-{
-        g_autoptr(Ports) ports = ports_new("41000,41079", NULL);
-
-        g_assert_nonnull(ports);
-        ports_note(ports, "old", 41040);
-        g_assert_cmpint(ports_reserve(ports, "a"), ==, 41020);
-        g_assert_cmpint(ports_reserve(ports, "b"), ==, 41060);
-        g_assert_cmpint(ports_reserve(ports, "a"), ==, 41020);
-        g_assert_cmpint(ports_reserve(ports, "c"), ==, 41000);
-        g_assert_cmpint(ports_reserve(ports, "d"), ==, PORTS_EXHAUSTED);
-        ports_release(ports, "b");
-        g_assert_cmpint(ports_reserve(ports, "e"), ==, 41060);
-        ports_release(ports, "nobody");
-}
-
-static void test_port_ranges(void)
-{
-        static const char *const bad[] = { "",      "1",      "1,2",   "a,b",   "35000,65536",
-                                           "0,100", "100,50", "1,2,3", "-1,100" };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(bad); i++) {
-                g_autoptr(GError) error = NULL;
-
-                g_test_message("%s", bad[i]);
-                g_assert_null(ports_new(bad[i], &error));
-                g_assert_error(error, ERR_DOMAIN, ERR_USAGE);
-        }
-}
-
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -104,7 +72,5 @@ int main(int argc, char **argv)
         g_test_add_func("/operator/options/defaults", test_defaults);
         g_test_add_func("/operator/options/go", test_go);
         g_test_add_func("/operator/options/refused", test_refused);
-        g_test_add_func("/operator/ports", test_ports);
-        g_test_add_func("/operator/ports/ranges", test_port_ranges);
         return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* Ports of jobs on their hosts: no two jobs have one in common. */
+/* Ports of jobs on their hosts: no two jobs have one in common. Expected values are the contract's (3.2). */
 #include "operator/ports.h"
 
 #include "base/err.h"
@@ -20,7 +20,7 @@ static gint64 reserve(Ports *ports, int i)
         return ports_reserve(ports, uid);
 }
 
-/* The first has START + 20, each one after it 20 more, and after the end START. */
+/* START + 20, then 20 on, around to START, past what is taken. */
 static void test_order(void)
 {
         g_autoptr(Ports) ports = open_ports("35000,35099");
@@ -31,6 +31,7 @@ static void test_order(void)
         g_assert_cmpint(reserve(ports, 1), ==, 35040); /* the same again */
         ports_release(ports, "uid-2");
         g_assert_cmpint(reserve(ports, 9), ==, 35060);
+        ports_release(ports, "nobody");
 }
 
 /* Ports that another operator gave lie anywhere; all of a job's count, not the first alone. */
@@ -70,8 +71,8 @@ static void test_noted_instead(void)
 
 static void test_ranges(void)
 {
-        static const char *const wrong[] = { "",      "35000",       "35000,", "35000,35039", "65000,35000",
-                                             "0,100", "35000,65536", "a,b",    "1,2,3" };
+        static const char *const wrong[] = { "",       "1",     "35000,", "35000,35039", "35000,65536",
+                                             "100,50", "0,100", "-1,100", "a,b",         "1,2,3" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
                 g_autoptr(GError) error = NULL;
