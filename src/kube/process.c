@@ -67,7 +67,8 @@ static void kill_for(KubeProcess *process, ErrCode code, const char *why)
         if (process->error)
                 return;
         err_set(&process->error, code, "'%s' %s", process->name, why);
-        kill(process->pid, SIGKILL);
+        if (process->pid) /* 0 would be our own group */
+                kill(process->pid, SIGKILL);
 }
 
 static void keep(KubeProcess *process, int pipe, const char *data, gsize len)
