@@ -28,7 +28,9 @@ struct KubeLease {
         char *seen;     /* of the record: holder and times */
         gint64 seen_ms; /* since when it says so; monotonic */
         gint64 sent_ms; /* the request under way; monotonic */
+        bool writing;   /* the request under way may make it ours */
         bool held;
+        bool again; /* giving it back was refused once */
         void (*released)(void *arg);
         void *released_arg;
 };
@@ -157,12 +159,11 @@ static void send_record(KubeLease *lease, const json_t *record, KubeDone done)
                                 .timeout_ms = lease->config.renew_deadline_ms / 2 };
 
         lease->sent_ms = clock_monotonic_ms();
+        lease->writing = true;
         lease->call = kube_send(lease->client, &request, done, lease);
 }
 
-static void on_read(const KubeReply *reply, void *arg);
-
-static void read_record(KubeLease *lease)
+static void read_record(KubeLease *lease, KubeDone done)
 {
         KubeRequest request = { .verb = KUBE_GET,
                                 .kind = &kube_leases,
@@ -170,12 +171,16 @@ static void read_record(KubeLease *lease)
                                 .name = lease->name,
                                 .timeout_ms = lease->config.renew_deadline_ms / 2 };
 
-        lease->call = kube_send(lease->client, &request, on_read, lease);
+        lease->writing = false;
+        lease->call = kube_send(lease->client, &request, done, lease);
 }
+
+static void on_read(const KubeReply *reply, void *arg);
 
 static void on_written(const KubeReply *reply, void *arg)
 {
         KubeLease *lease = arg;
+        gint64 good_until_ms = lease->sent_ms + lease->config.renew_deadline_ms;
 
         lease->call = NULL;
         if (reply->error) {
@@ -183,15 +188,16 @@ static void on_written(const KubeReply *reply, void *arg)
                           NULL);
                 g_clear_pointer(&lease->record, json_decref); /* read what it says now */
                 if (err_is(reply->error, ERR_CONFLICT) || err_is(reply->error, ERR_EXISTS))
-                        read_record(lease);
+                        read_record(lease, on_read);
                 else
                         try_later(lease);
                 return;
         }
         observe(lease, reply->object);
-        kube_timer_set(lease->deadline,
-                       MAX(lease->sent_ms + lease->config.renew_deadline_ms - clock_monotonic_ms(), 0));
         try_later(lease);
+        if (clock_monotonic_ms() >= good_until_ms)
+                return; /* it took so long (Retry-After) that it says nothing any more */
+        kube_timer_set_at(lease->deadline, good_until_ms * 1000);
         if (lease->held)
                 return;
         lease->held = true;
@@ -242,12 +248,19 @@ static void on_timer(void *arg)
         if (lease->record && lease->held)
                 write_ours(lease);
         else
-                read_record(lease);
+                read_record(lease, on_read);
 }
 
 static void on_deadline(void *arg)
 {
-        lose(arg);
+        KubeLease *lease = arg;
+
+        if (lease->call) { /* it may wait for longer still, and what it brings comes too late */
+                g_clear_pointer(&lease->call, kube_call_cancel);
+                g_clear_pointer(&lease->record, json_decref);
+                try_later(lease);
+        }
+        lose(lease);
 }
 
 /* ---- The lease ---- */
@@ -271,6 +284,8 @@ KubeLease *kube_lease_new(KubeClient *client, const KubeLeaseConfig *config)
         return lease;
 }
 
+/* ---- Giving it back ---- */
+
 static void finish_release(KubeLease *lease)
 {
         void (*done)(void *arg) = lease->released;
@@ -281,36 +296,64 @@ static void finish_release(KubeLease *lease)
                 done(arg);
 }
 
-static void on_released(const KubeReply *reply, void *arg)
-{
-        KubeLease *lease = arg;
-
-        lease->call = NULL;
-        finish_release(lease);
-}
-
 static void on_release_now(void *arg)
 {
         finish_release(arg);
 }
 
+static void on_read_to_release(const KubeReply *reply, void *arg);
+
+static void on_given_back(const KubeReply *reply, void *arg)
+{
+        KubeLease *lease = arg;
+
+        lease->call = NULL;
+        if (err_is(reply->error, ERR_CONFLICT) && !lease->again) {
+                lease->again = true;
+                read_record(lease, on_read_to_release);
+                return;
+        }
+        finish_release(lease);
+}
+
+static void give_back(KubeLease *lease)
+{
+        g_autoptr(json_t) record = new_record(lease, "", 1);
+
+        send_record(lease, record, on_given_back);
+}
+
+static void on_read_to_release(const KubeReply *reply, void *arg)
+{
+        KubeLease *lease = arg;
+
+        lease->call = NULL;
+        if (!reply->error)
+                observe(lease, reply->object);
+        if (!reply->error && is_ours(lease))
+                give_back(lease);
+        else
+                finish_release(lease);
+}
+
+/* A write that is broken off may have arrived: only the server knows then what the lease says. */
 void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg)
 {
-        GMainContext *context = kube_client_context(lease->client);
+        bool unsure = lease->call && lease->writing;
+        bool held = lease->held;
 
-        kube_call_cancel(lease->call);
-        lease->call = NULL;
+        g_clear_pointer(&lease->call, kube_call_cancel);
         g_clear_pointer(&lease->timer, kube_timer_free);
         kube_timer_set(lease->deadline, -1);
         lease->released = done;
         lease->released_arg = arg;
-        if (lease->held && lease->record) {
-                g_autoptr(json_t) record = new_record(lease, "", 1);
-
-                send_record(lease, record, on_released);
+        lease->held = false;
+        if (unsure || (held && !lease->record)) {
+                read_record(lease, on_read_to_release);
+        } else if (held) {
+                give_back(lease);
         } else {
-                lease->timer = kube_timer_new(context, on_release_now, lease);
+                lease->timer = kube_timer_new(kube_client_context(lease->client), on_release_now, lease);
                 kube_timer_set(lease->timer, 0);
         }
-        lease->held = false;
 }
