@@ -48,7 +48,8 @@ struct KubeExec {
         CURL *handle;
         char text[CURL_ERROR_SIZE];
         GSource *source;
-        void *tag;
+        curl_socket_t fd;        /* of the source */
+        void *tag;               /* NULL: it is not looked at */
         KubeTimer *late, *again; /* the opening takes too long; more may be there to read */
         GString *head;           /* of the server's reply */
         FrameReader *reader;
@@ -118,7 +119,6 @@ static void end(KubeExec *exec, int status, const GError *error)
 
         if (exec->state == EXEC_ENDED)
                 return;
-        exec->check = NULL;
         kube_exec_cancel(exec);
         if (config.done)
                 config.done(status, error, config.arg);
@@ -139,13 +139,21 @@ static bool has_output(const KubeExec *exec)
         return exec->sent < exec->piece_len || exec->taken < exec->out->len;
 }
 
+/* A connection that is gone shows whether one asked for it or not: while nothing is to be done with it, it is
+ * not looked at. */
 static void set_interest(KubeExec *exec)
 {
-        GIOCondition condition = exec->held ? 0 : G_IO_IN | G_IO_HUP | G_IO_ERR;
+        GIOCondition condition =
+                (exec->held ? 0 : G_IO_IN | G_IO_HUP | G_IO_ERR) | (has_output(exec) ? G_IO_OUT : 0);
 
-        if (exec->tag)
-                g_source_modify_unix_fd(exec->source, exec->tag,
-                                        has_output(exec) ? condition | G_IO_OUT : condition);
+        if (!exec->source)
+                return;
+        if (exec->tag && condition)
+                g_source_modify_unix_fd(exec->source, exec->tag, condition);
+        else if (condition)
+                exec->tag = g_source_add_unix_fd(exec->source, exec->fd, condition);
+        else if (exec->tag)
+                g_source_remove_unix_fd(exec->source, g_steal_pointer(&exec->tag));
 }
 
 /* The next bytes to give to the connection. TLS wants what it did not take the first time again as it was, at
@@ -498,19 +506,18 @@ static void on_connected(CURL *handle, CURLcode result, void *arg)
 {
         KubeExec *exec = arg;
         const KubeReach *reach = kube_client_reach(exec->client);
-        curl_socket_t fd = CURL_SOCKET_BAD;
         g_autoptr(GError) error = NULL;
 
+        exec->fd = CURL_SOCKET_BAD;
         if (result == CURLE_OK)
-                reach->api->easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &fd);
-        if (fd == CURL_SOCKET_BAD) {
+                reach->api->easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &exec->fd);
+        if (exec->fd == CURL_SOCKET_BAD) {
                 kube_reach_error(reach, result, exec->text, &error);
                 end(exec, -1, error);
                 return;
         }
         exec->source = g_source_new(&source_funcs, sizeof(ExecSource));
         ((ExecSource *)exec->source)->exec = exec;
-        exec->tag = g_source_add_unix_fd(exec->source, fd, G_IO_IN | G_IO_HUP | G_IO_ERR);
         g_source_attach(exec->source, kube_client_context(exec->client));
         exec->refs++;
         ask(exec);
@@ -592,7 +599,7 @@ KubeExec *kube_exec(KubeClient *client, const KubeExecConfig *config)
         exec->reader = frame_reader_new(MESSAGE_MAX, on_message, exec);
         exec->late = kube_timer_new(kube_client_context(client), on_late, exec);
         exec->again = kube_timer_new(kube_client_context(client), on_again, exec);
-        kube_timer_set(exec->late, OPEN_MS);
+        kube_timer_set(exec->late, config->open_ms > 0 ? config->open_ms : OPEN_MS);
         exec->check = kube_send(client, &request, on_pod, exec);
         return exec;
 }

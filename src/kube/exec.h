@@ -11,13 +11,14 @@ typedef struct {
         const char *const *argv;                 /* NULL-terminated */
         bool tty;                                /* standard error comes as standard output then */
         bool input;                              /* kube_exec_write will be used */
+        gint64 open_ms;                          /* the connection must stand by then, 0: 30 s */
         /* fd: 1 or 2. It may cancel. */
         void (*output)(int fd, const char *data, gsize len, void *arg);
         void (*drained)(void *arg); /* all that was written is on its way; or NULL */
         /* Once, at the end; not after kube_exec_cancel. `error` NULL: the command ended with this status
          * (0..255). ERR_NOT_FOUND no such pod, ERR_DENIED, ERR_INVALID (no such container), ERR_FAILED (it
-         * does not start), ERR_UNAVAILABLE: the connection ended first. The handle is gone when it returns.
-         */
+         * does not start), ERR_TIMEOUT (`open_ms`), ERR_UNAVAILABLE: the connection ended first. The handle
+         * is gone when it returns. */
         void (*done)(int exit_status, const GError *error, void *arg);
         void *arg;
 } KubeExecConfig;

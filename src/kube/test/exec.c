@@ -115,7 +115,7 @@ static void result_clear(Result *result)
         g_free(result->message);
 }
 
-static KubeExec *start(KubeClient *client, const char *pod, Result *result)
+static KubeExec *start_within(KubeClient *client, const char *pod, gint64 open_ms, Result *result)
 {
         static const char *const argv[] = { "echo", "", "a b&c", NULL };
         KubeExecConfig config = { .namespace = "n",
@@ -123,12 +123,18 @@ static KubeExec *start(KubeClient *client, const char *pod, Result *result)
                                   .container = "main",
                                   .argv = argv,
                                   .input = true,
+                                  .open_ms = open_ms,
                                   .output = on_output,
                                   .done = on_done,
                                   .arg = result };
 
         *result = (Result){ .seen = g_string_new(NULL) };
         return result->exec = kube_exec(client, &config);
+}
+
+static KubeExec *start(KubeClient *client, const char *pod, Result *result)
+{
+        return start_within(client, pod, 0, result);
 }
 
 #define SWITCH(version)                                                                                      \
@@ -164,6 +170,8 @@ static const RogueRow rows[] = {
                                     "pod good\"}"),
         ROW("cut", ROGUE_CLOSE, "HTTP/1.1 50"),
         ROW("mute", ROGUE_CLOSE, ""),
+        { "/pods/hung ", 0, ROGUE_HOLD, "", 0 },
+        ROW("slow", ROGUE_HOLD, ""),
         { "/pods/none ", 0, ROGUE_CLOSE,
           HEAD("404 Not Found") "\r\n{\"message\":\"pods \\\"none\\\" not found\"}", 0 },
         { "GET /api/v1/namespaces/n/pods/", 0, ROGUE_REPLY, "{\"kind\":\"Pod\"}", 0 },
@@ -302,6 +310,65 @@ static void test_early_end(void)
         rogue_stop(&rogue);
 }
 
+/* A connection that ends while its output is held is not looked at over and over. */
+static void test_held(void)
+{
+        Result result;
+        Rogue rogue;
+        int turns = 0;
+
+        rogue_start(&rogue, rows);
+        g_autoptr(KubeClient) client = rogue_client(&rogue, "", NULL);
+        KubeExec *exec = start(client, "lost", &result);
+        result.hold = true;
+        run_until(result.seen->len);
+        gint64 late = g_get_monotonic_time() + PATIENCE_MS * 1000;
+        while (kube_exec_write(exec, "x", 1)) { /* until the server has refused it */
+                g_main_context_iteration(NULL, FALSE);
+                g_assert_cmpint(g_get_monotonic_time(), <, late);
+        }
+        while (g_main_context_iteration(NULL, FALSE))
+                g_assert_cmpint(turns++, <, 1000);
+        g_assert_cmpint(result.done, ==, 0);
+        kube_exec_hold(exec, false);
+        run_until(result.done);
+        g_assert_cmpint(result.code, ==, ERR_UNAVAILABLE);
+        result_clear(&result);
+        g_clear_pointer(&client, kube_client_free);
+        rogue_stop(&rogue);
+}
+
+static guint64 in_flight(const KubeClient *client)
+{
+        KubeClientFigures figures;
+
+        kube_client_figures(client, &figures);
+        return figures.in_flight;
+}
+
+/* A server that says nothing, neither of the pod nor to the opening: the end comes in time, and once. */
+static void test_late(void)
+{
+        static const char *const pods[] = { "hung", "slow" };
+        Rogue rogue;
+
+        rogue_start(&rogue, rows);
+        g_autoptr(KubeClient) client =
+                rogue_client(&rogue, "", &(KubeClientOptions){ .timeout_ms = 300, .retries = -1 });
+        for (gsize i = 0; i < G_N_ELEMENTS(pods); i++) {
+                Result result;
+
+                start_within(client, pods[i], 100, &result);
+                run_until(result.done);
+                g_assert_cmpint(result.code, ==, ERR_TIMEOUT);
+                run_until(in_flight(client) == 0);
+                g_assert_cmpint(result.done, ==, 1);
+                result_clear(&result);
+        }
+        g_clear_pointer(&client, kube_client_free);
+        rogue_stop(&rogue);
+}
+
 static void test_cancel(void)
 {
         Result result;
@@ -333,6 +400,8 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/exec/ends", test_ends);
         g_test_add_func("/kube/exec/input", test_input);
         g_test_add_func("/kube/exec/early-end", test_early_end);
+        g_test_add_func("/kube/exec/held", test_held);
+        g_test_add_func("/kube/exec/late", test_late);
         g_test_add_func("/kube/exec/cancel", test_cancel);
         return g_test_run();
 }
