@@ -67,6 +67,7 @@ struct KubeCache {
         bool synced, troubled;
         GError *said;        /* the ERROR event of the watch */
         gint64 heard_ms;     /* monotonic, 0: never */
+        bool answered;       /* the watch: the server has accepted it */
         gint64 started_ms;   /* the watch; monotonic */
         bool said_something; /* the watch: an event */
 };
@@ -381,7 +382,8 @@ static bool on_data(const char *data, gsize len, void *arg)
         g_autoptr(GError) error = NULL;
 
         cache->refs++;
-        if (cache->state == STATE_WATCHING)
+        if (cache->state == STATE_WATCHING) {
+                cache->answered = true;
                 heard(cache);
         if (!cache->freed && !kube_frames_feed(cache->frames, data, len, &error))
                 frames_failed(cache, error);
@@ -521,6 +523,12 @@ static void watch_ended(KubeCache *cache)
         }
         err_set(&error, ERR_UNAVAILABLE, "the watch of %s ended at once", cache->config.kind.plural);
         fail(cache, error, 0);
+/* One that never got a reply is no such thing: nobody may be there. */
+static bool fell_silent(const KubeCache *cache, const KubeReply *reply)
+{
+        return cache->answered && err_is(reply->error, ERR_TIMEOUT) && !reply->status;
+}
+
 }
 
 static void on_watch_end(const KubeReply *reply, void *arg)
@@ -532,7 +540,7 @@ static void on_watch_end(const KubeReply *reply, void *arg)
         cache->refs++;
         if (said)
                 watch_failed(cache, reply, said);
-        else if (!reply->error || (err_is(reply->error, ERR_TIMEOUT) && !reply->status))
+        else if (!reply->error || fell_silent(cache, reply))
                 watch_ended(cache);
         else
                 watch_failed(cache, reply, reply->error);
@@ -548,6 +556,7 @@ static void watch(KubeCache *cache)
         kube_query_add(path, "allowWatchBookmarks", "true");
         kube_query_add(path, "resourceVersion", cache->version);
         kube_query_add(path, "timeoutSeconds", seconds);
+        cache->answered = false;
         cache->state = STATE_WATCHING;
         cache->started_ms = clock_monotonic_ms();
         cache->said_something = false;
