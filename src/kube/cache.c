@@ -57,7 +57,7 @@ struct KubeCache {
         State state;
         KubeCall *call;
         KubeFrames *frames;
-        KubeTimer *timer, *resync;
+        KubeTimer *timer;
         char *version; /* to watch from; NULL: a list is needed */
         char *resume;  /* of the list */
         guint64 generation;
@@ -66,9 +66,8 @@ struct KubeCache {
         guint expired, refused, hollow, failures;
         bool synced, troubled;
         GError *said;        /* the ERROR event of the watch */
-        gint64 heard_ms;     /* monotonic, 0: never */
-        bool answered;       /* the watch: the server has accepted it */
         gint64 started_ms;   /* the watch; monotonic */
+        bool answered;       /* the watch: the server has accepted it */
         bool said_something; /* the watch: an event */
 };
 
@@ -100,7 +99,6 @@ void kube_cache_free(KubeCache *cache)
         cache->freed = true;
         kube_call_cancel(cache->call);
         kube_timer_free(cache->timer);
-        kube_timer_free(cache->resync);
         cache_unref(cache);
 }
 
@@ -262,7 +260,6 @@ static void sweep(KubeCache *cache)
 
 static void heard(KubeCache *cache)
 {
-        cache->heard_ms = clock_monotonic_ms();
         cache->failures = 0;
         if (!cache->troubled)
                 return;
@@ -385,6 +382,7 @@ static bool on_data(const char *data, gsize len, void *arg)
         if (cache->state == STATE_WATCHING) {
                 cache->answered = true;
                 heard(cache);
+        }
         if (!cache->freed && !kube_frames_feed(cache->frames, data, len, &error))
                 frames_failed(cache, error);
         bool more = !cache->freed && cache->call && !cache->said;
@@ -523,12 +521,12 @@ static void watch_ended(KubeCache *cache)
         }
         err_set(&error, ERR_UNAVAILABLE, "the watch of %s ended at once", cache->config.kind.plural);
         fail(cache, error, 0);
+}
+
 /* One that never got a reply is no such thing: nobody may be there. */
 static bool fell_silent(const KubeCache *cache, const KubeReply *reply)
 {
         return cache->answered && err_is(reply->error, ERR_TIMEOUT) && !reply->status;
-}
-
 }
 
 static void on_watch_end(const KubeReply *reply, void *arg)
@@ -556,17 +554,15 @@ static void watch(KubeCache *cache)
         kube_query_add(path, "allowWatchBookmarks", "true");
         kube_query_add(path, "resourceVersion", cache->version);
         kube_query_add(path, "timeoutSeconds", seconds);
-        cache->answered = false;
         cache->state = STATE_WATCHING;
         cache->started_ms = clock_monotonic_ms();
+        cache->answered = false;
         cache->said_something = false;
         open_stream(cache, path, FRAMES_WATCH,
                     cache->config.idle_ms > 0 ? cache->config.idle_ms : WATCH_SILENCE_MS, on_frame,
                     on_watch_end);
         g_string_free(path, TRUE);
 }
-
-/* ---- Timers ---- */
 
 static void on_rested(void *arg)
 {
@@ -576,23 +572,6 @@ static void on_rested(void *arg)
                 watch(cache);
         else
                 list_begin(cache);
-}
-
-static void on_resync(void *arg)
-{
-        KubeCache *cache = arg;
-        g_autoptr(GPtrArray) objects = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
-        GHashTableIter iter;
-        void *value;
-
-        kube_timer_set(cache->resync, cache->config.resync_ms);
-        g_hash_table_iter_init(&iter, cache->entries);
-        while (g_hash_table_iter_next(&iter, NULL, &value))
-                g_ptr_array_add(objects, json_incref(((const Entry *)value)->object));
-        cache->refs++;
-        for (guint i = 0; i < objects->len; i++)
-                tell_changed(cache, objects->pdata[i], objects->pdata[i]);
-        cache_unref(cache);
 }
 
 /* ---- The cache ---- */
@@ -612,7 +591,6 @@ static void make_indexes(KubeCache *cache)
 KubeCache *kube_cache_new(KubeClient *client, const KubeCacheConfig *config, const KubeCacheEvents *events)
 {
         KubeCache *cache = g_new0(KubeCache, 1);
-        GMainContext *context = kube_client_context(client);
 
         cache->refs = 1;
         cache->client = client;
@@ -625,10 +603,7 @@ KubeCache *kube_cache_new(KubeClient *client, const KubeCacheConfig *config, con
                 cache->events = *events;
         cache->entries = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, entry_free);
         make_indexes(cache);
-        cache->timer = kube_timer_new(context, on_rested, cache);
-        cache->resync = kube_timer_new(context, on_resync, cache);
-        if (config->resync_ms > 0)
-                kube_timer_set(cache->resync, config->resync_ms);
+        cache->timer = kube_timer_new(kube_client_context(client), on_rested, cache);
         list_begin(cache);
         return cache;
 }
@@ -641,11 +616,6 @@ bool kube_cache_is_synced(const KubeCache *cache)
 const KubeKind *kube_cache_kind(const KubeCache *cache)
 {
         return &cache->config.kind;
-}
-
-gint64 kube_cache_age_ms(const KubeCache *cache)
-{
-        return cache->heard_ms ? clock_monotonic_ms() - cache->heard_ms : G_MAXINT64;
 }
 
 guint kube_cache_size(const KubeCache *cache)

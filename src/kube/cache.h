@@ -40,7 +40,6 @@ typedef struct {
         const KubeIndexFunc *indexes; /* NULL-terminated, or NULL */
         int page;                     /* objects a page, 0: 500 */
         gint64 idle_ms;               /* silence after which a watch is opened anew, 0: 3 min */
-        gint64 resync_ms;             /* `changed` for everything again so often, 0: never */
 } KubeCacheConfig;
 
 KubeCache *kube_cache_new(KubeClient *client, const KubeCacheConfig *config, const KubeCacheEvents *events);
@@ -49,8 +48,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeCache, kube_cache_free)
 
 bool kube_cache_is_synced(const KubeCache *cache);
 const KubeKind *kube_cache_kind(const KubeCache *cache);
-/* Milliseconds since the server was last heard (event, bookmark, list); G_MAXINT64 before. */
-gint64 kube_cache_age_ms(const KubeCache *cache);
 guint kube_cache_size(const KubeCache *cache);
 /* NULL when it is not there; borrowed until the loop runs again. `namespace` NULL or "" for cluster-scoped
  * kinds. */

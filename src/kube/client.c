@@ -719,11 +719,6 @@ void kube_client_free(KubeClient *client)
         client_unref(client);
 }
 
-const KubeConfig *kube_client_config(const KubeClient *client)
-{
-        return client->reach.config;
-}
-
 GMainContext *kube_client_context(const KubeClient *client)
 {
         return client->context;

@@ -48,17 +48,8 @@ typedef struct {
 KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *options, GError **error);
 void kube_client_free(KubeClient *client); /* cancels everything */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeClient, kube_client_free)
-const KubeConfig *kube_client_config(const KubeClient *client);
 
-typedef enum {
-        KUBE_GET,
-        KUBE_LIST,
-        KUBE_CREATE,
-        KUBE_REPLACE,
-        KUBE_PATCH,
-        KUBE_DELETE,
-        KUBE_DELETE_ALL
-} KubeVerb;
+typedef enum { KUBE_GET, KUBE_LIST, KUBE_CREATE, KUBE_REPLACE, KUBE_PATCH, KUBE_DELETE, KUBE_VERBS } KubeVerb;
 typedef enum { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC, PATCH_APPLY } KubePatch;
 
 /* All borrowed for the call; `body` is formatted at once. */
@@ -70,7 +61,7 @@ typedef struct {
         KubePatch patch;
         const char *field_manager;                   /* PATCH_APPLY needs one */
         bool force;                                  /* PATCH_APPLY: takes fields from other managers */
-        const char *label_selector, *field_selector; /* LIST, DELETE_ALL */
+        const char *label_selector, *field_selector; /* LIST */
         int limit;                                   /* LIST: page size; 0: all at once */
         const char *resume;                          /* LIST: `continue` of the last page */
         const char *resource_version; /* LIST, GET; NULL: the newest; "0": any the server has */
@@ -123,7 +114,7 @@ void kube_kind_find(KubeClient *client, const char *api_version, const char *kin
 
 /* Figures for /metrics (rest_client_requests_total by code and method) and for tests. */
 typedef struct {
-        guint64 requests[7][6]; /* by KubeVerb, and by hundred of the status (0: no reply) */
+        guint64 requests[KUBE_VERBS][6]; /* by KubeVerb, and by hundred of the status (0: no reply) */
         guint64 retries, waiting, in_flight, streams;
 } KubeClientFigures;
 void kube_client_figures(const KubeClient *client, KubeClientFigures *ret);

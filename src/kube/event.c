@@ -41,7 +41,6 @@ struct KubeRecorder {
         GHashTable *equals;  /* key -> Equal */
         GQueue recent;       /* the oldest first */
         GHashTable *buckets; /* object -> Bucket */
-        guint64 dropped;
 };
 
 static void equal_free(void *data)
@@ -75,11 +74,6 @@ void kube_recorder_free(KubeRecorder *recorder)
         g_hash_table_unref(recorder->buckets);
         g_free(recorder->component);
         g_free(recorder);
-}
-
-guint64 kube_recorder_dropped(const KubeRecorder *recorder)
-{
-        return recorder->dropped;
 }
 
 /* ---- Rate ---- */
@@ -254,10 +248,8 @@ void kube_event(KubeRecorder *recorder, const json_t *object, KubeEventType type
         who = g_strjoin("/", kube_get_text(object, "kind") ? kube_get_text(object, "kind") : "", namespace,
                         kube_name(object), kube_uid(object), NULL);
         key = g_strjoin("\n", who, types[type], reason, message, NULL);
-        if (!may_speak(recorder, who)) {
-                recorder->dropped++;
+        if (!may_speak(recorder, who))
                 return;
-        }
         equal = g_hash_table_lookup(recorder->equals, key);
         if (equal && now_ms - equal->last_ms > EQUAL_MS) {
                 g_hash_table_remove(recorder->equals, key);

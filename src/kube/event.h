@@ -1,6 +1,6 @@
 /* Events about objects (core/v1 Event), aggregated: an equal one (object, type, reason, message) within 10
  * minutes is a patch of count and lastTimestamp. At most 25 at once and one every 5 s after that per object
- * (what is above is dropped and counted). Never an error: an event that cannot be written is logged at debug
+ * (what is above is dropped). Never an error: an event that cannot be written is logged at debug
  * level. What is not written yet when the recorder is freed (before its client) is lost. */
 #pragma once
 
@@ -10,7 +10,6 @@ typedef struct KubeRecorder KubeRecorder;
 KubeRecorder *kube_recorder_new(KubeClient *client, const char *component);
 void kube_recorder_free(KubeRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeRecorder, kube_recorder_free)
-guint64 kube_recorder_dropped(const KubeRecorder *recorder); /* above the rate */
 
 typedef enum { EVENT_NORMAL, EVENT_WARNING } KubeEventType;
 void kube_event(KubeRecorder *recorder, const json_t *object, KubeEventType type, const char *reason,

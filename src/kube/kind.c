@@ -18,13 +18,8 @@ const KubeKind kube_secrets = { "", "v1", "Secret", "secrets", false };
 const KubeKind kube_stateful_sets = { "apps", "v1", "StatefulSet", "statefulsets", false };
 const KubeKind kube_replica_sets = { "apps", "v1", "ReplicaSet", "replicasets", false };
 const KubeKind kube_jobs = { "batch", "v1", "Job", "jobs", false };
-const KubeKind kube_persistent_volumes = { "", "v1", "PersistentVolume", "persistentvolumes", true };
-const KubeKind kube_persistent_volume_claims = { "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims",
-                                                 false };
 const KubeKind kube_priority_classes = { "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses",
                                          true };
-const KubeKind kube_crds = { "apiextensions.k8s.io", "v1", "CustomResourceDefinition",
-                             "customresourcedefinitions", true };
 const KubeKind kube_pod_groups = { "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", false };
 const KubeKind kube_volcano_queues = { "scheduling.volcano.sh", "v1beta1", "Queue", "queues", true };
 const KubeKind kube_paddle_jobs = { "batch.paddlepaddle.org", "v1", "PaddleJob", "paddlejobs", false };
@@ -34,7 +29,6 @@ const KubeKind kube_pytorch_jobs = { "kubeflow.org", "v1", "PyTorchJob", "pytorc
 const KubeKind kube_mpi_jobs = { "kubeflow.org", "v1", "MPIJob", "mpijobs", false };
 const KubeKind kube_spark_applications = { "sparkoperator.k8s.io", "v1beta2", "SparkApplication",
                                            "sparkapplications", false };
-const KubeKind kube_resource_quotas = { "", "v1", "ResourceQuota", "resourcequotas", false };
 
 /* ---- Paths ---- */
 

@@ -17,8 +17,7 @@ typedef struct {
  * server). */
 extern const KubeKind kube_pods, kube_services, kube_config_maps, kube_events, kube_leases, kube_nodes,
         kube_namespaces, kube_secrets, kube_stateful_sets, kube_replica_sets, kube_jobs,
-        kube_persistent_volumes, kube_persistent_volume_claims, kube_priority_classes, kube_crds,
-        kube_pod_groups, kube_volcano_queues, kube_paddle_jobs, kube_training_jobs, kube_resource_quotas,
+        kube_priority_classes, kube_pod_groups, kube_volcano_queues, kube_paddle_jobs, kube_training_jobs,
         kube_tf_jobs, kube_pytorch_jobs, kube_mpi_jobs, kube_spark_applications;
 
 /* "batch/v1" or "v1": the apiVersion of an object of this kind; the caller's. */

@@ -7,9 +7,8 @@
 #include "net/client.h"
 
 static const char *const methods[] = {
-        [KUBE_GET] = "GET",           [KUBE_LIST] = "GET",    [KUBE_CREATE] = "POST",
-        [KUBE_REPLACE] = "PUT",       [KUBE_PATCH] = "PATCH", [KUBE_DELETE] = "DELETE",
-        [KUBE_DELETE_ALL] = "DELETE",
+        [KUBE_GET] = "GET",     [KUBE_LIST] = "GET",    [KUBE_CREATE] = "POST",
+        [KUBE_REPLACE] = "PUT", [KUBE_PATCH] = "PATCH", [KUBE_DELETE] = "DELETE",
 };
 
 static const char *const patch_types[] = {
@@ -36,16 +35,15 @@ static void add_read(GString *path, const KubeRequest *request)
                 kube_query_add(path, "resourceVersionMatch", "NotOlderThan");
 }
 
-static void add_selection(GString *path, const KubeRequest *request)
+static void add_list(GString *path, const KubeRequest *request)
 {
         g_autofree char *limit = request->limit > 0 ? g_strdup_printf("%d", request->limit) : NULL;
 
         kube_query_add(path, "labelSelector", request->label_selector);
         kube_query_add(path, "fieldSelector", request->field_selector);
-        if (request->verb == KUBE_LIST) {
-                kube_query_add(path, "limit", limit);
-                kube_query_add(path, "continue", request->resume);
-        }
+        kube_query_add(path, "limit", limit);
+        kube_query_add(path, "continue", request->resume);
+        add_read(path, request);
 }
 
 static void add_write(GString *path, const KubeRequest *request)
@@ -56,13 +54,8 @@ static void add_write(GString *path, const KubeRequest *request)
 }
 
 static void (*const queries[])(GString *path, const KubeRequest *request) = {
-        [KUBE_GET] = add_read,
-        [KUBE_LIST] = add_selection,
-        [KUBE_CREATE] = add_write,
-        [KUBE_REPLACE] = add_write,
-        [KUBE_PATCH] = add_write,
-        [KUBE_DELETE] = NULL,
-        [KUBE_DELETE_ALL] = add_selection,
+        [KUBE_GET] = add_read,      [KUBE_LIST] = add_list,   [KUBE_CREATE] = add_write,
+        [KUBE_REPLACE] = add_write, [KUBE_PATCH] = add_write, [KUBE_DELETE] = NULL,
 };
 
 /* DeleteOptions: the caller's, and what the request says. */
@@ -93,10 +86,8 @@ void kube_http_init(KubeHttp *http, const KubeRequest *request)
         *http = (KubeHttp){ .verb = verb, .method = methods[verb] };
         if (queries[verb])
                 queries[verb](path, request);
-        if (verb == KUBE_LIST)
-                add_read(path, request);
         http->path = g_string_free(path, FALSE);
-        if (verb == KUBE_DELETE || verb == KUBE_DELETE_ALL)
+        if (verb == KUBE_DELETE)
                 http->body = delete_body(request);
         else if (request->body)
                 http->body = json_format(request->body);

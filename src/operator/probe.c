@@ -215,11 +215,9 @@ static void put_requests(GString *out, const ProbeSource *source)
                 const char *method;
                 KubeVerb verbs[2];
         } rows[] = {
-                { "GET", { KUBE_GET, KUBE_LIST } },
-                { "POST", { KUBE_CREATE, KUBE_CREATE } },
-                { "PUT", { KUBE_REPLACE, KUBE_REPLACE } },
-                { "PATCH", { KUBE_PATCH, KUBE_PATCH } },
-                { "DELETE", { KUBE_DELETE, KUBE_DELETE_ALL } },
+                { "GET", { KUBE_GET, KUBE_LIST } },         { "POST", { KUBE_CREATE, KUBE_CREATE } },
+                { "PUT", { KUBE_REPLACE, KUBE_REPLACE } },  { "PATCH", { KUBE_PATCH, KUBE_PATCH } },
+                { "DELETE", { KUBE_DELETE, KUBE_DELETE } },
         };
         static const char *const codes[] = { "<error>", "1xx", "2xx", "3xx", "4xx", "5xx" };
         KubeClientFigures figures;

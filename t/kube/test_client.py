@@ -105,7 +105,7 @@ def test_many_share_one_connection(kube):
     assert len(kube.items("configmaps", selector="made-by=live")) == 500
     with running(kube.cluster.kubeconfig, "watch", kube.name) as watch:
         assert watch.until("synced") == "synced 500"
-        live(kube.cluster.kubeconfig, "delete-all", kube.name)
+        kube.api.delete(kube.path("configmaps") + "?labelSelector=made-by%3Dlive")
         deleted = {watch.until("deleted") for _ in range(500)}
         assert len(deleted) == 500
         assert watch.end()[-1] == "size 0"
@@ -144,7 +144,7 @@ def test_kinds(kube):
 
 def test_events_are_aggregated_and_limited(kube):
     said = live(kube.cluster.kubeconfig, "events", kube.name)
-    assert said[:2] == ["ok aggregated", "ok limited"]
+    assert said == ["ok aggregated", "ok limited"]
     created, other = sorted(kube.items("events"), key=lambda event: event["reason"])
     assert (created["reason"], created["message"], created["count"], created["type"]) == (
         "Created",
@@ -154,7 +154,6 @@ def test_events_are_aggregated_and_limited(kube):
     )
     assert (other["reason"], other["count"], other["type"]) == ("Other", 1, "Warning")
     assert created["involvedObject"]["name"] == "subject" and created["source"]["component"] == "live"
-    assert said[2] == "dropped 16"
 
 
 def test_rights_and_tokens(kube):

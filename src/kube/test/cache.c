@@ -62,7 +62,7 @@ static void drop_data(json_t *object)
         json_object_del(object, "data");
 }
 
-static void open_cache(Fixture *fixture, gint64 resync_ms)
+static void open_cache(Fixture *fixture)
 {
         KubeCacheConfig config = { .kind = kube_config_maps,
                                    .namespace = "n",
@@ -70,8 +70,7 @@ static void open_cache(Fixture *fixture, gint64 resync_ms)
                                    .indexes = indexes,
                                    .trim = drop_data,
                                    .page = 2,
-                                   .idle_ms = 300,
-                                   .resync_ms = resync_ms };
+                                   .idle_ms = 300 };
         KubeCacheEvents events = { .changed = on_changed,
                                    .synced = on_synced,
                                    .trouble = on_trouble,
@@ -80,17 +79,12 @@ static void open_cache(Fixture *fixture, gint64 resync_ms)
         fixture->cache = kube_cache_new(fixture->client, &config, &events);
 }
 
-static void begin_with(Fixture *fixture, const RogueRow *rows, gint64 resync_ms)
+static void begin(Fixture *fixture, const RogueRow *rows)
 {
         *fixture = (Fixture){ .seen = g_string_new(NULL) };
         rogue_start(&fixture->rogue, rows);
         fixture->client = rogue_client(&fixture->rogue, "", &(KubeClientOptions){ .retries = 1 });
-        open_cache(fixture, resync_ms);
-}
-
-static void begin(Fixture *fixture, const RogueRow *rows)
-{
-        begin_with(fixture, rows, 0);
+        open_cache(fixture);
 }
 
 static void end(Fixture *fixture)
@@ -139,11 +133,9 @@ static void test_life(void)
 
         begin(&fixture, rows);
         g_assert_false(kube_cache_is_synced(fixture.cache));
-        g_assert_cmpint(kube_cache_age_ms(fixture.cache), ==, G_MAXINT64);
         until(&fixture, "+a +b +c S +d ~a -b +e ");
         run_until(rogue_count(&fixture.rogue, "resourceVersion=21&") > 0);
         g_assert_cmpuint(kube_cache_size(fixture.cache), ==, 4);
-        g_assert_cmpint(kube_cache_age_ms(fixture.cache), <, PATIENCE_MS);
         const json_t *a = kube_cache_get(fixture.cache, "n", "a");
         g_assert_cmpstr(kube_resource_version(a), ==, "12");
         g_assert_cmpstr(kube_get_text(a, "kind"), ==, "ConfigMap");
@@ -348,7 +340,7 @@ static void test_first_in_line(void)
         fixture.client = rogue_client(&fixture.rogue, "", &(KubeClientOptions){ .max_in_flight = 1 });
         for (int i = 0; i < 3; i++)
                 kube_send(fixture.client, &(KubeRequest){ .verb = KUBE_GET, .path = "/held" }, NULL, NULL);
-        open_cache(&fixture, 0);
+        open_cache(&fixture);
         until(&fixture, "+a S +b ");
         g_assert_cmpint(rogue_count(&fixture.rogue, "/held "), <=, 1);
         end(&fixture);
@@ -370,22 +362,6 @@ static void test_cut_short(void)
 
         begin(&fixture, rows);
         until(&fixture, "+a S +b !unavailable * +c ");
-        end(&fixture);
-}
-
-/* Everything is reported again from time to time, though nothing has changed. */
-static void test_resync(void)
-{
-        static const RogueRow rows[] = {
-                { "limit=2 ", 0, ROGUE_REPLY, LIST("10", "", OBJECT("a", "1")), 0 },
-                { "resourceVersion=10&", 0, ROGUE_HOLD, STREAM, 0 },
-                { NULL, 0, 0, NULL, 0 },
-        };
-        Fixture fixture;
-
-        begin_with(&fixture, rows, 5);
-        run_until(strstr(fixture.seen->str, "~a ~a "));
-        g_assert_true(g_str_has_prefix(fixture.seen->str, "+a S ~a "));
         end(&fixture);
 }
 
@@ -426,7 +402,6 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/cache/refused", test_refused);
         g_test_add_func("/kube/cache/first-in-line", test_first_in_line);
         g_test_add_func("/kube/cache/cut-short", test_cut_short);
-        g_test_add_func("/kube/cache/resync", test_resync);
         g_test_add_func("/kube/cache/free-within", test_free_within);
         return g_test_run();
 }

@@ -155,18 +155,6 @@ static void create_many(Live *live)
         say("created %d in %.0f ms", many - count.failed, (double)(g_get_monotonic_time() - began) / 1000);
 }
 
-/* delete-all NS */
-static void delete_all(Live *live)
-{
-        KubeRequest request = { .verb = KUBE_DELETE_ALL,
-                                .kind = &kube_config_maps,
-                                .namespace = live->args[0],
-                                .label_selector = "made-by=live" };
-        g_auto(Answer) answer = ask(live, &request);
-
-        expect(live, "delete all", &answer, 200);
-}
-
 /* list NS: in pages of 100. */
 static void list(Live *live)
 {
@@ -470,7 +458,6 @@ static void events(Live *live)
         for (int i = 0; i < 30; i++)
                 kube_event(recorder, object, EVENT_NORMAL, "Created", "created %s", "it");
         say("%s limited", wait_events(live, 2, 25) ? "ok" : "FAILED");
-        say("dropped %d", (int)kube_recorder_dropped(recorder));
 }
 
 /* ---- Lease ---- */
@@ -584,7 +571,6 @@ static const struct {
         void (*run)(Live *live);
 } verbs[] = {
         { "create-many", 1, create_many },
-        { "delete-all", 1, delete_all },
         { "list", 1, list },
         { "write", 1, write_one },
         { "streams", 2, streams },

@@ -95,12 +95,6 @@ static void test_delete(void)
               "DELETE", PODS "/p", "application/json",
               "{" DELETES ",\"propagationPolicy\":\"Orphan\",\"gracePeriodSeconds\":0,\"preconditions\":{"
               "\"uid\":\"u\"}}");
-        check(&(KubeRequest){ .verb = KUBE_DELETE_ALL,
-                              .kind = &kube_pods,
-                              .namespace = "n",
-                              .label_selector = "a" },
-              "DELETE", PODS "?labelSelector=a", "application/json",
-              "{" DELETES ",\"propagationPolicy\":\"Background\"}");
         json_decref(body());
 }
 
