@@ -8,9 +8,10 @@
  * called from within kube_send, and the library is never entered from one of its callbacks. What the library
  * reads is stored in the call, and handed on when the library has returned (multi.h).
  *
- * Requests in the background wait in a queue of their own (behind), and take an eighth of the room at most.
+ * What waits stands in one of three queues: caches' lists and watches (ahead), which need no room; requests
+ * in the background (behind), which take an eighth of the room at most; all else.
  *
- * What always holds: a call is in exactly one of the four queues, or ended; callbacks may cancel any call
+ * What always holds: a call is in exactly one of the five queues, or ended; callbacks may cancel any call
  * and free the client, so after each one `freed` is looked at first. */
 #include "kube/client.h"
 
@@ -45,7 +46,7 @@ static const KubeClientOptions defaults = {
 /* Writes and reads share a connection, lists and watches of caches another: over one that carries a thousand
  * writes a busy server sends events late, and ends the watch that does not keep up. */
 typedef enum { LANE_COMMON, LANE_CACHES, LANES } Lane;
-typedef enum { CALL_WAITING, CALL_BEHIND, CALL_DELAYED, CALL_RUNNING } CallState;
+typedef enum { CALL_AHEAD, CALL_WAITING, CALL_BEHIND, CALL_DELAYED, CALL_RUNNING, CALL_STATES } CallState;
 
 struct KubeCall {
         KubeClient *client;
@@ -86,7 +87,8 @@ struct KubeClient {
         GPtrArray *old_multis;    /* with transfers still, over connections that are not trusted any more */
         KubeDiscovery *discovery;
         KubeTimer *pump;
-        GQueue waiting, behind, delayed, running, ready; /* ready: GList of its own, of KubeCall */
+        GQueue queues[CALL_STATES];
+        GQueue ready; /* GList of its own, of KubeCall */
         double tokens;
         gint64 filled_us;
         guint in_flight, behind_in_flight; /* the latter are among the former */
@@ -100,21 +102,21 @@ static void pump_soon(KubeClient *client)
 
 /* ---- Life of a call ---- */
 
-static GQueue *queue_of(KubeClient *client, CallState state)
-{
-        GQueue *queues[] = { [CALL_WAITING] = &client->waiting,
-                             [CALL_BEHIND] = &client->behind,
-                             [CALL_DELAYED] = &client->delayed,
-                             [CALL_RUNNING] = &client->running };
-
-        return queues[state];
-}
-
 static void call_move(KubeCall *call, CallState to)
 {
-        g_queue_unlink(queue_of(call->client, call->state), &call->link);
+        GQueue *queues = call->client->queues;
+
+        g_queue_unlink(&queues[call->state], &call->link);
         call->state = to;
-        g_queue_push_tail_link(queue_of(call->client, to), &call->link);
+        g_queue_push_tail_link(&queues[to], &call->link);
+}
+
+/* Waits for its first transfer, or for another one. */
+static void call_wait(KubeCall *call)
+{
+        call_move(call, call->lane == LANE_CACHES ? CALL_AHEAD
+                        : call->is_background     ? CALL_BEHIND
+                                                  : CALL_WAITING);
 }
 
 static void drop_idle(KubeCall *call)
@@ -159,7 +161,7 @@ static void call_free(KubeCall *call)
 static void call_end(KubeCall *call)
 {
         drop_transfer(call);
-        g_queue_unlink(queue_of(call->client, call->state), &call->link);
+        g_queue_unlink(&call->client->queues[call->state], &call->link);
         call->is_cancelled = true;
         if (!call->held)
                 call_free(call);
@@ -181,11 +183,9 @@ void kube_call_cancel(KubeCall *call)
 
 void kube_call_hurry(KubeCall *call)
 {
-        GQueue *queue = queue_of(call->client, call->state);
-
+        g_assert(call->is_stream && call->state == CALL_WAITING);
         call->lane = LANE_CACHES;
-        g_queue_unlink(queue, &call->link);
-        g_queue_push_head_link(queue, &call->link);
+        call_wait(call);
 }
 
 static void client_unref(KubeClient *client)
@@ -468,7 +468,7 @@ static void on_reply(KubeCall *call)
             kube_credential_renew(client->reach.credential, call->generation)) {
                 call->renewed = true;
                 drop_transfer(call);
-                call_move(call, CALL_WAITING);
+                call_wait(call);
                 pump_soon(client);
         } else if (is_repeatable(call, reply.status, false, false)) {
                 call_delay(call, reply.retry_after_ms);
@@ -584,31 +584,42 @@ static gint64 wake_delayed(KubeClient *client, gint64 now_us)
 {
         gint64 next_us = -1;
 
-        for (GList *link = client->delayed.head, *after; link; link = after) {
+        for (GList *link = client->queues[CALL_DELAYED].head, *after; link; link = after) {
                 KubeCall *call = link->data;
 
                 after = link->next;
                 if (call->due_us <= now_us)
-                        call_move(call, call->is_background ? CALL_BEHIND : CALL_WAITING);
+                        call_wait(call);
                 else if (next_us < 0 || call->due_us < next_us)
                         next_us = call->due_us;
         }
         return next_us;
 }
 
+static bool has_room(const KubeClient *client)
+{
+        return client->in_flight < (guint)client->options.max_in_flight;
+}
+
 /* What is to start next; NULL: nothing waits that may. */
 static KubeCall *next_call(const KubeClient *client)
 {
-        const GList *first = client->waiting.head, *behind = client->behind.head;
+        const GList *ahead = client->queues[CALL_AHEAD].head, *first = client->queues[CALL_WAITING].head;
+        const GList *behind = client->queues[CALL_BEHIND].head;
         guint share = (guint)client->options.max_in_flight / BEHIND_SHARE;
+        KubeCall *next;
 
+        if (ahead)
+                return ahead->data;
         if (behind && client->behind_in_flight < (first ? share : MAX(share, 1)))
                 first = behind;
-        return first ? first->data : NULL;
+        next = first ? first->data : NULL;
+        return next && (next->is_stream || has_room(client)) ? next : NULL;
 }
 
-static void fail_queue(KubeClient *client, const GQueue *queue, const GError *error)
+static void fail_queue(KubeClient *client, CallState state, const GError *error)
 {
+        const GQueue *queue = &client->queues[state];
         guint count = queue->length; /* what is added meanwhile waits for the next time */
 
         for (; count && !client->freed && queue->head; count--)
@@ -621,8 +632,6 @@ static gint64 start_waiting(KubeClient *client, gint64 now_us)
         KubeCall *call;
 
         while ((call = next_call(client))) {
-                if (!call->is_stream && client->in_flight >= (guint)client->options.max_in_flight)
-                        return -1;
                 if (client->tokens < 1)
                         return now_us + (gint64)((1 - client->tokens) / client->options.rate * 1e6) + 1;
                 client->tokens -= 1;
@@ -645,8 +654,8 @@ static void on_pump(void *arg)
                 case CREDENTIAL_READY: token_us = start_waiting(client, now_us); break;
                 case CREDENTIAL_WAIT: break; /* on_credential */
                 case CREDENTIAL_FAILED:
-                        fail_queue(client, &client->waiting, error);
-                        fail_queue(client, &client->behind, error);
+                        for (CallState state = CALL_AHEAD; state <= CALL_BEHIND; state++)
+                                fail_queue(client, state, error);
                         break;
                 }
         if (token_us >= 0 && (next_us < 0 || token_us < next_us))
@@ -708,8 +717,8 @@ void kube_client_free(KubeClient *client)
         if (!client || client->freed)
                 return;
         kube_discovery_free(client->discovery);
-        for (CallState state = CALL_WAITING; state <= CALL_RUNNING; state++)
-                for (GList *head; (head = queue_of(client, state)->head);)
+        for (CallState state = 0; state < CALL_STATES; state++)
+                for (GList *head; (head = client->queues[state].head);)
                         call_end(head->data);
         client->freed = true;
         for (Lane lane = 0; lane < LANES; lane++)
@@ -742,7 +751,8 @@ static KubeCall *call_new(KubeClient *client, void *arg)
         call->arg = arg;
         call->in = g_string_new(NULL);
         call->link.data = call;
-        g_queue_push_tail_link(&client->waiting, &call->link);
+        call->state = CALL_WAITING;
+        g_queue_push_tail_link(&client->queues[CALL_WAITING], &call->link);
         pump_soon(client);
         return call;
 }
@@ -755,8 +765,7 @@ KubeCall *kube_send(KubeClient *client, const KubeRequest *request, KubeDone don
         call->timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : client->options.timeout_ms;
         call->done = done;
         call->is_background = request->background;
-        if (call->is_background)
-                call_move(call, CALL_BEHIND);
+        call_wait(call);
         return call;
 }
 
@@ -777,7 +786,9 @@ KubeCall *kube_stream(KubeClient *client, const char *path_and_query, gint64 idl
 void kube_client_figures(const KubeClient *client, KubeClientFigures *ret)
 {
         *ret = client->figures;
-        ret->waiting = client->waiting.length + client->behind.length + client->delayed.length;
+        ret->waiting = client->queues[CALL_DELAYED].length;
+        for (CallState state = CALL_AHEAD; state <= CALL_BEHIND; state++)
+                ret->waiting += client->queues[state].length;
         ret->in_flight = client->in_flight;
-        ret->streams = client->running.length - client->in_flight;
+        ret->streams = client->queues[CALL_RUNNING].length - client->in_flight;
 }

@@ -346,6 +346,55 @@ static void test_first_in_line(void)
         end(&fixture);
 }
 
+static KubeClientFigures figures_of(const KubeClient *client)
+{
+        KubeClientFigures figures;
+
+        kube_client_figures(client, &figures);
+        return figures;
+}
+
+static char *write_token(void)
+{
+        char *path = g_build_filename(g_get_tmp_dir(), "kube-cache-XXXXXX", NULL);
+        int fd = g_mkstemp(path);
+
+        g_assert_cmpint(write(fd, "t", 1), ==, 1);
+        close(fd);
+        return path;
+}
+
+/* Nor behind a request in the background for which there is no room, and which would be next; also when it is
+ * sent once more, with a new token. */
+static void test_full_room(void)
+{
+        enum { ROOM = 8 }; /* of which one is for requests in the background */
+        static const RogueRow rows[] = {
+                { "/held ", 0, ROGUE_HOLD, "", 0 },
+                { "limit=2 ", 1, ROGUE_CLOSE, STATUS("401 Unauthorized", "{}"), 0 },
+                { "limit=2 ", 0, ROGUE_REPLY, LIST("10", "", OBJECT("a", "1")), 0 },
+                { "resourceVersion=10&", 0, ROGUE_HOLD, STREAM EVENT("ADDED", OBJECT("b", "11")), 0 },
+                { NULL, 0, 0, NULL, 0 },
+        };
+        Fixture fixture = { .seen = g_string_new(NULL) };
+        g_autofree char *token = write_token(), *user = g_strconcat("tokenFile: ", token, NULL);
+        KubeRequest held = { .verb = KUBE_GET, .path = "/held" };
+
+        rogue_start(&fixture.rogue, rows);
+        fixture.client = rogue_client(&fixture.rogue, user, &(KubeClientOptions){ .max_in_flight = ROOM });
+        for (int i = 0; i < ROOM; i++)
+                kube_send(fixture.client, &held, NULL, NULL);
+        run_until(figures_of(fixture.client).in_flight == ROOM);
+        held.background = true;
+        kube_send(fixture.client, &held, NULL, NULL);
+        open_cache(&fixture);
+        until(&fixture, "+a S +b ");
+        g_assert_cmpuint(figures_of(fixture.client).in_flight, ==, ROOM);
+        g_assert_cmpuint(figures_of(fixture.client).waiting, ==, 1);
+        end(&fixture);
+        g_assert_cmpint(unlink(token), ==, 0);
+}
+
 /* A busy server ends a watch at once; what follows is no trouble. */
 static void test_cut_short(void)
 {
@@ -401,6 +450,7 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/cache/trouble", test_trouble);
         g_test_add_func("/kube/cache/refused", test_refused);
         g_test_add_func("/kube/cache/first-in-line", test_first_in_line);
+        g_test_add_func("/kube/cache/full-room", test_full_room);
         g_test_add_func("/kube/cache/cut-short", test_cut_short);
         g_test_add_func("/kube/cache/free-within", test_free_within);
         return g_test_run();
