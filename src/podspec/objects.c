@@ -59,13 +59,7 @@ bool podspec_is_owned(const json_t *object, const char *uid)
 
 json_t *podspec_list(json_t *object, const char *name)
 {
-        json_t *list = json_object_get(object, name);
-
-        if (!list) {
-                list = json_array();
-                json_object_set_new(object, name, list);
-        }
-        return list;
+        return member(object, name, json_array);
 }
 
 bool podspec_has_named(const json_t *list, const char *name)
@@ -92,20 +86,20 @@ char *podspec_literal(const char *text)
 
 void podspec_env(json_t *container, const char *name, const char *value)
 {
-        json_array_append_new(member(container, "env", json_array),
+        json_array_append_new(podspec_list(container, "env"),
                               json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
 void podspec_env_field(json_t *container, const char *name, const char *field_path)
 {
-        json_array_append_new(member(container, "env", json_array),
+        json_array_append_new(podspec_list(container, "env"),
                               json_pack("{s:s, s:{s:{s:s}}}", "name", name, "valueFrom", "fieldRef",
                                         "fieldPath", field_path));
 }
 
 void podspec_env_from_config_map(json_t *container, const char *config_map)
 {
-        json_array_append_new(member(container, "envFrom", json_array),
+        json_array_append_new(podspec_list(container, "envFrom"),
                               json_pack("{s:{s:s}}", "configMapRef", "name", config_map));
 }
 
@@ -127,7 +121,7 @@ static bool declares(const json_t *ports, int port)
 
 void podspec_port(json_t *container, int port)
 {
-        json_t *ports = member(container, "ports", json_array);
+        json_t *ports = podspec_list(container, "ports");
 
         if (!declares(ports, port))
                 json_array_append_new(ports, json_pack("{s:i}", "containerPort", port));

@@ -26,7 +26,7 @@ bool podspec_is_owned(const json_t *object, const char *uid);
 /* A word of a command or a value of a variable, as it is: "$(NAME)" means something there. The caller's. */
 char *podspec_literal(const char *text);
 
-/* The list of this name in `object`, borrowed; made where it is missing. */
+/* The list of this name in `object`, borrowed; made where it is missing or null. */
 json_t *podspec_list(json_t *object, const char *name);
 /* One of the list's items has this name; NULL has none. */
 bool podspec_has_named(const json_t *list, const char *name);

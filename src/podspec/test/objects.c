@@ -118,8 +118,10 @@ static void test_object(void)
 static void test_container(void)
 {
         g_autoptr(json_t) container =
-                parse("{\"env\": [{\"name\": \"A\", \"value\": \"0\"}], \"ports\": null}");
+                parse("{\"env\": [{\"name\": \"A\", \"value\": \"0\"}], \"ports\": null, \"args\": null}");
 
+        json_array_append_new(podspec_list(container, "args"), json_string("a"));
+        json_array_append_new(podspec_list(container, "args"), json_string("b"));
         podspec_env(container, "A", "1");
         podspec_env_field(container, "IP", "status.podIP");
         podspec_env_from_config_map(container, "m");
@@ -129,7 +131,7 @@ static void test_container(void)
                   "{\"env\": [{\"name\": \"A\", \"value\": \"0\"}, {\"name\": \"A\", \"value\": \"1\"}, "
                   "{\"name\": \"IP\", \"valueFrom\": {\"fieldRef\": {\"fieldPath\": \"status.podIP\"}}}], "
                   "\"envFrom\": [{\"configMapRef\": {\"name\": \"m\"}}], \"ports\": [{\"containerPort\": "
-                  "36000}]}");
+                  "36000}], \"args\": [\"a\", \"b\"]}");
 }
 
 static void test_service(void)
