@@ -76,7 +76,8 @@ def test_a_quota_that_is_used_up(server, kube_fake, form):
 
 
 def test_who_is_refused_holds_up_nobody(server, kube_fake):
-    """More pods wait for a quota than are made at once; a job in another namespace starts all the same."""
+    """More pods wait for a quota than are made at once; a job in another namespace starts all the same, and they when
+    they may."""
     connect(server, kube_fake, "pods")
     hard(kube_fake, 0)
     roles = [{"name": "trainer", "replicas": 140, "cpu": "10m", "memory": "1Mi"}]
@@ -88,6 +89,9 @@ def test_who_is_refused_holds_up_nobody(server, kube_fake):
     try:
         job = server.submit(["true"], queue="qq", image=BASE, namespace=other)["id"]
         server.wait(job, "running", 120)
+        hard(kube_fake, 140)
+        server.wait(refused, "running", 120)
+        assert len(pods(kube_fake)) == 140
         for one in (job, refused):
             server.paddle("cancel", one, check=0)
             assert server.wait(one)["state"] == "cancelled"
@@ -203,3 +207,53 @@ def test_a_webhook_that_does_not_answer(server, kube_fake, form, trouble):
         server.paddle("cancel", job, check=0)
         assert server.wait(job)["state"] == "cancelled"
         check_nothing_is_left(kube_fake)
+
+
+def tries(way):
+    """When the API server refused a pod, as it does while a webhook does not answer."""
+    return [at for at, *_, status in way.asked("POST", "/pods$") if status == 500]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cancel_while_a_webhook_does_not_answer(server, kube_fake, form):
+    failed = f'failed calling webhook "{NAME}"'
+    with Webhook(kube_fake) as webhook, proxy.Proxy(kube_fake.cluster) as one:
+        webhook.stop()
+        wait_for(lambda: failed in try_pod(kube_fake), what="the webhook")
+        connect(server, kube_fake, form, one)
+        job = server.submit(["true"], queue="qq", image=BASE)["id"]
+        wait_for(lambda: json.dumps(failed)[1:-1] in reasons(server, job), what="the reason")
+        if form == "pods":
+            wait_for(lambda: len(tries(one)) >= 4, what="the fourth try")
+            first, second, third, fourth = tries(one)[:4]
+            assert second - first >= 1 and third - second >= 2 and fourth - third >= 4
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
+        check_nothing_is_left(kube_fake)
+
+
+def made_and_denied(made):
+    """The server does what it is asked to; somebody on the way says that it did not."""
+
+    def fault(exchange):
+        made.append(json.loads(exchange.ask().read())["metadata"]["name"])
+        proxy.unavailable()(exchange)
+
+    return fault
+
+
+def test_cancel_of_a_pod_that_was_made_all_the_same(server, kube_fake):
+    """Nobody sees it: the watch is behind. It does not outlast the job."""
+    made = []
+    with proxy.Proxy(kube_fake.cluster) as one:
+        connect(server, kube_fake, "pods", one)
+        one.fault(made_and_denied(made), method="POST", path="/pods$")
+        one.fault(proxy.unavailable(), method="POST", path="/pods$", times=1000)
+        one.fault(proxy.half_closed, method="GET", path="/pods.*watch=", times=1000)
+        one.cut()
+        job = server.submit(["sleep", "600"], queue="qq", image=BASE)["id"]
+        wait_for(lambda: made, what="the pod")
+        wait_for(lambda: "broken by the test" in reasons(server, job), what="the reason")
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
+        wait_for(lambda: made[0] not in {pod["metadata"]["name"] for pod in pods(kube_fake)}, what="the pod's end")

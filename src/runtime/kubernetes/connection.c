@@ -342,6 +342,7 @@ void connection_open(Kubernetes *k8s)
                                                            .context = k8s->context,
                                                            .cluster = k8s->name,
                                                            .failed = on_deletion_failed,
+                                                           .undone = task_dropped,
                                                            .arg = k8s });
         open_others(k8s);
         ask_for_classes(k8s);

@@ -11,6 +11,7 @@ typedef struct {
         char *key;
         const KubeKind *kind;
         char *namespace, *name, *uid; /* uid: or NULL */
+        char *task;                   /* to be told of; or NULL */
         gint64 grace_s;
         guint wait_ms;
         KubeCall *call;
@@ -36,6 +37,7 @@ static void deletion_free(gpointer data)
         g_free(deletion->namespace);
         g_free(deletion->name);
         g_free(deletion->uid);
+        g_free(deletion->task);
         g_free(deletion);
 }
 
@@ -56,6 +58,16 @@ static bool is_gone(const Deletion *deletion, const GError *error)
         return err_is(error, ERR_NOT_FOUND) || (deletion->uid && err_is(error, ERR_CONFLICT));
 }
 
+static void finish(Deletion *deletion)
+{
+        Deletions *deletions = deletion->deletions;
+        g_autofree char *task = g_steal_pointer(&deletion->task);
+
+        g_hash_table_remove(deletions->all, deletion->key);
+        if (task)
+                deletions->config.undone(task, deletions->config.arg);
+}
+
 static void on_deleted(const KubeReply *reply, void *arg)
 {
         Deletion *deletion = arg;
@@ -63,7 +75,7 @@ static void on_deleted(const KubeReply *reply, void *arg)
 
         deletion->call = NULL;
         if (!reply->error || is_gone(deletion, reply->error)) {
-                g_hash_table_remove(deletion->deletions->all, deletion->key);
+                finish(deletion);
                 return;
         }
         if (!deletion->wait_ms)
@@ -89,19 +101,40 @@ static void send_it(Deletion *deletion)
         deletion->call = kube_send(deletion->deletions->config.client, &request, on_deleted, deletion);
 }
 
-void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
-                    const char *uid, gint64 grace_s)
+static Deletion *deletion_new(Deletions *deletions, const KubeKind *kind, const char *namespace,
+                              const char *name, gint64 grace_s)
 {
-        Deletion *deletion = g_new0(Deletion, 1);
+        Deletion *deletion = g_new0(Deletion, 1), *before;
 
         deletion->deletions = deletions;
         deletion->key = g_strdup_printf("%s/%s/%s", kind->plural, namespace, name);
+        before = g_hash_table_lookup(deletions->all, deletion->key);
+        if (before) /* who waits for it goes on waiting */
+                deletion->task = g_steal_pointer(&before->task);
         deletion->kind = kind;
         deletion->namespace = g_strdup(namespace);
         deletion->name = g_strdup(name);
-        deletion->uid = g_strdup(uid);
         deletion->grace_s = grace_s;
         g_hash_table_replace(deletions->all, deletion->key, deletion);
+        return deletion;
+}
+
+void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
+                    const char *uid, gint64 grace_s)
+{
+        Deletion *deletion = deletion_new(deletions, kind, namespace, name, grace_s);
+
+        deletion->uid = g_strdup(uid);
+        send_it(deletion);
+}
+
+void deletions_undo(Deletions *deletions, const char *namespace, const char *pod, const char *task,
+                    gint64 grace_s)
+{
+        Deletion *deletion = deletion_new(deletions, &kube_pods, namespace, pod, grace_s);
+
+        g_free(deletion->task);
+        deletion->task = g_strdup(task);
         send_it(deletion);
 }
 

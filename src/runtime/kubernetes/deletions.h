@@ -12,6 +12,8 @@ typedef struct {
         GMainContext *context;
         const char *cluster;
         void (*failed)(const GError *error, void *arg); /* each time; it is asked again all the same */
+        /* The pod that was in doubt is not there, or goes. */
+        void (*undone)(const char *task, void *arg);
         void *arg;
 } DeletionsConfig;
 
@@ -22,3 +24,6 @@ void deletions_free(Deletions *deletions); /* NULL is a no-op; what is left to d
  * of the same name before counts no more. */
 void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
                     const char *uid, gint64 grace_s);
+/* The pod of the task, which may have been made or not: `undone` is told once. */
+void deletions_undo(Deletions *deletions, const char *namespace, const char *pod, const char *task,
+                    gint64 grace_s);

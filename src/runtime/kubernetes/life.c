@@ -228,7 +228,7 @@ void task_stop_pod(Task *task)
         }
 }
 
-static void on_dropped(const char *name, void *arg)
+void task_dropped(const char *name, void *arg)
 {
         Kubernetes *k8s = arg;
         Task *task = g_hash_table_lookup(k8s->tasks, name);
@@ -301,6 +301,19 @@ static void search_for(Task *task)
         } while (*at && *++at);
 }
 
+/* It is not tried again. False: what a try may have made all the same goes before anything else. */
+static bool give_up_making(Task *task)
+{
+        bool in_doubt = making_is_in_doubt(task->making);
+
+        g_clear_pointer(&task->making, making_free);
+        if (!in_doubt)
+                return true;
+        task->dropping = true;
+        deletions_undo(task->k8s->deletions, task->namespace, task->pod, task->task, MAX(task->grace_s, 1));
+        return false;
+}
+
 /* What makes its pod goes before the pod. Of a pod that is not there nobody knows what would make it. */
 void task_drop_and_stop(Task *task)
 {
@@ -309,9 +322,8 @@ void task_drop_and_stop(Task *task)
         if (task->dropping)
                 return;
         if (task->making || (pod && !form_kind_of(pod))) {
-                if (task->making && making_is_idle(task->making))
-                        g_clear_pointer(&task->making, making_free);
-                task_stop_pod(task);
+                if (!task->making || !making_is_idle(task->making) || give_up_making(task))
+                        task_stop_pod(task);
         } else if (!task->namespace) {
                 search_for(task);
         } else {
@@ -331,7 +343,7 @@ void life_open(Kubernetes *k8s)
                                             .made = on_set_made,
                                             .failed = on_set_failed,
                                             .waits = on_set_waits,
-                                            .dropped = on_dropped,
+                                            .dropped = task_dropped,
                                             .arg = k8s });
         k8s->overdue = overdue_new(&(OverdueConfig){ .client = k8s->client,
                                                      .context = k8s->context,

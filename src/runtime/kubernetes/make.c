@@ -28,8 +28,9 @@ struct MakingRoom {
 struct Making {
         MakingConfig config;
         json_t *objects;
-        char *text; /* of the objects, while it waits in the line */
-        bool active;
+        char *text;    /* of the objects, while it has no place; objects is NULL then */
+        bool active;   /* it has a place */
+        bool in_doubt; /* a try has failed, and may have made the object all the same */
         gsize at;      /* the one that is being made */
         gsize gate_at; /* where the gate is; 0: it is not among them */
         int settling;  /* tries since the namespace was made; 0: it was there */
@@ -105,42 +106,78 @@ static void add_gate(Making *making)
 {
         const json_t *first = json_array_get(making->objects, 0);
 
-        if (g_hash_table_contains(making->config.gates, kube_namespace(first)) ||
+        if (making->at > 0 || making->gate_at ||
+            g_hash_table_contains(making->config.gates, kube_namespace(first)) ||
             !needs_gate(making->objects))
                 return;
         json_array_insert_new(making->objects, 1, gate_config_map(kube_namespace(first)));
         making->gate_at = 1;
 }
 
+/* ---- trees and texts ---- */
+
+/* What waits may be nested deeper than what is taken from outside. */
+json_t *making_tree(const char *text)
+{
+        json_t *tree = json_loads(text, JSON_ALLOW_NUL, NULL);
+
+        g_assert(tree); /* we wrote it */
+        return tree;
+}
+
+/* As text it takes an eighth of the memory. */
+static void fold(Making *making)
+{
+        if (making->text)
+                return;
+        making->text = json_format(making->objects);
+        g_clear_pointer(&making->objects, json_decref);
+}
+
+static void unfold(Making *making)
+{
+        if (!making->text)
+                return;
+        making->objects = making_tree(making->text);
+        g_clear_pointer(&making->text, g_free);
+}
+
 /* ---- one after the other ---- */
 
 static void send(Making *making);
+static void go_ahead(Making *making);
+static void step_aside(Making *making);
 
 static gboolean on_retry(gpointer arg)
 {
         Making *making = arg;
 
         g_clear_pointer(&making->retry, g_source_unref);
-        send(making);
+        go_ahead(making);
         return G_SOURCE_REMOVE;
 }
 
-static void give_place(Making *making);
-
-/* Who waits takes nobody's place in the line, nor do those who wait for it. */
+/* Keeps its place: where nobody answers, others would fare no better. */
 static void try_again_in(Making *making, guint ms)
 {
         making->retry = g_timeout_source_new(ms);
         g_source_set_callback(making->retry, on_retry, making, NULL);
         g_source_attach(making->retry, making->config.context);
-        give_place(making);
+}
+
+/* It takes nobody's place meanwhile, nor do those who wait for it. */
+static void let_others_in(Making *making)
+{
+        step_aside(making);
         for (GList *at = making->behind.head; at; at = at->next)
-                give_place(at->data);
+                step_aside(at->data);
 }
 
 static void try_again(Making *making)
 {
+        making->wait_ms = 0;
         try_again_in(making, RETRY_MS);
+        let_others_in(making);
 }
 
 /* Ever more slowly: somebody has to give something back, or a new credential. */
@@ -148,6 +185,7 @@ static void wait_for_better(Making *making, const GError *error)
 {
         making->wait_ms = CLAMP(making->wait_ms * 2, RETRY_MS, WAIT_MAX_MS);
         try_again_in(making, making->wait_ms);
+        let_others_in(making);
         making->config.waits(error, making->config.arg);
 }
 
@@ -165,11 +203,34 @@ static bool is_of_ending_namespace(const GError *error)
         return err_is(error, ERR_DENIED) && strstr(error->message, "because it is being terminated");
 }
 
-/* What another try may do better, and need not be told. */
-static bool is_passing(Making *making, const GError *error)
+/* Nobody answered; what was asked for may have been done. */
+static bool is_outage(const GError *error)
 {
-        return err_is(error, ERR_UNAVAILABLE) || err_is(error, ERR_TIMEOUT) ||
-               err_is(error, ERR_UNREACHABLE) || is_new(making, error);
+        return err_is(error, ERR_TIMEOUT) || err_is(error, ERR_UNREACHABLE);
+}
+
+/* Not for now: somebody has to do something about it. */
+static bool is_refusal(const GError *error)
+{
+        return err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED) ||
+               err_is(error, ERR_UNAVAILABLE) || is_of_ending_namespace(error);
+}
+
+/* False: another try would do no better. It may free. */
+static bool put_off(Making *making, const GError *error)
+{
+        making->in_doubt |= is_outage(error) || err_is(error, ERR_UNAVAILABLE);
+        if (is_refusal(error)) {
+                wait_for_better(making, error);
+        } else if (is_outage(error)) {
+                making->wait_ms = 0;
+                try_again_in(making, RETRY_MS);
+        } else if (is_new(making, error)) {
+                try_again(making);
+        } else {
+                return false;
+        }
+        return true;
 }
 
 static void go_on(Making *making);
@@ -200,37 +261,31 @@ static void let_go(Making *making, bool made)
                 if (made)
                         go_on(next);
                 else
-                        send(next);
+                        go_ahead(next);
         }
 }
 
 static void go_on(Making *making)
 {
         making->wait_ms = 0;
+        making->in_doubt = false;
+        unfold(making);
         let_go(making, true);
         if (making->at > 0 && making->at == making->gate_at)
                 g_hash_table_add(making->config.gates, g_strdup(namespace_of(making)));
         if (++making->at < json_array_size(making->objects))
-                send(making);
+                go_ahead(making);
         else
                 finish(making, NULL);
 }
 
-/* True when there was none. */
+/* True when there was none. It may free. */
 static bool passed(Making *making, const GError *error)
 {
         if (!error)
                 return true;
-        if (err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED) || is_of_ending_namespace(error)) {
-                wait_for_better(making, error);
-        } else if (is_passing(making, error)) {
-                making->wait_ms = 0; /* it may have been made all the same */
-                try_again(making);
-                if (err_is(error, ERR_UNAVAILABLE))
-                        making->config.waits(error, making->config.arg);
-        } else {
+        if (!put_off(making, error))
                 finish(making, error);
-        }
         return false;
 }
 
@@ -284,12 +339,9 @@ static void on_namespace_made(const KubeReply *reply, void *arg)
                 making->settling = 1;
                 g_hash_table_remove(making->config.gates,
                                     namespace_of(making)); /* it went with the old one */
-                if (making->at == 0 && !making->gate_at)
-                        add_gate(making);
+                add_gate(making);
                 send(making);
-        } else if (is_passing(making, reply->error)) {
-                try_again(making);
-        } else {
+        } else if (!put_off(making, reply->error)) {
                 err_set(&error, reply->error->code, "there is no namespace '%s', and it cannot be made: %s",
                         namespace_of(making), reply->error->message);
                 finish(making, error);
@@ -360,8 +412,8 @@ static bool joins_another(Making *making, const json_t *object)
         }
         making->in = &first->behind;
         g_queue_push_tail_link(making->in, &making->link);
-        if (first->retry)
-                give_place(making);
+        if (!first->active)
+                step_aside(making);
         return true;
 }
 
@@ -382,33 +434,34 @@ static void send(Making *making)
 
 /* ---- the line ---- */
 
-/* What stands in it may be nested deeper than what is taken from outside. */
-json_t *making_tree(const char *text)
-{
-        json_t *tree = json_loads(text, JSON_ALLOW_NUL, NULL);
-
-        g_assert(tree); /* we wrote it */
-        return tree;
-}
-
 static void begin(Making *making)
 {
         making->active = true;
         making->config.room->active++;
+        unfold(making);
         add_gate(making);
         send(making);
 }
 
-/* As text it takes an eighth of the memory. */
 static void line_up(Making *making)
 {
         MakingRoom *room = making->config.room;
 
-        making->text = json_format(making->objects);
-        g_clear_pointer(&making->objects, json_decref);
+        fold(making);
         making->in = &room->line;
         g_queue_push_tail_link(making->in, &making->link);
         room->crowded = true;
+}
+
+/* Who has no place waits for one. */
+static void go_ahead(Making *making)
+{
+        if (making->active)
+                send(making);
+        else if (making->config.room->active < ACTIVE_MAX)
+                begin(making);
+        else
+                line_up(making);
 }
 
 /* As many as there are places for. Those who are let in may give theirs back at once. */
@@ -422,8 +475,6 @@ static void next_in_line(MakingRoom *room)
         while (room->active < ACTIVE_MAX && (making = g_queue_peek_head(&room->line))) {
                 g_queue_unlink(&room->line, &making->link);
                 making->in = NULL;
-                making->objects = making_tree(making->text);
-                g_clear_pointer(&making->text, g_free);
                 begin(making);
         }
         room->moving = false;
@@ -440,6 +491,12 @@ static void give_place(Making *making)
         making->active = false;
         making->config.room->active--;
         next_in_line(making->config.room);
+}
+
+static void step_aside(Making *making)
+{
+        fold(making);
+        give_place(making);
 }
 
 /* It is over, well or not. */
@@ -472,16 +529,18 @@ Making *making_new(const MakingConfig *config, json_t *objects)
         making->config = *config;
         making->link.data = making;
         making->objects = objects;
-        if (config->room->active < ACTIVE_MAX)
-                begin(making);
-        else
-                line_up(making);
+        go_ahead(making);
         return making;
 }
 
 bool making_is_idle(const Making *making)
 {
         return making->in || (making->retry && making->wait_ms > 0);
+}
+
+bool making_is_in_doubt(const Making *making)
+{
+        return making->in_doubt;
 }
 
 void making_free(Making *making)

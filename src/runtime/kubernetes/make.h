@@ -9,8 +9,9 @@
 #include "kube/client.h"
 
 typedef struct Making Making;
-/* All makings of a client: some are under way, the others wait as text. An object that several of them want
- * before their own is made once. */
+/* All makings of a client: 128 of them have a place and are under way, the others wait as text. Who is
+ * refused for now gives its place away until it asks again; in an outage places are kept. An object that
+ * several of them want before their own is made once. */
 typedef struct MakingRoom MakingRoom;
 
 typedef struct {
@@ -35,6 +36,8 @@ MakingRoom *making_room_new(void);
 void making_room_free(MakingRoom *room); /* after those in it; NULL is a no-op */
 Making *making_new(const MakingConfig *config, json_t *objects);
 /* The server has said no to what comes next and was not asked again yet, or was not asked at all: without the
- * making it will not be there. */
+ * making it will not be there, unless that is in doubt. */
 bool making_is_idle(const Making *making);
+/* What comes next may be there all the same: an answer was lost, or was that of somebody in between. */
+bool making_is_in_doubt(const Making *making);
 void making_free(Making *making); /* NULL is a no-op; what is under way may still be made */

@@ -176,6 +176,8 @@ bool pod_has_ended(const json_t *pod);
 void task_stop_pod(Task *task);
 /* What makes its pod goes before the pod. */
 void task_drop_and_stop(Task *task);
+/* Nothing makes its pod again. `arg`: the Kubernetes. */
+void task_dropped(const char *name, void *arg);
 
 /* ---- orders.c ---- */
 void order_free(gpointer data);
