@@ -25,8 +25,9 @@ def account(kube, name="client"):
     return config
 
 
-def connect(server, config, name="prod", queue="qq"):
-    server.paddle("cluster", "create", name, "--type", "Kubernetes", "--kubeconfig", config, check=0)
+def connect(server, config, name="prod", queue="qq", setting=None):
+    more = ["--setting", json.dumps(setting)] if setting else []
+    server.paddle("cluster", "create", name, "--type", "Kubernetes", "--kubeconfig", config, *more, check=0)
     server.paddle("queue", "create", queue, "--cluster", name, check=0)
     wait_usable(server, name)
 

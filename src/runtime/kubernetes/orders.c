@@ -292,6 +292,13 @@ static bool is_wide(void *arg)
         return scope_is_wide(((Kubernetes *)arg)->pods);
 }
 
+static bool has_groups(void *arg)
+{
+        const Volcano *volcano = ((Kubernetes *)arg)->volcano;
+
+        return volcano && volcano_is_served(volcano);
+}
+
 static void drop_unknown(const char *namespace, const char *service, void *arg)
 {
         delete_attempt(arg, namespace, service);
@@ -304,6 +311,7 @@ void orders_open(Kubernetes *k8s)
                                                .selector = k8s->selector,
                                                .namespaces = (const char *const *)k8s->namespaces,
                                                .is_wide = is_wide,
+                                               .has_groups = has_groups,
                                                .is_known = is_known,
                                                .drop = drop_unknown,
                                                .arg = k8s });

@@ -1,4 +1,4 @@
-/* The sweep of services (see sweep.h). */
+/* The sweep of services and groups (see sweep.h). */
 #include "runtime/kubernetes/sweep.h"
 
 #include "kube/kind.h"
@@ -17,12 +17,14 @@ typedef struct {
         KubeCall *call;
 } Look;
 
-static void take(Sweep *sweep, const json_t *service)
+/* What has an owner, as groups of others' operators have, goes with it. */
+static void take(Sweep *sweep, const json_t *object)
 {
-        const char *namespace = kube_namespace(service), *name = kube_name(service);
+        const char *namespace = kube_namespace(object), *name = kube_name(object);
         g_autofree char *key = g_strdup_printf("%s/%s", namespace, name);
 
-        if (kube_is_deleting(service) || sweep->config.is_known(name, sweep->config.arg))
+        if (kube_is_deleting(object) || kube_get(object, "metadata.ownerReferences") ||
+            sweep->config.is_known(name, sweep->config.arg))
                 return;
         if (g_hash_table_contains(sweep->doubted, key))
                 sweep->config.drop(namespace, name, sweep->config.arg);
@@ -30,31 +32,42 @@ static void take(Sweep *sweep, const json_t *service)
                 g_hash_table_add(sweep->unknown, g_steal_pointer(&key));
 }
 
-static void on_services(const KubeReply *reply, void *arg)
+static void on_objects(const KubeReply *reply, void *arg)
 {
         Look *look = arg;
-        const json_t *service;
+        const json_t *object;
         gsize i;
 
-        json_array_foreach(json_object_get(reply->object, "items"), i, service)
+        json_array_foreach(json_object_get(reply->object, "items"), i, object)
         {
-                take(look->sweep, service);
+                take(look->sweep, object);
         }
         g_hash_table_remove(look->sweep->calls, look->call);
         g_free(look);
 }
 
-static void look_in(Sweep *sweep, const char *namespace)
+static void look_in(Sweep *sweep, const KubeKind *kind, const char *namespace)
 {
         Look *look = g_new0(Look, 1);
         KubeRequest request = { .verb = KUBE_LIST,
-                                .kind = &kube_services,
+                                .kind = kind,
                                 .namespace = namespace,
                                 .label_selector = sweep->config.selector };
 
         look->sweep = sweep;
-        look->call = kube_send(sweep->config.client, &request, on_services, look);
+        look->call = kube_send(sweep->config.client, &request, on_objects, look);
         g_hash_table_insert(sweep->calls, look->call, look);
+}
+
+static void look_for(Sweep *sweep, const KubeKind *kind)
+{
+        const char *const *at = sweep->config.namespaces;
+
+        if (sweep->config.is_wide(sweep->config.arg))
+                look_in(sweep, kind, NULL);
+        else
+                for (; *at; at++)
+                        look_in(sweep, kind, *at);
 }
 
 /* A look that has not ended yet is waited for. */
@@ -62,18 +75,15 @@ static gboolean on_timer(gpointer arg)
 {
         Sweep *sweep = arg;
         GHashTable *before = sweep->doubted;
-        const char *const *at = sweep->config.namespaces;
 
         if (g_hash_table_size(sweep->calls) > 0)
                 return G_SOURCE_CONTINUE;
         g_hash_table_remove_all(before);
         sweep->doubted = sweep->unknown;
         sweep->unknown = before;
-        if (sweep->config.is_wide(sweep->config.arg))
-                look_in(sweep, NULL);
-        else
-                for (; *at; at++)
-                        look_in(sweep, *at);
+        look_for(sweep, &kube_services);
+        if (sweep->config.has_groups(sweep->config.arg))
+                look_for(sweep, &kube_pod_groups);
         return G_SOURCE_CONTINUE;
 }
 

@@ -172,6 +172,7 @@ struct Volcano {
         KubeCache *queues;  /* the same */
         bool told;          /* which queues are wanted */
         GHashTable *wanted; /* key -> json_t: queues, and groups until they are there */
+        GHashTable *doomed; /* set of keys: groups that are to go */
         GHashTable *others; /* set of keys: objects of these names are there, and not ours */
         GHashTable *says;   /* key -> why it could not be written */
         GHashTable *calls;  /* key -> Call, under way */
@@ -236,6 +237,8 @@ static void on_written(const KubeReply *reply, void *arg)
         g_autofree char *key = g_strdup(call->key);
         bool is_group = *key != '/', last = g_hash_table_lookup(volcano->wanted, key) == call->meant;
 
+        if (!call->meant && (!reply->error || err_is(reply->error, ERR_NOT_FOUND)))
+                g_hash_table_remove(volcano->doomed, key);
         call->call = NULL;
         g_hash_table_remove(volcano->calls, key);
         if (is_passing(reply->error))
@@ -329,12 +332,26 @@ static void send_class(Volcano *volcano, const char *key, const json_t *have, co
                              .body = body });
 }
 
+static void drop_if_doomed(Volcano *volcano, const char *key)
+{
+        g_auto(GStrv) names = g_strsplit(key, "/", 2);
+
+        if (g_hash_table_contains(volcano->doomed, key))
+                send(volcano, key,
+                     &(KubeRequest){ .verb = KUBE_DELETE,
+                                     .kind = &kube_pod_groups,
+                                     .namespace = names[0],
+                                     .name = names[1] });
+}
+
 static void look_at_group(Volcano *volcano, const char *key)
 {
         const json_t *wanted = g_hash_table_lookup(volcano->wanted, key), *have;
 
-        if (!wanted)
+        if (!wanted) {
+                drop_if_doomed(volcano, key);
                 return;
+        }
         have = scope_get(volcano->groups, kube_namespace(wanted), kube_name(wanted));
         if (have)
                 g_hash_table_remove(volcano->others, key);
@@ -366,15 +383,22 @@ static void add_key(const json_t *object, void *arg)
         g_ptr_array_add(arg, key_of(object));
 }
 
-static void look_at_all(Volcano *volcano)
+static void add_keys_of(GHashTable *table, GPtrArray *keys)
 {
-        g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
         GHashTableIter iter;
         gpointer key;
 
-        g_hash_table_iter_init(&iter, volcano->wanted);
+        g_hash_table_iter_init(&iter, table);
         while (g_hash_table_iter_next(&iter, &key, NULL))
                 g_ptr_array_add(keys, g_strdup(key));
+}
+
+static void look_at_all(Volcano *volcano)
+{
+        g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
+
+        add_keys_of(volcano->wanted, keys);
+        add_keys_of(volcano->doomed, keys);
         if (volcano->queues)
                 kube_cache_each(volcano->queues, add_key, keys);
         for (guint i = 0; i < keys->len; i++)
@@ -526,6 +550,7 @@ void volcano_want_group(Volcano *volcano, json_t *group)
 {
         g_autofree char *key = key_of(group);
 
+        g_hash_table_remove(volcano->doomed, key);
         want(volcano, group);
         json_decref(group);
         look_at(volcano, key);
@@ -538,13 +563,13 @@ void volcano_drop_group(Volcano *volcano, const char *namespace, const char *nam
         g_hash_table_remove(volcano->wanted, key);
         g_hash_table_remove(volcano->says, key);
         g_hash_table_remove(volcano->others, key);
-        g_hash_table_remove(volcano->calls, key);
-        if (volcano->groups)
-                send(volcano, key,
-                     &(KubeRequest){ .verb = KUBE_DELETE,
-                                     .kind = &kube_pod_groups,
-                                     .namespace = namespace,
-                                     .name = name });
+        g_hash_table_add(volcano->doomed, g_strdup(key));
+        look_at(volcano, key);
+}
+
+bool volcano_is_served(const Volcano *volcano)
+{
+        return volcano->groups != NULL;
 }
 
 char *volcano_why(const Volcano *volcano, const char *namespace, const char *name)
@@ -579,6 +604,7 @@ Volcano *volcano_new(const VolcanoConfig *config)
 
         volcano->config = *config;
         volcano->wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, decref);
+        volcano->doomed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         volcano->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         volcano->says = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         volcano->calls = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, call_free);
@@ -596,6 +622,7 @@ void volcano_free(Volcano *volcano)
         g_hash_table_unref(volcano->calls);
         g_hash_table_unref(volcano->says);
         g_hash_table_unref(volcano->others);
+        g_hash_table_unref(volcano->doomed);
         g_hash_table_unref(volcano->wanted);
         g_free(volcano->missing);
         g_free(volcano);

@@ -46,6 +46,8 @@ void volcano_take_queues(Volcano *volcano, json_t *queues);
 /* The group is made, sooner or later; of one that is there and waits (8.3), the priority class is put right.
  * Takes it. Asking again is harmless. */
 void volcano_want_group(Volcano *volcano, json_t *group);
+/* The group goes, sooner or later: after what is under way of it, and tried again until it does. */
 void volcano_drop_group(Volcano *volcano, const char *namespace, const char *name);
+bool volcano_is_served(const Volcano *volcano); /* the cluster has such objects */
 /* Why the pods of a group wait; the caller's, or NULL. */
 char *volcano_why(const Volcano *volcano, const char *namespace, const char *name);
