@@ -4,6 +4,7 @@ import json
 import re
 import time
 
+import pytest
 from conftest import wait_for
 
 from kube.images import BASE
@@ -229,3 +230,26 @@ def test_a_parameter_server_that_is_made_anew_while_the_server_is_away(server, k
     server.paddle("cancel", job["id"], check=0)
     assert server.wait(job["id"])["state"] == "cancelled"
     check_nothing_is_left(kube_fake)
+
+
+@pytest.mark.parametrize("gone", [[1], [0, 1]], ids=["one", "all"])
+def test_trainers_that_go_before_they_begin_while_the_server_is_away(joined, gone):  # noqa: F811
+    """Their Job makes no others: they are lost, and another attempt runs."""
+    server, kube = joined
+    job = job_of(server, "sleep 600", "true", 1, 2, grace="1s")["id"]
+    wait_for(lambda: len(pods(kube)) == 3, what="the pods")
+    trainers = {
+        pod["metadata"]["labels"].get("batch.kubernetes.io/job-completion-index"): pod["metadata"]["name"]
+        for pod in pods(kube)
+    }
+    wait_for(lambda: server.job(job)["members"][0]["state"] == "running", what="the parameter server")
+    server.kill()
+    for index in gone:
+        kube.api.request("DELETE", kube.path("pods", trainers[str(index)]), {"gracePeriodSeconds": 0})
+    wait_for(lambda: len(pods(kube)) == 3 - len(gone), what="the pods' end")
+    server.start()
+    wait_for(lambda: server.job(job)["attempt"] == 2, what="the next attempt")
+    assert "was deleted while the server was away" in str(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
+    server.paddle("cancel", job, check=0)
+    assert server.wait(job)["state"] == "cancelled"
+    check_nothing_is_left(kube)

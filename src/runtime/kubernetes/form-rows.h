@@ -13,6 +13,8 @@ struct Form {
         const char *propagation;  /* of its deletion: what becomes of its pods */
         json_t *(*objects)(const Form *form, const json_t *pods);
         json_t *(*spec)(const json_t *pod, int n); /* of a role */
+        /* The index-th pod is over, and will not be made again; NULL: all that go are. */
+        bool (*is_over)(const json_t *object, int index);
 
         /* What follows is said of those that an operator acts on. */
         const char *operator; /* its name, for people */

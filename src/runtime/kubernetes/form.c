@@ -40,6 +40,29 @@ static json_t *job_spec(const json_t *pod, int n)
                          "Indexed", "backoffLimitPerIndex", 0, "podReplacementPolicy", "Failed");
 }
 
+/* "1,3-5,7" (batch/v1, JobStatus.failedIndexes) names it. */
+static bool has_index(const char *indexes, int index)
+{
+        g_auto(GStrv) parts = g_strsplit(indexes, ",", -1);
+
+        for (char **at = parts; *at; at++) {
+                const char *dash = strchr(*at, '-');
+                gint64 first = g_ascii_strtoll(*at, NULL, 10);
+                gint64 last = dash ? g_ascii_strtoll(dash + 1, NULL, 10) : first;
+
+                if (**at && first <= index && index <= last)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_failed_index(const json_t *object, int index)
+{
+        const char *failed = kube_get_text(object, "status.failedIndexes");
+
+        return failed && has_index(failed, index);
+}
+
 static json_t *role_objects(const Form *form, const json_t *pods);
 
 static const Form set_form = { .kind = &kube_stateful_sets,
@@ -55,7 +78,8 @@ static const Form job_form = { .kind = &kube_jobs,
                                        "metadata.annotations['batch.kubernetes.io/job-completion-index']",
                                .propagation = "Orphan",
                                .objects = role_objects,
-                               .spec = job_spec };
+                               .spec = job_spec,
+                               .is_over = is_failed_index };
 
 static const Form *const forms[] = { &set_form,         &job_form,     &form_paddle_job,       &form_tf_job,
                                      &form_pytorch_job, &form_mpi_job, &form_spark_application };
@@ -102,6 +126,18 @@ const char *form_operator(const Form *form)
 const char *form_instead(const Form *form)
 {
         return form->instead;
+}
+
+bool form_ends_pods(const Form *form)
+{
+        return form->is_over != NULL;
+}
+
+bool form_is_over(const Form *form, const json_t *object, const char *task)
+{
+        g_auto(GStrv) parts = g_strsplit(task, ".", 4);
+
+        return form->is_over(object, (int)g_ascii_strtoll(parts[3], NULL, 10));
 }
 
 const char *form_propagation(const KubeKind *kind)

@@ -63,6 +63,10 @@ int form_members(const json_t *pod);
 bool form_is_passing(const KubeKind *kind, const char *role);
 /* What makes this pod again when it goes: NULL when it stands for itself. */
 const KubeKind *form_kind_of(const json_t *pod);
+/* Pods of such an object may be over for good while it stands; and the pod of this task is. `object`: as the
+ * server shows it. */
+bool form_ends_pods(const Form *form);
+bool form_is_over(const Form *form, const json_t *object, const char *task);
 /* How its object is deleted before it: "Orphan" leaves the pods for us to stop. */
 const char *form_propagation(const KubeKind *kind);
 bool form_takes_pods(const KubeKind *kind);    /* its pods go with it */

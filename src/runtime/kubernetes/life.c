@@ -86,9 +86,12 @@ static void on_never(const char *name, const char *why, bool lost, void *arg)
         task_tell_end(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), end);
 }
 
-static void on_set_made(const Form *form, const char *namespace, const GPtrArray *tasks, void *arg)
+/* While the server was away, pods of an object that stood may have gone for good. */
+static void on_set_made(const Form *form, const char *namespace, const GPtrArray *tasks, bool stood,
+                        void *arg)
 {
-        overdue_watch(((Kubernetes *)arg)->overdue, form, namespace, tasks);
+        if (stood || form_operator(form))
+                overdue_watch(((Kubernetes *)arg)->overdue, form, namespace, tasks);
 }
 
 /* What stands where its pod should be, of the set that makes it. */

@@ -31,6 +31,7 @@ struct Making {
         char *text;    /* of the objects, while it has no place; objects is NULL then */
         bool active;   /* it has a place */
         bool in_doubt; /* a try has failed, and may have made the object all the same */
+        bool stood;    /* the object of before was there already */
         gsize at;      /* the one that is being made */
         gsize gate_at; /* where the gate is; 0: it is not among them */
         int settling;  /* tries since the namespace was made; 0: it was there */
@@ -365,6 +366,7 @@ static void on_made(const KubeReply *reply, void *arg)
         bool exists = reply->error && err_is(reply->error, ERR_EXISTS);
 
         making->call = NULL;
+        making->stood = exists;
         if (is_settling(making, reply)) {
                 making->settling++;
                 try_again(making);
@@ -536,6 +538,11 @@ Making *making_new(const MakingConfig *config, json_t *objects)
 bool making_is_idle(const Making *making)
 {
         return making->in || (making->retry && making->wait_ms > 0);
+}
+
+bool making_stood(const Making *making)
+{
+        return making->stood;
 }
 
 bool making_is_in_doubt(const Making *making)

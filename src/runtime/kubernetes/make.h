@@ -38,6 +38,7 @@ Making *making_new(const MakingConfig *config, json_t *objects);
 /* The server has said no to what comes next and was not asked again yet, or was not asked at all: without the
  * making it will not be there, unless that is in doubt. */
 bool making_is_idle(const Making *making);
+bool making_stood(const Making *making); /* the last object was there before */
 /* What comes next may be there all the same: an answer was lost, or was that of somebody in between. */
 bool making_is_in_doubt(const Making *making);
 void making_free(Making *making); /* NULL is a no-op; what is under way may still be made */

@@ -89,6 +89,16 @@ static bool is_in_set(const Kubernetes *k8s, const char *task)
         return false;
 }
 
+/* Its pod was not made yet, or has gone while the server was away. */
+static void miss_pod(const Task *task, const Order *order)
+{
+        g_autoptr(GPtrArray) tasks = g_ptr_array_new();
+
+        g_ptr_array_add(tasks, task->task);
+        if (order->form)
+                overdue_watch(order->k8s->overdue, order->form, task->namespace, tasks);
+}
+
 /* All of its role at once, or of its job: as one object. It may be there, with its pods refused. */
 static void start_in_set(Task *task, Order *order)
 {
@@ -153,7 +163,9 @@ void order_start(Order *order)
         } else if (order->form && order->together == order->members) {
                 make_group(k8s, order);
                 start_in_set(task, order);
-        } else if (!task_is_wanted(task) && !task_pod(task) && !is_in_set(k8s, order->name)) {
+        } else if (!task_is_wanted(task) && !task_pod(task) && is_in_set(k8s, order->name)) {
+                miss_pod(task, order);
+        } else if (!task_is_wanted(task) && !task_pod(task)) {
                 make_group(k8s, order);
                 task_make_pod(task, making_tree(order->pod), making_tree(order->before));
         }

@@ -6,7 +6,8 @@
 
 enum {
         LOOK_MS = 3000,
-        PATIENCE = 4, /* looks at an object of which nothing is said, until its operator is missed */
+        LOOK_MAX_MS = 60000, /* at what nobody acts on but Kubernetes, ever more slowly */
+        PATIENCE = 4,        /* looks at an object of which nothing is said, until its operator is missed */
 };
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
         char *namespace, *name;
         GPtrArray *tasks; /* char; those that had no pod at the last look */
         int silent;       /* looks */
+        guint wait_ms;
         KubeCall *call;
         GSource *timer;
 } Watch;
@@ -83,6 +85,19 @@ static void tell_end(Watch *watch, const char *why, bool lost)
                 config->failed(tasks->pdata[i], text, lost, config->arg);
 }
 
+/* Of those whose pods have gone for good, each by itself. */
+static void tell_lost(const Watch *watch, const json_t *object)
+{
+        const OverdueConfig *config = &watch->overdue->config;
+        g_autofree char *text =
+                g_strdup_printf("its pod was deleted while the server was away, and %s '%s' makes no other",
+                                form_kind(watch->form)->kind, watch->name);
+
+        for (guint i = 0; i < watch->tasks->len; i++)
+                if (form_is_over(watch->form, object, watch->tasks->pdata[i]))
+                        config->failed(watch->tasks->pdata[i], text, true, config->arg);
+}
+
 /* ---- looking ---- */
 
 static void look_later(Watch *watch);
@@ -90,8 +105,14 @@ static void look_later(Watch *watch);
 static void take_word(Watch *watch, const json_t *object)
 {
         g_autofree char *said = NULL;
-        FormWord word = form_says(form_kind(watch->form), object, &said);
+        FormWord word;
 
+        if (form_ends_pods(watch->form)) {
+                tell_lost(watch, object);
+                look_later(watch);
+                return;
+        }
+        word = form_says(form_kind(watch->form), object, &said);
         watch->silent = word == FORM_SILENT ? watch->silent + 1 : 0;
         if (word == FORM_FAILED) {
                 tell_end(watch, said, false);
@@ -148,40 +169,48 @@ static gboolean look(gpointer arg)
 
 static void look_later(Watch *watch)
 {
-        watch->timer = g_timeout_source_new(LOOK_MS);
+        guint most = form_operator(watch->form) ? LOOK_MS : LOOK_MAX_MS;
+
+        watch->wait_ms = CLAMP(watch->wait_ms * 2, LOOK_MS, most);
+        watch->timer = g_timeout_source_new(watch->wait_ms);
         g_source_set_callback(watch->timer, look, watch, NULL);
         g_source_attach(watch->timer, watch->overdue->config.context);
 }
 
 /* ---- the doors ---- */
 
-static GPtrArray *awaited(const Form *form, const GPtrArray *tasks)
+static bool is_awaited(const Watch *watch, const char *task)
 {
-        GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *role = member_role(task);
 
-        for (guint i = 0; i < tasks->len; i++) {
-                g_autofree char *role = member_role(tasks->pdata[i]);
+        return !form_is_passing(form_kind(watch->form), role) &&
+               !g_ptr_array_find_with_equal_func(watch->tasks, task, g_str_equal, NULL);
+}
 
-                if (!form_is_passing(form_kind(form), role))
-                        g_ptr_array_add(list, g_strdup(tasks->pdata[i]));
-        }
-        return list;
+static void add_tasks(Watch *watch, const GPtrArray *tasks)
+{
+        for (guint i = 0; i < tasks->len; i++)
+                if (is_awaited(watch, tasks->pdata[i]))
+                        g_ptr_array_add(watch->tasks, g_strdup(tasks->pdata[i]));
 }
 
 void overdue_watch(Overdue *overdue, const Form *form, const char *namespace, const GPtrArray *tasks)
 {
         g_autofree char *name = form_object_name(form_kind(form), tasks->pdata[0]);
         g_autofree char *key = g_strdup_printf("%s/%s", namespace, name);
-        Watch *watch;
+        Watch *watch = g_hash_table_lookup(overdue->watches, key);
 
-        if (!form_operator(form) || g_hash_table_contains(overdue->watches, key))
+        if (watch)
+                add_tasks(watch, tasks);
+        if (watch || (!form_operator(form) && !form_ends_pods(form)))
                 return;
         watch = g_new0(Watch, 1);
         *watch = (Watch){ .overdue = overdue,
                           .form = form,
                           .namespace = g_strdup(namespace),
                           .name = g_steal_pointer(&name),
-                          .tasks = awaited(form, tasks) };
+                          .tasks = g_ptr_array_new_with_free_func(g_free) };
+        add_tasks(watch, tasks);
         g_hash_table_insert(overdue->watches, g_steal_pointer(&key), watch);
         look_later(watch);
 }

@@ -1,6 +1,6 @@
-/* Objects of operators (form.h) whose pods are not there yet: what is said of them, asked every few
- * seconds until the pods are there. Same thread as the client, and freed before it. A callback may call any
- * of these functions. */
+/* Objects (form.h) whose pods are not there yet, asked until the pods are there: of operators' ones, every
+ * few seconds, what is said of them; of Jobs, ever more slowly, whether pods are over that nobody saw. Same
+ * thread as the client, and freed before it. A callback may call any of these functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,5 +25,5 @@ typedef struct {
 Overdue *overdue_new(const OverdueConfig *config);
 void overdue_free(Overdue *overdue); /* NULL is a no-op */
 
-/* The object of these tasks (char *) was made. Asking again is harmless. */
+/* The object of these tasks (char *) is there. Asking again is harmless. */
 void overdue_watch(Overdue *overdue, const Form *form, const char *namespace, const GPtrArray *tasks);

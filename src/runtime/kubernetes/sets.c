@@ -89,6 +89,7 @@ static void on_made(const GError *error, void *arg)
         Drop *drop = g_hash_table_lookup(sets->drops, set->name);
         g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
         g_autofree char *namespace = g_strdup(set->namespace);
+        bool stood = making_stood(set->making);
 
         g_hash_table_remove(sets->sets, set->name);
         if (drop)
@@ -96,7 +97,7 @@ static void on_made(const GError *error, void *arg)
         else if (error)
                 tell_refused(sets, form, tasks, error);
         else if (sets->config.made)
-                sets->config.made(form, namespace, tasks, sets->config.arg);
+                sets->config.made(form, namespace, tasks, stood, sets->config.arg);
 }
 
 static void on_waits(const GError *error, void *arg)

@@ -15,8 +15,8 @@ typedef struct {
         GMainContext *context;
         MakingRoom *room;
         GHashTable *gates; /* see make.h */
-        /* The object of these tasks (char *) is there. NULL: nobody asks. */
-        void (*made)(const Form *form, const char *namespace, const GPtrArray *tasks, void *arg);
+        /* The object of these tasks (char *) is there; it `stood` before. NULL: nobody asks. */
+        void (*made)(const Form *form, const char *namespace, const GPtrArray *tasks, bool stood, void *arg);
         /* The object of the task's role was refused. */
         void (*failed)(const char *task, const GError *error, void *arg);
         /* It is refused for now. */

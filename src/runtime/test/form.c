@@ -147,6 +147,31 @@ static void test_job(void)
                         "J=$$x\\ny\\\\\n");
 }
 
+/* Which members are over, by batch/v1: "compressed ... 1,3-5,7". */
+static void test_members_of_a_job_that_are_over(void)
+{
+        static const struct {
+                const char *failed;
+                int index;
+                bool over;
+        } cases[] = {
+                { NULL, 0, false },     { "", 0, false },         { "0", 0, true },
+                { "1", 0, false },      { "1,3-5,7", 3, true },   { "1,3-5,7", 4, true },
+                { "1,3-5,7", 5, true }, { "1,3-5,7", 6, false },  { "1,3-5,7", 7, true },
+                { "10-12", 1, false },  { "10-12,20", 20, true }, { "10-12,20", 2, false },
+        };
+
+        g_assert_true(form_ends_pods(ending()));
+        g_assert_false(form_ends_pods(serving()));
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *task = g_strdup_printf("0123456789abcdef.2.trainer.%d", cases[i].index);
+                g_autoptr(json_t) object =
+                        json_pack("{s:{s:s*}}", "status", "failedIndexes", cases[i].failed);
+
+                g_assert_cmpint(form_is_over(ending(), object, task), ==, cases[i].over);
+        }
+}
+
 static void test_alike(void)
 {
         g_autoptr(json_t) pods = pods_of("trainer", "I=0", "I=0"), objects = form_objects(ending(), pods);
@@ -329,6 +354,7 @@ int main(int argc, char **argv)
         g_test_add_func("/form/choice", test_choice);
         g_test_add_func("/form/a StatefulSet", test_stateful_set);
         g_test_add_func("/form/a Job", test_job);
+        g_test_add_func("/form/members of a Job that are over", test_members_of_a_job_that_are_over);
         g_test_add_func("/form/members that are alike", test_alike);
         g_test_add_func("/form/members with gaps", test_gaps);
         g_test_add_func("/form/the gate before a pod", test_wait);
