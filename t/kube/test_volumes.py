@@ -54,6 +54,29 @@ def test_the_whole_home_is_there(joined):
     assert (joined.state / "storage/local/home/root/x").read_text() == "one\n"
 
 
+def test_a_user_made_anew_has_not_the_home_of_the_former(joined):
+    """people.md 12: a name that is given again is another user."""
+
+    def ann():
+        assert joined.post("/v1/users", {"name": "ann"}).status == 201
+        assert joined.post("/v1/grants", {"user": "ann", "resource": "qq"}).status == 201
+        token = joined.post("/v1/tokens", {"user": "ann"}).json["token"]
+        spec = {"queue": "qq", "command": ["ls", "/pfs/local/home/ann"]}
+        reply = joined.post("/v1/jobs", spec, headers={"Authorization": f"Bearer {token}"})
+        assert reply.status == 201, reply.body
+        return joined.wait(reply.json["id"])
+
+    (joined.state / "storage/local/home/ann").mkdir(parents=True)
+    done = ann()
+    assert done["state"] == "succeeded" and done["user"] == "ann", done["reason"]
+    assert joined.request("DELETE", "/v1/users/ann").status == 204
+    done = ann()
+    assert done["state"] == "failed" and "the home of 'ann' is that of a former user" in done["reason"]
+    assert joined.request("DELETE", "/v1/users/ann").status == 204
+    (joined.state / "homes/ann.owner").unlink()
+    assert ann()["state"] == "succeeded"
+
+
 def test_public_is_read_and_not_written(joined):
     public = joined.state / "storage/local/public"
     public.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@
 #include "model/job.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/homes.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/package.h"
 
@@ -226,6 +227,15 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
 
 /* ---- what a job needs ---- */
 
+static char *problem_of_files(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        char *problem = volume_problem(&k8s->volumes, job);
+
+        if (problem || !volume_has_home(&k8s->volumes))
+                return problem;
+        return homes_problem(k8s->state_dir, job->user, job->user_seq);
+}
+
 /* Why it cannot run here; the caller's, NULL: it can. */
 static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
 {
@@ -245,7 +255,7 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                 return g_strdup_printf("namespace '%s' is not one of cluster '%s', which has %s",
                                        job->namespace, k8s->name, words);
         }
-        return volume_problem(&k8s->volumes, job);
+        return problem_of_files(k8s, job);
 }
 
 bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job)

@@ -76,6 +76,11 @@ static char *problem_of_path(const VolumeMap *map, const char *user, const char 
         return NULL;
 }
 
+bool volume_has_home(const VolumeMap *map)
+{
+        return homes(map) != NULL;
+}
+
 char *volume_problem(const VolumeMap *map, const RuntimeJob *job)
 {
         char *problem = problem_of_path(map, job->user, "input", job->input);
