@@ -160,6 +160,15 @@ def test_what_of_pods_is_for_administrators(served, asked, where):
     assert served.post("/v1/jobs", job).status == 201  # by the socket: an administrator
 
 
+def test_namespaces_of_kubernetes_are_for_administrators(served):
+    user(served, "hal", password=GOOD)
+    token = logged_in(served, "hal")
+    job = {"command": ["true"], "namespace": "kube-system"}
+    refused(call(served, "/v1/jobs", token, "POST", json.dumps(job)), 403, "denied", "'kube-system'", "administrators")
+    assert call(served, "/v1/jobs", token, "POST", json.dumps({**job, "namespace": "team"})).status == 201
+    assert served.post("/v1/jobs", job).status == 201
+
+
 def test_root_stays(served):
     refused(served.request("DELETE", "/v1/users/root"), 409, "conflict", "root")
     reply = served.request("PATCH", "/v1/users/root", {"admin": False})

@@ -670,14 +670,31 @@ static void entry_free(gpointer data)
         g_free(entry);
 }
 
-static bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, GError **error)
+/* Kubernetes' own hold secrets that open the cluster; where a queue or a list names one, it is meant. */
+static bool check_own_namespace(const Queue *queue, const Spec *spec, bool admin, GError **error)
+{
+        if (admin || !g_str_has_prefix(spec->namespace, "kube-") ||
+            g_strcmp0(spec->namespace, queue->namespace) == 0)
+                return true;
+        return err_set(error, ERR_DENIED,
+                       "namespace: '%s' is the cluster's own, where only administrators' jobs run\n"
+                       "Name another, or none.",
+                       spec->namespace);
+}
+
+static bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, bool admin,
+                            GError **error)
 {
         const Cluster *cluster =
                 queue->cluster ? catalog_cluster(engine->batch.catalog, queue->cluster) : NULL;
         const char *const *allowed = cluster ? (const char *const *)cluster->namespaces : NULL;
         g_autofree char *words = NULL;
 
-        if (!spec->namespace || !allowed || g_strv_contains(allowed, spec->namespace))
+        if (!spec->namespace)
+                return true;
+        if (!allowed)
+                return check_own_namespace(queue, spec, admin, error);
+        if (g_strv_contains(allowed, spec->namespace))
                 return true;
         words = g_strjoinv(", ", cluster->namespaces);
         return err_set(error, ERR_INVALID, "namespace: '%s' is not one of cluster '%s', which has %s",
@@ -692,7 +709,7 @@ static bool fill_entry(Submission *submission, Entry *entry)
         entry->queue = submit_queue(engine, entry->spec->queue, input->user, input->admin, &input->error);
         return entry->queue &&
                check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
-               check_namespace(engine, entry->queue, entry->spec, &input->error) &&
+               check_namespace(engine, entry->queue, entry->spec, input->admin, &input->error) &&
                (!entry->spec->array ||
                 spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
 }
