@@ -279,7 +279,7 @@ static void match_pod(const json_t *pod, void *arg)
         const char *owner = json_string_value(json_object_get(kube_controller(pod), "uid"));
 
         if (g_strcmp0(owner, search->uid) == 0 && !kube_is_deleting(pod))
-                search->found = pod;
+                search->found = image_pod(search->found, pod);
 }
 
 static void take_pod(Build *build, const json_t *pod)

@@ -194,6 +194,29 @@ json_t *image_job(const ImageBuild *build)
         return job;
 }
 
+static bool has_ended(const json_t *pod)
+{
+        const char *phase = kube_get_text(pod, "status.phase");
+
+        return g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
+}
+
+static gint64 made_at(const json_t *pod)
+{
+        return kube_time(kube_get_text(pod, "metadata.creationTimestamp"));
+}
+
+const json_t *image_pod(const json_t *one, const json_t *other)
+{
+        if (!one || !other)
+                return one ? one : other;
+        if (has_ended(one) != has_ended(other))
+                return has_ended(one) ? other : one;
+        if (made_at(one) != made_at(other))
+                return made_at(one) > made_at(other) ? one : other;
+        return g_strcmp0(kube_name(one), kube_name(other)) > 0 ? one : other; /* the same one at each look */
+}
+
 /* The directory appears whole or not at all; of two deliveries the first counts. */
 char **image_delivery(gint64 size)
 {

@@ -61,6 +61,10 @@ typedef struct {
 } ImageBuild;
 json_t *image_job(const ImageBuild *build);
 
+/* Of two pods of such a Job (the node took the first one's place away, and it has another) the one to look
+ * at: who may still run, else who was made later. NULL: there is none. */
+const json_t *image_pod(const json_t *one, const json_t *other);
+
 /* The command that reads a tar of `size` bytes from its standard input, all or nothing, and does nothing when
  * it is there already. In the tar: "work/" (the package), "requirements.txt", "pip.conf", "auth.json". The
  * caller's. */

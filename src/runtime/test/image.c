@@ -169,6 +169,36 @@ static void test_job(void)
         g_assert_null(strstr(shown, "privileged"));
 }
 
+/* An evicted pod stays beside the one that its Job makes then; whichever comes first out of a cache. */
+static void test_pods(void)
+{
+        static const struct {
+                const char *wanted, *phase, *made;    /* of "a" */
+                const char *other_phase, *other_made; /* of "b" */
+        } cases[] = {
+                { "b", "Failed", "10:00:00", "Running", "10:01:00" },
+                { "b", "Failed", "10:01:00", "Running", "10:00:00" },
+                { "b", "Failed", "10:00:00", "Pending", "10:00:00" },
+                { "a", "Running", "10:00:00", "Failed", "10:00:00" },
+                { "b", "Failed", "10:00:00", "Succeeded", "10:01:00" },
+                { "a", "Failed", "10:01:00", "Failed", "10:00:00" },
+                { "b", "Running", "10:00:00", "Running", "10:00:01" },
+        };
+        static const char form[] = "{`metadata`: {`name`: `%s`, `creationTimestamp`: `2026-01-02T%sZ`}, "
+                                   "`status`: {`phase`: `%s`}}";
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *a = g_strdup_printf(form, "a", cases[i].made, cases[i].phase);
+                g_autofree char *b = g_strdup_printf(form, "b", cases[i].other_made, cases[i].other_phase);
+                g_autoptr(json_t) one = json_of(a), other = json_of(b);
+
+                g_assert_cmpstr(kube_name(image_pod(one, other)), ==, cases[i].wanted);
+                g_assert_cmpstr(kube_name(image_pod(other, one)), ==, cases[i].wanted);
+                g_assert_true(image_pod(NULL, one) == one && image_pod(one, NULL) == one);
+        }
+        g_assert_null(image_pod(NULL, NULL));
+}
+
 static void test_pip(void)
 {
         static const char *const trusted[] = { "h:80", "i", NULL };
@@ -329,6 +359,7 @@ int main(int argc, char **argv)
         g_test_add_func("/image/keys", test_keys);
         g_test_add_func("/image/credentials", test_credentials);
         g_test_add_func("/image/job", test_job);
+        g_test_add_func("/image/pods", test_pods);
         g_test_add_func("/image/pip", test_pip);
         g_test_add_func("/image/put", test_put);
         g_test_add_func("/image/challenges", test_challenges);
