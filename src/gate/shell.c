@@ -4,8 +4,9 @@
  *   call HOST[:PORT] WORD...    SECRET\nLENGTH\nCOMMAND ─▶    serve [PORT]
  *                                           ◀─ STATUS\n        sh -c COMMAND
  *
- * Who calls knows the attempt's secret, PADDLE_GATE_SECRET; nothing is encrypted, as nothing is that the
- * processes say to each other. What a command prints goes to the log of the member where it runs. */
+ * Who calls knows the attempt's secret, PADDLE_GATE_SECRET; until it has said it a caller is a stranger, and
+ * costs a descriptor, no process. Nothing is encrypted, as nothing is that the processes say to each other.
+ * What a command prints goes to the log of the member where it runs. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gate/gate.h"
@@ -29,9 +31,28 @@ enum {
         COMMAND_MAX = 128 * 1024, /* bytes: what one argument may have */
         LINE_MAX_BYTES = 256,
         ADDRESS_SIZE = 512, /* a host, of at most 255, and ports */
-        REQUEST_S = 30,     /* a caller says what it wants within this time */
+        REQUEST_S = 30,     /* a caller says who it is within this time, and then what it wants */
+        STRANGERS = 64,     /* at once: one more takes the place of the one that is silent for longest */
         LOST = 255,         /* as ssh says it: the connection went */
 };
+
+typedef struct {
+        time_t until;
+        unsigned long number; /* callers are counted */
+        size_t len;
+        char line[LINE_MAX_BYTES]; /* what it has said so far */
+} Stranger;
+
+typedef enum { IS_STRANGE, IS_KNOWN, IS_REFUSED } Standing;
+
+typedef struct {
+        const char *secret;
+        sigset_t waiting; /* the signals that are blocked while it waits, and in its children */
+        struct pollfd fds[1 + STRANGERS]; /* who listens, then the strangers'; -1: the place is free */
+        Stranger strangers[STRANGERS];
+        unsigned long callers;
+        bool crowded; /* which was said */
+} Door;
 
 static const char variable[] = "PADDLE_GATE_SECRET";
 static char usual_port[] = "36000"; /* a pod has its own address */
@@ -111,15 +132,15 @@ static bool is_same(const char *said, const char *secret)
         return !differs;
 }
 
-/* The command; NULL: it is none, or not from one of ours. */
-static char *read_request(int fd, const char *secret)
+/* The command of one of ours; NULL: it is none. */
+static char *read_request(int fd)
 {
         const struct timeval limit = { .tv_sec = REQUEST_S };
         char line[LINE_MAX_BYTES], *command, *end;
         long size;
 
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-        if (!read_line(fd, line) || !is_same(line, secret) || !read_line(fd, line))
+        if (!read_line(fd, line))
                 return NULL;
         size = strtol(line, &end, 10);
         if (end == line || *end || size < 1 || size > COMMAND_MAX)
@@ -151,13 +172,13 @@ static int status_of(pid_t pid)
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int answer(int fd, const char *secret)
+static int answer(int fd)
 {
-        char *command = read_request(fd, secret), reply[8]; /* 255 */
+        char *command = read_request(fd), reply[8]; /* 255 */
         pid_t pid;
 
         if (!command)
-                return say(1, "serve: refused a caller that does not know the secret");
+                return say(1, "serve: refused a caller that did not say what to run");
         (void)unsetenv(variable);
         pid = fork();
         if (pid == 0)
@@ -208,19 +229,113 @@ static void catch_ends(sigset_t *ret_waiting)
         (void)sigaction(SIGINT, &end, NULL);
 }
 
-static void serve_caller(int fd, const char *secret, const sigset_t *waiting)
+static time_t now_s(void)
 {
-        int caller = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-        pid_t pid = caller >= 0 ? fork() : -1;
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec;
+}
+
+static void let_go(Door *door, int place)
+{
+        (void)close(door->fds[1 + place].fd);
+        door->fds[1 + place].fd = -1;
+}
+
+static void serve_known(Door *door, int place)
+{
+        pid_t pid = fork();
 
         if (pid == 0) {
+                int caller = door->fds[1 + place].fd;
+
+                for (int i = 0; i < STRANGERS; i++)
+                        if (i != place && door->fds[1 + i].fd >= 0)
+                                let_go(door, i);
+                (void)close(door->fds[0].fd);
                 (void)signal(SIGTERM, SIG_DFL);
                 (void)signal(SIGINT, SIG_DFL);
-                (void)sigprocmask(SIG_SETMASK, waiting, NULL);
-                _exit(answer(caller, secret));
+                (void)sigprocmask(SIG_SETMASK, &door->waiting, NULL);
+                _exit(answer(caller));
         }
-        if (caller >= 0)
-                (void)close(caller);
+}
+
+/* Byte by byte: what follows the secret is read by who serves it. */
+static Standing hear(int fd, Stranger *stranger, const char *secret)
+{
+        while (stranger->len < LINE_MAX_BYTES) {
+                char *at = stranger->line + stranger->len++;
+                ssize_t got = recv(fd, at, 1, MSG_DONTWAIT);
+
+                if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+                        stranger->len--;
+                        return IS_STRANGE;
+                }
+                if (got <= 0)
+                        return IS_REFUSED;
+                if (*at == '\n') {
+                        *at = '\0';
+                        return is_same(stranger->line, secret) ? IS_KNOWN : IS_REFUSED;
+                }
+        }
+        return IS_REFUSED;
+}
+
+static void hear_place(Door *door, int place)
+{
+        Stranger *stranger = &door->strangers[place];
+        Standing standing = hear(door->fds[1 + place].fd, stranger, door->secret);
+
+        if (standing == IS_STRANGE && now_s() < stranger->until)
+                return;
+        if (standing == IS_KNOWN)
+                serve_known(door, place);
+        else
+                (void)say(0, "serve: refused a caller that does not know the secret");
+        let_go(door, place);
+}
+
+/* A free place, or the one of who is silent for longest. */
+static int place_for_one(Door *door)
+{
+        int oldest = 0;
+
+        for (int i = 0; i < STRANGERS; i++) {
+                if (door->fds[1 + i].fd < 0)
+                        return i;
+                if (door->strangers[i].number < door->strangers[oldest].number)
+                        oldest = i;
+        }
+        if (!door->crowded)
+                (void)say(0, "serve: %d callers do not say the secret, those that came first are let go",
+                          STRANGERS);
+        door->crowded = true;
+        let_go(door, oldest);
+        return oldest;
+}
+
+static void let_in(Door *door)
+{
+        int caller = accept4(door->fds[0].fd, NULL, NULL, SOCK_CLOEXEC), place;
+
+        if (caller < 0)
+                return;
+        place = place_for_one(door);
+        door->fds[1 + place] = (struct pollfd){ .fd = caller, .events = POLLIN };
+        door->strangers[place].until = now_s() + REQUEST_S;
+        door->strangers[place].number = door->callers++;
+        door->strangers[place].len = 0;
+        hear_place(door, place);
+}
+
+static void look_at_callers(Door *door)
+{
+        for (int i = 0; i < STRANGERS; i++)
+                if (door->fds[1 + i].fd >= 0)
+                        hear_place(door, i);
+        if (door->fds[0].revents)
+                let_in(door);
 }
 
 static void take_the_dead(void)
@@ -242,21 +357,22 @@ static int end_with_all(void)
 int serve(int argc, char **argv)
 {
         const struct timespec moment = { .tv_sec = 1 };
-        const char *secret = secret_of(), *port = argc > 0 ? argv[0] : usual_port;
-        struct pollfd wait = { .events = POLLIN };
-        sigset_t waiting;
+        const char *port = argc > 0 ? argv[0] : usual_port;
+        Door door = { .secret = secret_of() };
 
         if (argc > 1 || !is_port(port))
                 fail(USAGE, "serve [PORT]");
-        if (!secret)
+        if (!door.secret)
                 fail(USAGE, "serve: the variable %s holds no secret", variable);
         (void)setpgid(0, 0); /* of its own, so that it can tell all that it began */
-        catch_ends(&waiting);
-        wait.fd = listen_on((int)strtol(port, NULL, 10));
+        catch_ends(&door.waiting);
+        for (int i = 0; i < STRANGERS; i++)
+                door.fds[1 + i].fd = -1;
+        door.fds[0] = (struct pollfd){ .fd = listen_on((int)strtol(port, NULL, 10)), .events = POLLIN };
         (void)say(0, "serves on port %s", port);
         while (!told_to_end) {
-                if (ppoll(&wait, 1, &moment, &waiting) == 1)
-                        serve_caller(wait.fd, secret, &waiting);
+                if (ppoll(door.fds, 1 + STRANGERS, &moment, &door.waiting) >= 0)
+                        look_at_callers(&door);
                 take_the_dead();
         }
         return end_with_all();

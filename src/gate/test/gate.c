@@ -3,6 +3,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -489,6 +490,86 @@ static void test_call_waits(void)
         g_assert_cmpint(status_of(&server, NULL), ==, 128 + SIGTERM);
 }
 
+static int connected(const Server *server)
+{
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        at.sin_port = htons((guint16)g_ascii_strtoull(server->port, NULL, 10));
+        g_assert_cmpint(connect(fd, (struct sockaddr *)&at, sizeof at), ==, 0);
+        return fd;
+}
+
+static guint children_of(GPid pid)
+{
+        g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", pid, pid), *text = NULL;
+        g_auto(GStrv) numbers = NULL;
+        g_autoptr(GError) error = NULL;
+
+        (void)g_file_get_contents(path, &text, NULL, &error);
+        g_assert_no_error(error);
+        numbers = g_strsplit(g_strchomp(text), " ", -1);
+        return g_strv_length(numbers);
+}
+
+/* They cost no process, and of more than it has places for those that came first are let go, also when a
+ * child was made meanwhile. */
+static void test_silent_callers(void)
+{
+        enum { SILENT = 500 };
+        int silent[SILENT];
+        Server server;
+        Gate known;
+        char byte;
+
+        server_init(&server);
+        silent[0] = connected(&server);
+        known = call(&server, secret, "mkfifo pipe && read -r word <pipe && exit $word");
+        g_assert_cmpint(called(&server, "until [ -p pipe ]; do sleep 0.05; done"), ==, 0);
+        for (int i = 1; i < SILENT; i++)
+                silent[i] = connected(&server);
+        g_assert_cmpint(called(&server, "true"), ==, 0);
+        g_assert_cmpint(children_of(server.gate.pid), <=,
+                        2); /* the call that waits, and the one that has ended */
+        g_assert_cmpint((int)read(silent[0], &byte, 1), ==, 0);
+        g_assert_cmpint(called(&server, "echo 5 >pipe"), ==, 0);
+        g_assert_cmpint(status_of(&known, NULL), ==, 5);
+        for (int i = 0; i < SILENT; i++)
+                close(silent[i]);
+        server_clear(&server);
+}
+
+/* Whatever pieces its words come in; what it did not say whole, or wrong, is not run. */
+static void test_words_in_pieces(void)
+{
+        static const struct {
+                const char *pieces[4];
+                bool runs;
+        } cases[] = {
+                { { "s3", "cr3t\n6", "\nex", "it 3" }, true },
+                { { "s3cr3t\n4\nexit" }, true },
+                { { "s3cr3\n", "4\nexit" }, false },
+                { { "s3cr3t\nx\nexit" }, false },
+                { { "s3cr3t\n999999\n" }, false },
+                { { "\n4\nexit" }, false },
+        };
+        Server server;
+
+        server_init(&server);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                int fd = connected(&server);
+                char byte;
+
+                for (gsize j = 0; j < G_N_ELEMENTS(cases[i].pieces) && cases[i].pieces[j]; j++) {
+                        (void)send(fd, cases[i].pieces[j], strlen(cases[i].pieces[j]), MSG_NOSIGNAL);
+                        g_usleep(20000); /* so that most come by themselves; either way it is the same */
+                }
+                g_assert_true((read(fd, &byte, 1) == 1) == cases[i].runs);
+                close(fd);
+        }
+        server_clear(&server);
+}
+
 /* What it runs is told to end, too, and may tidy up. */
 static void test_serve_ends(void)
 {
@@ -528,6 +609,8 @@ int main(int argc, char **argv)
         g_test_add_func("/gate/call-beside-others", test_calls_beside_each_other);
         g_test_add_func("/gate/call-without-the-secret", test_who_does_not_know_the_secret);
         g_test_add_func("/gate/call-waits", test_call_waits);
+        g_test_add_func("/gate/silent-callers", test_silent_callers);
+        g_test_add_func("/gate/words-in-pieces", test_words_in_pieces);
         g_test_add_func("/gate/serve-ends", test_serve_ends);
         g_test_add_func("/gate/unpack", test_unpack);
         g_test_add_func("/gate/unpack-refuses", test_unpack_refuses);
