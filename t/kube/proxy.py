@@ -254,11 +254,12 @@ class Proxy:
         with self.lock:
             self.exchanges.discard(exchange)
 
-    def cut(self):
-        """Every connection that there is, in the middle of whatever it carries."""
+    def cut(self, path=""):
+        """Every connection that there is, in the middle of whatever it carries; or those whose request has `path` in it."""
         with self.lock:
             for exchange in self.exchanges:
-                exchange.cut()
+                if path in getattr(exchange, "path", ""):
+                    exchange.cut()
 
     def note(self, method, path, status):
         with self.lock:

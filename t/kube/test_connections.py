@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import threading
 
 import pytest
 from conftest import wait_for
@@ -100,6 +101,39 @@ def test_an_end_that_waits_for_its_log_when_the_cluster_goes(server, kube_fake):
         wait_for(lambda: entry["left"] == 0, what="the connection's end")
         done = server.wait(job)
         assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+        check_nothing_is_left(kube)
+
+
+def held(event):
+    """The server is asked when `event` is set."""
+
+    def fault(exchange):
+        assert event.wait(60)
+        exchange.pass_on()
+
+    return fault
+
+
+def test_a_pod_that_is_made_and_goes_while_nodes_cannot_be_seen(server, kube_fake):
+    """Nobody looks at pods meanwhile. It is made again."""
+    kube, now = kube_fake, threading.Event()
+    with proxy.Proxy(kube.cluster) as one:
+        connect(server, one.kubeconfig(account(kube)), setting={"form": "pods"})
+        making = one.fault(held(now), method="POST", path="/pods$")
+        job = submit(server)
+        wait_for(lambda: making["left"] == 0, what="the request")
+        one.fault(proxy.unavailable(), method="GET", path="/api/v1/nodes", times=ALWAYS)
+        one.cut("/api/v1/nodes")
+        wait_for(lambda: "the runtime is not connected" in server.log(), what="the end of the connection")
+        now.set()
+        wait_for(lambda: pods(kube) and one.asked("POST", "/pods$"), what="the pod")
+        (pod,) = pods(kube)
+        kube.api.request("DELETE", kube.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
+        wait_for(lambda: not pods(kube), what="the pod's end")
+        one.heal()
+        server.wait(job, "running", 120)
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
         check_nothing_is_left(kube)
 
 

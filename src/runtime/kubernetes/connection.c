@@ -153,6 +153,15 @@ static void ask_for_classes(Kubernetes *k8s)
         kube_send(k8s->client, &request, on_classes, k8s);
 }
 
+/* Its pod was made and went while nobody looked, or is seen in a moment. */
+static void drop_unseen_making(gpointer key, gpointer value, gpointer arg)
+{
+        Task *task = value;
+
+        if (task->made && !task_pod(task))
+                task_drop_making(task);
+}
+
 /* A pod that went while nobody looked. */
 static gboolean is_over(gpointer key, gpointer value, gpointer arg)
 {
@@ -174,6 +183,7 @@ static void connect_if_synced(Kubernetes *k8s)
         k8s->connected = true;
         g_hash_table_remove_all(k8s->gates); /* who knows what became of them */
         (void)take_nodes(k8s);
+        g_hash_table_foreach(k8s->tasks, drop_unseen_making, NULL);
         g_hash_table_foreach_remove(k8s->tasks, is_over, NULL);
         g_hash_table_foreach(k8s->tasks, forget_told, NULL);
         scope_each(k8s->pods, look_at_one, k8s);

@@ -29,9 +29,10 @@ static void on_pod_made(const GError *error, void *arg)
 {
         Task *task = arg;
 
+        task->made = !error;
         if (!error)
                 return;
-        g_clear_pointer(&task->making, making_free);
+        task_drop_making(task);
         task_refuse(task, error);
 }
 
@@ -309,7 +310,7 @@ static bool give_up_making(Task *task)
 {
         bool in_doubt = making_is_in_doubt(task->making);
 
-        g_clear_pointer(&task->making, making_free);
+        task_drop_making(task);
         if (!in_doubt)
                 return true;
         task->dropping = true;

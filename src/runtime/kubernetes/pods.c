@@ -266,7 +266,7 @@ void pods_look_at(Kubernetes *k8s, const json_t *pod)
         task_place(task, kube_namespace(pod), look.job_id, look.attempt);
         take_pod(task, pod);
         if (task->making) { /* it stands; the reply may come later, or never */
-                g_clear_pointer(&task->making, making_free);
+                task_drop_making(task);
                 if (task->stopping)
                         task_stop_pod(task);
         }

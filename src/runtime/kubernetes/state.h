@@ -39,7 +39,8 @@ typedef struct {
         char *task;
         char *pod;       /* its name; of one that a Job makes: known when it is there */
         char *namespace; /* NULL: not known, it has no pod */
-        Making *making;  /* of a pod that stands for itself */
+        Making *making;  /* of a pod that stands for itself; until it is seen */
+        bool made;       /* the making is done */
         Order *again;    /* it is to start as soon as its pod of before has gone; or NULL */
         Follow *follow;
         Observation *end;                   /* waits for the log */
@@ -141,6 +142,7 @@ const json_t *task_pod(const Task *task);          /* NULL: it is not there */
 /* Where its attempt is. */
 void task_place(Task *task, const char *namespace, const char *job_id, int attempt);
 bool task_is_wanted(const Task *task); /* its pod is on the way */
+void task_drop_making(Task *task);
 /* Forgets it when nothing of it is left, in the cluster or under way. */
 void task_settle(Task *task);
 /* `end` is taken. It may be the task's end, too. */

@@ -92,6 +92,12 @@ bool task_is_wanted(const Task *task)
         return task->making || sets_has(task->k8s->sets, task->task);
 }
 
+void task_drop_making(Task *task)
+{
+        g_clear_pointer(&task->making, making_free);
+        task->made = false;
+}
+
 /* Nothing of it is left, in the cluster or under way. */
 void task_settle(Task *task)
 {
