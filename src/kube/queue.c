@@ -164,19 +164,19 @@ static void finish(KubeQueue *queue, Item *item, WorkResult result)
         note(queue->figures.worked_us_buckets, now_us - item->began_us);
         queue->figures.worked_us_sum += (guint64)(now_us - item->began_us);
         queue->figures.worked_count++;
-        if (item->forgotten || result != WORK_RETRY)
-                item->failures = 0;
         if (item->forgotten)
                 result = WORK_DONE;
         item->forgotten = false;
+        if (result != WORK_RETRY && result != WORK_WAIT)
+                item->failures = 0;
+        if (item->again_at_us)
+                make_timed(queue, item, item->again_at_us);
         if (result == WORK_RETRY) {
                 queue->figures.retries++;
                 make_timed(queue, item, now_us + back_off_us(queue, item));
         } else if (item->again) {
                 make_ready(queue, item);
-        } else if (item->again_at_us) {
-                make_timed(queue, item, item->again_at_us);
-        } else if (result == WORK_PARK) {
+        } else if (result == WORK_PARK && !item->timed) {
                 item->is_parked = true;
                 queue->parked++;
         }

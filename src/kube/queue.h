@@ -14,6 +14,7 @@ typedef enum {
         WORK_RETRY, /* again, after its back-off */
         WORK_PARK,  /* not before kube_queue_add: nothing that we do would change the outcome */
         WORK_LATER, /* not finished: kube_queue_finish will say */
+        WORK_WAIT,  /* not begun, by no fault of its own: its failures stay, and somebody will add it */
 } WorkResult;
 
 typedef WorkResult (*KubeWork)(const char *key, void *arg);
@@ -31,10 +32,13 @@ void kube_queue_free(KubeQueue *queue);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeQueue, kube_queue_free)
 
 void kube_queue_add(KubeQueue *queue, const char *key); /* unparks; does not shorten a back-off */
-void kube_queue_add_after(KubeQueue *queue, const char *key, gint64 ms); /* the earliest of several counts */
+/* The earliest of several counts, and of a back-off. */
+void kube_queue_add_after(KubeQueue *queue, const char *key, gint64 ms);
 void kube_queue_finish(KubeQueue *queue, const char *key,
-                       WorkResult result);                 /* of a WORK_LATER; not itself WORK_LATER */
-void kube_queue_forget(KubeQueue *queue, const char *key); /* gone: no failures, no timers */
+                       WorkResult result); /* of a WORK_LATER; not itself WORK_LATER */
+/* No failures, no timers, and what comes of the work under way is not heard: it has gone, or is another one
+ * now and is added anew. */
+void kube_queue_forget(KubeQueue *queue, const char *key);
 
 /* workqueue_* of /metrics, names and meanings of Prometheus' controller metrics. */
 typedef struct {

@@ -26,16 +26,20 @@ static WorkResult work(const char *key, void *arg)
         return self->answers_left-- > 0 ? self->answer : WORK_DONE;
 }
 
-static void begin(Work *self, int in_flight)
+static void begin_with(Work *self, const KubeQueueConfig *like)
 {
-        KubeQueueConfig config = { .work = work,
-                                   .arg = self,
-                                   .in_flight_max = in_flight,
-                                   .backoff_min_ms = 1,
-                                   .backoff_max_ms = 8 };
+        KubeQueueConfig config = *like;
 
+        config.work = work;
+        config.arg = self;
         *self = (Work){ .seen = g_string_new(NULL) };
         self->queue = kube_queue_new(&config);
+}
+
+static void begin(Work *self, int in_flight)
+{
+        begin_with(self, &(KubeQueueConfig){
+                                 .in_flight_max = in_flight, .backoff_min_ms = 1, .backoff_max_ms = 8 });
 }
 
 static void end(Work *self)
@@ -208,6 +212,82 @@ static void test_after(void)
         end(&self);
 }
 
+static void add_soon(KubeQueue *queue, const char *key)
+{
+        kube_queue_add_after(queue, key, 50);
+}
+
+/* What is due by the clock does not wait for the end of a back-off. */
+static void test_due_within_back_off(void)
+{
+        Work self;
+        gint64 began = g_get_monotonic_time();
+
+        begin_with(&self, &(KubeQueueConfig){ .backoff_min_ms = 600000, .backoff_max_ms = 600000 });
+        self.meanwhile = add_soon;
+        self.answer = WORK_RETRY;
+        self.answers_left = 2;
+        kube_queue_add(self.queue, "a");
+        until_calls(&self, 3);
+        g_assert_cmpint(g_get_monotonic_time() - began, >=, 2 * 50000);
+        g_assert_cmpint(g_get_monotonic_time() - began, <, 600000 * (gint64)1000);
+        end(&self);
+}
+
+/* A key that changed meanwhile is not held up by its failures: not by the one under way, nor by those before.
+ */
+static void test_forgotten_and_added(void)
+{
+        Work self;
+
+        begin_with(&self, &(KubeQueueConfig){ .backoff_min_ms = 600000, .backoff_max_ms = 600000 });
+        self.answer = WORK_RETRY;
+        self.answers_left = 1;
+        kube_queue_add(self.queue, "a");
+        settle();
+        kube_queue_add(self.queue, "a");
+        settle();
+        g_assert_cmpint(self.calls, ==, 1);
+        self.answer = WORK_LATER;
+        self.answers_left = 1;
+        kube_queue_forget(self.queue, "a");
+        kube_queue_add(self.queue, "a");
+        settle();
+        g_assert_cmpint(self.calls, ==, 2);
+        kube_queue_forget(self.queue, "a");
+        kube_queue_add(self.queue, "a");
+        kube_queue_finish(self.queue, "a", WORK_RETRY);
+        settle();
+        g_assert_cmpint(self.calls, ==, 3);
+        end(&self);
+}
+
+/* One that could not be begun has neither failed nor succeeded. */
+static void test_wait(void)
+{
+        Work self;
+        gint64 began;
+
+        begin_with(&self, &(KubeQueueConfig){ .backoff_min_ms = 20, .backoff_max_ms = 600000 });
+        self.answer = WORK_RETRY;
+        self.answers_left = 2;
+        kube_queue_add(self.queue, "a");
+        until_calls(&self, 2);
+        self.answer = WORK_WAIT;
+        self.answers_left = 1;
+        until_calls(&self, 3);
+        settle();
+        began = g_get_monotonic_time();
+        kube_queue_add(self.queue, "a"); /* no back-off is under way */
+        self.answer = WORK_RETRY;
+        self.answers_left = 1;
+        settle();
+        g_assert_cmpint(self.calls, ==, 4);
+        until_calls(&self, 5);
+        g_assert_cmpint(g_get_monotonic_time() - began, >=, 80000); /* after the third failure in a row */
+        end(&self);
+}
+
 static void forget_it(KubeQueue *queue, const char *key)
 {
         kube_queue_add(queue, key);
@@ -259,6 +339,9 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/queue/park", test_park);
         g_test_add_func("/kube/queue/later", test_later);
         g_test_add_func("/kube/queue/after", test_after);
+        g_test_add_func("/kube/queue/due-within-back-off", test_due_within_back_off);
+        g_test_add_func("/kube/queue/forgotten-and-added", test_forgotten_and_added);
+        g_test_add_func("/kube/queue/wait", test_wait);
         g_test_add_func("/kube/queue/forget", test_forget);
         g_test_add_func("/kube/queue/free-within", test_free_within);
         return g_test_run();
