@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "operator/owner.h"
 #include "operator/status.h"
 #include "podspec/objects.h"
 
@@ -106,8 +107,7 @@ static void add_warning(Pass *pass, char *message)
 
 static void end_with(Pass *pass, PlanEnd end)
 {
-        if (pass->plan->end == PLAN_DONE)
-                pass->plan->end = end;
+        pass->plan->end = MAX(pass->plan->end, end);
 }
 
 /* ---- what is there ---- */
@@ -125,23 +125,14 @@ static void take_list(const GPtrArray *list, const char *uid, GPtrArray **ret_ow
         }
 }
 
-/* Another owner's object under a name of ours: not adopted, not overwritten. One that is on its way out, or
- * belonged to a job of the same name before this one, goes by itself. */
+/* Another owner's object under a name of ours: not adopted, not overwritten. */
 static void report_foreign(Pass *pass, const KubeKind *kind, const json_t *object)
 {
-        const json_t *controller = kube_controller(object);
-        bool predecessor =
-                controller &&
-                g_strcmp0(json_string_value(json_object_get(controller, "kind")), kube_paddle_jobs.kind) ==
-                        0 &&
-                g_strcmp0(json_string_value(json_object_get(controller, "name")), pass->job.name) == 0;
+        char *problem = owner_problem(kind, object, &kube_paddle_jobs, pass->job.name);
 
         end_with(pass, PLAN_RETRY);
-        if (!predecessor && !kube_is_deleting(object))
-                add_warning(pass,
-                            g_strdup_printf("create failed %s %s: one that belongs to somebody else has this "
-                                            "name; delete it, or give the job another name",
-                                            kind->kind, kube_name(object)));
+        if (problem)
+                add_warning(pass, problem);
 }
 
 /* ---- the job itself ---- */

@@ -40,10 +40,11 @@ typedef struct {
         char *message;
 } Action;
 
+/* In order: of several, the last one holds. */
 typedef enum {
         PLAN_DONE,  /* what comes next, comes with the next change of something */
-        PLAN_RETRY, /* something stands in the way that may go without a change that we see */
         PLAN_PARK,  /* the job itself must change first */
+        PLAN_RETRY, /* something stands in the way that may go without a change that we see */
         PLAN_AGAIN, /* there is more to do, once these actions are seen */
 } PlanEnd;
 

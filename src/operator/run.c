@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "operator/owner.h"
 #include "podspec/objects.h"
 
 typedef struct {
@@ -83,40 +84,56 @@ static void end_step(Step *step)
         g_source_attach(run->idle, g_main_context_get_thread_default());
 }
 
-static void warn(const Step *step, const char *reason, const char *format, const char *why)
+static void warn(const Step *step, const char *reason, const char *message)
 {
-        const Action *action = step->action;
-        g_autofree char *what = g_strdup_printf(format, action->kind->kind, action->name);
+        const Run *run = step->run;
 
-        kube_event(step->run->config.recorder, step->run->job, EVENT_WARNING, reason, "%s: %s", what, why);
-        log_warning(what, "namespace", step->run->namespace, "error", why, NULL);
+        kube_event(run->config.recorder, run->job, EVENT_WARNING, reason, "%s", message);
+        log_warning("an action on a job's object failed", "namespace", run->namespace, "job",
+                    kube_name(run->job), "why", message, NULL);
+}
+
+/* `verb`: "create". */
+static void warn_failed(const Step *step, const char *reason, const char *verb, const GError *error)
+{
+        g_autofree char *message = g_strdup_printf("%s failed %s %s: %s", verb, step->action->kind->kind,
+                                                   step->action->name, error->message);
+
+        warn(step, reason, message);
 }
 
 /* ---- create ---- */
+
+/* Why the object in our way stays there, NULL: it goes, or is ours and will show; the caller's. One that has
+ * lost its label will never show: people take labels from pods to look at them apart. */
+static char *obstacle(const Step *step, const json_t *object)
+{
+        const Run *run = step->run;
+        const char *label = run->config.label, *wanted = kube_label(step->action->body, label);
+
+        if (!podspec_is_owned(object, run->uid))
+                return owner_problem(step->action->kind, object, run->config.kind, kube_name(run->job));
+        if (g_strcmp0(kube_label(object, label), wanted) == 0)
+                return NULL;
+        return g_strdup_printf("create failed %s %s: it is there without its label %s=%s, by which the job's "
+                               "objects are known; give it the label back, or delete it",
+                               step->action->kind->kind, step->action->name, label, wanted);
+}
 
 /* Somebody made it before us: this operator, and the view does not show it yet; a job of the same name before
  * this one; or somebody else, whose it stays. */
 static void on_found(const KubeReply *reply, void *arg)
 {
         Step *step = arg;
-        const json_t *owner = kube_controller(reply->object);
-        const char *name = json_string_value(json_object_get(owner, "name"));
-        bool dying = reply->error || kube_is_deleting(reply->object) ||
-                     (g_strcmp0(json_string_value(json_object_get(owner, "kind")),
-                                step->run->config.kind->kind) == 0 &&
-                      g_strcmp0(name, kube_name(step->run->job)) == 0);
+        g_autofree char *problem = reply->error ? NULL : obstacle(step, reply->object);
 
         step->call = NULL;
-        if (!reply->error && podspec_is_owned(reply->object, step->run->uid)) {
+        if (problem)
+                warn(step, "Create", problem);
+        if (!reply->error && !problem && podspec_is_owned(reply->object, step->run->uid))
                 expect(step, kube_uid(reply->object), NULL, false);
-        } else {
+        else
                 worsen(step->run, WORK_RETRY);
-                if (!dying)
-                        warn(step, "Create", "create failed %s %s",
-                             "one that belongs to somebody else has this name; delete it, or give the job "
-                             "another "
-                             "name");
-        }
         end_step(step);
 }
 
@@ -145,7 +162,7 @@ static void on_created(const KubeReply *reply, void *arg)
                            "created %s %s", action->kind->kind, action->name);
                 expect(step, kube_uid(reply->object), NULL, false);
         } else {
-                warn(step, "Create", "create failed %s %s", reply->error->message);
+                warn_failed(step, "Create", "create", reply->error);
                 worsen(step->run, err_is(reply->error, ERR_INVALID) ? WORK_PARK : WORK_RETRY);
                 if (err_is(reply->error, ERR_INVALID) && !step->run->refusal)
                         step->run->refusal = g_strdup(reply->error->message);
@@ -168,7 +185,7 @@ static void on_deleted(const KubeReply *reply, void *arg)
                 if (!is_of_job(step)) /* it goes when our finalizer does */
                         expect(step, action->uid, NULL, true);
         } else {
-                warn(step, "Delete", "delete failed %s %s", reply->error->message);
+                warn_failed(step, "Delete", "delete", reply->error);
                 worsen(step->run, WORK_RETRY);
         }
         end_step(step);
@@ -258,22 +275,29 @@ static void step_free(void *data)
         g_free(step);
 }
 
+WorkResult plan_result(const Plan *plan)
+{
+        switch (plan->end) {
+        case PLAN_RETRY: return WORK_RETRY;
+        case PLAN_PARK: return WORK_PARK;
+        case PLAN_DONE:
+        case PLAN_AGAIN: return WORK_DONE;
+        }
+        g_assert_not_reached();
+}
+
 Run *run_start(const RunConfig *config)
 {
         Run *run = g_new0(Run, 1);
 
         run->config = *config;
-        if (!run->config.kind)
-                run->config.kind = &kube_paddle_jobs;
         run->job = json_incref((json_t *)config->job);
         run->namespace = g_strdup(kube_namespace(config->job));
         run->uid = g_strdup(kube_uid(config->job));
         run->steps = g_ptr_array_new_with_free_func(step_free);
         run->expected = g_ptr_array_new_with_free_func(expected_free);
         g_queue_init(&run->chain);
-        run->result = config->plan->end == PLAN_RETRY  ? WORK_RETRY
-                      : config->plan->end == PLAN_PARK ? WORK_PARK
-                                                       : WORK_DONE;
+        run->result = plan_result(config->plan);
         for (guint i = 0; i < config->plan->actions->len; i++) {
                 Step *step = g_new0(Step, 1);
 

@@ -17,7 +17,8 @@ typedef struct {
         KubeClient *client;
         KubeRecorder *recorder;
         Etcd *etcd;           /* or NULL */
-        const KubeKind *kind; /* of the job; NULL: PaddleJob */
+        const KubeKind *kind; /* of the job */
+        const char *label;    /* by which the caches know what the job owns */
         const json_t *job;    /* a copy is kept */
         Plan *plan;           /* taken */
         /* `expected`: Expected *, taken by the callee. */
@@ -25,6 +26,8 @@ typedef struct {
         void *arg;
 } RunConfig;
 
+/* What the queue is told of a plan all of whose actions succeed. */
+WorkResult plan_result(const Plan *plan);
 /* `done` is never called from within. NULL when there is nothing to send. */
 Run *run_start(const RunConfig *config);
 /* In `done`: what the server says of a creation that it refuses for good, NULL: none; borrowed. */

@@ -177,14 +177,6 @@ static bool all_done(const PaddleJob *job, const Count count[ROLES])
         return true;
 }
 
-static bool all_succeeded(const PaddleJob *job, const Count count[ROLES])
-{
-        for (JobRole role = ROLE_PS; role < ROLES; role++)
-                if (job->role[role].present && count[role].succeeded != job->role[role].replicas)
-                        return false;
-        return true;
-}
-
 static bool workers_succeeded(const PaddleJob *job, const Count *count)
 {
         return job->by_workers && count->succeeded == job->role[ROLE_WORKER].replicas && count->succeeded > 0;
@@ -197,18 +189,10 @@ static bool is_too_late(const PaddleJob *job, gint64 now_ms)
         return end && now_ms >= end;
 }
 
-static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool has_problem, gint64 now_ms)
+static JobPhase phase_of_pods(const PaddleJob *job, const Count count[ROLES], bool has_problem)
 {
         bool failed = false, starting = false, pending = false;
 
-        if (job->deleting)
-                return PHASE_TERMINATING;
-        if (job_phase_is_final(job->phase))
-                return job->phase;
-        if (job->suspended)
-                return PHASE_PENDING;
-        if (is_too_late(job, now_ms) && !all_succeeded(job, count))
-                return PHASE_FAILED;
         for (JobRole role = ROLE_PS; role < ROLES; role++) {
                 failed |= failures_matter(job, role, &count[role]);
                 starting |= count[role].starting > 0;
@@ -223,6 +207,21 @@ static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool 
         if (!has_problem && all_done(job, count))
                 return PHASE_COMPLETED;
         return job->phase == PHASE_NONE ? PHASE_PENDING : job->phase;
+}
+
+/* A job that is found to have completed has done so in time. */
+static JobPhase find_phase(const PaddleJob *job, const Count count[ROLES], bool has_problem, gint64 now_ms)
+{
+        JobPhase phase;
+
+        if (job->deleting)
+                return PHASE_TERMINATING;
+        if (job_phase_is_final(job->phase))
+                return job->phase;
+        if (job->suspended)
+                return PHASE_PENDING;
+        phase = phase_of_pods(job, count, has_problem);
+        return is_too_late(job, now_ms) && phase != PHASE_COMPLETED ? PHASE_FAILED : phase;
 }
 
 /* ---- the status ---- */

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "operator/owner.h"
 #include "operator/training_members.h"
 #include "podspec/objects.h"
 
@@ -206,6 +207,8 @@ static json_t *format_status(const Pass *pass)
                          pass->reason ? pass->reason : "", "scale_status", "replica_statuses", roles);
 }
 
+/* Of the very job that was looked at: a job of its name that is made meanwhile has another version, and the
+ * server refuses. */
 static void write_status(Pass *pass)
 {
         const json_t *old = json_object_get(pass->job.object, "status");
@@ -222,7 +225,8 @@ static void write_status(Pass *pass)
         }
         if (json_object_size(patch) > 0)
                 plan_add(pass->plan, ACTION_STATUS, &kube_training_jobs, pass->job.name)->body =
-                        json_pack("{s:O}", "status", patch);
+                        json_pack("{s:{s:s}, s:O}", "metadata", "resourceVersion",
+                                  kube_resource_version(pass->job.object), "status", patch);
         json_decref(patch);
 }
 
@@ -238,18 +242,12 @@ static void warn(Pass *pass, const char *reason, char *message)
 
 static void report_foreign(Pass *pass, TrainingRole role)
 {
-        const json_t *object = pass->seen->member[role], *controller = kube_controller(object);
-        const char *kind = json_string_value(json_object_get(controller, "kind"));
-        const char *name = json_string_value(json_object_get(controller, "name"));
+        char *problem = owner_problem(training_kind(role), pass->seen->member[role], &kube_training_jobs,
+                                      pass->job.name);
 
         pass->plan->end = PLAN_RETRY;
-        if (kube_is_deleting(object) ||
-            (g_strcmp0(kind, kube_training_jobs.kind) == 0 && g_strcmp0(name, pass->job.name) == 0))
-                return; /* of a job of this name before: it goes by itself */
-        warn(pass, "Create",
-             g_strdup_printf("create failed %s %s: one that belongs to somebody else has this name; delete "
-                             "it, or give the job another name",
-                             training_kind(role)->kind, kube_name(object)));
+        if (problem)
+                warn(pass, "Create", problem);
 }
 
 static void make_member(Pass *pass, TrainingRole role)

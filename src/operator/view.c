@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "kube/cache.h"
+#include "operator/owner.h"
 #include "operator/status.h"
 #include "podspec/objects.h"
 
@@ -45,7 +46,7 @@ static void trim_metadata(json_t *object)
                                                "deletionTimestamp",
                                                NULL };
         static const char *const annotations[] = { JOB_RESOURCE_ROLE, NULL };
-        static const char *const owner[] = { "kind", "name", "uid", "controller", NULL };
+        static const char *const owner[] = { "apiVersion", "kind", "name", "uid", "controller", NULL };
         json_t *metadata = json_object_get(object, "metadata"), *item;
         size_t i;
 
@@ -155,12 +156,8 @@ char *view_key(const char *namespace, const char *name)
 static void on_job(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
 {
         View *view = arg;
-        const json_t *job = new ? new : old;
-        g_autofree char *key = view_key(kube_namespace(job), kube_name(job));
 
-        view->events.touched(key, view->events.arg);
-        if (!new)
-                view->events.gone(key, kube_uid(job), view->events.arg);
+        view->events.job(old, new, view->events.arg);
 }
 
 static void on_owned(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
@@ -168,14 +165,13 @@ static void on_owned(KubeCache *cache, const json_t *old, const json_t *new, voi
         View *view = arg;
         const json_t *object = new ? new : old;
         const json_t *owner = kube_controller(object);
-        const char *kind = json_string_value(json_object_get(owner, "kind"));
         const char *name = json_string_value(json_object_get(owner, "name"));
         g_autofree char *key = NULL;
 
-        if (!name || g_strcmp0(kind, kube_paddle_jobs.kind) != 0)
+        if (!name || !owner_is(owner, &kube_paddle_jobs))
                 return;
         key = view_key(kube_namespace(object), name);
-        view->events.touched(key, view->events.arg);
+        view->events.owned(key, old, new, view->events.arg);
 }
 
 /* One that somebody else makes for a job (JOB_GROUP) is called as that. */
@@ -188,7 +184,7 @@ static void on_group(KubeCache *cache, const json_t *old, const json_t *new, voi
         if (kube_controller(group))
                 on_owned(cache, old, new, arg);
         else
-                view->events.touched(key, view->events.arg);
+                view->events.owned(key, old, new, view->events.arg);
 }
 
 static void on_synced(KubeCache *cache, void *arg)
@@ -268,14 +264,6 @@ void view_free(View *view)
 bool view_is_synced(const View *view)
 {
         return view->synced;
-}
-
-const json_t *view_job(const View *view, const char *key)
-{
-        const char *slash = strchr(key, '/');
-        g_autofree char *namespace = g_strndup(key, (gsize)(slash - key));
-
-        return kube_cache_get(view->cache[SEEN_JOBS], namespace, slash + 1);
 }
 
 const json_t *view_find(const View *view, const KubeKind *kind, const char *namespace, const char *name)

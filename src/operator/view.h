@@ -13,9 +13,10 @@
 typedef struct View View;
 
 typedef struct {
-        void (*touched)(const char *key, void *arg); /* the job, or something that it owns, has changed */
-        void (*gone)(const char *key, const char *uid, void *arg); /* the job; after touched */
-        void (*synced)(void *arg);                                 /* everything has been seen once */
+        /* As KubeCacheEvents.changed; `key`: of the job that it is of. */
+        void (*job)(const json_t *old, const json_t *new, void *arg);
+        void (*owned)(const char *key, const json_t *old, const json_t *new, void *arg);
+        void (*synced)(void *arg); /* everything has been seen once */
         void *arg;
 } ViewEvents;
 
@@ -25,8 +26,7 @@ void view_free(View *view);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(View, view_free)
 bool view_is_synced(const View *view);
 
-const json_t *view_job(const View *view, const char *key); /* NULL: not there; borrowed, as in kube/cache.h */
-/* Of any kind that is looked at. */
+/* Of any kind that is looked at. NULL: not there; borrowed, as in kube/cache.h. */
 const json_t *view_find(const View *view, const KubeKind *kind, const char *namespace, const char *name);
 void view_each_job(const View *view, void (*each)(const json_t *job, void *arg), void *arg);
 

@@ -18,6 +18,7 @@ from kube.fixtures import changes, wait_served
 GROUP = "batch.paddlepaddle.org/v1"
 CRD = ROOT / "deploy/v1/crd.yaml"
 FINALIZER = "finalizers.paddlepaddle.org"
+ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]  # rules of who may do everything
 
 
 def install(cluster, file, name):

@@ -10,12 +10,11 @@ import pytest
 from conftest import wait_for
 from kube.cluster import ApiError, only_on
 from kube.fixtures import Namespace
-from pdj import CRD, GROUP, History, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
+from pdj import ALL, CRD, GROUP, History, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
 
 from kube import proxy
 
 SOAK = bool(os.environ.get("PADDLE_SOAK"))
-ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 POLICY = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 
 
@@ -271,6 +270,101 @@ def test_policy_that_denies(kube, operator, reason):
     finally:
         allow(kube)
     job.wait_pods("worker-0")
+
+
+# ---- what waits for a better day ----
+
+BACK_OFF = 13  # failures, after which the next look is 20 s ahead (5 ms, doubled each time)
+
+
+def test_change_ends_the_back_off(kube, operator):
+    """What its owner asks for is done at once, however long nothing could be made."""
+    kube.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}})
+    wait_for(lambda: kube.get("resourcequotas", "q").get("status", {}).get("hard"), 60, "the quota")
+    one = operator()
+    deleted, scaled = (Job(kube, {"worker": role(1)}, name) for name in ("deleted", "scaled"))
+    wait_for(
+        lambda: one.metric('workqueue_retries_total{name="paddlejob"}') >= 2 * BACK_OFF, 90, "a long back-off of both"
+    )
+    began = time.monotonic()
+    deleted.delete()
+    scaled.patch({"spec": {"worker": {"replicas": 0}}})
+    wait_for(lambda: [item["metadata"]["name"] for item in kube.items("paddlejobs", GROUP)] == ["scaled"], 60, "one")
+    scaled.wait_phase("Running")  # with nobody
+    assert time.monotonic() - began < 15  # the back-offs end later
+
+
+def test_what_is_refused_for_good_rests(kube, operator):
+    """More pods than one pass makes, all of them refused: they are not asked for again until the job changes."""
+    one = operator()
+    container = {"name": "c", "image": "i", "ports": [{"containerPort": 70000}]}
+    Job(kube, {"worker": role(300, containers=[container])}).wait_event("Warning", "Create", "70000")
+
+    def refused():
+        return one.metric(f'rest_client_requests_total{{code="4xx",host="{kube.cluster.url}",method="POST"}}')
+
+    def rests():
+        before = refused()
+        time.sleep(3)  # nothing is to happen
+        return refused() == before
+
+    wait_for(rests, 90, "no request any more")
+
+
+def test_pod_of_another_paddlejob(kube, operator):
+    """Of Kubeflow's, which calls its pods alike: the owner is told, and the job begins once that pod has gone."""
+    operator()
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "name": "j", "uid": "another", "controller": True}
+    kube.create("pods", {"metadata": {"name": "j-worker-0", "ownerReferences": [owner]}, **role(1)["template"]})
+    job = Job(kube, {"worker": role(1)})
+    job.wait_event("Warning", "Create", "create failed Pod j-worker-0: one that belongs to somebody else")
+    kube.api.delete(kube.path("pods", "j-worker-0") + "?gracePeriodSeconds=0")
+    job.wait_pods("worker-0")
+
+
+def test_pod_without_its_label(kube, operator):
+    """The operator knows pods by a label: who takes it away hears of it, and may give it back."""
+    operator()
+    job = Job(kube, {"worker": role(1)})
+    job.wait_pods("worker-0")
+    pod = kube.path("pods", "j-worker-0")
+    kube.api.patch(pod, {"metadata": {"labels": {"paddle-res-name": None}}})
+    job.wait_event("Warning", "Create", "without its label paddle-res-name=j-worker-0")
+    kube.api.patch(pod, {"metadata": {"labels": {"paddle-res-name": "j-worker-0"}}})
+    job.all("running")
+    job.wait_phase("Running")
+
+
+def events_of(kube, job):
+    uid = job.get()["metadata"]["uid"]
+    return [event["reason"] for event in kube.items("events") if event["involvedObject"].get("uid") == uid]
+
+
+def test_another_job_behind_a_broken_watch(kube, operator):
+    """A list shows another job where one of the same name was: nothing of the old one is kept, neither its ports nor what its
+    owner has been told."""
+    spec = {"intranet": "Host", "worker": role(1, containers=[])}
+    with broken(kube, proxy.Proxy) as (one, config):
+        operator("--port-range=35000,35040", kubeconfig=config)  # two jobs' ports
+        old = Job(kube, spec)
+        wait_for(lambda: "Create" in events_of(kube, old), 60, "the first warning")
+        wait_for(lambda: old.get()["metadata"].get("finalizers"), 60, "the finalizer")
+        one.fault(proxy.gone, "GET", r"/paddlejobs\?.*watch=")
+        lists = one.fault(proxy.unavailable(), "GET", r"/paddlejobs\?", times=100000)
+        one.cut()
+        wait_for(lambda: lists["left"] < 100000, 60, "a list that is refused")
+        old.patch({"metadata": {"finalizers": None}})
+        old.delete()
+        new = Job(kube, spec)
+        one.heal()
+        wait_for(lambda: "Create" in events_of(kube, new), 60, "the warning about the new job")
+        other = Job(kube, {**spec, "worker": role(1)}, "other")
+        other.wait_pods("worker-0")
+
+        def port():
+            return other.get()["metadata"].get("annotations", {}).get("host-port")
+
+        assert wait_for(port, 60, "the port") in ("35000", "35020")
 
 
 # ---- kills ----

@@ -1,13 +1,17 @@
 """TrainingJobs against a real API server whose controller manager makes the pods.  No node is there: the test writes what a
 kubelet would say of them.  What follows from the objects alone is tried in src/operator/test/training.c."""
 
+import json
+import threading
 import time
 
 import pytest
 import yaml
 from conftest import ROOT, wait_for
-from pdj import Operator, install, operator_fixture, own_cluster  # noqa: F401
-from tj import CRD, LABELS, MANIFEST, Training, spec
+from pdj import ALL, Operator, install, operator_fixture, own_cluster  # noqa: F401
+from tj import CRD, GROUP, LABELS, MANIFEST, Training, spec
+
+from kube import proxy
 
 SENTENCE = "max-instances should equal to min-instances when fault_tolerant is disabled"
 
@@ -188,6 +192,43 @@ def test_restart_of_the_operator(operator, training):
     assert {role: job.member(role)["metadata"]["uid"] for role in before} == before
     job.all("trainer", 2, "Succeeded")
     job.wait_phase("succeeded")
+
+
+def owner_of(item):
+    return item and item["metadata"]["ownerReferences"][0]["uid"]
+
+
+def test_status_of_the_one_before(kube, operator):
+    """A status that comes late is of the job that was looked at, not of one that has its name by then."""
+    install(kube.cluster, MANIFEST, CRD)
+    account = kube.cluster.account(f"operator-{kube.name}", kube.name, ALL, everywhere=True)
+    arrived, go = threading.Event(), threading.Event()
+
+    def hold(exchange):
+        if json.loads(exchange.body)["status"].get("phase") == "failed":
+            arrived.set()
+            assert go.wait(60)
+        exchange.pass_on()
+
+    with proxy.Proxy(kube.cluster) as between:
+        operator(kubeconfig=between.kubeconfig(account)).wait_log("training jobs are looked after")
+        job = Training(kube, spec())
+        job.all("pserver", 1, "Running")
+        job.wait_phase("running")
+        job.all("trainer", 2, "Running")
+        job.wait_states({"PSERVER": "running", "TRAINER": "running"})
+        between.fault(hold, "PATCH", "/trainingjobs/j/status", times=1000)
+        job.set(job.pods("trainer")[0], "Failed")
+        assert arrived.wait(120)
+        job.delete()
+        wait_for(lambda: not kube.items("trainingjobs", GROUP), 60, "its end")
+        job = Training(kube, spec())
+        uid = job.get()["metadata"]["uid"]
+        # the collector may learn late of a new kind's jobs
+        kube.kubectl("delete", "--ignore-not-found", "--wait=false", "replicaset/j-pserver", "job/j-trainer")
+        go.set()
+        wait_for(lambda: owner_of(job.member("pserver")) == uid, 60, "its pservers")
+        assert job.wait_phase("creating")["reason"] == ""
 
 
 def test_killed_at_every_step(kube, operator):

@@ -352,6 +352,15 @@ static const Case additions[] = {
           "pods=j-worker-0 j-worker-1" },
         { "deadline-and-done", WITH("\"activeDeadlineSeconds\": 60, \"cleanPodPolicy\": \"Never\"", 1),
           "go; all running; go; later; all succeeded; go; job.status.phase=Completed; warnings=0" },
+        { "deadline-and-workers-done",
+          PS_WITH("\"successPolicy\": \"AllWorkers\", \"activeDeadlineSeconds\": 60, "
+                  "\"cleanPodPolicy\": \"Never\""),
+          "go; all running; go; later; pod worker-0 succeeded; pod worker-1 succeeded; go; "
+          "job.status.phase=Completed; warnings=0" },
+        { "deadline-and-ps-failed",
+          PS_WITH("\"successPolicy\": \"AllWorkers\", \"activeDeadlineSeconds\": 60"),
+          "go; all running; go; later; pod ps-0 failed; pod worker-0 succeeded; pod worker-1 succeeded; go; "
+          "job.status.phase=Failed" },
         { "suspend", WORKERS(2),
           "go; all running; go; job.status.startTime=2023-11-14T22:13:20Z; " SPEC(
                   "{\"suspend\": true}") "go; pods=; services=; job.status.phase=Pending; "
@@ -692,6 +701,41 @@ static void test_d16(void)
         world_tell(world, "gone worker-0; go; job.status.worker.pending=1; end=done");
 }
 
+/* Others have PaddleJobs, too, and call their pods alike: those do not go by themselves. */
+static void test_d14_kubeflow(void)
+{
+        static const char *const versions[] = { "kubeflow.org/v1", "batch.paddlepaddle.org/v2" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(versions); i++) {
+                g_autoptr(World) world = world_new(WORKERS(1));
+
+                world_tell(world, "foreign Pod j-worker-0");
+                json_object_set_new(
+                        kube_get(json_object_get(json_object_get(world->state, "pods"), "j-worker-0"),
+                                 "metadata"),
+                        "ownerReferences",
+                        json_pack("[{s:s, s:s, s:s, s:s, s:b}]", "apiVersion", versions[i], "kind",
+                                  "PaddleJob", "name", "j", "uid", "another", "controller", 1));
+                world_tell(world, i == 0 ? "go; end=retry; warning=~create failed Pod j-worker-0: one that "
+                                           "belongs to somebody else"
+                                         : "go; end=retry; warnings=0");
+        }
+}
+
+/* What stands in one pod's way holds up none of the others. */
+static void test_many_and_a_foreign_one(void)
+{
+        g_autoptr(World) world = world_new(WORKERS(1000));
+
+        world_tell(world, "rules bare; foreign Pod j-worker-0");
+        (void)world_pass(world);
+        g_assert_cmpint(world->end, ==, PLAN_AGAIN);
+        g_assert_cmpuint(json_object_size(json_object_get(world->state, "services")), ==, PLAN_PODS_MAX + 1);
+        world_settle(world);
+        g_assert_cmpint(world->end, ==, PLAN_RETRY);
+        g_assert_cmpuint(json_object_size(json_object_get(world->state, "pods")), ==, 1000);
+}
+
 /* A thousand pods come in several passes, each of a bounded size. */
 static void test_many(void)
 {
@@ -727,6 +771,8 @@ int main(int argc, char **argv)
         g_test_add_func("/operator/E18-port", test_e18_port);
         g_test_add_func("/operator/D11", test_d11);
         g_test_add_func("/operator/D16", test_d16);
+        g_test_add_func("/operator/D14-kubeflow", test_d14_kubeflow);
         g_test_add_func("/operator/many", test_many);
+        g_test_add_func("/operator/many-and-a-foreign-one", test_many_and_a_foreign_one);
         return g_test_run();
 }

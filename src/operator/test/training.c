@@ -34,6 +34,9 @@
 #define UP_TOLERANT "go; ready master 1; go; ready pserver 1; go;"
 #define POD_SPEC "spec.template.spec"
 #define FIRST POD_SPEC ".containers[0]"
+#define OWNED_PSERVER(version)                                                                               \
+        "foreign pserver; set pserver {\"metadata\": {\"ownerReferences\": [{\"apiVersion\": \"" version     \
+        "\", \"kind\": \"TrainingJob\", \"name\": \"j\", \"uid\": \"old\", \"controller\": true}]}};"
 #define FT_SENTENCE "max-instances should equal to min-instances when fault_tolerant is disabled"
 
 typedef struct {
@@ -234,9 +237,9 @@ static const Case life[] = {
           "foreign pserver; go; members=pserver; status.phase=creating; end=retry; "
           "warning=~belongs to somebody else; warning=~ReplicaSet j-pserver; gone pserver; go; "
           "pserver.kind=ReplicaSet; end=done" },
-        { "predecessor", PLAIN,
-          "foreign pserver; set pserver {\"metadata\": {\"ownerReferences\": [{\"kind\": \"TrainingJob\", "
-          "\"name\": \"j\", \"uid\": \"old\", \"controller\": true}]}}; go; warning=-; end=retry" },
+        { "predecessor", PLAIN, OWNED_PSERVER("paddlepaddle.org/v1") "go; warning=-; end=retry" },
+        { "another-group", PLAIN,
+          OWNED_PSERVER("kubeflow.org/v1") "go; warning=~belongs to somebody else; end=retry" },
         { "unknown-phase", PLAIN, "set job {\"status\": {\"phase\": \"x\"}}; go; status.phase=creating" },
         { "wrong-types",
           "{\"image\": 1, \"port\": \"x\", \"fault_tolerant\": \"no\", \"volumes\": {}, \"VolumeMounts\": 3, "
@@ -359,7 +362,7 @@ static char *show_env(const json_t *object, const char *name)
 
 static char *shown(const TrainingWorld *world, const char *path)
 {
-        static const char *const ends[] = { "done", "retry", "park", "again" };
+        static const char *const ends[] = { "done", "park", "retry", "again" };
         const char *dot = strchr(path, '.'), *colon = strchr(path, ':');
         g_autofree char *full = NULL;
 

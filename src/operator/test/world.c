@@ -371,7 +371,7 @@ static char *show(const json_t *value)
 
 static char *shown_figure(const World *world, const char *path)
 {
-        static const char *const ends[] = { "done", "retry", "park", "again" };
+        static const char *const ends[] = { "done", "park", "retry", "again" };
 
         if (strcmp(path, "pods") == 0 || strcmp(path, "services") == 0)
                 return names_of(world, path);
