@@ -17,5 +17,6 @@ typedef struct {
 } Figures;
 extern const double figures_bucket_s[FIGURES_BUCKETS];
 
-/* A pass has ended; `again`: its job is looked at once more at once. */
-void figures_count_pass(Figures *figures, gint64 began_us, WorkResult result, bool again);
+/* A pass has ended. Its job is looked at once more: `again`: at once; again_ms: after that time at the
+ * latest, 0: when something changes. */
+void figures_count_pass(Figures *figures, gint64 began_us, WorkResult result, bool again, gint64 again_ms);

@@ -25,8 +25,8 @@ struct JobState {
         bool gone;    /* the job that the pass under way is about */
         bool failed;  /* something before the pass: it is to come again */
         Expect expect;
-        gint64 began_us;
-        GHashTable *warned; /* messages that its owner has been told of this generation; or NULL */
+        gint64 began_us, again_ms; /* again_ms: the plan's */
+        GHashTable *warned;        /* messages that its owner has been told of this generation; or NULL */
         gint64 generation;
         char *refusal; /* of something that the server will never take; or NULL */
 };
@@ -155,7 +155,7 @@ static WorkResult end_pass(JobState *state, WorkResult result)
         Passes *passes = state->passes;
         bool again = state->touched || (state->more && result == WORK_DONE);
 
-        figures_count_pass(&passes->figures, state->began_us, result, again);
+        figures_count_pass(&passes->figures, state->began_us, result, again, state->again_ms);
         passes->figures.active--;
         if (!passes->trim)
                 passes->trim = g_timeout_add(TRIM_MS, on_trim, passes);
@@ -218,6 +218,7 @@ WorkResult passes_act(JobState *state, const json_t *job, Plan *plan)
         state_take(state, job);
         state->gone = state->touched = false;
         state->more = plan->end == PLAN_AGAIN;
+        state->again_ms = plan->again_ms;
         if (plan->again_ms)
                 kube_queue_add_after(passes->queue, state->key, plan->again_ms);
         for (guint i = 0; i < plan->actions->len; i++) {
@@ -256,6 +257,7 @@ static WorkResult begin(const char *key, void *arg)
                 return WORK_WAIT; /* until it shows, or no longer can */
         state->began_us = g_get_monotonic_time();
         state->touched = state->more = state->failed = state->gone = false;
+        state->again_ms = 0;
         passes->figures.active++;
         result = passes->config.begin(state, job, passes->config.arg);
         state->asking = result == WORK_LATER && !state->run;

@@ -558,13 +558,16 @@ def test_a_finished_job_is_deleted_by_the_next_operator(kube, operator):
 
 
 def test_a_job_that_runs_too_long(kube, operator):
-    operator()
+    one = operator()
+    due = 'controller_runtime_reconcile_total{controller="paddlejob",result="requeue_after"}'
     job = Job(kube, {"activeDeadlineSeconds": 3, "worker": role(2)})
     job.wait_pods("worker-0", "worker-1")
+    assert one.metric(due) == 0  # it has not begun
     job.all("running")
     job.wait_phase("Running")
     job.set("worker-1", "succeeded")
     status = job.wait_phase("Failed")
+    assert one.metric(due) > 0
     assert status["completionTime"] > status["startTime"]
     job.wait_pods("worker-1")
     job.wait_event("Warning", "DeadlineExceeded", "3 s")
