@@ -28,7 +28,8 @@ static void texts(const char *text)
         g_autofree char *origin = NULL, *path = NULL, *whole = NULL;
         g_auto(ImageName) name = { 0 }, again = { 0 };
 
-        (void)registry_challenge_parse(text, &origin, &path, NULL);
+        if (registry_challenge_parse(text, NULL, "registry.example", &origin, &path, NULL))
+                g_assert_true(g_str_has_prefix(origin, "https://") && *path == '/');
         if (!image_name_parse(text, &name, NULL))
                 return;
         whole = image_name_by_digest(&name, "sha256:0");

@@ -73,6 +73,13 @@ static void test_too_large(void)
 
 /* ---- many jobs ---- */
 
+/* A thread hands over to the loop by GLib's own locks, which ThreadSanitizer does not see. */
+#ifdef __SANITIZE_THREAD__
+enum { LOCKS_ARE_SEEN = false };
+#else
+enum { LOCKS_ARE_SEEN = true };
+#endif
+
 enum { JOBS = 1000 };
 
 typedef struct {
@@ -180,8 +187,10 @@ int main(int argc, char **argv)
         json_init();
         g_test_add_func("/package/pack", test_pack);
         g_test_add_func("/package/too-large", test_too_large);
-        g_test_add_func("/package/many", test_many);
-        g_test_add_func("/package/end", test_end);
+        if (LOCKS_ARE_SEEN) {
+                g_test_add_func("/package/many", test_many);
+                g_test_add_func("/package/end", test_end);
+        }
         g_test_add_func("/package/put", test_put);
         g_test_add_func("/package/require", test_require);
         return g_test_run();
