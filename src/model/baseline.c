@@ -59,6 +59,16 @@ typedef struct {
         bool (*may)(const json_t *value); /* instead of `texts`; or NULL */
 } Rule;
 
+/* Of a pod and of each of its containers. */
+static const Rule process_rules[] = {
+        { "securityContext.windowsOptions.hostProcess", NULL, "a process of the node" },
+        { "securityContext.seLinuxOptions.type", selinux_types, "this SELinux type" },
+        { "securityContext.seLinuxOptions.user", nothing, "an SELinux user" },
+        { "securityContext.seLinuxOptions.role", nothing, "an SELinux role" },
+        { "securityContext.seccompProfile.type", profiles, "a process without seccomp profile" },
+        { "securityContext.appArmorProfile.type", profiles, "a process without AppArmor profile" },
+        { NULL },
+};
 static const Rule pod_rules[] = {
         { "hostNetwork", NULL, "the node's network" },
         { "hostPID", NULL, "the node's processes" },
@@ -68,12 +78,6 @@ static const Rule pod_rules[] = {
         { "volumes.*.ephemeral.volumeClaimTemplate.spec.dataSource", NULL, "a copy of another volume" },
         { "volumes.*.ephemeral.volumeClaimTemplate.spec.dataSourceRef", NULL, "a copy of another volume" },
         { "securityContext.sysctls.*.name", sysctls, "this setting of the node's kernel" },
-        { "securityContext.windowsOptions.hostProcess", NULL, "a process of the node" },
-        { "securityContext.seLinuxOptions.type", selinux_types, "this SELinux type" },
-        { "securityContext.seLinuxOptions.user", nothing, "an SELinux user" },
-        { "securityContext.seLinuxOptions.role", nothing, "an SELinux role" },
-        { "securityContext.seccompProfile.type", profiles, "a process without seccomp profile" },
-        { "securityContext.appArmorProfile.type", profiles, "a process without AppArmor profile" },
         { "nodeName", nothing, "a node by its name" },
         { "serviceAccountName", accounts, "a service account" },
         { "serviceAccount", accounts, "a service account" },
@@ -90,12 +94,6 @@ static const Rule container_rules[] = {
         { "securityContext.privileged", NULL, "a privileged container" },
         { "securityContext.capabilities.add.*", capabilities, "this capability" },
         { "securityContext.procMount", proc_mounts, "an unmasked /proc" },
-        { "securityContext.windowsOptions.hostProcess", NULL, "a process of the node" },
-        { "securityContext.seLinuxOptions.type", selinux_types, "this SELinux type" },
-        { "securityContext.seLinuxOptions.user", nothing, "an SELinux user" },
-        { "securityContext.seLinuxOptions.role", nothing, "an SELinux role" },
-        { "securityContext.seccompProfile.type", profiles, "a process without seccomp profile" },
-        { "securityContext.appArmorProfile.type", profiles, "a process without AppArmor profile" },
         { "livenessProbe.httpGet.host", nothing, "another host that the node calls" },
         { "livenessProbe.tcpSocket.host", nothing, "another host that the node calls" },
         { "readinessProbe.httpGet.host", nothing, "another host that the node calls" },
@@ -295,7 +293,8 @@ static bool check_containers(const char *where, const json_t *spec, const char *
         {
                 g_autofree char *at = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", where, list, i);
 
-                if (!check_rules(container_rules, at, container, error) ||
+                if (!check_rules(process_rules, at, container, error) ||
+                    !check_rules(container_rules, at, container, error) ||
                     !check_mounts(spec, at, container, error))
                         return false;
         }
@@ -307,8 +306,8 @@ static bool check_pod(const char *where, const json_t *pod, const void *arg, GEr
         const json_t *spec = json_object_get(pod, "spec");
         g_autofree char *at = g_strconcat(where, ".spec", NULL);
 
-        return check_rules(pod_rules, at, spec, error) && check_alone(at, spec, error) &&
-               check_containers(at, spec, "containers", error) &&
+        return check_rules(process_rules, at, spec, error) && check_rules(pod_rules, at, spec, error) &&
+               check_alone(at, spec, error) && check_containers(at, spec, "containers", error) &&
                check_containers(at, spec, "initContainers", error) && check_sources(arg, at, spec, error);
 }
 
