@@ -276,16 +276,7 @@ def a_gang(space):
 def a_training_job(space):
     """Its trainers fail: they are stopped, and the rest is released."""
     job = Training(space, spec(fault_tolerant=True), "training")
-    job.all("master", 1, "Running")
-    job.all("pserver", 1, "Running")
-    job.all("trainer", 2, "Running")
-    job.wait_phase("running")
-    for pod in job.pods("trainer"):
-        job.set(pod, "Failed")
-    job.wait_phase("failed")
-    job.wait_no_member("master")
-    job.wait_no_member("pserver")
-    wait_for(lambda: job.member("trainer")["spec"]["parallelism"] == 0, 60, "no more trainers")
+    job.fail()
 
 
 def names_of_others(space):

@@ -93,3 +93,16 @@ class Training:
     def all(self, role, count, phase):
         for pod in self.wait_pods(role, count):
             self.set(pod, phase)
+
+    def fail(self):
+        """It runs; its trainers fail, so that the others go, and no trainer is made again."""
+        self.all("master", 1, "Running")
+        self.all("pserver", 1, "Running")
+        self.all("trainer", 2, "Running")
+        self.wait_phase("running")
+        for pod in self.pods("trainer"):
+            self.set(pod, "Failed")
+        self.wait_phase("failed")
+        self.wait_no_member("master")
+        self.wait_no_member("pserver")
+        wait_for(lambda: self.member("trainer")["spec"]["parallelism"] == 0, 60, "no more trainers")
