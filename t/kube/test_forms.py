@@ -111,7 +111,7 @@ def test_cancel_leaves_the_grace(joined):  # noqa: F811
     assert done["state"] == "cancelled"
     assert time.monotonic() - began < 9  # of ten that they may take
     check_began_once(server, job, 1, 2, 2)
-    assert [server.member_log(job["id"], f"trainer-{index}").splitlines()[1] for index in range(2)] == ["saved"] * 2
+    assert all(server.member_log(job["id"], f"trainer-{index}").splitlines().count("saved") == 1 for index in range(2))
     assert all(server.member_log(job["id"], f"pserver-{index}").endswith("ended\n") for index in range(2))
     check_nothing_is_left(kube)
 
