@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/baseline.h"
 #include "model/catalog.h"
 
 /* ---- jobs that are not live ---- */
@@ -117,11 +118,24 @@ static bool check_waiting(Engine *engine, const Job *job, Input *input)
                        job->id, job_state_name(job->state));
 }
 
+/* What a cluster's setting names is not for templates that were looked at for another one. */
+static bool check_templates(const Engine *engine, const Queue *queue, const Spec *spec, bool admin,
+                            GError **error)
+{
+        const Cluster *cluster =
+                queue->cluster ? catalog_cluster(engine->batch.catalog, queue->cluster) : NULL;
+        g_autoptr(json_t) origin = spec->origin ? json_parse(spec->origin, strlen(spec->origin), NULL) : NULL;
+
+        return admin || baseline_check_origin(origin, cluster ? cluster->setting : NULL, error);
+}
+
 static const Queue *new_queue(Engine *engine, const Job *job, Input *input)
 {
         const Queue *queue = submit_queue(engine, input->queue, job->user, input->admin, &input->error);
 
-        if (!queue || !check_fit(engine, engine->batch.catalog, queue, job->spec, &input->error))
+        if (!queue || !check_fit(engine, engine->batch.catalog, queue, job->spec, &input->error) ||
+            !check_namespace(engine, queue, job->spec, input->admin, &input->error) ||
+            !check_templates(engine, queue, job->spec, input->admin, &input->error))
                 return NULL;
         if (strcmp(job->queue, queue->object.name) != 0 &&
             !check_queue_count(engine, queue, job->user, 1, &input->error))

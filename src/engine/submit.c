@@ -682,8 +682,7 @@ static bool check_own_namespace(const Queue *queue, const Spec *spec, bool admin
                        spec->namespace);
 }
 
-static bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, bool admin,
-                            GError **error)
+bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, bool admin, GError **error)
 {
         const Cluster *cluster =
                 queue->cluster ? catalog_cluster(engine->batch.catalog, queue->cluster) : NULL;

@@ -249,6 +249,50 @@ static void test_opening(void)
         world_clear(&world);
 }
 
+/* The volume that an extension template brings. */
+#define CLAIM(name)                                                                                          \
+        "'origin':{'paddleflow':{'extensionTemplate':{'spec':{'volumes':[{'name':'a',"                       \
+        "'persistentVolumeClaim':{'claimName':'" name "'}}]}}}}"
+
+/* A job that comes to a queue later may have no more than one that is submitted to it. */
+static void test_moving_in(void)
+{
+        static const struct {
+                const char *asks, *says; /* NULL: it may come */
+                bool admin;              /* may move it */
+        } cases[] = {
+                { "'name':'a'", NULL, true },
+                { "'namespace':'team'", NULL, true },
+                { "'namespace':'other'", "namespace: 'other' is not one of cluster 'far', which has team",
+                  false },
+                { CLAIM("mine"), NULL, true },
+                { CLAIM("homes"), "the claim of users' homes is an administrator's to ask for", true },
+        };
+        World world;
+
+        world_init(&world);
+        script_say_kind(world.house->script, OBSERVED_DISCONNECTED, NULL); /* what is here waits */
+        put(&world, KIND_CLUSTER, "far",
+            "{'namespaces':['team'],'setting':'{\\\"volumes\\\":{\\\"dc\\\":{\\\"claim\\\":\\\"homes\\\"}}}'"
+            "}");
+        house_barrier(world.house);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *spec = g_strdup_printf(
+                        "{'command':['true'],'roles':[{'name':'worker','replicas':1,'cpu':'1'}],%s}",
+                        cases[i].asks);
+                g_autofree char *id = house_submit_ok(world.house, spec);
+                const JobChange user = { .queue = "away", .by = "ann" },
+                                admin = { .queue = "away", .by = "root", .admin = true };
+                g_autoptr(GError) error = NULL;
+
+                g_assert_cmpint(house_change(world.house, id, &user, &error), ==, !cases[i].says);
+                if (cases[i].says)
+                        g_assert_nonnull(strstr(error->message, cases[i].says));
+                g_assert_cmpint(house_change(world.house, id, &admin, NULL), ==, cases[i].admin);
+        }
+        world_clear(&world);
+}
+
 static void say_nodes(World *world, bool first_is_ready, bool second_is_ready)
 {
         const char *unready = "not ready: KubeletNotReady: no network yet";
@@ -509,5 +553,6 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/no nodes", test_no_nodes);
         g_test_add_func("/clusters/questions", test_questions);
         g_test_add_func("/clusters/queues", test_queues);
+        g_test_add_func("/clusters/moving in", test_moving_in);
         return g_test_run();
 }
