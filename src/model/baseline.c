@@ -83,8 +83,7 @@ static const Rule pod_rules[] = {
         { "serviceAccount", accounts, "a service account" },
         { "priorityClassName", NULL, "a priority of the system", is_class_of_users },
         { "ephemeralContainers", NULL, "a container in a pod that runs" },
-        { "initContainers.*.restartPolicy", nothing,
-          "a container beside the member's, which nobody counts," },
+        { "initContainers.*.restartPolicy", NULL, "a container beside the member's, which nobody counts," },
         { "resources", NULL, "an amount for the whole pod, which nobody counts," },
         { "resourceClaims", NULL, "a device by a claim, which nobody counts," },
         { NULL },
@@ -166,7 +165,7 @@ static bool check_rules(const Rule *rules, const char *where, const json_t *obje
         return true;
 }
 
-/* ---- volumes and secrets of the platform ---- */
+/* ---- volumes, secrets and ConfigMaps of the platform ---- */
 
 static bool has_volume(const json_t *spec, const char *name)
 {
@@ -222,22 +221,51 @@ static bool is_of_homes(const json_t *volumes, const char *kind, const char *nam
 }
 
 /* Names of image.h and gate.h: what pulls images, and the word that an attempt's members know. */
-static bool is_secret_of_ours(const json_t *volumes, const json_t *name)
+static bool is_secret_of_ours(const json_t *volumes, const char *name)
 {
-        const char *text = json_string_value(name);
-
-        return text && (g_str_has_prefix(text, "paddle-") || g_str_has_prefix(text, "j-") ||
-                        is_of_homes(volumes, "secret", text));
+        return g_str_has_prefix(name, "paddle-") || g_str_has_prefix(name, "j-") ||
+               is_of_homes(volumes, "secret", name);
 }
 
-/* A member is called "secretName", or lies in one called "secret", "secretRef", "nodePublishSecretRef",
- * "secretKeyRef", ... as "name". */
-static bool names_secret_of_ours(const json_t *volumes, const char *key, const json_t *value)
+/* An attempt's (form.h, package.h): the variables of its members, its package. */
+static bool is_map_of_ours(const json_t *volumes, const char *name)
+{
+        return g_str_has_prefix(name, "j-");
+}
+
+static const struct {
+        const char *word; /* in the name of a member: "secretName", "imagePullSecrets", "configMapKeyRef" */
+        bool (*is_ours)(const json_t *volumes, const char *name);
+        const char *what;
+} objects[] = {
+        { "secret", is_secret_of_ours, "a secret of the platform" },
+        { "configmap", is_map_of_ours, "a ConfigMap of the platform" },
+};
+
+/* The text itself, the "name" of an object, or one of a list of these. */
+static bool names_any(const json_t *value, bool (*is_ours)(const json_t *volumes, const char *name),
+                      const json_t *volumes)
+{
+        const json_t *named = json_is_object(value) ? json_object_get(value, "name") : value, *item;
+        size_t i;
+
+        json_array_foreach(value, i, item)
+        {
+                if (names_any(item, is_ours, volumes))
+                        return true;
+        }
+        return json_is_string(named) && is_ours(volumes, json_string_value(named));
+}
+
+/* What of ours the member `key` of an object names; NULL: nothing. */
+static const char *ours_named_by(const json_t *volumes, const char *key, const json_t *value)
 {
         g_autofree char *lower = g_ascii_strdown(key, -1);
 
-        return strstr(lower, "secret") && (is_secret_of_ours(volumes, value) ||
-                                           is_secret_of_ours(volumes, json_object_get(value, "name")));
+        for (gsize i = 0; i < G_N_ELEMENTS(objects); i++)
+                if (strstr(lower, objects[i].word) && names_any(value, objects[i].is_ours, volumes))
+                        return objects[i].what;
+        return NULL;
 }
 
 static bool names_claim_of_ours(const json_t *volumes, const char *key, const json_t *value)
@@ -255,9 +283,10 @@ static bool check_sources(const json_t *volumes, const char *where, const json_t
         json_object_foreach((json_t *)value, key, item)
         {
                 g_autofree char *at = g_strdup_printf("%s.%s", where, key);
+                const char *ours = ours_named_by(volumes, key, item);
 
-                if (names_secret_of_ours(volumes, key, item))
-                        return refuse(at, "a secret of the platform", error);
+                if (ours)
+                        return refuse(at, ours, error);
                 if (names_claim_of_ours(volumes, key, item))
                         return refuse(at, "the claim of users' homes", error);
                 if (!check_sources(volumes, at, item, error))

@@ -1,7 +1,7 @@
 /* What the extension template of somebody who is no administrator may ask of a cluster: Kubernetes' Pod
  * Security Standards, level "Baseline" (kubernetes.io/docs/concepts/security/pod-security-standards), and
- * nothing that is others': a node by its name, an account, the system's priorities, the platform's volumes
- * and secrets. Pure; templates are JSON trees as in extension.h. */
+ * nothing that is others': a node by its name, an account, the system's priorities, the platform's
+ * volumes, secrets and ConfigMaps. Pure; templates are JSON trees as in extension.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -85,6 +85,20 @@ static const struct {
           "pod.spec.containers[0].env[0].valueFrom.secretKeyRef" },
         { CONTAINER("'envFrom': [{'secretRef': {'name': 'paddle-registry-1'}}]"),
           "pod.spec.containers[0].envFrom[0].secretRef" },
+        { "{'spec': {'imagePullSecrets': [{'name': 'mine'}, {'name': 'paddle-registry-1'}]}}",
+          "pod.spec.imagePullSecrets" },
+        { "{'spec': {'imagePullSecrets': [{'name': 'mine'}]}}", NULL },
+        { "{'spec': {'volumes': [{'name': 'a', 'configMap': {'name': 'mine'}}]}}", NULL },
+        { "{'spec': {'volumes': [{'name': 'a', 'configMap': {'name': 'j-1-1-package'}}]}}",
+          "pod.spec.volumes[0].configMap" },
+        { "{'spec': {'volumes': [{'name': 'a', 'projected': {'sources': [{'configMap': {'name': "
+          "'j-1-1-trainer'}}]}}]}}",
+          "pod.spec.volumes[0].projected.sources[0].configMap" },
+        { CONTAINER("'env': [{'name': 'A', 'valueFrom': {'configMapKeyRef': {'name': 'j-1-1-trainer', 'key': "
+                    "'trainer-0'}}}]"),
+          "pod.spec.containers[0].env[0].valueFrom.configMapKeyRef" },
+        { CONTAINER("'envFrom': [{'configMapRef': {'name': 'j-1-1-trainer'}}]"),
+          "pod.spec.containers[0].envFrom[0].configMapRef" },
         { CONTAINER("'volumeMounts': [{'name': 'homes', 'mountPath': '/all'}]"),
           "pod.spec.containers[0].volumeMounts[0].name" },
         { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
@@ -96,6 +110,8 @@ static const struct {
         /* what nobody would count */
         { "{'spec': {'containers': [{'name': 'main'}, {'name': 'beside'}]}}", "pod.spec.containers[1]" },
         { "{'spec': {'initContainers': [{'name': 'a', 'restartPolicy': 'Always'}]}}",
+          "pod.spec.initContainers[0].restartPolicy" },
+        { "{'spec': {'initContainers': [{'name': 'a', 'restartPolicy': ''}]}}",
           "pod.spec.initContainers[0].restartPolicy" },
         { "{'spec': {'initContainers': [{'name': 'a', 'resources': {'limits': {'cpu': '64'}}}]}}", NULL },
         { "{'spec': {'resources': {'limits': {'cpu': '64'}}}}", "pod.spec.resources" },
