@@ -147,9 +147,18 @@ static json_t *words_of(const char *text)
         return list;
 }
 
+/* The operator gives it to spark-submit behind its own options, of which none may follow: the first word that
+ * is no option ends them. The caller's. */
+static char *main_file(const json_t *driver)
+{
+        g_autofree char *said = form_variable(driver, MAIN_FILE);
+
+        return said && *said && *said != '-' ? g_steal_pointer(&said) : g_strconcat("./", said, NULL);
+}
+
 static void put_program(json_t *spec, const json_t *driver)
 {
-        g_autofree char *file = form_variable(driver, MAIN_FILE);
+        g_autofree char *file = main_file(driver);
         g_autofree char *class = form_variable(driver, "PF_JOB_SPARK_MAIN_CLASS");
         g_autofree char *arguments = form_variable(driver, "PF_JOB_SPARK_ARGUMENTS");
         const char *type = g_str_has_suffix(file, ".py")                                  ? "Python"

@@ -232,6 +232,17 @@ static const struct {
             { "spec.arguments", NULL },
             { "spec.batchScheduler", NULL },
             { "spec.driver.memory", NULL } } },
+        /* The operator gives these words to spark-submit as they are: the file ends its options. */
+        { "{'framework': 'spark', 'env': {'PF_JOB_SPARK_MAIN_FILE': '--conf', 'PF_JOB_SPARK_ARGUMENTS': "
+          "'spark.kubernetes.driver.podTemplateFile=http://x a.jar'}, 'roles': [{'name': 'executor'}]}",
+          NULL,
+          { { "spec.mainApplicationFile", "'./--conf'" } } },
+        { "{'framework': 'spark', 'env': {'PF_JOB_SPARK_MAIN_FILE': 'a.py', 'PF_JOB_SPARK_ARGUMENTS': "
+          "'--conf x'}, 'roles': [{'name': 'executor'}], 'origin': {'paddleflow': {'extensionTemplate': "
+          "{'spec': {'containers': [{'name': 'main', 'env': [{'name': 'PF_JOB_SPARK_MAIN_FILE', 'valueFrom': "
+          "{'fieldRef': {'fieldPath': 'metadata.name'}}}]}]}}}}}",
+          NULL,
+          { { "spec.mainApplicationFile", "'./'" } } },
 };
 
 static void test_objects(void)
