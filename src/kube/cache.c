@@ -311,17 +311,24 @@ static bool on_item(json_t *object, const GError *error, void *arg)
         return !cache->freed;
 }
 
+static void tell_listed(KubeCache *cache)
+{
+        void (*tell)(KubeCache * cache, void *arg) =
+                cache->synced ? cache->events.relisted : cache->events.synced;
+
+        cache->synced = true;
+        if (tell)
+                tell(cache, cache->events.arg);
+}
+
 static void list_complete(KubeCache *cache, const json_t *rest_of_list)
 {
         cache->version = g_strdup(kube_resource_version(rest_of_list));
         cache->expired = 0;
         cache->refused = 0;
         sweep(cache);
-        if (!cache->freed && !cache->synced) {
-                cache->synced = true;
-                if (cache->events.synced)
-                        cache->events.synced(cache, cache->events.arg);
-        }
+        if (!cache->freed)
+                tell_listed(cache);
         if (!cache->freed)
                 watch(cache);
 }

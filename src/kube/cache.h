@@ -21,6 +21,9 @@ typedef struct {
         void (*changed)(KubeCache *cache, const json_t *old, const json_t *new, void *arg);
         /* The first list is complete: from now on what is not here does not exist. Once. May be NULL. */
         void (*synced)(KubeCache *cache, void *arg);
+        /* A further list is complete, since the watch could not go on: what came and went between the
+         * two was not told. May be NULL. */
+        void (*relisted)(KubeCache *cache, void *arg);
         /* The list or watch failed and will be tried again at `retry_ms` from now; NULL error: it works
          * again. May be NULL. */
         void (*trouble)(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg);

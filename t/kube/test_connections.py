@@ -137,6 +137,38 @@ def test_a_pod_that_is_made_and_goes_while_nodes_cannot_be_seen(server, kube_fak
         check_nothing_is_left(kube)
 
 
+def expires(event):
+    """A watch that says nothing until `event` is set, and then that its place is lost."""
+
+    def fault(exchange):
+        exchange.head(200, {"Transfer-Encoding": "chunked", "Content-Type": "application/json"})
+        assert event.wait(60)
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
+        frame = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
+        exchange.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(frame), frame))
+
+    return fault
+
+
+def test_a_pod_that_is_made_and_goes_between_two_lists(server, kube_fake):
+    """The cluster is not away, and yet nobody saw it. It is made again."""
+    kube, now = kube_fake, threading.Event()
+    with proxy.Proxy(kube.cluster) as one:
+        watch = one.fault(expires(now), "GET", "/pods.*owner%3Dpaddleflow.*watch=1")
+        connect(server, one.kubeconfig(account(kube)), setting={"form": "pods"})
+        wait_for(lambda: watch["left"] == 0, what="the watch")
+        job = submit(server)
+        wait_for(lambda: pods(kube) and one.asked("POST", "/pods$"), what="the pod")
+        (pod,) = pods(kube)
+        kube.api.request("DELETE", kube.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
+        wait_for(lambda: not pods(kube), what="the pod's end")
+        now.set()
+        server.wait(job, "running", 60)
+        server.paddle("cancel", job, check=0)
+        assert server.wait(job)["state"] == "cancelled"
+        check_nothing_is_left(kube)
+
+
 def with_token(kube, config, token, path):
     tree = json.loads(config.read_text())
     tree["users"][0]["user"] = {"token": token}

@@ -31,6 +31,11 @@ static void on_synced(KubeCache *cache, void *arg)
         note(arg, 'S', "");
 }
 
+static void on_relisted(KubeCache *cache, void *arg)
+{
+        note(arg, 'R', "");
+}
+
 static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
         note(arg, error ? '!' : '*', error ? err_row(error)->word : "");
@@ -73,6 +78,7 @@ static void open_cache(Fixture *fixture)
                                    .idle_ms = 300 };
         KubeCacheEvents events = { .changed = on_changed,
                                    .synced = on_synced,
+                                   .relisted = on_relisted,
                                    .trouble = on_trouble,
                                    .poisoned = on_poisoned,
                                    .arg = fixture };
@@ -171,7 +177,7 @@ static void test_gone(void)
         Fixture fixture;
 
         begin(&fixture, rows);
-        until(&fixture, "+a +b S +c -b ~c -a ");
+        until(&fixture, "+a +b S +c -b R ~c -a R ");
         run_until(rogue_count(&fixture.rogue, "resourceVersion=40&") > 0);
         g_assert_cmpuint(kube_cache_size(fixture.cache), ==, 1);
         end(&fixture);
@@ -189,7 +195,7 @@ static void test_always_gone(void)
         gint64 began = g_get_monotonic_time();
 
         begin(&fixture, rows);
-        until(&fixture, "+a S !gone * !gone * ");
+        until(&fixture, "+a S R !gone * R !gone * R ");
         g_assert_cmpint(g_get_monotonic_time() - began, >=, 200000); /* 0.1 and 0.2 s at least */
         g_assert_cmpint(rogue_count(&fixture.rogue, "limit=2"), ==, 4);
         end(&fixture);
@@ -320,7 +326,7 @@ static void test_refused(void)
         Fixture fixture;
 
         begin(&fixture, rows);
-        until(&fixture, "+a S !unavailable !unavailable !unavailable +b * -a ");
+        until(&fixture, "+a S !unavailable !unavailable !unavailable +b * -a R ");
         g_assert_cmpint(rogue_count(&fixture.rogue, "resourceVersion=10&"), ==, 3);
         end(&fixture);
 }

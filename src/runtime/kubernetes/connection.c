@@ -197,6 +197,27 @@ static void on_pods_synced(void *arg)
         connect_if_synced(arg);
 }
 
+/* Nothing of it is under way, and its pod is not there. */
+static gboolean waits_for_pod(gpointer key, gpointer value, gpointer arg)
+{
+        const Task *task = value;
+
+        return !task->ended && !task_pod(task) && (task->made || !task_is_wanted(task));
+}
+
+/* A pod that came and went between two lists: for who waits for it the cluster was away. */
+static void on_pods_relisted(void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        if (!k8s->connected || !g_hash_table_find(k8s->tasks, waits_for_pod, NULL))
+                return;
+        k8s_tell(k8s, OBSERVED_DISCONNECTED, NULL,
+                 "pods were listed anew: what came and went meanwhile was not seen");
+        k8s->connected = false;
+        connect_if_synced(k8s);
+}
+
 static void on_cache_synced(KubeCache *cache, void *arg)
 {
         connect_if_synced(arg);
@@ -332,7 +353,11 @@ static const KubeIndexFunc pods_indexes[] = {
 void connection_open(Kubernetes *k8s)
 {
         const MemberHome home = { k8s->namespaces[0], k8s->server };
-        const ScopeEvents pods = { pods_on_change, on_pods_synced, on_pods_trouble, k8s };
+        const ScopeEvents pods = { .changed = pods_on_change,
+                                   .synced = on_pods_synced,
+                                   .relisted = on_pods_relisted,
+                                   .trouble = on_pods_trouble,
+                                   .arg = k8s };
         const KubeCacheEvents nodes = {
                 .changed = on_node, .synced = on_cache_synced, .trouble = on_nodes_trouble, .arg = k8s
         };

@@ -424,7 +424,9 @@ static void trim_pod(json_t *pod)
 /* Begun with the first build: clusters that need none need no rights for it. */
 static void open_caches(Images *images)
 {
-        KubeCacheEvents events = { on_changed, on_synced, on_trouble, NULL, images };
+        KubeCacheEvents events = {
+                .changed = on_changed, .synced = on_synced, .trouble = on_trouble, .arg = images
+        };
 
         if (images->jobs)
                 return;

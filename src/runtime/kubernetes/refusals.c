@@ -132,7 +132,10 @@ Refusals *refusals_new(const RefusalsConfig *config)
                                                                 .field_selector = selectors[i],
                                                                 .trim = trim,
                                                                 .namespaces = config->namespaces },
-                                                &(ScopeEvents){ on_event, on_synced, on_trouble, refusals });
+                                                &(ScopeEvents){ .changed = on_event,
+                                                                .synced = on_synced,
+                                                                .trouble = on_trouble,
+                                                                .arg = refusals });
         return refusals;
 }
 

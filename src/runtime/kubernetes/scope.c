@@ -70,6 +70,14 @@ static void on_synced(KubeCache *cache, void *arg)
         scope->events.synced(scope->events.arg);
 }
 
+static void on_relisted(KubeCache *cache, void *arg)
+{
+        const Scope *scope = ((const Part *)arg)->scope;
+
+        if (scope->events.relisted)
+                scope->events.relisted(scope->events.arg);
+}
+
 static void count_denial(Scope *scope, const GError *error)
 {
         scope->denials = error && err_is(error, ERR_DENIED) ? scope->denials + 1 : 0;
@@ -109,7 +117,11 @@ static void add_part(Scope *scope, const char *namespace)
                                    .field_selector = scope->config.field_selector,
                                    .trim = scope->config.trim,
                                    .indexes = scope->config.indexes };
-        KubeCacheEvents events = { on_changed, on_synced, on_trouble, NULL, part };
+        KubeCacheEvents events = { .changed = on_changed,
+                                   .synced = on_synced,
+                                   .relisted = on_relisted,
+                                   .trouble = on_trouble,
+                                   .arg = part };
 
         part->scope = scope;
         part->cache = kube_cache_new(scope->client, &config, &events);

@@ -22,6 +22,7 @@ typedef struct {
         /* As of KubeCacheEvents. `synced` may come again, after trouble. */
         void (*changed)(const json_t *old, const json_t *new, void *arg);
         void (*synced)(void *arg);
+        void (*relisted)(void *arg);                     /* or NULL */
         void (*trouble)(const GError *error, void *arg); /* NULL: it works again */
         void *arg;
 } ScopeEvents;

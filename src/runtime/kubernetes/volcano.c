@@ -455,8 +455,12 @@ static void on_queues_trouble(KubeCache *cache, const GError *error, gint64 retr
 static void open_caches(Volcano *volcano)
 {
         const VolcanoConfig *config = &volcano->config;
-        const ScopeEvents groups = { on_group, on_groups_synced, on_groups_trouble, volcano };
-        const KubeCacheEvents queues = { on_queue, on_queues_synced, on_queues_trouble, NULL, volcano };
+        const ScopeEvents groups = {
+                .changed = on_group, .synced = on_groups_synced, .trouble = on_groups_trouble, .arg = volcano
+        };
+        const KubeCacheEvents queues = {
+                .changed = on_queue, .synced = on_queues_synced, .trouble = on_queues_trouble, .arg = volcano
+        };
 
         volcano->queues = kube_cache_new(config->client,
                                          &(KubeCacheConfig){ .kind = kube_volcano_queues,
