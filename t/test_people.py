@@ -169,6 +169,22 @@ def test_namespaces_of_kubernetes_are_for_administrators(served):
     assert served.post("/v1/jobs", job).status == 201
 
 
+def test_what_lies_in_a_namespace_that_a_user_chose(served):
+    """Whose it is nobody knows: a template may name it where an administrator has named the namespace."""
+    user(served, "ida", password=GOOD)
+    token = logged_in(served, "ida")
+    queue = {"name": "ida-q", "namespace": "team", "everyone": True, "max": {"cpu": "1"}}
+    assert served.post("/v1/queues", queue).status == 201
+    spec = {"volumes": [{"name": "a", "secret": {"secretName": "any"}}]}
+    job = {"command": ["true"], "origin": {"paddleflow": {"extensionTemplate": {"spec": spec}}}}
+    elsewhere = json.dumps({**job, "namespace": "team"})
+    refused(call(served, "/v1/jobs", token, "POST", elsewhere), 403, "denied", "secretName", "the job's own choice")
+    assert call(served, "/v1/jobs", token, "POST", json.dumps(job)).status == 201
+    there = call(served, "/v1/jobs", token, "POST", json.dumps({**job, "namespace": "team", "queue": "ida-q"}))
+    assert there.status == 201, there.body
+    assert served.post("/v1/jobs", {**job, "namespace": "team"}).status == 201  # an administrator
+
+
 def test_root_stays(served):
     refused(served.request("DELETE", "/v1/users/root"), 409, "conflict", "root")
     reply = served.request("PATCH", "/v1/users/root", {"admin": False})

@@ -118,15 +118,14 @@ static bool check_waiting(Engine *engine, const Job *job, Input *input)
                        job->id, job_state_name(job->state));
 }
 
-/* What a cluster's setting names is not for templates that were looked at for another one. */
+/* They were looked at for the place that the job was to have. */
 static bool check_templates(const Engine *engine, const Queue *queue, const Spec *spec, bool admin,
                             GError **error)
 {
-        const Cluster *cluster =
-                queue->cluster ? catalog_cluster(engine->batch.catalog, queue->cluster) : NULL;
+        const BaselinePlace place = baseline_place(engine->batch.catalog, queue, spec->namespace);
         g_autoptr(json_t) origin = spec->origin ? json_parse(spec->origin, strlen(spec->origin), NULL) : NULL;
 
-        return admin || baseline_check_origin(origin, cluster ? cluster->setting : NULL, error);
+        return admin || baseline_check_origin(origin, &place, error);
 }
 
 static const Queue *new_queue(Engine *engine, const Job *job, Input *input)

@@ -106,6 +106,15 @@ static const Rule container_rules[] = {
         { NULL },
 };
 
+/* Of a pod in a namespace that neither its queue nor its cluster names. */
+#define ELSEWHERE "what lies in a namespace of the job's own choice"
+
+static const Rule elsewhere_rules[] = {
+        { "automountServiceAccountToken", NULL, ELSEWHERE },
+        { "volumes.*.projected.sources.*.serviceAccountToken", NULL, ELSEWHERE },
+        { NULL },
+};
+
 /* ---- rules ---- */
 
 static bool refuse(const char *where, const char *what, GError **error)
@@ -165,7 +174,7 @@ static bool check_rules(const Rule *rules, const char *where, const json_t *obje
         return true;
 }
 
-/* ---- volumes, secrets and ConfigMaps of the platform ---- */
+/* ---- volumes, and what lies in the namespace ---- */
 
 static bool has_volume(const json_t *spec, const char *name)
 {
@@ -206,13 +215,19 @@ static bool is_named_by(const json_t *text, const char *name)
         return pattern && g_pattern_match_simple(pattern, name);
 }
 
-/* `volumes`: of the setting. `kind`: "claim", "secret". */
-static bool is_of_homes(const json_t *volumes, const char *kind, const char *name)
+/* What is not for the template: what the setting's `volumes` name, and in a namespace of its choice all. */
+typedef struct {
+        const json_t *volumes;
+        bool all;
+} Others;
+
+/* `kind`: "claim", "secret". */
+static bool is_of_homes(const Others *others, const char *kind, const char *name)
 {
         const char *entry;
         json_t *volume;
 
-        json_object_foreach((json_t *)volumes, entry, volume)
+        json_object_foreach((json_t *)others->volumes, entry, volume)
         {
                 if (is_named_by(json_object_get(volume, kind), name))
                         return true;
@@ -221,60 +236,61 @@ static bool is_of_homes(const json_t *volumes, const char *kind, const char *nam
 }
 
 /* Names of image.h and gate.h: what pulls images, and the word that an attempt's members know. */
-static bool is_secret_of_ours(const json_t *volumes, const char *name)
+static bool is_secret_of_ours(const Others *others, const char *name)
 {
         return g_str_has_prefix(name, "paddle-") || g_str_has_prefix(name, "j-") ||
-               is_of_homes(volumes, "secret", name);
+               is_of_homes(others, "secret", name);
 }
 
 /* An attempt's (form.h, package.h): the variables of its members, its package. */
-static bool is_map_of_ours(const json_t *volumes, const char *name)
+static bool is_map_of_ours(const Others *others, const char *name)
 {
         return g_str_has_prefix(name, "j-");
 }
 
-static const struct {
+static bool is_claim_of_homes(const Others *others, const char *name)
+{
+        return is_of_homes(others, "claim", name);
+}
+
+typedef struct {
         const char *word; /* in the name of a member: "secretName", "imagePullSecrets", "configMapKeyRef" */
-        bool (*is_ours)(const json_t *volumes, const char *name);
+        bool (*is_ours)(const Others *others, const char *name);
         const char *what;
-} objects[] = {
+} Source;
+
+static const Source sources[] = {
         { "secret", is_secret_of_ours, "a secret of the platform" },
         { "configmap", is_map_of_ours, "a ConfigMap of the platform" },
+        { "claimname", is_claim_of_homes, "the claim of users' homes" },
 };
 
 /* The text itself, the "name" of an object, or one of a list of these. */
-static bool names_any(const json_t *value, bool (*is_ours)(const json_t *volumes, const char *name),
-                      const json_t *volumes)
+static bool names_any(const json_t *value, const Source *source, const Others *others)
 {
         const json_t *named = json_is_object(value) ? json_object_get(value, "name") : value, *item;
         size_t i;
 
         json_array_foreach(value, i, item)
         {
-                if (names_any(item, is_ours, volumes))
+                if (names_any(item, source, others))
                         return true;
         }
-        return json_is_string(named) && is_ours(volumes, json_string_value(named));
+        return json_is_string(named) && (others->all || source->is_ours(others, json_string_value(named)));
 }
 
-/* What of ours the member `key` of an object names; NULL: nothing. */
-static const char *ours_named_by(const json_t *volumes, const char *key, const json_t *value)
+/* What the member `key` of an object names that is not for the template; NULL: nothing. */
+static const char *others_named_by(const Others *others, const char *key, const json_t *value)
 {
         g_autofree char *lower = g_ascii_strdown(key, -1);
 
-        for (gsize i = 0; i < G_N_ELEMENTS(objects); i++)
-                if (strstr(lower, objects[i].word) && names_any(value, objects[i].is_ours, volumes))
-                        return objects[i].what;
+        for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
+                if (strstr(lower, sources[i].word) && names_any(value, &sources[i], others))
+                        return others->all ? ELSEWHERE : sources[i].what;
         return NULL;
 }
 
-static bool names_claim_of_ours(const json_t *volumes, const char *key, const json_t *value)
-{
-        return strcmp(key, "claimName") == 0 && json_is_string(value) &&
-               is_of_homes(volumes, "claim", json_string_value(value));
-}
-
-static bool check_sources(const json_t *volumes, const char *where, const json_t *value, GError **error)
+static bool check_sources(const Others *others, const char *where, const json_t *value, GError **error)
 {
         const char *key;
         json_t *item;
@@ -283,20 +299,18 @@ static bool check_sources(const json_t *volumes, const char *where, const json_t
         json_object_foreach((json_t *)value, key, item)
         {
                 g_autofree char *at = g_strdup_printf("%s.%s", where, key);
-                const char *ours = ours_named_by(volumes, key, item);
+                const char *what = others_named_by(others, key, item);
 
-                if (ours)
-                        return refuse(at, ours, error);
-                if (names_claim_of_ours(volumes, key, item))
-                        return refuse(at, "the claim of users' homes", error);
-                if (!check_sources(volumes, at, item, error))
+                if (what)
+                        return refuse(at, what, error);
+                if (!check_sources(others, at, item, error))
                         return false;
         }
         json_array_foreach(value, i, item)
         {
                 g_autofree char *at = g_strdup_printf("%s[%" G_GSIZE_FORMAT "]", where, i);
 
-                if (!check_sources(volumes, at, item, error))
+                if (!check_sources(others, at, item, error))
                         return false;
         }
         return true;
@@ -333,17 +347,19 @@ static bool check_containers(const char *where, const json_t *spec, const char *
 static bool check_pod(const char *where, const json_t *pod, const void *arg, GError **error)
 {
         const json_t *spec = json_object_get(pod, "spec");
+        const Others *others = arg;
         g_autofree char *at = g_strconcat(where, ".spec", NULL);
 
         return check_rules(process_rules, at, spec, error) && check_rules(pod_rules, at, spec, error) &&
+               (!others->all || check_rules(elsewhere_rules, at, spec, error)) &&
                check_alone(at, spec, error) && check_containers(at, spec, "containers", error) &&
-               check_containers(at, spec, "initContainers", error) && check_sources(arg, at, spec, error);
+               check_containers(at, spec, "initContainers", error) && check_sources(others, at, spec, error);
 }
 
-static bool check(const json_t *template, const json_t *volumes, GError **error)
+static bool check(const json_t *template, const Others *others, GError **error)
 {
         return extension_check_pods(template, error) &&
-               extension_each_pod(template, check_pod, volumes, error);
+               extension_each_pod(template, check_pod, others, error);
 }
 
 /* A setting that is no object says nothing. */
@@ -352,25 +368,43 @@ static json_t *parse(const char *setting)
         return setting ? json_parse(setting, strlen(setting), NULL) : NULL;
 }
 
-bool baseline_check(const json_t *template, const char *setting, GError **error)
+bool baseline_check(const json_t *template, const BaselinePlace *place, GError **error)
 {
-        g_autoptr(json_t) parsed = parse(setting);
+        g_autoptr(json_t) parsed = parse(place->setting);
 
-        return check(template, json_object_get(parsed, "volumes"), error);
+        return check(template, &(Others){ json_object_get(parsed, "volumes"), place->chosen }, error);
 }
 
-bool baseline_check_origin(const json_t *origin, const char *setting, GError **error)
+bool baseline_check_origin(const json_t *origin, const BaselinePlace *place, GError **error)
 {
-        const json_t *asked = json_object_get(origin, "paddleflow"), *member, *volumes;
-        g_autoptr(json_t) parsed = parse(setting);
+        const json_t *asked = json_object_get(origin, "paddleflow"), *member;
+        g_autoptr(json_t) parsed = parse(place->setting);
+        const Others others = { json_object_get(parsed, "volumes"), place->chosen };
         size_t i;
 
-        volumes = json_object_get(parsed, "volumes");
         json_array_foreach(json_object_get(asked, "members"), i, member)
         {
-                if (!check(json_object_get(member, "extensionTemplate"), volumes, error))
+                if (!check(json_object_get(member, "extensionTemplate"), &others, error))
                         return false;
         }
-        return check(json_object_get(asked, "extensionTemplate"), volumes, error) &&
-               check(json_object_get(asked, "defaultTemplate"), volumes, error);
+        return check(json_object_get(asked, "extensionTemplate"), &others, error) &&
+               check(json_object_get(asked, "defaultTemplate"), &others, error);
+}
+
+/* The one that its queue names, or the cluster's list, is an administrator's choice; so is the kubeconfig's.
+ */
+static bool is_chosen(const Cluster *cluster, const Queue *queue, const char *namespace)
+{
+        const char *const *listed = cluster ? (const char *const *)cluster->namespaces : NULL;
+
+        return namespace && !(queue && g_strcmp0(queue->namespace, namespace) == 0) &&
+               !(listed && g_strv_contains(listed, namespace));
+}
+
+BaselinePlace baseline_place(const Catalog *catalog, const Queue *queue, const char *namespace)
+{
+        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        return (BaselinePlace){ .setting = cluster ? cluster->setting : NULL,
+                                .chosen = is_chosen(cluster, queue, namespace) };
 }

@@ -7,12 +7,23 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "model/catalog.h"
+
+/* Where the pods will be. */
+typedef struct {
+        const char *setting; /* of the cluster (cluster.h), whose claims and secrets of homes are not for
+                                templates; or NULL */
+        bool chosen;         /* the namespace is the job's own choice: nothing that lies there is */
+} BaselinePlace;
+
+/* Of a job that names the namespace, or none (NULL). Borrowed from the catalog. `queue`: NULL where there is
+ * none of its name. */
+BaselinePlace baseline_place(const Catalog *catalog, const Queue *queue, const char *namespace);
 
 /* ERR_DENIED says what of the template is an administrator's to ask for, and where it stands; ERR_INVALID
- * what of it cannot be read (extension_check_pods). `setting`: of the cluster (cluster.h), whose claims and
- * secrets of homes are not for templates. Both: or NULL. */
-bool baseline_check(const json_t *template, const char *setting, GError **error);
+ * what of it cannot be read (extension_check_pods). `template`: or NULL. */
+bool baseline_check(const json_t *template, const BaselinePlace *place, GError **error);
 
 /* The same of all templates that a specification's origin brings: {"paddleflow": {"extensionTemplate"?,
  * "defaultTemplate"?, "members"?: [{"extensionTemplate"?}]}}. `origin`: or NULL. */
-bool baseline_check_origin(const json_t *origin, const char *setting, GError **error);
+bool baseline_check_origin(const json_t *origin, const BaselinePlace *place, GError **error);

@@ -353,10 +353,10 @@ static bool take_role(Asking *asking, Wish *wish, GError **error)
 /* An administrator may ask for anything. */
 static bool check_rights(const Asking *asking, const json_t *template, GError **error)
 {
-        const char *name = asking->queue->cluster;
-        const Cluster *cluster = name ? catalog_cluster(asking->call->catalog, name) : NULL;
+        const Queue *queue = asking->queue;
+        const BaselinePlace place = baseline_place(asking->call->catalog, queue, queue->namespace);
 
-        return asking->call->root || baseline_check(template, cluster ? cluster->setting : NULL, error);
+        return asking->call->root || baseline_check(template, &place, error);
 }
 
 static bool check_own_template(const Asking *asking, const json_t *member, GError **error)

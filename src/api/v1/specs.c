@@ -169,11 +169,10 @@ static bool take_flavours(Api *api, json_t *object, GError **error)
 static bool check_origin(Api *api, const HttpCaller *caller, const json_t *object, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
-        const Queue *queue = queue_of(catalog, object);
-        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        const BaselinePlace place = baseline_place(catalog, queue_of(catalog, object),
+                                                   json_string_value(json_object_get(object, "namespace")));
 
-        return caller->admin || baseline_check_origin(json_object_get(object, "origin"),
-                                                      cluster ? cluster->setting : NULL, error);
+        return caller->admin || baseline_check_origin(json_object_get(object, "origin"), &place, error);
 }
 
 /* ---- all of it ---- */

@@ -266,6 +266,7 @@ static void test_moving_in(void)
                 { "'namespace':'other'", "namespace: 'other' is not one of cluster 'far', which has team",
                   false },
                 { CLAIM("mine"), NULL, true },
+                { "'namespace':'team'," CLAIM("mine"), NULL, true },
                 { CLAIM("homes"), "the claim of users' homes is an administrator's to ask for", true },
         };
         World world;

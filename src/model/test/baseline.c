@@ -7,6 +7,8 @@
 #define CONTAINER(rest) "{'spec': {'containers': [{'name': 'main', " rest "}]}}"
 #define SECURITY(rest) CONTAINER("'securityContext': {" rest "}")
 
+static const BaselinePlace anywhere = { NULL };
+
 static const struct {
         const char *template, *where; /* NULL: it is allowed */
 } cases[] = {
@@ -140,7 +142,7 @@ static void test_table(void)
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(json_t) template = json_of(cases[i].template);
                 g_autoptr(GError) error = NULL;
-                bool good = baseline_check(template, NULL, &error);
+                bool good = baseline_check(template, &anywhere, &error);
 
                 g_test_message("%zu: %s", i, cases[i].template);
                 g_assert_true(good == !cases[i].where);
@@ -171,10 +173,10 @@ static void test_origins(void)
                 g_autoptr(GError) error = NULL;
 
                 g_test_message("%s", origins[i].origin);
-                g_assert_true(baseline_check_origin(origin, NULL, &error) == origins[i].good);
+                g_assert_true(baseline_check_origin(origin, &anywhere, &error) == origins[i].good);
                 g_assert_true(origins[i].good || err_is(error, ERR_DENIED));
         }
-        g_assert_true(baseline_check_origin(NULL, NULL, NULL));
+        g_assert_true(baseline_check_origin(NULL, &anywhere, NULL));
 }
 
 /* By its claim or its secret every home could be had (doc/kubernetes.md, "Users' files in pods"). */
@@ -204,10 +206,43 @@ static void test_homes(void)
                 g_autoptr(GError) error = NULL;
 
                 g_test_message("%s", rows[i].template);
-                g_assert_true(baseline_check(template, setting, &error) == !rows[i].where);
+                g_assert_true(baseline_check(template, &(BaselinePlace){ .setting = setting }, &error) ==
+                              !rows[i].where);
                 if (rows[i].where)
                         assert_denied(error, rows[i].where);
-                g_assert_true(baseline_check(template, "a note", NULL));
+                g_assert_true(baseline_check(template, &(BaselinePlace){ .setting = "a note" }, NULL));
+        }
+}
+
+/* Nobody but the job has named the namespace: what lies there may be anybody's. */
+static void test_elsewhere(void)
+{
+        static const struct {
+                const char *template, *where;
+        } rows[] = {
+                { VOLUME("'secret': {'secretName': 'any'}"), "pod.spec.volumes[0].secret.secretName" },
+                { VOLUME("'configMap': {'name': 'any'}"), "pod.spec.volumes[0].configMap" },
+                { VOLUME("'persistentVolumeClaim': {'claimName': 'any'}"),
+                  "pod.spec.volumes[0].persistentVolumeClaim.claimName" },
+                { VOLUME("'projected': {'sources': [{'serviceAccountToken': {'path': 't'}}]}"),
+                  "pod.spec.volumes[0].projected.sources[0].serviceAccountToken" },
+                { "{'spec': {'automountServiceAccountToken': true}}",
+                  "pod.spec.automountServiceAccountToken" },
+                { "{'spec': {'imagePullSecrets': [{'name': 'any'}]}}", "pod.spec.imagePullSecrets" },
+                { VOLUME("'emptyDir': {}"), NULL },
+                { CONTAINER("'env': [{'name': 'SECRET', 'value': 'x'}]"), NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(json_t) template = json_of(rows[i].template);
+                g_autoptr(GError) error = NULL;
+
+                g_test_message("%s", rows[i].template);
+                g_assert_true(baseline_check(template, &anywhere, NULL));
+                g_assert_true(baseline_check(template, &(BaselinePlace){ .chosen = true }, &error) ==
+                              !rows[i].where);
+                if (rows[i].where)
+                        assert_denied(error, rows[i].where);
         }
 }
 
@@ -221,7 +256,7 @@ static void test_shapes(void)
                 g_autoptr(json_t) template = json_of(texts[i]);
                 g_autoptr(GError) error = NULL;
 
-                g_assert_false(baseline_check(template, NULL, &error));
+                g_assert_false(baseline_check(template, &anywhere, &error));
                 g_assert_true(err_is(error, ERR_INVALID));
         }
 }
@@ -233,6 +268,7 @@ int main(int argc, char **argv)
         g_test_add_func("/baseline/table", test_table);
         g_test_add_func("/baseline/origins", test_origins);
         g_test_add_func("/baseline/homes", test_homes);
+        g_test_add_func("/baseline/elsewhere", test_elsewhere);
         g_test_add_func("/baseline/shapes", test_shapes);
         return g_test_run();
 }
