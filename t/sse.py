@@ -4,7 +4,7 @@ import http.client
 import json
 import urllib.parse
 
-from conftest import UnixConnection
+from conftest import PATIENCE, UnixConnection
 
 
 class Event:
@@ -22,7 +22,7 @@ class Event:
 class Stream:
     """An open stream; iterating gives its events. `broken` says whether the connection ended in the middle."""
 
-    def __init__(self, server, path, headers=None, timeout=30, **query):
+    def __init__(self, server, path, headers=None, timeout=PATIENCE, **query):
         query = {name: value for name, value in query.items() if value is not None}
         if query:
             path += "?" + urllib.parse.urlencode(query)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import BIN, Server, wait_for
+from conftest import BIN, PATIENCE, Server, wait_for
 
 LONG = "a" * 300
 
@@ -258,7 +258,7 @@ def test_a_configuration_is_refused(untouched, tmp_path, text, parts):
         env={**{k: v for k, v in os.environ.items() if not k.startswith("PADDLE")}, **environment},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     refused(done, 1, *parts)
@@ -353,7 +353,7 @@ def test_waiting_for_several_jobs(shared_server):
 
 def test_statuses_of_the_servers_refusals(make_server, program):
     server = make_server("--cpus", "1", "--max-open-jobs", "2")
-    server.paddle("submit", "--name", "taken", "--grace", "1s", "--", "sleep", "60", cwd=program, check=0)
+    server.paddle("submit", "--name", "taken", "--grace", "1s", "--", "sleep", "600", cwd=program, check=0)
     done = server.paddle("submit", "--name", "taken", "--", "true", cwd=program)
     refused(done, 3, "'taken'", "unique", "paddle cancel")
     server.paddle("submit", "--", "true", cwd=program, check=0)
@@ -379,7 +379,7 @@ def test_a_server_that_is_not_there_is_4(program, tmp_path, line, url):
         env={**os.environ, "PADDLE_SERVER": url, "HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     refused(done, 4, url.removeprefix("unix:").removeprefix("http://"))
@@ -413,7 +413,7 @@ def test_a_server_that_is_not_there_is_4(program, tmp_path, line, url):
 )
 def test_options_of_paddled_are_refused(tmp_path, line, status, parts):
     line = [str(tmp_path / "state") if word == "S" else word for word in line]
-    done = subprocess.run([BIN / "paddled", *line], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([BIN / "paddled", *line], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == status, done.stderr
     for part in ["paddled: ", *parts]:
         assert part in done.stderr, done.stderr
@@ -434,7 +434,7 @@ def test_a_configuration_of_paddled_is_refused(tmp_path, text, parts):
     path = tmp_path / "paddled.yaml"
     path.write_text(text)
     line = [BIN / "paddled", "--state", tmp_path / "state", "--config", path]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode in (1, 2) and str(path) in done.stderr
     for part in parts:
         assert part in done.stderr, done.stderr
@@ -456,7 +456,7 @@ def test_a_taken_port(make_server, tmp_path):
             [BIN / "paddled", "--state", tmp_path / "state", "--listen", address],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
         )
     assert done.returncode == 3 and address in done.stderr and "another program" in done.stderr, done.stderr
@@ -472,7 +472,7 @@ def test_a_second_server_on_one_state_directory(server):
         [BIN / "paddled", "--state", server.state, "--listen", "none"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode != 0 and str(server.process.pid) in done.stderr, done.stderr
@@ -487,7 +487,7 @@ def test_no_permission_on_the_state_directory(tmp_path_factory):
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BIN / "paddled", "--state", base / "state"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 3 and "Permission denied" in done.stderr and str(base / "state") in done.stderr, done
@@ -503,5 +503,5 @@ def test_paddled_needs_its_agent(tmp_path):
     finally:
         if server.process.poll() is None:
             server.process.terminate()
-            server.process.wait(20)
+            server.process.wait(PATIENCE)
         end_agent(server)

@@ -148,7 +148,7 @@ def test_top_ends_by_a_signal_and_leaves_the_terminal_as_it_was(room):
     assert not before & termios.ECHO
     terminal.process.send_signal(signal.SIGTERM)
     terminal.read(lambda said: b"\x1b[?1049l" in said)
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(PATIENCE) == 0
     assert termios.tcgetattr(terminal.master)[3] & termios.ECHO
     terminal.end()
 
@@ -202,7 +202,7 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(room):
     terminal = Terminal(room, "user", "create", "bob", "--password")
     terminal.read(lambda said: said.endswith(b"password: "))
     terminal.press(b"half\x03")
-    assert terminal.process.wait(20) == -signal.SIGINT
+    assert terminal.process.wait(PATIENCE) == -signal.SIGINT
     assert termios.tcgetattr(terminal.master)[3] & termios.ECHO
     assert room.get("/v1/users/bob").status == 404
     terminal.end()

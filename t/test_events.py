@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BIN, wait_for
+from conftest import BIN, PATIENCE, wait_for
 from sse import Stream
 
 KINDS = {
@@ -212,7 +212,7 @@ class Tcp:
     def __init__(self, port, token):
         self.port, self.headers = port, {"Authorization": f"Bearer {token}"} if token else {}
 
-    def request(self, method, path, body=None, timeout=30):
+    def request(self, method, path, body=None, timeout=PATIENCE):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         headers = dict(self.headers)
         if body is not None:
@@ -295,7 +295,7 @@ def test_waiting_for_a_newer_revision(server, gate):
 def test_those_who_wait_are_answered_when_the_server_stops(server, gate):
     job = server.wait(server.submit(until(gate))["id"], "running")
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(20)
+    connection.settimeout(PATIENCE)
     connection.connect(server.socket)
     path = f"/v1/jobs/{job['id']}?wait_ms=30000&revision={job['revision']}"
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -401,10 +401,11 @@ def test_metrics_are_prometheus_text_and_count(make_server, gate):
 
 
 def test_the_latency_histogram_adds_up(server):
+    name = "paddle_http_request_seconds"
     for _ in range(20):
         server.get("/healthz")
-    now = metrics(server)
-    name = "paddle_http_request_seconds"
+    # a reply is counted when its connection is done with it
+    now = wait_for(lambda: (m := metrics(server))[name + "_count"] >= 20 and m, what="the count of all replies")
     buckets = [
         (float(re.search('le="([^"]+)"', key).group(1)), n) for key, n in now.items() if key.startswith(name + "_b")
     ]
@@ -456,7 +457,7 @@ def test_log_levels(make_server):
     assert quiet.log() == ""
     for option, value, right in (("--log-level", "loud", "debug"), ("--log-format", "xml", "json")):
         done = subprocess.run(
-            [BIN / "paddled", "--state", quiet.state, option, value], capture_output=True, text=True, timeout=20
+            [BIN / "paddled", "--state", quiet.state, option, value], capture_output=True, text=True, timeout=PATIENCE
         )
         assert done.returncode == 2 and option in done.stderr and f"'{value}'" in done.stderr and right in done.stderr
     assert not os.path.exists(quiet.state / "paddled.pid")

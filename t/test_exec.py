@@ -39,7 +39,8 @@ def execute(server, *words, **options):
 
 
 def test_it_stands_where_the_member_does(server, job):
-    done = execute(server, "job", "--", "sh", "-c", 'ls; echo "$WORD" "$PADDLE_JOB_ID"; id -u; echo oops >&2; exit 3')
+    script = 'until [ -e here ]; do sleep 0.05; done; ls; echo "$WORD" "$PADDLE_JOB_ID"; id -u; echo oops >&2; exit 3'
+    done = execute(server, "job", "--", "sh", "-c", script)
     user = str(os.getuid())
     assert done.stdout.splitlines()[-2:] == [f"a b {job['id']}", user]
     assert "here" in done.stdout.splitlines()

@@ -1,11 +1,14 @@
 """The storage: round trips through interface and command line, breaks, and who may see and write what."""
 
+import contextlib
 import hashlib
 import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
+import threading
 
 import pytest
 from conftest import BIN, wait_for
@@ -290,20 +293,55 @@ def test_a_changed_byte_sends_one_chunk(shared_server, tmp_path):
     assert shared_server.get(f"{HOME}/cli/model.bin").body == bytes(data)
 
 
+@contextlib.contextmanager
+def dammed(server, path, limit):
+    """A socket before the server's, by which so many bytes come to the server and no more. At the end all is cut."""
+    left, ends = [limit], []
+
+    def pass_on(source, sink, counts):
+        with contextlib.suppress(OSError):
+            while (not counts or left[0] > 0) and (data := source.recv(65536)):
+                sink.sendall(data)
+                left[0] -= counts * len(data)
+
+    def serve(listener):
+        with contextlib.suppress(OSError):
+            while True:
+                caller, there = listener.accept()[0], socket.socket(socket.AF_UNIX)
+                ends.extend((caller, there))
+                there.connect(server.socket)
+                for way in ((caller, there, True), (there, caller, False)):
+                    threading.Thread(target=pass_on, args=way, daemon=True).start()
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        ends.append(listener)
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        try:
+            yield f"unix:{path}"
+        finally:
+            for end in ends:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+
+
 def test_an_upload_goes_on_after_its_client_was_killed(shared_server, tmp_path):
     path, remote = tmp_path / "big.bin", f"{HOME}/cli/big.bin"
     data = os.urandom(60 << 20)
     path.write_bytes(data)
-    client = subprocess.Popen(
-        [BIN / "paddle", "upload", path, "cli/big.bin"],
-        env={**os.environ, "PADDLE_SERVER": shared_server.url, "HOME": str(tmp_path)},
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(lambda: shared_server.get(remote + "?upload=true").json["size"] >= CHUNK, 30, "the first chunk")
-    client.send_signal(signal.SIGKILL)
-    client.wait()
+    with dammed(shared_server, tmp_path / "dam.sock", 20 << 20) as url:
+        client = subprocess.Popen(
+            [BIN / "paddle", "upload", path, "cli/big.bin"],
+            env={**os.environ, "PADDLE_SERVER": url, "HOME": str(tmp_path)},
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for(lambda: shared_server.get(remote + "?upload=true").json["size"] >= CHUNK, 30, "the first chunk")
+        client.send_signal(signal.SIGKILL)
+        client.wait()
     arrived = shared_server.get(remote + "?upload=true").json["size"]
-    assert CHUNK <= arrived < len(data), "the upload was over before it could be cut off"
+    assert CHUNK <= arrived < len(data)
     assert shared_server.get(remote).status == 404
     done = shared_server.paddle("upload", path, "cli/big.bin", check=0)
     now = float(sent(done)[0].removesuffix(" MiB")) * (1 << 20)

@@ -20,7 +20,7 @@ if rank == 0:
     for peer in peers.values():
         peer.sendall(b"%8d" % total)
 else:
-    for _ in range(1000):
+    for _ in range(10000):
         try:
             peer = socket.create_connection(where)
             break

@@ -435,6 +435,7 @@ def test_members_outlive_the_server(make_server):
     server = make_server()
     ann = Person(server, "ann")
     job = ann.submit("echo up; read x </dev/zero & exec sleep 600")
+    server.wait(job["id"], "running")
     wait_for(lambda: "up" in server.member_log(job["id"]), 30, "the member")
     uid = work_of(server, job).stat().st_uid
     server.stop()

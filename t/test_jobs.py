@@ -83,7 +83,7 @@ def test_cpu_limit_is_enforced(shared_server):
 
 def test_process_limit_is_enforced(make_server):
     server = make_server("--max-processes", "20")
-    job = server.wait(server.submit("for i in $(seq 60); do sleep 5 & done; wait", grace="1s")["id"], timeout=90)
+    job = server.wait(server.submit("for i in $(seq 60); do sleep 60 & done; wait", grace="1s")["id"], timeout=90)
     assert "fork" in server.member_log(job["id"]).lower() or job["state"] == "failed"
 
 
@@ -119,7 +119,7 @@ def test_cancel_a_queued_job(make_server):
 
 def test_cancel_a_running_job_ends_its_processes(shared_server, tmp_path):
     mark = tmp_path / "pid"
-    job = shared_server.submit(["sh", "-c", f"echo $$ > {mark}; trap 'exit 7' TERM; while :; do sleep 0.05; done"])
+    job = shared_server.submit(["sh", "-c", f"trap 'exit 7' TERM; echo $$ > {mark}; while :; do sleep 0.05; done"])
     wait_for(mark.exists)
     reply = shared_server.request("DELETE", f"/v1/jobs/{job['id']}")
     assert reply.status == 200 and reply.json["state"] in ("stopping", "cancelled")
@@ -321,7 +321,7 @@ def test_variables_of_a_parameter_server_job(server):
     listen = (
         "import os, socket, time\n"
         "if os.environ['TRAINING_ROLE'] == 'PSERVER':\n"
-        "    s = socket.socket(); s.bind((os.environ['POD_IP'], int(os.environ['PADDLE_PORT']))); s.listen(); time.sleep(60)\n"
+        "    s = socket.socket(); s.bind((os.environ['POD_IP'], int(os.environ['PADDLE_PORT']))); s.listen(); time.sleep(600)\n"
         "for end in os.environ['PADDLE_PSERVERS_IP_PORT_LIST'].split(','):\n"
         "    host, port = end.split(':'); socket.create_connection((host, int(port))).close()\n"
         "print(chr(10).join(f'{k}={v}' for k, v in sorted(os.environ.items())))\n"
@@ -367,7 +367,7 @@ def test_trainers_start_when_all_servers_listen(server):
         "import os, socket, time\n"
         "if os.environ['TRAINING_ROLE'] == 'PSERVER':\n"
         "    while not os.path.exists('go'): time.sleep(0.02)\n"
-        "    s = socket.socket(); s.bind((os.environ['POD_IP'], int(os.environ['PADDLE_PORT']))); s.listen(); time.sleep(60)\n"
+        "    s = socket.socket(); s.bind((os.environ['POD_IP'], int(os.environ['PADDLE_PORT']))); s.listen(); time.sleep(600)\n"
         "print('trainer ran')\n"
     )
     job = server.submit(["python3", "-c", program], roles=roles, grace="1s")

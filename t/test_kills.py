@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 
-from conftest import FINAL, processes_of, wait_for
+from conftest import FINAL, PATIENCE, processes_of, wait_for
 
 SOAK = os.environ.get("PADDLE_SOAK") == "1"
 KILLS = 300 if SOAK else 30
@@ -68,7 +68,7 @@ class Client(threading.Thread):
         self.jobs, self.wrong, self.ending = {}, [], threading.Event()  # key -> (kind, id)
 
     def submit(self, key, body):
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
                 reply = self.server.post("/v1/jobs", body, headers={"Idempotency-Key": key})
@@ -80,7 +80,7 @@ class Client(threading.Thread):
                 self.wrong.append(f"{key}: {reply.status} {reply.body}")
                 return None
             time.sleep(0.02)  # as a client waits before it asks again
-        self.wrong.append(f"{key}: not acknowledged within 60 s")
+        self.wrong.append(f"{key}: not acknowledged within {PATIENCE} s")
         return None
 
     def run(self):
@@ -166,6 +166,11 @@ def strike(server, what):
         server.start(wait=False)
 
 
+def acknowledged(clients):
+    """{key: (kind, id)} of all jobs so far."""
+    return {key: job for client in clients for key, job in list(client.jobs.items())}
+
+
 # -- what must hold at the end
 
 
@@ -203,8 +208,10 @@ def test_kills_lose_nothing_and_repeat_nothing(make_server, tmp_path):
         client.start()
     targets = ["server", "agent", "server agent", "spawner", "server spawner", "agent spawner", "server agent spawner"]
     try:
-        for _ in range(KILLS):
+        for number in range(1, KILLS + 1):
             time.sleep(dice.choice((dice.uniform(0, 0.1), dice.uniform(0.1, 1))))
+            if number % 3 == 0:  # on a busy machine the server may not have been up since the last kill
+                wait_for(lambda least=number: len(acknowledged(clients)) >= least, what="some load")
             assert server.process.poll() is None, server.log()
             strike(server, dice.choice(targets))
     finally:
@@ -213,13 +220,12 @@ def test_kills_lose_nothing_and_repeat_nothing(make_server, tmp_path):
         if server.process is None:
             server.start(wait=False)
         for client in clients:
-            client.join(70)
+            client.join(PATIENCE + 10)
     assert [wrong for client in clients for wrong in client.wrong] == []
-    jobs = {key: job for client in clients for key, job in client.jobs.items()}
+    jobs = acknowledged(clients)
     wait_for(server.is_ready)
     wait_for(lambda: server.get("/v1/info").json["jobs"]["open"] == 0, 90, "the end of all jobs")
 
-    assert len(jobs) >= KILLS, "there was hardly any load"
     listed, after = [], None
     while True:
         page = server.get("/v1/jobs?limit=1000" + (f"&after={after}" if after else "")).json

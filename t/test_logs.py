@@ -286,7 +286,7 @@ def test_last_event_id_is_a_cursor_too(server):
 
 
 def test_a_cursor_outlives_the_server(server, gate):
-    """Killed with -9 while lines come; they go on coming meanwhile."""
+    """Killed with -9 while lines come and are heard; they go on coming meanwhile."""
     program = (
         "import os, time\nn = 0\n"
         f"while not os.path.exists({str(gate)!r}) or n < 2000: print('line', n, flush=True); n += 1; time.sleep(0.0005)\n"
@@ -295,9 +295,14 @@ def test_a_cursor_outlives_the_server(server, gate):
     job = server.wait(server.submit(["python3", "-c", program])["id"], "running")
     heard = Heard()
     for _ in range(3):
-        threading.Timer(0.3, server.process.kill).start()
-        heard.hear(server, job)  # until the connection breaks
-        assert heard.end is None and heard.text
+        logs = 0
+        with follow_logs(server, job, cursor=heard.cursor) as stream:
+            for event in stream:  # until the connection breaks
+                heard.take(event)
+                logs += event.kind == "log"
+                if logs >= 3:
+                    server.process.kill()
+        assert heard.end is None and logs >= 3
         server.kill()
         server.start()
     gate.touch()
@@ -421,7 +426,7 @@ def test_fifty_followers_and_one_that_never_reads(server, gate):
     assert server.get("/healthz").status == 200
     assert any(tape.is_alive() for tape in tapes)  # others are served meanwhile
     for tape in tapes:
-        tape.join(100)
+        tape.join(300)
     for tape in tapes:
         assert tape.ended and tape.offsets == sorted(set(tape.offsets)) and tape.offsets[-1] == lines * len(line)
     sleeper.close()

@@ -5,9 +5,10 @@ import http.client
 import json
 import re
 import subprocess
+import time
 
 import pytest
-from conftest import BIN, Reply, Server, wait_for
+from conftest import BIN, PATIENCE, Reply, Server, wait_for
 from test_tokens import call, make_token, refused
 
 GOOD = "correct horse 1"
@@ -30,7 +31,7 @@ def user(server, name, **about):
 
 def call_from(server, source, method, path, body, token=None):
     """A request from one of the loopback's many addresses: failed log-ins count for each."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30, source_address=(source, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE, source_address=(source, 0))
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     connection.request(method, path, json.dumps(body), headers)
     reply = Reply(connection.getresponse())
@@ -285,29 +286,47 @@ def test_log_ins_that_are_none(served, body):
     refused(call(served, "/v1/login", None, "POST", body), 400, "invalid")
 
 
+def after_failures(fail, then):
+    """The number of a try, and what `then` is answered within the delay of 1 s that follows on five failures. Where the
+    machine took longer than that, both are asked again with the next number."""
+    for number in range(10):
+        for i in range(5):
+            fail(number, i)
+        failed = time.monotonic()
+        reply = then(number)
+        if reply.status == 429 or time.monotonic() - failed < 1:
+            return number, reply
+    raise AssertionError("no request was answered within the delay")
+
+
 def test_failures_slow_an_account_down(served):
-    user(served, "slow", password=GOOD)
-    for i in range(5):
-        refused(login(served, "slow", "wrong", f"127.0.3.{i + 1}"), 401, "unauthenticated")
-    reply = login(served, "slow", GOOD, "127.0.3.9")  # even the right one, from wherever
-    refused(reply, 429, "quota", "slow", "Try again in")
+    def fail(number, i, first=1):
+        name = f"slow{number}"
+        if (i, first) == (0, 1):
+            user(served, name, password=GOOD)
+        refused(login(served, name, "wrong", f"127.3.{number}.{i + first}"), 401, "unauthenticated")
+
+    # even with the right one, from wherever
+    number, reply = after_failures(fail, lambda number: login(served, f"slow{number}", GOOD, f"127.3.{number}.9"))
+    name = f"slow{number}"
+    refused(reply, 429, "quota", name, "Try again in")
     assert 1 <= int(reply.headers["Retry-After"]) <= 1
     assert login(served, "other", "wrong", "127.0.3.10").status == 401
-    right = wait_for(
-        lambda: (r := login(served, "slow", GOOD, "127.0.3.11")).status == 200 and r, 10, "the delay's end"
-    )
-    assert right.json["user"] == "slow"
+    right = wait_for(lambda: (r := login(served, name, GOOD, "127.0.3.11")).status == 200 and r, 10, "the delay's end")
+    assert right.json["user"] == name
     for i in range(5):  # the success has cleared it
-        refused(login(served, "slow", "wrong", f"127.0.3.{i + 20}"), 401, "unauthenticated")
-    assert login(served, "slow", "wrong", "127.0.3.30").status == 429
+        fail(number, i, first=20)
 
 
 def test_failures_slow_an_address_down(served):
     user(served, "addressed", password=GOOD)
-    for i in range(5):
-        refused(login(served, f"guess{i}", "wrong", "127.0.4.1"), 401, "unauthenticated")
-    refused(login(served, "addressed", GOOD, "127.0.4.1"), 429, "quota", "address")
-    assert login(served, "addressed", GOOD, "127.0.4.2").status == 200
+
+    def fail(number, i):
+        refused(login(served, f"guess{i}-{number}", "wrong", f"127.0.4.{number + 1}"), 401, "unauthenticated")
+
+    _, reply = after_failures(fail, lambda number: login(served, "addressed", GOOD, f"127.0.4.{number + 1}"))
+    refused(reply, 429, "quota", "address")
+    assert login(served, "addressed", GOOD, "127.0.4.20").status == 200
 
 
 def test_many_at_once_do_not_stop_the_server(served):
@@ -363,7 +382,7 @@ def test_a_new_password_ends_what_log_ins_made(served):
 def test_a_user_has_a_thousand_tokens(served):
     user(served, "many")
     token = make_token(served, user="many")["token"]
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
     headers, made = {"Authorization": f"Bearer {token}"}, []
     for _ in range(999):
         connection.request("POST", "/v1/tokens", "{}", headers)
@@ -392,13 +411,21 @@ def test_ones_own_password_over_tcp(served):
 
 
 def test_guessing_the_old_password_is_slowed_down(served):
-    user(served, "lea", password=GOOD)
-    session = logged_in(served, "lea")
-    for _ in range(5):
-        reply = put_password(served, "lea", {"password": "another one 2", "old": "wrong"}, session, "127.0.9.1")
-        refused(reply, 403, "denied")
-    reply = put_password(served, "lea", {"password": "another one 2", "old": GOOD}, session, "127.0.9.2")
-    refused(reply, 429, "quota", "lea")
+    sessions = {}
+
+    def put(number, old, source):
+        name = f"lea{number}"
+        if name not in sessions:
+            user(served, name, password=GOOD)
+            sessions[name] = logged_in(served, name)
+        body = {"password": "another one 2", "old": old}
+        return put_password(served, name, body, sessions[name], f"127.9.{number}.{source}")
+
+    def fail(number, i):
+        refused(put(number, "wrong", 1), 403, "denied")
+
+    number, reply = after_failures(fail, lambda number: put(number, GOOD, 2))
+    refused(reply, 429, "quota", f"lea{number}")
 
 
 def test_the_first_password_is_not_set_with_a_token(served):
@@ -472,7 +499,7 @@ def test_open_queues_ask_for_no_grants(make_server):
 def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
     server = make_server(start=False)
     line = [BIN / "paddled", "--state", str(server.state), "--listen", "0.0.0.0:0"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode != 0 and "root" in done.stderr and "paddle user set root --password" in done.stderr, done
     server.options = ("--listen", "127.0.0.1:0")
     server.start()
@@ -482,7 +509,7 @@ def test_the_seeded_account_keeps_the_server_at_home(make_server, tmp_path):
     for path, member in (("/v1/login", "user"), ("/api/paddleflow/v1/login", "username")):
         body = json.dumps({member: "root", "password": "paddleflow"})
         for host, good in (("example.org", False), ("127.0.0.1.example.org:80", False), ("localhost:1", True)):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
             connection.request("POST", path, body, {"Host": host})
             assert (connection.getresponse().status == 200) is good, (path, host)
             connection.close()
@@ -506,7 +533,7 @@ def test_log_ins_expire_as_told(make_server):
 @pytest.mark.parametrize("hours", ["0", "-2", "x", "1.5", "99999999999999999999"])
 def test_expiry_that_is_none(tmp_path, hours):
     line = [BIN / "paddled", "--state", str(tmp_path / "state"), "--token-expire-hours", hours]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2 and "--token-expire-hours" in done.stderr and hours in done.stderr, done
 
 

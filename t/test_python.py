@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import tracemalloc
 
 import paddlecloud
 import pytest
-from conftest import BIN, ROOT, wait_for
+from conftest import BIN, PATIENCE, ROOT, wait_for
 from paddlecloud import client as client_module
 from paddlecloud import config, files, ignore, package, transport
 
@@ -40,7 +41,7 @@ def run_by_hand(server, cwd, *args, python=sys.executable, check=0, env=None):
         env={**os.environ, "PADDLE_SERVER": server.url, "PYTHONPATH": str(ROOT / "python"), **(env or {})},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == check, done.stdout + done.stderr
@@ -101,7 +102,7 @@ def test_train_with_a_callable_submits_by_hand_and_trains_on_the_platform(shared
     done = run_by_hand(shared_server, tmp_path, "with-trainer/train.py", "a b")
     assert done.stdout == "by hand self-a\n"
     assert "paddle logs -f self-a" in done.stderr
-    job = client.wait("self-a", timeout=30)
+    job = client.wait("self-a", timeout=PATIENCE)
     assert (job.state, job.framework) == ("succeeded", "paddle-collective"), job.reason
     lines = sorted(line.text for line in client.logs("self-a"))
     assert lines == ["trained well 0 7 ['a b']", "trained well 1 7 ['a b']"]
@@ -117,7 +118,7 @@ def test_train_without_a_callable_goes_on_only_on_the_platform(shared_server, cl
         """,
     )
     assert run_by_hand(shared_server, tmp_path, "train.py").stdout == ""
-    assert client.wait("self-b", timeout=30).state == "succeeded"
+    assert client.wait("self-b", timeout=PATIENCE).state == "succeeded"
     assert [line.text for line in client.logs("self-b")] == ["training"]
 
 
@@ -132,7 +133,7 @@ def test_a_module_submits_itself_as_a_module(shared_server, client, tmp_path):
     )
     (tmp_path / "demo/word.py").write_text("WORD = 'relative'\n")
     run_by_hand(shared_server, tmp_path, "-m", "demo.train")
-    job = client.wait("self-m", timeout=30)
+    job = client.wait("self-m", timeout=PATIENCE)
     assert job.state == "succeeded", job.reason
     assert [line.text for line in client.logs("self-m")] == ["relative"]
 
@@ -182,7 +183,7 @@ def test_dist_train_with_a_paddle_job(shared_server, client, tmp_path):
         """,
     )
     assert run_by_hand(shared_server, tmp_path, "package/train.py").stdout == "self-c\n"
-    job = client.wait("self-c", timeout=30)
+    job = client.wait("self-c", timeout=PATIENCE)
     assert job.state == "succeeded", job.reason
     assert [line.text for line in client.logs("self-c")] == ["trained", "result"]
     assert job.raw["spec"]["image"] == "some/image"
@@ -336,7 +337,7 @@ def test_a_large_content_goes_on_where_it_broke_off(shared_server, client, tmp_p
     hash_ = client.send_package(str(tmp_path))
     assert sum(sent) == 20 << 20
     job = client.submit({"command": "sha256sum big", "package": hash_})
-    assert client.wait(job.id, timeout=30).state == "succeeded"
+    assert client.wait(job.id, timeout=PATIENCE).state == "succeeded"
     want = subprocess.run(["sha256sum", "big"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
     assert [line.text for line in client.logs(job.id)] == [want]
 
@@ -348,7 +349,7 @@ def test_submit_wait_cancel_and_lists(client, monkeypatch):
     monkeypatch.setattr(client_module, "PAGE", 2)
     made = [client.submit({"command": ["true"], "name": f"page-{i}"}) for i in range(5)]
     for job in made:
-        done = client.wait(job.id, timeout=30)
+        done = client.wait(job.id, timeout=PATIENCE)
         assert done.is_final and done.state == "succeeded"
         assert done.members[0].exit_code == 0 and done.members[0].name == "worker-0"
     listed = [job.id for job in client.jobs(state="succeeded") if job.name.startswith("page-")]
@@ -358,13 +359,13 @@ def test_submit_wait_cancel_and_lists(client, monkeypatch):
     with pytest.raises(TimeoutError, match=sleeper.name):
         client.wait(sleeper.id, timeout=0.2)
     assert client.cancel(sleeper.name).state in ("stopping", "cancelled")
-    assert client.wait(sleeper.id, timeout=30).state == "cancelled"
+    assert client.wait(sleeper.id, timeout=PATIENCE).state == "cancelled"
 
 
 def test_events_of_a_job_are_paged_and_followed(client, monkeypatch):
     monkeypatch.setattr(client_module, "EVENTS_PAGE", 2)
     job = client.submit({"command": ["true"]})
-    client.wait(job.id, timeout=30)
+    client.wait(job.id, timeout=PATIENCE)
     listed = list(client.events(job=job.id, follow=False))
     kinds = [event.kind for event in listed]
     assert kinds[0] == "job.queued" and kinds[-1] == "job.succeeded" and "member.exited" in kinds
@@ -419,7 +420,12 @@ def test_many_at_once_and_their_dependencies(client):
             {"command": "true", "name": "many-d", "after": ["ok:many-c"]},
         ]
     )
-    assert [client.wait(one, timeout=30).state for one in ids] == ["succeeded", "succeeded", "failed", "cancelled"]
+    assert [client.wait(one, timeout=PATIENCE).state for one in ids] == [
+        "succeeded",
+        "succeeded",
+        "failed",
+        "cancelled",
+    ]
     before = [job.id for job in client.jobs()]
     with pytest.raises(paddlecloud.Invalid):
         client.submit_many([{"command": "true"}, {"command": 7}])
@@ -430,7 +436,7 @@ def test_an_array(client):
     job = client.submit({"command": "true", "name": "sweep", "array": "0-4%2"})
     jobs = list(client.jobs(array=job.id))
     assert sorted(one.array["index"] for one in jobs) == [0, 1, 2, 3, 4]
-    assert all(client.wait(one.id, timeout=30).state == "succeeded" for one in jobs)
+    assert all(client.wait(one.id, timeout=PATIENCE).state == "succeeded" for one in jobs)
 
 
 def test_errors_have_types(client, shared_server, tmp_path):
@@ -454,12 +460,9 @@ def test_errors_have_types(client, shared_server, tmp_path):
 
 
 def test_a_token_is_needed_over_tcp(make_server):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = make_server("--listen", f"127.0.0.1:{port}")
+    server = make_server("--listen", "127.0.0.1:0")
     token = server.post("/v1/tokens", {"user": "ann"}).json["token"]
-    url = f"http://127.0.0.1:{port}"
+    url = f"http://127.0.0.1:{server.port}"
     with pytest.raises(paddlecloud.Denied):
         next(paddlecloud.Client(url, token="wrong").jobs(), None)
     with paddlecloud.Client(url, token=token) as ann:
@@ -490,7 +493,7 @@ def test_logs_follow_across_a_kill_of_the_server(server, tmp_path):
         server.start()
         seen += [line.text for line in lines]
         assert seen == ["before 1", "before 2", "before 3", "after\rx\u2028", "end"]
-        assert client.wait(job.id, timeout=30).state == "succeeded"
+        assert client.wait(job.id, timeout=PATIENCE).state == "succeeded"
         assert [line.text for line in client.logs("follow", tail=1)] == ["end"]
         assert list(client.logs("follow", member="worker-0")) == [
             paddlecloud.LogLine("worker-0", 1, text) for text in seen
@@ -507,12 +510,17 @@ def test_wait_outlives_a_restart(server):
     with paddlecloud.Client(server.url) as client:
         job = client.submit({"command": ["sleep", "1"]})
         found = []
-        waiter = threading.Thread(target=lambda: found.append(client.wait(job.id, timeout=60)))
+        waiter = threading.Thread(target=lambda: found.append(client.wait(job.id, timeout=PATIENCE)))
         waiter.start()
         server.kill()
         server.start()
         waiter.join(60)
         assert found[0].state == "succeeded"
+
+
+def is_whole(reply):
+    head, end, body = reply.partition(b"\r\n\r\n")
+    return end and len(body) >= int(re.search(rb"(?i)^content-length: *(\d+)", head, re.M)[1])
 
 
 class Cutter(threading.Thread):
@@ -542,6 +550,8 @@ class Cutter(threading.Thread):
                 data += caller.recv(65536)
             server.sendall(data)
             reply = server.recv(65536)
+            while not is_whole(reply) and (more := server.recv(65536)):
+                reply += more
             if self.cuts == 0:
                 assert reply.startswith(b"HTTP/1.1 201")
                 self.cuts += 1

@@ -7,7 +7,7 @@ import os
 import socket
 
 import pytest
-from conftest import UnixConnection, wait_for
+from conftest import PATIENCE, UnixConnection, wait_for
 
 HASH = "0" * 64
 
@@ -399,7 +399,7 @@ def test_a_body_of_100_MB_is_413(untouched, method, path, announce):
 
 def test_a_huge_announced_length_is_refused_before_it_is_read(untouched):
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(10)
+        client.settimeout(PATIENCE)
         client.connect(untouched.socket)
         client.sendall(b"POST /v1/packages HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n")
         assert client.recv(64).startswith(b"HTTP/1.1 413")

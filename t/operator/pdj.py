@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 import yaml
-from conftest import BIN, ROOT, wait_for
+from conftest import BIN, PATIENCE, ROOT, wait_for
 from kube.cluster import ApiError, Cluster
 from kube.fixtures import changes, wait_served
 
@@ -60,7 +60,7 @@ class Operator:
 
     def http(self, port, path):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as reply:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as reply:
             return reply.code, reply.read().decode()
@@ -78,7 +78,7 @@ class Operator:
         """Its exit status; a leak or a bad access makes it other than 0."""
         if self.process.poll() is None:
             self.process.terminate()
-        status = self.process.wait(10)
+        status = self.process.wait(PATIENCE)
         assert "Sanitizer" not in self.text(), self.text()
         return status
 
@@ -263,3 +263,10 @@ class History:
         return sorted(
             one["metadata"]["name"] for what, one in changes(self.kube, self.kind, self.version) if what == "ADDED"
         )
+
+    def check_made(self, names):
+        """Each of these was made once, and nothing else. A busy API server does not tell all of it in the second it has."""
+        try:
+            wait_for(lambda: self.made() == names)
+        except AssertionError:
+            assert self.made() == names

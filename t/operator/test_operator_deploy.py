@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import yaml
-from conftest import ROOT, wait_for
+from conftest import PATIENCE, ROOT, wait_for
 from kube.cluster import Cluster
 from kube.fixtures import Namespace
 from pdj import CRD, GROUP, Job, Operator, install, role
@@ -322,7 +322,7 @@ def test_rights_are_what_is_used(audited):
         job.patch({"spec": {"ttlSecondsAfterFinished": 0}})
         wait_for(lambda: len(space.items("paddlejobs", GROUP)) == 2, 60, "the end of the job")
         cluster.kubectl("delete", "-f", V1 / "operator.yaml")
-        assert one.process.wait(30) == 0, one.text()
+        assert one.process.wait(PATIENCE) == 0, one.text()
     finally:
         one.kill()
     used, forbidden, lease_right_gone = asked(log)

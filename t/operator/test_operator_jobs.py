@@ -188,6 +188,7 @@ def test_b17_d17_quota(kube, operator):
     operator()
     job = Job(kube, {"worker": role(2)})
     job.wait_event("Warning", "Create", "exceeded quota")
+    wait_for(job.pods, 60, "the one pod")
     assert len(job.pods()) == 1
     kube.api.delete(kube.path("resourcequotas", "q"))
     job.wait_pods("worker-0", "worker-1")
@@ -279,7 +280,7 @@ def test_e1_to_e9_phases(kube, operator):
     operator()
     job = Job(kube, {"cleanPodPolicy": "Never", "worker": role(2)})
     job.wait_pods("worker-0", "worker-1")
-    assert job.wait_phase("Pending")["worker"]["pending"] == 2
+    wait_for(lambda: job.wait_phase("Pending").get("worker", {}).get("pending") == 2, 60, "two pending pods")
     job.all("coord")
     wait_for(lambda: job.wait_phase("Starting")["worker"].get("starting") == 2, 60, "two starting pods")
     job.all("running")
@@ -530,7 +531,7 @@ def test_d3_role_removed(kube, operator):
 
 def test_a_finished_job_is_deleted_in_time(kube, operator):
     one = operator()
-    job = Job(kube, {"ttlSecondsAfterFinished": 3, "cleanPodPolicy": "Never", "worker": role(1)})
+    job = Job(kube, {"ttlSecondsAfterFinished": 6, "cleanPodPolicy": "Never", "worker": role(1)})
     stays = Job(kube, {"ttlSecondsAfterFinished": 1, "worker": role(1)}, "stays")
     job.wait_pods("worker-0")
     stays.wait_pods("worker-0")
@@ -560,7 +561,7 @@ def test_a_finished_job_is_deleted_by_the_next_operator(kube, operator):
 def test_a_job_that_runs_too_long(kube, operator):
     one = operator()
     due = 'controller_runtime_reconcile_total{controller="paddlejob",result="requeue_after"}'
-    job = Job(kube, {"activeDeadlineSeconds": 3, "worker": role(2)})
+    job = Job(kube, {"activeDeadlineSeconds": 8, "worker": role(2)})
     job.wait_pods("worker-0", "worker-1")
     assert one.metric(due) == 0  # it has not begun
     job.all("running")
@@ -570,7 +571,7 @@ def test_a_job_that_runs_too_long(kube, operator):
     assert one.metric(due) > 0
     assert status["completionTime"] > status["startTime"]
     job.wait_pods("worker-1")
-    job.wait_event("Warning", "DeadlineExceeded", "3 s")
+    job.wait_event("Warning", "DeadlineExceeded", "8 s")
 
 
 def test_a_job_that_is_suspended(kube, operator):

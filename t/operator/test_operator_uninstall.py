@@ -8,7 +8,7 @@ import time
 
 import pytest
 import yaml
-from conftest import ROOT, wait_for
+from conftest import PATIENCE, ROOT, wait_for
 from kube.cluster import ApiError
 from kube.fixtures import Namespace
 from pdj import CRD, FINALIZER, GROUP, Job, Operator, install, own_cluster, role
@@ -127,7 +127,7 @@ def delete(cluster, *words):
 
 
 def wait_end(process):
-    text = process.communicate(timeout=120)[0]
+    text = process.communicate(timeout=300)[0]
     assert process.returncode == 0, text
 
 
@@ -217,7 +217,7 @@ def test_one_of_its_rights(installed, space, deleted, gone, kept):
     job = running_jobs(space, 1)[0]
     before = {path: exists(cluster, path)["metadata"]["uid"] for path in kept}
     cluster.api.delete(deleted)
-    assert installed.operator.process.wait(30) == 0
+    assert installed.operator.process.wait(PATIENCE) == 0
     installed.gone(*gone)
     assert "finalizers" not in job.get()["metadata"]
     for path in kept:
@@ -236,7 +236,7 @@ def test_killed_while_it_lets_go(installed, space):
     installed.operator = Operator(
         installed.kubeconfig, *arguments, "--leader-election-namespace=paddle-system", wait=False
     )
-    assert installed.operator.process.wait(30) == 0
+    assert installed.operator.process.wait(PATIENCE) == 0
     wait_end(command)
     installed.gone(KIND, ROLE, BINDING, SERVICE_ACCOUNT, HOME)
 

@@ -49,6 +49,7 @@ def old_pod(job, part, mode):
             "ownerReferences": owner(job),
         },
         "spec": {
+            "schedulerName": "of-nobody",  # nobody else shall write to it
             "hostNetwork": mode == "Host",
             "hostname": name,
             "subdomain": name,

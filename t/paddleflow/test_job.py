@@ -501,14 +501,16 @@ def test_restart_policy(flow, tmp_path, policy, status):
     assert job["status"] == status
 
 
-def test_words_on_the_way(flow):
-    job = flow.submit("sleep 1")
+def test_words_on_the_way(flow, tmp_path):
+    job = flow.submit(f"until [ -e {tmp_path}/seen ]; do sleep 0.05; done")
     seen = []
 
     def ended():
         status = flow.job(job)["status"]
         if not seen or seen[-1] != status:
             seen.append(status)
+        if status == "running":
+            (tmp_path / "seen").touch()
         return status in FINAL
 
     wait_for(ended, 60, "the end")
@@ -829,8 +831,11 @@ def test_stop_a_running_one(flow, mine):
 def test_stop_twice(flow, mine):
     """The second one does not wait for the grace of 30 s."""
     user, queue = mine
-    job = flow.submit("trap '' TERM; while :; do sleep 0.1; done", who=user, schedulingPolicy={"queue": queue})
+    script = "trap '' TERM; echo deaf; while :; do sleep 0.1; done"
+    job = flow.submit(script, who=user, schedulingPolicy={"queue": queue})
     flow.wait(job, "running")
+    log = f"/log/job?jobID={job}&framework=standalone"
+    wait_for(lambda: b"deaf" in good(flow.get(log, who=user)).body, what="its trap")
     good(flow.put(f"/job/{job}?action=stop", who=user), empty=True)
     assert flow.job(job)["status"] == "terminating"
     good(flow.put(f"/job/{job}?action=stop", who=user), empty=True)

@@ -384,7 +384,9 @@ def test_a_cluster_that_is_away(flow, kube_fake, admin):
 
 def submit(flow, queue, **about):
     flavour = about.pop("flavour", {"name": "customFlavour", "cpu": "1", "mem": "128Mi"})
-    annotations = {"test/succeed-after": "2s", **about.pop("annotations", {})}
+    # Pods stay when they have ended, so that who comes late to look at one finds it.
+    stay = {"test/succeed-after": "2s", "paddleflow/job-ttl-seconds": "600"}
+    annotations = {**stay, **about.pop("annotations", {})}
     body = {"command": "true", "flavour": flavour, "annotations": annotations, "schedulingPolicy": {"queue": queue}}
     return good(flow.post("/job/single", {**body, **about})).json["id"]
 
@@ -477,9 +479,7 @@ def test_templates_that_collide_with_ours(joined, about):
     flow, kube, name = joined
     queue = flow.make_queue(clusterName=name, namespace=kube.name)
     longest = fresh("j").ljust(63, "x")
-    stay = {"paddleflow/job-ttl-seconds": "600"}
-    template = {**POD, **about}
-    job = submit(flow, queue, id=longest, name="n" * 512, image=IMAGE, extensionTemplate=template, annotations=stay)
+    job = submit(flow, queue, id=longest, name="n" * 512, image=IMAGE, extensionTemplate={**POD, **about})
     pod = only_pod(kube)
     assert job == longest == pod["metadata"]["labels"]["paddleflow-job-id"]
     assert pod["metadata"]["labels"]["owner"] == "paddleflow" and "a/b" not in pod["metadata"].get("finalizers", [])
@@ -569,9 +569,9 @@ def test_templates_of_jobs_that_bring_none(make_flow, kube_fake, admin, tmp_path
     body = {"framework": "paddle", "members": [member], "schedulingPolicy": {"queue": queue}}
     stay = {"test/succeed-after": "2s", "paddleflow/job-ttl-seconds": "600"}
     jobs = {
-        "single": submit(flow, queue, image=IMAGE, command="", annotations=stay),
+        "single": submit(flow, queue, image=IMAGE, command=""),
         "collective": good(flow.post("/job/distributed", {**body, "annotations": stay})).json["id"],
-        None: submit(flow, queue, image=IMAGE, annotations=stay, extensionTemplate={**POD, "spec": {"priority": None}}),
+        None: submit(flow, queue, image=IMAGE, extensionTemplate={**POD, "spec": {"priority": None}}),
     }
     for label, job in jobs.items():
         chosen = f"paddleflow-job-id={job}"

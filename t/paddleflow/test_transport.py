@@ -1,12 +1,10 @@
 """1.1-1.8: addresses, headers, bodies, replies, per-request log-in, acting for others, pages; 2.2 version."""
 
-import contextlib
 import http.client
 import json
-import socket
 
 import pytest
-from conftest import wait_for
+from conftest import PATIENCE, wait_for
 
 from paddleflow.client import (
     BASE,
@@ -398,7 +396,7 @@ def test_types_of_replies(flow, alice):
 
 
 def test_several_requests_on_one_connection(flow):
-    connection = http.client.HTTPConnection(flow.host, flow.port, timeout=30)
+    connection = http.client.HTTPConnection(flow.host, flow.port, timeout=PATIENCE)
     for path in ("/queue", "/nothing", "/queue/default-queue"):
         connection.request("GET", BASE + path, headers={"x-pf-authorization": flow.token("root")})
         assert Reply(connection.getresponse()).status in (200, 404)
@@ -542,19 +540,12 @@ def test_version(flow, alice):
     assert all(isinstance(item, str) and item for item in value.values())
 
 
-def free_port():
-    with contextlib.closing(socket.socket()) as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 def test_metrics_port(make_flow):
     """1.1: the older address of the metrics: a port of its own, no log-in, no base path."""
-    port = free_port()
-    make_flow("--metrics-listen", f"127.0.0.1:{port}")
+    port = make_flow("--metrics-listen", "127.0.0.1:0").server.metrics_port
 
     def ask(path):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         try:
             connection.request("GET", path)
             return Reply(connection.getresponse())

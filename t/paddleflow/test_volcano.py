@@ -8,7 +8,7 @@ import pytest
 from conftest import wait_for
 from kube.cluster import ApiError
 
-from paddleflow.client import fresh, good, refused
+from paddleflow.client import good, refused
 
 IMAGE = "test.local/base:1"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -68,10 +68,8 @@ def volcano_queue(kube, name):
 
 def submit(flow, queue, cpu="1", **about):
     flavour = {"name": "customFlavour", "cpu": cpu, "mem": "512Mi"}
-    annotations = {"test/succeed-after": "1s", **about.pop("annotations", {})}
-    return flow.submit(
-        "true", image=IMAGE, flavour=flavour, schedulingPolicy={"queue": queue}, annotations=annotations, **about
-    )
+    about = {"annotations": {"test/succeed-after": "1s"}, **about}
+    return flow.submit("true", image=IMAGE, flavour=flavour, schedulingPolicy={"queue": queue}, **about)
 
 
 def groups(kube):
@@ -130,9 +128,8 @@ def test_elastic_queues(joined):
 def test_a_job_goes_through(joined):
     """Its pods name group, queue and scheduler; the group goes with the attempt."""
     flow, kube, _, (one, _) = joined
-    job = submit(flow, one, annotations={"test/succeed-after": "3s"}, labels={"team": "a"})
-    wait_for(lambda: pods(kube), what="its pod")
-    (pod,) = pods(kube)
+    job = submit(flow, one, annotations={}, labels={"team": "a"})
+    (pod,) = wait_for(lambda: pods(kube), what="its pod")
     (group,) = wait_for(lambda: groups(kube), what="its group")
     about = pod["metadata"]
     assert pod["spec"]["schedulerName"] == "volcano"
@@ -145,6 +142,7 @@ def test_a_job_goes_through(joined):
     assert about["namespace"] == kube.name
     assert group["spec"]["minMember"] == 1 and group["spec"]["queue"] == one
     assert group["spec"]["minResources"] == {"cpu": "1", "memory": str(512 << 20)}
+    kube.api.patch(kube.path("pods", about["name"]), {"metadata": {"annotations": {"test/succeed-after": "0s"}}})
     assert flow.wait(job)["status"] == "succeeded"
     wait_for(lambda: not pods(kube) and not groups(kube), what="the end of pod and group")
 
@@ -286,18 +284,21 @@ def test_a_gang_starts_whole_or_waits_whole(joined):
     assert flow.wait(fits)["status"] == "succeeded"
 
 
+@pytest.fixture
+def bare_node(kube):
+    """Of tier a, which has none. It has no room for a pod: those of tests beside would land there, and never go again."""
+    size = {"cpu": "8", "memory": "16Gi", "pods": "0"}
+    about = {"allocatable": size, "capacity": size, "conditions": [{"type": "Ready", "status": "True"}]}
+    name = f"bare-{kube.name}"
+    kube.api.create("/api/v1/nodes", {"metadata": {"name": name}, "status": about})
+    yield
+    kube.api.delete(f"/api/v1/nodes/{name}")
+
+
+@pytest.mark.usefixtures("bare_node")
 def test_a_cluster_without_volcano_says_so(flow, kube):
     """Tier a: the CRDs are not there."""
     name = connect(flow, kube)
-    node = {
-        "metadata": {"name": fresh("bare")},
-        "status": {
-            "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "100"},
-            "capacity": {"cpu": "8", "memory": "16Gi", "pods": "100"},
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-    kube.api.create("/api/v1/nodes", node)
     queue = flow.make_queue(name=kube.name[-20:].strip("-"), clusterName=name, namespace=kube.name)
     body = {"image": IMAGE, "command": "true", "schedulingPolicy": {"queue": queue}}
     job = wait_for(lambda: flow.post("/job/single", body).json.get("id"), what="the node's place in the cluster")

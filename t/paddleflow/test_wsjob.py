@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from conftest import PATIENCE
 
 from paddleflow.client import Socket, has_type, refused
 from paddleflow.test_job import KEYS
@@ -86,7 +87,7 @@ def test_goodbye(flow):
     with Socket(flow) as sock:
         sock.send(b"\x03\xe8bye", opcode=8)
         opcode, data = 0, b""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while opcode != 8:
             assert time.monotonic() < end
             opcode, data = sock.frame()
@@ -102,7 +103,7 @@ def test_a_server_that_stops_says_so(make_flow):
             opcode, data = sock.frame()
         assert data[:2] == b"\x03\xe9"  # 1001
         sock.send(data[:2], opcode=8)
-    assert flow.server.process.wait(30) == 0
+    assert flow.server.process.wait(PATIENCE) == 0
 
 
 def test_other_methods(flow):
