@@ -48,7 +48,7 @@ static char *outcome(const json_t *report)
 static json_t *expect_end(Client *client, const char *task)
 {
         for (;;) {
-                json_t *report = client_receive(client, 20000);
+                json_t *report = client_receive(client, EXPECT_MS);
                 const char *op = report ? json_string_value(json_object_get(report, "op")) : "nothing";
 
                 if (!report)
@@ -195,7 +195,7 @@ static void test_epochs(void)
         client_connect(client);
         refused = client_expect(client, "refused", NULL);
         g_assert_cmpint((int)json_integer_value(json_object_get(refused, "epoch")), ==, (int)newest);
-        g_assert_null(client_receive(client, 20000));
+        g_assert_null(client_receive(client, EXPECT_MS));
         g_assert_cmpint(client->fd, ==, -1);
         client->epoch = newest - 1; /* the same is welcome: its connection broke */
         client_connect(client);
@@ -229,7 +229,7 @@ static void test_stop_survives_agent(void)
 
                 if (g_file_test(ready, G_FILE_TEST_EXISTS))
                         break;
-                g_assert_cmpint(i, <, 20000);
+                g_assert_cmpint(i, <, EXPECT_MS);
                 g_usleep(1000);
         }
         g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"stubborn\",\"grace_ms\":300}"));
@@ -294,7 +294,7 @@ static void test_ready(void)
         json_decref(client_expect(client, "ready", "port"));
         g_assert_true(client_start(client, "other", "[\"sleep\",\"0.3\"]", port)); /* somebody else's */
         for (;;) {
-                g_autoptr(json_t) report = client_receive(client, 20000);
+                g_autoptr(json_t) report = client_receive(client, EXPECT_MS);
 
                 g_assert_nonnull(report);
                 g_assert_cmpstr(json_string_value(json_object_get(report, "op")), !=, "ready");
@@ -363,7 +363,7 @@ static void test_slow_server(void)
                 client_connect(client);
                 do {
                         g_clear_pointer(&report, json_decref);
-                        report = client_receive(client, 20000);
+                        report = client_receive(client, EXPECT_MS);
                         g_assert_nonnull(report);
                         ended += strcmp(json_string_value(json_object_get(report, "op")), "exited") == 0;
                 } while (strcmp(json_string_value(json_object_get(report, "op")), "synced") != 0);

@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+enum { EXPECT_MS = 90 * 1000 }; /* before a test says that nothing is heard */
+
 typedef struct {
         char *dir;  /* scratch; the agent's state directory */
         char *bin;  /* where the built programs are */

@@ -15,8 +15,8 @@ enum {
         TASKS = 160,
         TASKS_SOAK = 4000,
         LINGER_MS = 400,
-        QUIET_MS = 15000,
-        LOST_TIME_MS = 60 * 1000
+        QUIET_MS = 90 * 1000,
+        LOST_TIME_MS = 120 * 1000
 };
 
 typedef enum { EXIT_CODE, NO_PROGRAM, LEAVES_CHILD, DETACHES, STOPPED, SHAPES } Shape;
@@ -335,7 +335,7 @@ static void check_nothing_left(Torture *torture)
         if (torture->client->agent > 0)
                 g_assert_cmpint(waitpid(torture->client->agent, NULL, 0), ==, torture->client->agent);
         torture->client->agent = 0;
-        for (int i = 0; i < 1000 && left > 0; i++) {
+        for (int i = 0; i < 6000 && left > 0; i++) {
                 g_autoptr(GArray) pids = client_processes(torture->client->dir);
 
                 left = pids->len;

@@ -313,25 +313,37 @@ static void test_line_is_bounded(void)
                 auth_login(f.auth, "ann", "correct horse", "10.0.0.1", NULL, on_login, &answers);
         auth_stop(f.auth);
         wait_answers(&answers, MANY);
-        g_assert_cmpint(answers.codes[ERR_UNAVAILABLE], >=, MANY - 64 - 20);
+        g_assert_cmpint(answers.codes[ERR_UNAVAILABLE], >=,
+                        MANY / 2); /* those that ran made room for others */
         g_assert_cmpint(answers.codes[ERR_UNAVAILABLE] + answers.successes, ==, MANY);
         g_assert_cmpint(answers.answers, ==, MANY);
         tear_down(&f);
 }
 
-static void test_failures_slow_down(void)
+/* What comes after five failures. False when it was later than the delay of a second. */
+static bool log_in_after_failures(Answers *ret_answers)
 {
+        gint64 failed;
         Fixture f;
-        Answers answers;
 
         set_up(&f);
         for (int i = 0; i < 5; i++)
                 g_assert_cmpint(log_in(&f, "ann", "wrong").codes[ERR_UNAUTHENTICATED], ==, 1);
-        answers = log_in(&f, "ann", "correct horse");
+        failed = g_get_monotonic_time();
+        *ret_answers = log_in(&f, "ann", "correct horse");
+        tear_down(&f);
+        return ret_answers->codes[ERR_QUOTA] == 1 || g_get_monotonic_time() - failed < G_USEC_PER_SEC;
+}
+
+static void test_failures_slow_down(void)
+{
+        Answers answers;
+
+        for (int i = 0; !log_in_after_failures(&answers); i++)
+                g_assert_cmpint(i, <, 10);
         g_assert_cmpint(answers.codes[ERR_QUOTA], ==, 1);
         g_assert_cmpint(answers.wait_ms, >, 0);
         g_assert_cmpint(answers.wait_ms, <=, 1000);
-        tear_down(&f);
 }
 
 /* ---- callers ---- */

@@ -51,21 +51,49 @@ static int finish(Gate *gate, char **ret_said)
         return status;
 }
 
-/* Its first line: it is at work. */
-static void read_line(Gate *gate)
+/* Its first line, the caller's: it is at work. */
+static char *first_line(Gate *gate)
 {
+        g_autoptr(GString) line = g_string_new(NULL);
         char byte = 0;
 
-        while (byte != '\n')
+        while (byte != '\n') {
                 g_assert_cmpint((int)read(gate->said, &byte, 1), ==, 1);
+                g_string_append_c(line, byte);
+        }
+        return g_string_free(g_steal_pointer(&line), FALSE);
 }
 
+static void read_line(Gate *gate)
+{
+        g_free(first_line(gate));
+}
+
+/* Until it has a handler of the signal, by proc(5). */
+static void wait_for_handler(const Gate *gate, int signo)
+{
+        g_autofree char *path = g_strdup_printf("/proc/%d/status", gate->pid);
+        guint64 caught = 0;
+
+        while (!(caught >> (signo - 1) & 1)) {
+                g_autofree char *text = NULL;
+                const char *line;
+
+                g_usleep(1000);
+                g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+                line = strstr(text, "\nSigCgt:");
+                caught = line ? g_ascii_strtoull(line + 8, NULL, 16) : 0;
+        }
+}
+
+/* A port that is nobody else's; who sets SO_REUSEADDR, too, may listen there. */
 static int bound(int *ret_port)
 {
         struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
         socklen_t size = sizeof at;
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
+        g_assert_cmpint(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), ==, 0);
         g_assert_cmpint(bind(fd, (struct sockaddr *)&at, sizeof at), ==, 0);
         g_assert_cmpint(getsockname(fd, (struct sockaddr *)&at, &size), ==, 0);
         *ret_port = ntohs(at.sin_port);
@@ -98,21 +126,18 @@ static void test_wait(void)
 static void test_wait_says_what_for(void)
 {
         int port, fd = bound(&port);
-        g_autofree char *address = g_strdup_printf("localhost:%d", port), *said = NULL;
+        g_autofree char *address = g_strdup_printf("localhost:%d", port);
         g_autofree char *wanted =
                 g_strdup_printf("waits until 2 listen: %s no-such-host.invalid:7\n", address);
         Gate gate = spawn((const char *const[]){ "wait", address, "no-such-host.invalid:7", NULL }, NULL);
+        g_autofree char *said = first_line(&gate);
         int status;
 
-        /* it ends when it is told to, at any time; that it has handlers by then is seen by its words */
-        struct timespec moment = { .tv_nsec = 200 * 1000000L };
-
-        nanosleep(&moment, NULL);
+        g_assert_nonnull(strstr(said, wanted));
         kill(gate.pid, SIGTERM);
-        status = finish(&gate, &said);
+        status = finish(&gate, NULL);
         g_assert_true(WIFEXITED(status));
         g_assert_cmpint(WEXITSTATUS(status), ==, 128 + SIGTERM);
-        g_assert_nonnull(strstr(said, wanted));
         close(fd);
 }
 
@@ -268,9 +293,7 @@ static void test_once(void)
                                                     "-c", script, NULL },
                              (const char *const[]){ "PADDLE_GATE_MEMBER", "1", "OUT", place.out, NULL });
                 if (i == 1) {
-                        struct timespec moment = { .tv_nsec = 300 * 1000000L };
-
-                        nanosleep(&moment, NULL);
+                        wait_for_handler(&gate, SIGTERM);
                         g_assert_cmpint(waitpid(gate.pid, &status, WNOHANG), ==, 0); /* it holds still */
                         kill(gate.pid, SIGTERM);
                 }
@@ -352,6 +375,7 @@ static void test_unpack_refuses(void)
 
 typedef struct {
         Gate gate;
+        int kept; /* has the port */
         char *address, *port, *dir;
 } Server;
 
@@ -361,7 +385,7 @@ static void server_init(Server *server)
 {
         int port;
 
-        close(bound(&port));
+        server->kept = bound(&port);
         server->dir = g_dir_make_tmp("gate-XXXXXX", NULL);
         server->port = g_strdup_printf("%d", port);
         server->address = g_strdup_printf("localhost:%d", port);
@@ -378,6 +402,7 @@ static void server_clear(Server *server)
         g_assert_true(WIFEXITED(status));
         g_assert_cmpint(WEXITSTATUS(status), ==, 128 + SIGTERM);
         shell("rm -r $1", server->dir);
+        close(server->kept);
         g_free(server->address);
         g_free(server->port);
         g_free(server->dir);
@@ -477,10 +502,9 @@ static void test_who_does_not_know_the_secret(void)
 static void test_call_waits(void)
 {
         g_autofree char *address = NULL, *number = NULL;
-        int port;
+        int port, kept = bound(&port);
         Gate caller, server;
 
-        close(bound(&port));
         number = g_strdup_printf("%d", port);
         address = g_strdup_printf("localhost:%d", port);
         caller = spawn((const char *const[]){ "call", address, "exit", "3", NULL }, secret);
@@ -488,6 +512,7 @@ static void test_call_waits(void)
         g_assert_cmpint(status_of(&caller, NULL), ==, 3);
         kill(server.pid, SIGTERM);
         g_assert_cmpint(status_of(&server, NULL), ==, 128 + SIGTERM);
+        close(kept);
 }
 
 static int connected(const Server *server)
@@ -591,6 +616,7 @@ static void test_serve_ends(void)
         }
         g_assert_cmpstr(text, ==, "saved\n");
         shell("rm -r $1", server.dir);
+        close(server.kept);
         g_free(server.address);
         g_free(server.port);
         g_free(server.dir);

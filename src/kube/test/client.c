@@ -248,12 +248,13 @@ static void test_silence(void)
         request.name = "slow";
         g_auto(Answer) answer = ask(client, &request);
         g_assert_cmpint(answer.code, ==, ERR_TIMEOUT);
+        rogue_wait(&rogue, "/slow", 2);
         g_assert_cmpint(rogue_count(&rogue, "/slow"), ==, 2);
-        kube_stream(client, "/log", 20, take_data, NULL, text); /* ends, and nobody asked to hear of it */
+        kube_stream(client, "/log", 1000, take_data, NULL, text); /* ends, and nobody asked to hear of it */
         run_until(text->len);
         g_assert_cmpstr(text->str, ==, "line\n");
         Stream stream = { .text = g_string_new(NULL) };
-        kube_stream(client, "/log", 20, stream_data, stream_end, &stream);
+        kube_stream(client, "/log", 1000, stream_data, stream_end, &stream);
         run_until(stream.end.done);
         g_assert_cmpint(stream.end.code, ==, ERR_TIMEOUT);
         g_assert_cmpstr(stream.text->str, ==, "line\n");

@@ -14,7 +14,7 @@
 #include "kube/client.h"
 
 enum {
-        PATIENCE_MS = 20000, /* before a test says that something hangs */
+        PATIENCE_MS = 90000, /* before a test says that something hangs */
         PIECE = 40,          /* bytes */
 };
 
@@ -251,6 +251,17 @@ static inline int rogue_count(Rogue *rogue, const char *text)
                 count++;
         pthread_mutex_unlock(&rogue->mutex);
         return count;
+}
+
+/* Waits until so many had it: who gave up on a reply may have done so before the request was read. */
+static inline void rogue_wait(Rogue *rogue, const char *text, int count)
+{
+        gint64 until = g_get_monotonic_time() + PATIENCE_MS * G_GINT64_CONSTANT(1000);
+
+        while (rogue_count(rogue, text) < count) {
+                g_assert_cmpint(g_get_monotonic_time(), <, until);
+                g_usleep(1000);
+        }
 }
 
 static inline KubeClient *rogue_client(const Rogue *rogue, const char *user, const KubeClientOptions *options)

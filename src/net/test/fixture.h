@@ -54,7 +54,7 @@ static inline void *channel_pop(Channel *channel)
         return item;
 }
 
-enum { PATIENCE_MS = 20000 }; /* before a test says that something hangs */
+enum { PATIENCE_MS = 90000 }; /* before a test says that something hangs */
 
 static inline HttpServer *start_server(const HttpServerConfig *config, const HttpRoute *routes, void *arg)
 {

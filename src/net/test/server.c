@@ -525,7 +525,7 @@ static void test_slow(void)
                 const char *reply;
         } cases[] = {
                 { { .header_deadline_ms = 200 }, "GE", 'T', "" },
-                { { .header_deadline_ms = 1000 }, "GET / HTTP/1.1\r\nA: ", 'x', "HTTP/1.1 408 " },
+                { { .header_deadline_ms = 3000 }, "GET / HTTP/1.1\r\nA: ", 'x', "HTTP/1.1 408 " },
                 { { .body_grace_ms = 200, .body_min_rate = 1000 },
                   "POST /small HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n",
                   'x',

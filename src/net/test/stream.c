@@ -226,7 +226,7 @@ static void test_gone_at_heartbeat(void)
 {
         g_auto(Source) source = { 0 };
 
-        set_up(&source, &(HttpServerConfig){ .heartbeat_ms = 1000 });
+        set_up(&source, &(HttpServerConfig){ .heartbeat_ms = 3000 }); /* by then it has left */
         fd_auto int fd = ask_follow(&source, "ann", "");
         shutdown(fd, SHUT_WR);
         g_autoptr(GString) text = g_string_new(NULL);

@@ -282,7 +282,7 @@ static void make_package(Fixture *f, const char *hash)
 
 static void wait_gone(const char *path)
 {
-        for (int i = 0; i < 1000 && g_file_test(path, G_FILE_TEST_EXISTS); i++)
+        for (int i = 0; i < 6000 && g_file_test(path, G_FILE_TEST_EXISTS); i++)
                 g_usleep(10000);
         g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
 }
