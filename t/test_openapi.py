@@ -6,7 +6,7 @@ import re
 
 import jsonschema
 import pytest
-from conftest import ROOT, UnixConnection
+from conftest import PATIENCE, ROOT, UnixConnection
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from test_packages import digest, manifest_of, tar_of
 
@@ -85,7 +85,7 @@ EXAMPLE = {
 
 def ask(server, method, path):
     """Status and error of a request; the body of a stream is not read."""
-    connection = UnixConnection(server.socket, 20)
+    connection = UnixConnection(server.socket, PATIENCE)
     connection.request(method, path, headers={"Content-Length": "0"} if method in ("POST", "PUT", "PATCH") else {})
     reply = connection.getresponse()
     error = json.loads(reply.read()) if reply.status >= 400 else None

@@ -202,6 +202,7 @@ def test_what_is_lent_comes_back_after_a_warning(room, script, grace):
     wants = room.submit("wants", "b", cpu="3")
     wait_for(lambda: room.story("lent", "warned"), 30, "the warning")
     room.wait(wants["id"], "running")
+    wait_for(lambda: room.story("wants", "begin"), 30, "its beginning")
     gone = room.wait(lent["id"], "queued")
     assert (gone["attempt"], gone["failures"], gone["evictions"]) == (1, 0, 1), gone
     (warning,) = room.events(lent, "job.preempting")
@@ -775,12 +776,12 @@ def test_a_reason_names_who_has_to_end_first(room):
 def test_room_that_is_made_is_named(room, tmp_path):
     room.queue("b", min={"cpu": "4"})
     ignores = f"trap '' USR1 TERM; {BEGIN}until [ -e {tmp_path}/go ]; do sleep 0.05; done"
-    lent = room.runs("lent", cpu="4", script=ignores, signal="USR1@1s", grace="60s")
+    lent = room.runs("lent", cpu="4", script=ignores, signal="USR1@1s", grace="30s")
     wants = room.waits("wants", "b", cpu="4")
     said = room.explain(wants)
     assert said["cause"] == "nominated" and said["reasons"][0]["job"] == lent["id"], said
     (warning,) = room.events(lent, "job.preempting")
-    assert abs(seconds(said["expected_start"]) - seconds(warning["time"]) - 60) < 2, said
+    assert abs(seconds(said["expected_start"]) - seconds(warning["time"]) - 30) < 2, said
     room.waits("third", cpu="1")  # the room is kept for the one it is made for
     (tmp_path / "go").touch()
     room.wait(wants["id"], "running")

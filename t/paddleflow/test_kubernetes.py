@@ -197,12 +197,16 @@ def test_filters(joined, body, found):
 
 def test_pages_of_nodes(joined):
     flow, _, name = joined
-    pages = [
-        good(flow.post("/cluster/resource", {"clusterNames": [name], "pageNo": number, "pageSize": 2})).json[name]
-        for number in (1, 2)
-    ]
-    assert all(len(page["capacity"]) == 2 for page in pages)
-    assert not set(pages[0]["capacity"]) & set(pages[1]["capacity"])
+
+    def are_apart():
+        pages = [
+            good(flow.post("/cluster/resource", {"clusterNames": [name], "pageNo": number, "pageSize": 2})).json[name]
+            for number in (1, 2)
+        ]
+        assert all(len(page["capacity"]) == 2 for page in pages)
+        return not set(pages[0]["capacity"]) & set(pages[1]["capacity"])
+
+    wait_for(are_apart, what="two pages, between which no test beside adds or drops a node")
 
 
 def test_by_queue(joined):
@@ -241,10 +245,14 @@ def test_nodes_and_their_pods(joined):
 
 def test_pages_of_infos(joined):
     flow, _, name = joined
-    one = good(flow.get(f"/cluster/{name}/nodeInfos?pageNo=1&pageSize=1")).json
-    two = good(flow.get(f"/cluster/{name}/nodeInfos?pageNo=2&pageSize=1")).json
-    assert len(one["nodeList"]) == len(two["nodeList"]) == 1 and one["nodeList"] != two["nodeList"]
-    assert one["totalCount"] == two["totalCount"] >= FAKE_NODES
+
+    def are_apart():
+        one = good(flow.get(f"/cluster/{name}/nodeInfos?pageNo=1&pageSize=1")).json
+        two = good(flow.get(f"/cluster/{name}/nodeInfos?pageNo=2&pageSize=1")).json
+        assert len(one["nodeList"]) == len(two["nodeList"]) == 1
+        return one["nodeList"] != two["nodeList"] and one["totalCount"] == two["totalCount"] >= FAKE_NODES
+
+    wait_for(are_apart, what="two pages, between which no test beside adds or drops a node")
     assert good(flow.get(f"/cluster/{name}/nodeInfos?pageNo=1000")).json["nodeList"] is None
 
 
