@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "runtime/kubernetes/member.h"
+#include "runtime/kubernetes/names.h"
 
 enum {
         LOOK_MS = 3000,
@@ -14,8 +15,8 @@ typedef struct {
         Overdue *overdue;
         const Form *form;
         char *namespace, *name;
-        GPtrArray *tasks; /* char; those that had no pod at the last look */
-        int silent;       /* looks */
+        Names tasks; /* those that had no pod at the last look */
+        int silent;  /* looks */
         guint wait_ms;
         KubeCall *call;
         GSource *timer;
@@ -41,7 +42,7 @@ static void watch_free(gpointer data)
         if (watch->call)
                 kube_call_cancel(watch->call);
         drop_timer(watch);
-        g_ptr_array_unref(watch->tasks);
+        names_clear(&watch->tasks);
         g_free(watch->namespace);
         g_free(watch->name);
         g_free(watch);
@@ -55,8 +56,8 @@ static void tell_wait(Watch *watch, const char *why)
         g_autofree char *text =
                 g_strdup_printf("%s '%s' is %s", form_kind(watch->form)->kind, watch->name, why);
 
-        for (guint i = 0; i < watch->tasks->len; i++)
-                config->waits(watch->tasks->pdata[i], text, config->arg);
+        for (guint i = 0; i < watch->tasks.list->len; i++)
+                config->waits(watch->tasks.list->pdata[i], text, config->arg);
 }
 
 static void tell_silence(Watch *watch)
@@ -68,15 +69,15 @@ static void tell_silence(Watch *watch)
                 "See that %s runs on the cluster, or %s.",
                 kind, kind, watch->name, form_operator(watch->form), form_instead(watch->form));
 
-        for (guint i = 0; i < watch->tasks->len; i++)
-                config->waits(watch->tasks->pdata[i], text, config->arg);
+        for (guint i = 0; i < watch->tasks.list->len; i++)
+                config->waits(watch->tasks.list->pdata[i], text, config->arg);
 }
 
 /* The last word: its end frees the watch, or the tasks that follow keep it. */
 static void tell_end(Watch *watch, const char *why, bool lost)
 {
         const OverdueConfig *config = &watch->overdue->config;
-        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(watch->tasks);
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(watch->tasks.list);
         g_autofree char *key = g_strdup_printf("%s/%s", watch->namespace, watch->name);
         g_autofree char *text = g_strdup_printf("%s '%s' %s", form_kind(watch->form)->kind, watch->name, why);
 
@@ -93,9 +94,9 @@ static void tell_lost(const Watch *watch, const json_t *object)
                 g_strdup_printf("its pod was deleted while the server was away, and %s '%s' makes no other",
                                 form_kind(watch->form)->kind, watch->name);
 
-        for (guint i = 0; i < watch->tasks->len; i++)
-                if (form_is_over(watch->form, object, watch->tasks->pdata[i]))
-                        config->failed(watch->tasks->pdata[i], text, true, config->arg);
+        for (guint i = 0; i < watch->tasks.list->len; i++)
+                if (form_is_over(watch->form, object, watch->tasks.list->pdata[i]))
+                        config->failed(watch->tasks.list->pdata[i], text, true, config->arg);
 }
 
 /* ---- looking ---- */
@@ -138,15 +139,6 @@ static void on_object(const KubeReply *reply, void *arg)
                 take_word(watch, reply->object);
 }
 
-static void keep_lacking(Watch *watch)
-{
-        const OverdueConfig *config = &watch->overdue->config;
-
-        for (guint i = watch->tasks->len; i-- > 0;)
-                if (!config->lacks(watch->tasks->pdata[i], config->arg))
-                        g_ptr_array_remove_index(watch->tasks, i);
-}
-
 static gboolean look(gpointer arg)
 {
         Watch *watch = arg;
@@ -156,8 +148,8 @@ static gboolean look(gpointer arg)
                                 .name = watch->name };
 
         g_clear_pointer(&watch->timer, g_source_unref);
-        keep_lacking(watch);
-        if (watch->tasks->len > 0) {
+        names_keep(&watch->tasks, watch->overdue->config.lacks, watch->overdue->config.arg);
+        if (watch->tasks.list->len > 0) {
                 watch->call = kube_send(watch->overdue->config.client, &request, on_object, watch);
         } else {
                 g_autofree char *key = g_strdup_printf("%s/%s", watch->namespace, watch->name);
@@ -183,15 +175,14 @@ static bool is_awaited(const Watch *watch, const char *task)
 {
         g_autofree char *role = member_role(task);
 
-        return !form_is_passing(form_kind(watch->form), role) &&
-               !g_ptr_array_find_with_equal_func(watch->tasks, task, g_str_equal, NULL);
+        return !form_is_passing(form_kind(watch->form), role);
 }
 
 static void add_tasks(Watch *watch, const GPtrArray *tasks)
 {
         for (guint i = 0; i < tasks->len; i++)
                 if (is_awaited(watch, tasks->pdata[i]))
-                        g_ptr_array_add(watch->tasks, g_strdup(tasks->pdata[i]));
+                        names_add(&watch->tasks, tasks->pdata[i]);
 }
 
 void overdue_watch(Overdue *overdue, const Form *form, const char *namespace, const GPtrArray *tasks)
@@ -208,8 +199,8 @@ void overdue_watch(Overdue *overdue, const Form *form, const char *namespace, co
         *watch = (Watch){ .overdue = overdue,
                           .form = form,
                           .namespace = g_strdup(namespace),
-                          .name = g_steal_pointer(&name),
-                          .tasks = g_ptr_array_new_with_free_func(g_free) };
+                          .name = g_steal_pointer(&name) };
+        names_init(&watch->tasks);
         add_tasks(watch, tasks);
         g_hash_table_insert(overdue->watches, g_steal_pointer(&key), watch);
         look_later(watch);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "runtime/kubernetes/names.h"
 
 enum { RETRY_MS = 1000, RETRY_MAX_MS = 30000 };
 
@@ -18,16 +19,16 @@ typedef struct {
         Sets *sets;
         char *name, *namespace;
         const Form *form;
-        GPtrArray *tasks; /* char; those that it is made for */
-        json_t *pods;     /* in order of index; NULL: made, or being made */
-        bool standing;    /* all of those that came so far */
+        Names tasks;   /* those that it is made for */
+        json_t *pods;  /* in order of index; NULL: made, or being made */
+        bool standing; /* all of those that came so far */
         Making *making;
 } Set;
 
 typedef struct {
         Sets *sets;
         char *name, *namespace;
-        GPtrArray *tasks;          /* char; to be told */
+        Names tasks;               /* to be told */
         const KubeKind *only;      /* or NULL */
         const KubeKind *const *at; /* the kind that is tried */
         KubeCall *call;
@@ -49,7 +50,7 @@ static void set_free(gpointer data)
 
         making_free(set->making);
         json_decref(set->pods);
-        g_ptr_array_unref(set->tasks);
+        names_clear(&set->tasks);
         g_free(set->namespace);
         g_free(set->name);
         g_free(set);
@@ -87,7 +88,7 @@ static void on_made(const GError *error, void *arg)
         Sets *sets = set->sets;
         const Form *form = set->form;
         Drop *drop = g_hash_table_lookup(sets->drops, set->name);
-        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks.list);
         g_autofree char *namespace = g_strdup(set->namespace);
         bool stood = making_stood(set->making);
 
@@ -105,7 +106,7 @@ static void on_waits(const GError *error, void *arg)
         const Set *set = arg;
         const SetsConfig *config = &set->sets->config;
         Drop *drop = g_hash_table_lookup(set->sets->drops, set->name);
-        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks);
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks.list);
 
         if (drop) { /* nobody wants it any more */
                 g_hash_table_remove(set->sets->sets, set->name);
@@ -152,7 +153,7 @@ static Set *set_get(Sets *sets, const SetsMember *member)
         set->name = g_steal_pointer(&name);
         set->form = member->form;
         set->namespace = g_strdup(kube_namespace(member->pod));
-        set->tasks = g_ptr_array_new_with_free_func(g_free);
+        names_init(&set->tasks);
         set->pods = json_array();
         set->standing = true;
         g_hash_table_insert(sets->sets, set->name, set);
@@ -163,15 +164,15 @@ void sets_add(Sets *sets, const SetsMember *member)
 {
         Set *set = set_get(sets, member);
 
-        if (!set->pods || g_ptr_array_find_with_equal_func(set->tasks, member->task, g_str_equal, NULL)) {
+        if (!set->pods || names_has(&set->tasks, member->task)) {
                 json_decref(member->pod);
                 json_decref(member->before);
                 return;
         }
-        g_ptr_array_add(set->tasks, g_strdup(member->task));
+        names_add(&set->tasks, member->task);
         json_array_append_new(set->pods, member->pod);
         set->standing = set->standing && member->stands;
-        if ((int)set->tasks->len < member->together) {
+        if ((int)set->tasks.list->len < member->together) {
                 json_decref(member->before);
         } else if (set->standing) {
                 json_decref(member->before);
@@ -188,7 +189,7 @@ static const Set *set_of(const Sets *sets, const char *task)
                 g_autofree char *name = form_object_name(*kind, task);
                 const Set *set = g_hash_table_lookup(sets->sets, name);
 
-                if (set && g_ptr_array_find_with_equal_func(set->tasks, task, g_str_equal, NULL))
+                if (set && names_has(&set->tasks, task))
                         return set;
         }
         return NULL;
@@ -211,7 +212,7 @@ static void drop_free(gpointer data)
                 g_source_destroy(drop->retry);
                 g_source_unref(drop->retry);
         }
-        g_ptr_array_unref(drop->tasks);
+        names_clear(&drop->tasks);
         g_free(drop->namespace);
         g_free(drop->name);
         g_free(drop);
@@ -220,7 +221,7 @@ static void drop_free(gpointer data)
 static void finish_drop(Drop *drop)
 {
         Sets *sets = drop->sets;
-        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(drop->tasks);
+        g_autoptr(GPtrArray) tasks = g_ptr_array_ref(drop->tasks.list);
 
         g_hash_table_remove(sets->drops, drop->name);
         for (guint i = 0; i < tasks->len; i++)
@@ -267,7 +268,7 @@ static void on_dropped(const KubeReply *reply, void *arg)
 static void send_drop(Drop *drop)
 {
         const KubeKind *kind = drop->only ? drop->only : *drop->at;
-        g_autofree char *name = form_object_name(kind, drop->tasks->pdata[0]);
+        g_autofree char *name = form_object_name(kind, drop->tasks.list->pdata[0]);
         KubeRequest request = { .verb = KUBE_DELETE,
                                 .kind = kind,
                                 .namespace = drop->namespace,
@@ -291,7 +292,7 @@ static Drop *drop_new(Sets *sets, const char *name, const char *namespace, const
         drop->name = g_strdup(name);
         drop->namespace = g_strdup(namespace);
         drop->only = only;
-        drop->tasks = g_ptr_array_new_with_free_func(g_free);
+        names_init(&drop->tasks);
         g_hash_table_insert(sets->drops, drop->name, drop);
         return drop;
 }
@@ -306,8 +307,7 @@ void sets_drop(Sets *sets, const char *task, const char *namespace, const KubeKi
 
         if (!known)
                 drop = drop_new(sets, name, namespace, only);
-        if (!g_ptr_array_find_with_equal_func(drop->tasks, task, g_str_equal, NULL))
-                g_ptr_array_add(drop->tasks, g_strdup(task));
+        names_add(&drop->tasks, task);
         if (known)
                 return;
         if (!making)
