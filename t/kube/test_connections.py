@@ -142,7 +142,7 @@ def expires(event):
 
     def fault(exchange):
         exchange.head(200, {"Transfer-Encoding": "chunked", "Content-Type": "application/json"})
-        assert event.wait(60)
+        assert event.wait(300)
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
         frame = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
         exchange.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(frame), frame))
