@@ -432,7 +432,7 @@ def test_environments_are_ones_own(served, ann, bob, tmp_path):
 
 
 def test_members_outlive_the_server(make_server):
-    server = make_server()
+    server = make_server("--cpus", "4")
     ann = Person(server, "ann")
     job = ann.submit("echo up; read x </dev/zero & exec sleep 600")
     server.wait(job["id"], "running")

@@ -137,7 +137,7 @@ def test_resources(joined):
 
 def test_a_node_that_is_cordoned_off(joined):
     flow, kube, name = joined
-    kube.cluster.add_fake_nodes(1, prefix="cordoned")
+    kube.cluster.add_fake_nodes(1, prefix="cordoned", taint=True)
     kube.api.patch("/api/v1/nodes/cordoned-0", {"spec": {"unschedulable": True}})
     try:
 
