@@ -190,7 +190,8 @@ class Server:
         self.stop()
         pid = self.agent_pid()
         if pid:
-            os.kill(pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
             wait_for(lambda: self.agent_pid() != pid, 20, "the agent's end")
         said = self.log() + (self.state / "agent/log").read_text(errors="replace")
         assert not re.search("ERROR: [A-Za-z]*Sanitizer|: runtime error: ", said), said

@@ -21,13 +21,14 @@ import time
 import urllib.parse
 
 from kube import components, images, pki, supervise
+from kube.node import wait_for
 
 ROOT = components.HERE.parent.parent
 PERSONAL = ROOT / "build/kube/cluster"  # a link to the state folder of the cluster of `make cluster`
 PREFIX = "paddle-kube-"
 TIERS = {
     "a": {},
-    # kwok renews the leases of its nodes every 10 s; a node whose lease nobody renews is found out sooner than after 50 s
+    # kwok renews the leases of its nodes every 5 s; a node whose lease nobody renews is found out sooner than after 50 s
     "b": {"kwok": True, "volcano": True, "controller_flags": ["--node-monitor-grace-period=24s"]},
     "c": {"node": True},
 }
@@ -261,6 +262,7 @@ class Cluster:
         )
 
     def allow(self, subject, name, namespace, rules, everywhere):
+        """Returns when it holds: the API server learns of rights by a watch."""
         kind = "ClusterRole" if everywhere else "Role"
         base = "/apis/rbac.authorization.k8s.io/v1" + ("" if everywhere else f"/namespaces/{namespace}")
         self.api.create(f"{base}/{kind.lower()}s", {"metadata": {"name": name}, "rules": rules})
@@ -268,6 +270,18 @@ class Cluster:
         self.api.create(
             f"{base}/{kind.lower()}bindings", {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
         )
+        wait_for(lambda: self.may(subject, rules[0], None if everywhere else namespace), f"the rights of '{name}'")
+
+    def may(self, subject, rule, namespace):
+        """Whether the subject has the first of a rule's rights in the namespace; None: in all of them."""
+        resource, _, part = rule["resources"][0].partition("/")
+        wanted = {"group": rule["apiGroups"][0], "resource": resource, "subresource": part, "verb": rule["verbs"][0]}
+        who = subject["name"]
+        if subject["kind"] == "ServiceAccount":
+            who = f"system:serviceaccount:{subject['namespace']}:{who}"
+        review = {"spec": {"user": who, "resourceAttributes": {**wanted, "namespace": namespace or ""}}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return self.api.create(path, review)["status"]["allowed"]
 
     def add_fake_nodes(self, count, prefix="fake", labels=None, taint=False, **resources):
         """Nodes of kwok (tier b).  Resources such as cpu="8", memory="32Gi".  Those that a test takes away again are

@@ -173,7 +173,7 @@ class Plan:
             f"--config={HERE / 'stages.yaml'}",
             "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-            "--node-lease-duration-seconds=40",
+            "--node-lease-duration-seconds=20",
             "--cidr=10.254.0.0/16",
             f"--server-address=127.0.0.1:{port}",
         ]

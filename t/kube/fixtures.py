@@ -11,11 +11,14 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import tempfile
+import threading
 
 import pytest
 
 from kube.cluster import TIERS, Cluster
+from kube.images import BASE
 from kube.node import wait_for
 
 FOLDER, OWNER = "PADDLE_TEST_KUBE", "PADDLE_TEST_KUBE_OWNER"
@@ -63,7 +66,7 @@ class Namespace:
     """A namespace of a cluster, and the ways to use it."""
 
     def __init__(self, cluster, name):
-        self.cluster, self.api, self.name = cluster, cluster.api, name
+        self.cluster, self.api, self.name, self.histories = cluster, cluster.api, name, []
         self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
         wait_for(lambda: self.items("serviceaccounts"), "the namespace's default service account")
 
@@ -89,7 +92,7 @@ class Namespace:
     def apply(self, *objects):
         self.cluster.apply(*objects, namespace=self.name)
 
-    def wait_phase(self, pod, *phases, timeout=60):
+    def wait_phase(self, pod, *phases, timeout=120):
         """The pod, when it is in one of the phases."""
 
         def look():
@@ -98,11 +101,88 @@ class Namespace:
 
         return wait_for(look, f"pod '{pod}' in phase {' or '.join(phases)}", timeout)
 
+    def history(self, kind):
+        """What happens to the objects of a kind from now on."""
+        self.histories.append(History(self, kind))
+        return self.histories[-1]
+
     def remove(self, wait=False):
+        for history in self.histories:
+            history.end()
         self.api.delete("/api/v1/namespaces/" + self.name)
         if wait:
             self.api.request("DELETE", self.path("pods"), {"gracePeriodSeconds": 1})
             wait_for(lambda: not self.items("pods"), f"the end of all pods in '{self.name}'")
+
+
+MARKS = {  # the least that the API server takes
+    "pods": {"spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": BASE}]}},
+    "services": {"spec": {"clusterIP": "None"}},
+    "configmaps": {},
+}
+
+
+class History(threading.Thread):
+    """What happens to the objects of a kind in a namespace, as the API server tells it at that moment: a minute later it may
+    know no more."""
+
+    def __init__(self, kube, kind):
+        super().__init__(daemon=True)
+        self.kube, self.kind, self.told, self.ending, self.problem = kube, kind, [], False, None
+        self.version = kube.api.get(kube.path(kind))["metadata"]["resourceVersion"]
+        self.connection = self.open()
+        self.start()
+
+    def open(self):
+        connection = self.kube.api.connect(timeout=300)  # bookmarks come every minute
+        path = f"{self.kube.path(self.kind)}?watch=1&allowWatchBookmarks=1&resourceVersion={self.version}"
+        connection.request("GET", path, headers=self.kube.api.headers)
+        return connection
+
+    def run(self):
+        try:
+            while not self.ending:
+                self.follow()
+                self.connection = self.open()
+        except Exception as problem:
+            self.problem = problem
+
+    def follow(self):
+        with contextlib.closing(self.connection):
+            for line in self.connection.getresponse():
+                event = json.loads(line)
+                assert event["type"] != "ERROR", event
+                self.version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self.told.append((event["type"], event["object"]))
+
+    def end(self):
+        self.ending = True
+        with contextlib.suppress(OSError, AttributeError):
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def names(self):
+        return [(what, thing["metadata"]["name"]) for what, thing in self.told]
+
+    def changes(self):
+        """[(ADDED, MODIFIED or DELETED, the object)] so far; of what was done before the call nothing is missing."""
+        mark = f"mark-{os.urandom(3).hex()}"
+        self.kube.create(self.kind, {"metadata": {"name": mark}, **MARKS[self.kind]})
+        self.kube.api.request("DELETE", self.kube.path(self.kind, mark), {"gracePeriodSeconds": 0})
+        wait_for(lambda: self.problem or ("DELETED", mark) in self.names(), f"the history of {self.kind}")
+        assert not self.problem, self.problem
+        return [one for one in self.told if not one[1]["metadata"]["name"].startswith("mark-")]
+
+    def made(self):
+        """The metadata of all that was made."""
+        return [thing["metadata"] for what, thing in self.changes() if what == "ADDED"]
+
+
+def end_pod(api, pod, how="succeed"):
+    """A pod of kwok's ends now."""
+    about = pod["metadata"]
+    path = f"/api/v1/namespaces/{about['namespace']}/pods/{about['name']}"
+    api.patch(path, {"metadata": {"annotations": {f"test/{how}-after": "0s"}}})
 
 
 def changes(kube, kind, version):

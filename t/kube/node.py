@@ -39,7 +39,7 @@ def run(*words, check=True):
     return done
 
 
-def wait_for(check, what, timeout=60):
+def wait_for(check, what, timeout=120):
     """Polls `check` until it returns something true, and returns that."""
     end = time.monotonic() + timeout
     while not (value := check()):
@@ -123,7 +123,7 @@ def join_cgroups(name):
 def remove_cgroups(name):
     for hierarchy in hierarchies():
         for folder, _, _ in os.walk(hierarchy / name, topdown=False):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AssertionError):
                 wait_for(lambda folder=folder: not (pathlib.Path(folder) / "cgroup.procs").read_text(), folder, 10)
                 os.rmdir(folder)
 

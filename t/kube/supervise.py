@@ -30,6 +30,7 @@ STOP_TIMEOUT = 30
 LOGS = components.HERE.parent.parent / "build/kube/log"
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
+PORTS_CLAIM = "paddle-kube-ports"
 
 
 def die_with_parent():
@@ -43,20 +44,26 @@ def write(path, text):
     temporary.rename(path)
 
 
-def free_ports(names):
-    """A free port each, below the range that the kernel gives to clients and that of node ports."""
-    found, candidates = {}, random.sample(range(20000, 30000), 1000)
-    for name in names:
-        for port in candidates:
-            candidates.remove(port)
-            with contextlib.closing(socket.socket()) as probe:
-                try:
-                    probe.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-            found[name] = port
-            break
-    return found
+def is_free(port):
+    with contextlib.closing(socket.socket()) as probe, contextlib.suppress(OSError):
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
+
+
+def claim_ports(names):
+    """A free port each, and what keeps other clusters off them for as long as it is open: between the look at a port and its
+    use there are seconds.  They are below the range that the kernel gives to clients and that of node ports."""
+    blocks = range(20000, 30000, 100)
+    for first in random.sample(blocks, len(blocks)):
+        claim = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError):
+            claim.bind(f"\0{PORTS_CLAIM}-{first}")
+            found = [port for port in range(first, first + blocks.step) if is_free(port)]
+            if len(found) >= len(names):
+                return dict(zip(names, found, strict=False)), claim
+        claim.close()
+    raise RuntimeError("no ports from 20000 to 29999 are left for a test cluster")
 
 
 class Inner:
@@ -210,7 +217,7 @@ class Outer:
     def __init__(self, state):
         self.state = pathlib.Path(state)
         self.settings = json.loads((self.state / "settings.json").read_text())
-        self.inner, self.link = None, None
+        self.inner, self.link, self.claim = None, None, None
 
     def run(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -243,7 +250,8 @@ class Outer:
                 "--",
             ]
         else:
-            self.settings.update(address="127.0.0.1", services="10.96.0.0/24", ports=free_ports(components.PORTS))
+            ports, self.claim = claim_ports(components.PORTS)
+            self.settings.update(address="127.0.0.1", services="10.96.0.0/24", ports=ports)
         write(self.state / "settings.json", json.dumps(self.settings, indent=2))
         command = [*prefix, sys.executable, __file__, "inner", str(self.state)]
         self.inner = subprocess.Popen(command, preexec_fn=die_with_parent)  # noqa: PLW1509

@@ -83,7 +83,9 @@ def test_what_the_image_lacks_is_named(joined, tmp_path):
     server, kube_node = joined
     (tmp_path / "requirements.txt").write_text("numpy\npaddlepaddle>=3  # of next year\nno-such-package==1\n")
     done = server.paddle(
-        "submit", "--cluster", "prod", "-n", 1, "--ps", 1, "--follow", "--", "sleep", "100", cwd=tmp_path
+        *("submit", "--cluster", "prod", "-n", 1, "--ps", 1, "--follow", "--", "sleep", "100"),
+        cwd=tmp_path,
+        timeout=TRAINING_S,
     )
     assert done.returncode != 0
     for words in ("lacks", "paddlepaddle>=3 (it has 2.6.2)", "no-such-package==1 (it has none)", "--base-image"):

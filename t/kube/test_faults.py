@@ -11,7 +11,6 @@ import pytest
 from conftest import wait_for
 
 from kube import proxy
-from kube.fixtures import changes
 from kube.images import BASE
 from kube.test_client import config_map, live, running
 from kube.test_runtime import RULES, left
@@ -70,7 +69,7 @@ def test_retry_after_is_kept(kube):
         one.fault(proxy.too_many(2), "POST", "/configmaps$", times=1)
         live(config, "create-many", kube.name, 1)
         (first, *_), (second, *_) = one.asked("POST", "/configmaps$")
-        assert 2 <= second - first < 10
+        assert 2 <= second - first < 60
 
 
 def test_page_that_has_expired(kube):
@@ -143,16 +142,16 @@ def test_lease_of_a_holder_with_a_wrong_clock(kube, hours):
     def spec():
         now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=hours)
         text = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return {"holderIdentity": "other", "leaseDurationSeconds": 4, "acquireTime": text, "renewTime": text}
+        return {"holderIdentity": "other", "leaseDurationSeconds": 6, "acquireTime": text, "renewTime": text}
 
     kube.create("leases", {"metadata": {"name": "l"}, "spec": {**spec(), "leaseTransitions": 7}}, LEASES)
     with running(kube.cluster.kubeconfig, "lease", kube.name, "l", "me") as lease:
-        for _ in range(8):
+        for _ in range(9):
             time.sleep(1)  # the holder's rhythm, which is what is tested
             kube.api.patch(kube.path("leases", "l", LEASES), {"spec": spec()})
         last = time.monotonic()
         lease.until("gained")
-        assert 3 <= time.monotonic() - last < 20
+        assert 4 <= time.monotonic() - last < 60
         found = kube.get("leases", "l", LEASES)["spec"]
         assert (found["holderIdentity"], found["leaseTransitions"]) == ("me", 8)
         lease.end()
@@ -204,7 +203,8 @@ def test_credential_that_is_no_longer_good(kube, tmp_path, user):
     tree["users"][0]["user"] = user(tmp_path)
     config.write_text(json.dumps(tree))
     (tmp_path / "token").write_text(bound_token(kube, "first"))
-    with running(config, "lease", kube.name, "l", "me") as lease:  # a request every 2 s
+    began = time.monotonic()
+    with running(config, "lease", kube.name, "l", "me") as lease:
         lease.until("gained")
         kube.api.delete(kube.path("secrets", "first"))
         lease.until("lost")  # the renewals are refused
@@ -213,7 +213,7 @@ def test_credential_that_is_no_longer_good(kube, tmp_path, user):
         assert lease.end() == ["gained", "lost", "gained", "released"]
     if user is plugin:
         asked = (tmp_path / "asked").read_text().count("asked")
-        assert 2 <= asked <= 40  # anew when it is refused, and not at every request
+        assert 2 <= asked <= 2 + time.monotonic() - began  # anew when it is refused, and once a second at most
 
 
 def test_credential_whose_time_is_over(kube, tmp_path):
@@ -263,7 +263,7 @@ def test_runtime(server, kube_node, name):
         config = one.kubeconfig(account)
         server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", config, check=0)
         server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
-        version = kube_node.api.get(kube_node.path("pods"))["metadata"]["resourceVersion"]
+        history = kube_node.history("pods")
         roles = [{"name": "worker", "replicas": 3}]
         script = "for i in 1 2 3; do echo $i; sleep 0.3; done"
         job = server.submit(["sh", "-c", script], queue="qq", image=BASE, roles=roles)
@@ -273,5 +273,5 @@ def test_runtime(server, kube_node, name):
             assert server.member_log(job["id"], member["name"]) == "1\n2\n3\n"
         wait_for(lambda: not left(kube_node), 120, "pods and services to go with the job")
         assert entry["left"] < times, "nothing was broken"
-        names = [one["metadata"]["name"] for what, one in changes(kube_node, "pods", version) if what == "ADDED"]
+        names = [one["name"] for one in history.made()]
         assert len(names) == len(set(names)) == 3

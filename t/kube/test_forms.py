@@ -41,6 +41,12 @@ def check_nothing_is_left(kube):
         raise AssertionError(f"left of jobs: {owned(kube)}") from None
 
 
+def attempts(kube, job=None):
+    """Those that pods are of; all jobs' or one's."""
+    found = (pod["metadata"]["labels"] for pod in pods(kube))
+    return {labels["paddle-attempt"] for labels in found if job in (None, labels["paddle-job-id"])}
+
+
 def check_began_once(server, job, attempt=1, servers=2, trainers=4):
     done = server.job(job["id"])
     assert done["attempt"] == attempt, done
@@ -52,7 +58,7 @@ def check_began_once(server, job, attempt=1, servers=2, trainers=4):
 
 def test_the_objects_of_a_job(joined):  # noqa: F811
     server, kube = joined
-    late = f"case $PADDLE_TRAINER_ID in 1) sleep 3;; esac; {SERVE}"
+    late = f"case $PADDLE_TRAINER_ID in 1) until [ -e /tmp/go ]; do sleep 0.1; done;; esac; {SERVE}"
     look = 'for at in $(echo "$PADDLE_PSERVERS_IP_PORT_LIST" | tr , " "); do wget -qO- "http://$at/"; done; uname -n; sleep 2'
     job = job_of(server, late, look)
     name = f"{job['id']}-1"
@@ -66,6 +72,8 @@ def test_the_objects_of_a_job(joined):  # noqa: F811
         lambda: "waits until the members that it needs listen" in str(server.job(job["id"])["members"]),
         what="the word that trainers wait",
     )
+    kube.wait_phase(f"{name}-pserver-1", "Running")
+    kube.kubectl("exec", f"{name}-pserver-1", "--", "touch", "/tmp/go")
     done = server.wait(job["id"])
     assert done["state"] == "succeeded", done["reason"]
     check_began_once(server, job)
@@ -102,14 +110,16 @@ def test_a_trainer_that_fails_is_tried_again_with_all(joined):  # noqa: F811
 
 def test_cancel_leaves_the_grace(joined):  # noqa: F811
     server, kube = joined
-    script = "trap 'sleep 1; echo saved; exit 0' TERM; while :; do sleep 0.1; done"
-    job = job_of(server, SERVE, script, 2, 2)
+    script = "trap 'sleep 1; echo saved; exit 0' TERM; echo up; while :; do sleep 0.1; done"
+    job = job_of(server, SERVE, script, 2, 2, grace="60s")
     server.wait(job["id"], "running")
+    for index in range(2):
+        wait_for(lambda index=index: "up\n" in server.member_log(job["id"], f"trainer-{index}"), what="its word")
     began = time.monotonic()
     server.paddle("cancel", job["id"], check=0)
     done = server.wait(job["id"])
     assert done["state"] == "cancelled"
-    assert time.monotonic() - began < 9  # of ten that they may take
+    assert time.monotonic() - began < 55  # of sixty that they may take
     check_began_once(server, job, 1, 2, 2)
     assert all(server.member_log(job["id"], f"trainer-{index}").splitlines().count("saved") == 1 for index in range(2))
     assert all(server.member_log(job["id"], f"pserver-{index}").endswith("ended\n") for index in range(2))
@@ -195,8 +205,7 @@ def test_a_parameter_server_that_is_evicted(server, kube_fake):
     kube_fake.api.create(kube_fake.path("pods", f"{job['id']}-1-pserver-1") + "/eviction", body)
     wait_for(lambda: server.job(job["id"])["attempt"] == 2, what="the next attempt")
     server.wait(job["id"], "running")
-    attempts = {pod["metadata"]["labels"]["paddle-attempt"] for pod in pods(kube_fake)}
-    assert attempts == {"2"}
+    wait_for(lambda: attempts(kube_fake) == {"2"}, what="the end of what the StatefulSet may have made again")
     server.paddle("cancel", job["id"], check=0)
     assert server.wait(job["id"])["state"] == "cancelled"
     check_nothing_is_left(kube_fake)
@@ -226,7 +235,7 @@ def test_a_parameter_server_that_is_made_anew_while_the_server_is_away(server, k
     wait_for(lambda: server.job(job["id"])["attempt"] == 2, what="the next attempt")
     assert "made anew while the server was away" in str(server.get(f"/v1/jobs/{job['id']}/events?limit=1000").json)
     server.wait(job["id"], "running")
-    assert {pod["metadata"]["labels"]["paddle-attempt"] for pod in pods(kube_fake)} == {"2"}
+    wait_for(lambda: attempts(kube_fake) == {"2"}, what="the end of the first attempt")
     server.paddle("cancel", job["id"], check=0)
     assert server.wait(job["id"])["state"] == "cancelled"
     check_nothing_is_left(kube_fake)

@@ -6,6 +6,7 @@ import pytest
 from conftest import wait_for
 
 from kube.cluster import ApiError
+from kube.fixtures import end_pod
 from kube.images import BASE
 from kube.proxy import Wire
 
@@ -66,10 +67,11 @@ def test_a_queue_has_a_namespace(server, kube_fake, other):
     """It is made when it is missing."""
     connect(server, kube_fake, JOBS + MAKE)
     queue(server, "qq", "--namespace", other)
-    job = submit(server)
+    job = submit(server, annotations={})
     (pod,) = wait_for(lambda: pods(kube_fake, other), what="the pod")
     assert pod["metadata"]["labels"]["paddle-job-id"] == job
     assert kube_fake.api.get("/api/v1/namespaces/" + other)["metadata"]["labels"]["owner"] == "paddleflow"
+    end_pod(kube_fake.api, pod)
     assert server.wait(job)["state"] == "succeeded"
     wait_for(lambda: not left(kube_fake, other), what="the end of pod and service")
     assert not left(kube_fake, kube_fake.name)
@@ -78,8 +80,10 @@ def test_a_queue_has_a_namespace(server, kube_fake, other):
 def test_a_job_may_name_one(server, kube_fake, other):
     connect(server, kube_fake, JOBS + MAKE)
     queue(server)
-    own, named = submit(server), submit(server, namespace=other)
-    wait_for(lambda: pods(kube_fake, other) and pods(kube_fake, kube_fake.name), what="the pods")
+    own, named = submit(server, annotations={}), submit(server, annotations={}, namespace=other)
+    for namespace in (other, kube_fake.name):
+        (pod,) = wait_for(lambda namespace=namespace: pods(kube_fake, namespace), what="the pod")
+        end_pod(kube_fake.api, pod)
     for job in (own, named):
         assert server.wait(job)["state"] == "succeeded"
 
@@ -154,12 +158,12 @@ def test_a_restart_finds_them_again(server, kube_fake, other):
     for job in (one, two):
         server.wait(job, "running")
     about = {pod["metadata"]["labels"]["paddle-job-id"]: pod["metadata"] for pod in pods(kube_fake, other)}
-    before = {pod["uid"] for pod in about.values()}
     server.kill()
     kube_fake.api.delete(f"/api/v1/namespaces/{other}/pods/{about[one]['name']}")
     wait_for(lambda: len(pods(kube_fake, other)) == 1, what="the end of the pod")
     server.start()
-    assert {pod["metadata"]["uid"] for pod in pods(kube_fake, other)} <= before
+    now = {pod["metadata"]["labels"]["paddle-job-id"]: pod["metadata"] for pod in pods(kube_fake, other)}
+    assert now[two]["uid"] == about[two]["uid"]
     server.paddle("cancel", two, check=0)
     server.paddle("cancel", one)
     for job in (one, two):
@@ -176,8 +180,12 @@ def test_two_clusters_may_be_one(server, kube_fake):
     )
     server.paddle("cluster", "create", "again", "--type", "Kubernetes", "--kubeconfig", path, check=0)
     server.paddle("queue", "create", "again", "--cluster", "again", check=0)
-    jobs = [submit(server, queue=name, annotations={"test/succeed-after": "3s"}) for name in ("qq", "again")]
+    jobs = [submit(server, queue=name, annotations={}) for name in ("qq", "again")]
     wait_for(lambda: len(pods(kube_fake, kube_fake.name)) == 2, what="the pods")
+    for job in jobs:
+        server.wait(job, "running")
+    for pod in pods(kube_fake, kube_fake.name):
+        end_pod(kube_fake.api, pod)
     for job in jobs:
         done = server.wait(job)
         assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]

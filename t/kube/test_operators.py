@@ -12,7 +12,7 @@ from conftest import wait_for
 
 from kube import components
 from kube.cluster import ApiError
-from kube.fixtures import wait_served
+from kube.fixtures import end_pod, wait_served
 from kube.images import BASE
 from kube.test_runtime import RULES, connect, pods
 
@@ -91,10 +91,9 @@ def by_role(kube, role):
 
 
 def end(kube, role, how="succeed", only=""):
-    for name in by_role(kube, role):
+    for name, pod in by_role(kube, role).items():
         if only in name:
-            body = {"metadata": {"annotations": {f"test/{how}-after": "0s"}}}
-            kube.api.patch(kube.path("pods", name), body)
+            end_pod(kube.api, pod, how)
 
 
 def environment(pod, container):
@@ -414,7 +413,7 @@ class SparkOperator:
             self.say(application, "SUBMITTED")
         elif driver and driver["status"]["phase"] == "Running":
             wanted = application["spec"]["executor"]["instances"]
-            made = application["status"].get("made", 0)
+            made = application.get("status", {}).get("made", 0)
             for number in range(made + 1, made + 1 + wanted - len(executors)):
                 self.pod(
                     application, "executor", f"{name}-exec-{number}", {**mark, "spark-exec-id": str(number)}, driver

@@ -4,6 +4,7 @@ import pytest
 from conftest import wait_for
 
 from kube.cluster import only_on
+from kube.fixtures import end_pod
 from kube.images import BASE
 from kube.test_runtime import connect, pods, wait_usable
 
@@ -54,10 +55,11 @@ def test_the_nodes_that_job_and_queue_ask_for(server, kube_fake):
     connect(server, kube_fake)
     wait_usable(server)
     server.paddle("queue", "set", "qq", "--location", "type=fake", check=0)
-    about = {"node_labels": {"kubernetes.io/hostname": "fake-3"}, "annotations": {"test/succeed-after": "1s"}}
-    job = server.submit(["true"], queue="qq", image=BASE, **about)["id"]
+    labels = {"kubernetes.io/hostname": "fake-3"}
+    job = server.submit(["true"], queue="qq", image=BASE, node_labels=labels)["id"]
     (pod,) = wait_for(lambda: pods(kube_fake), what="its pod")
     assert pod["spec"]["nodeSelector"] == {"type": "fake", "kubernetes.io/hostname": "fake-3"}
+    end_pod(kube_fake.api, pod)
     done = server.wait(job)
     assert (done["state"], member(server, job)["node"]) == ("succeeded", "fake-3")
 

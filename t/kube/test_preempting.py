@@ -4,7 +4,6 @@ import pytest
 from conftest import wait_for
 
 from kube.cluster import only_on
-from kube.fixtures import changes
 from kube.images import BASE
 from kube.test_runtime import RULES, connect, pods
 
@@ -58,6 +57,7 @@ def test_ours_are_marked(server, kube_fake, may):
         ("b", ("--parent", "org", "--min", "cpu=100m")),
     ):
         server.paddle("queue", "create", name, "--cluster", "prod", *more, check=0)
+    history = kube_fake.history("pods")
     victim = submit(server, "a", name="victim")
     server.wait(victim, "running")
     (pod,) = pods(kube_fake)
@@ -65,7 +65,7 @@ def test_ours_are_marked(server, kube_fake, may):
     server.wait(wants, "running")
     told = [
         changed["metadata"]["annotations"]
-        for _, changed in changes(kube_fake, "pods", pod["metadata"]["resourceVersion"])
+        for _, changed in history.changes()
         if changed["metadata"]["name"] == pod["metadata"]["name"]
     ]
     marked = [about for about in told if about.get("jobStatus") == "preempting"]
@@ -95,6 +95,8 @@ def test_the_clusters_scheduler_takes_the_node(server, kube_fake):
         kube_fake.api.delete(kube_fake.path("pods", "other"))
         wait_for(lambda: server.job(job)["attempt"] >= 2, what="its next attempt")
         server.wait(job, "running")
+        server.paddle("cancel", job, check=0)
+        server.wait(job)
     finally:
         kube_fake.api.delete("/api/v1/nodes/" + mark + "-0")
         kube_fake.api.delete(f"{classes}/{mark}")

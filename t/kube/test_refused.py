@@ -68,7 +68,7 @@ def test_a_quota_that_is_used_up(server, kube_fake, form):
             first, second, third, fourth = refused()[:4]
             assert second - first >= 1 and third - second >= 2 and fourth - third >= 4
         hard(kube_fake, 2)
-        server.wait(job, "running", 120)
+        server.wait(job, "running", 240)
         assert len(pods(kube_fake)) == 2
         server.paddle("cancel", job, check=0)
         assert server.wait(job)["state"] == "cancelled"
@@ -83,14 +83,16 @@ def test_who_is_refused_holds_up_nobody(server, kube_fake):
     roles = [{"name": "trainer", "replicas": 140, "cpu": "10m", "memory": "1Mi"}]
     refused = server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
     says = "admitted; 140 of 140 members wait: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0"
-    wait_for(lambda: says in reasons(server, refused), 120, "the reason of all")
+    wait_for(lambda: says in reasons(server, refused), 240, "the reason of all")
     other = kube_fake.name + "-x"
     kube_fake.api.create("/api/v1/namespaces", {"metadata": {"name": other}})
+    accounts = f"/api/v1/namespaces/{other}/serviceaccounts"
     try:
+        wait_for(lambda: kube_fake.api.get(accounts)["items"], what="the account of pods there")
         job = server.submit(["true"], queue="qq", image=BASE, namespace=other)["id"]
         server.wait(job, "running", 120)
         hard(kube_fake, 140)
-        server.wait(refused, "running", 120)
+        server.wait(refused, "running", 240)
         assert len(pods(kube_fake)) == 140
         for one in (job, refused):
             server.paddle("cancel", one, check=0)
@@ -202,7 +204,7 @@ def test_a_webhook_that_does_not_answer(server, kube_fake, form, trouble):
             webhook.answers.set()
         else:
             webhook.start()
-        assert server.wait(job, "running", 120)["attempt"] == 1
+        assert server.wait(job, "running", 240)["attempt"] == 1
         assert len(pods(kube_fake)) == 2
         server.paddle("cancel", job, check=0)
         assert server.wait(job)["state"] == "cancelled"

@@ -15,7 +15,8 @@ SCRIPT = f"""
 pad=$(head -c {LINE} /dev/zero | tr '\\0' x)
 much() {{ i=0; while [ $i -lt {LINES} ]; do i=$((i + 1)); echo "$1 $i $pad"; done; }}
 step() {{ until [ -e /tmp/$1 ]; do sleep 0.1; done; }}
-much a
+echo begin
+step 0; much a
 step 1; echo b
 step 2; echo; printf '10%%\\r20%%\\n'
 step 3; echo d
@@ -66,9 +67,12 @@ def test_a_rotated_log_goes_on_where_it_was(server, kube_node):
     with proxy.Wire(kube.cluster) as wire:
         connect(server, wire.kubeconfig(account(kube)))
         member = Member(server, kube)
-        text = much("a")
+        text = "begin\n"
+        member.wait_for_log(text)  # it is followed before there is anything to rotate
+        member.step(0)
+        text += much("a")
         member.wait_for_log(text)
-        member.wait_for_rotation("a 1 xxxx")
+        member.wait_for_rotation("begin\na ")
         member.step(1)
         text += "b\n"
         member.wait_for_log(text)
@@ -93,6 +97,7 @@ def test_a_rotated_log_goes_on_where_it_was(server, kube_node):
         note = member.note()
         note.write_text(" ".join(note.read_text().split()[:1]) + " 0\n")  # as a server left it that knew no times
         member.step(6)
+        text += GAP + member.end_on_node("the end")  # as long as the pod is there
         server.start()
         assert server.wait(member.job)["state"] == "succeeded"
-        assert server.member_log(member.job) == text + GAP + member.end_on_node("the end")
+        assert server.member_log(member.job) == text

@@ -71,7 +71,7 @@ DRIVER = """#!/bin/sh
 conf=$SPARK_CONF_DIR/spark-defaults.conf
 grep -E '^spark.(master|driver.host|executor.cores|executor.memory|cores.max) ' "$conf"
 theirs=
-until [ -n "$theirs" ]; do theirs=$(nc -w 5 "$SPARK_MASTER_HOST" "$SPARK_MASTER_PORT" </dev/null); sleep 0.2; done
+until [ -n "$theirs" ]; do theirs=$(nc -w 5 "$SPARK_MASTER_HOST" "$SPARK_MASTER_PORT" </dev/null 2>/dev/null); sleep 0.2; done
 [ "$theirs" = "$(grep secret "$conf")" ] && echo same secret
 umask
 """

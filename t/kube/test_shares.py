@@ -16,9 +16,8 @@ def small():
     """Two nodes of one core, of which the cluster's own pods take a tenth."""
     cluster = Cluster.launch("small", os.getpid(), kwok=True)
     made = Namespace(cluster, "jobs")
-    wait_for(
-        lambda: cluster.api.get("/api/v1/namespaces/kube-system/serviceaccounts")["items"], what="its service account"
-    )
+    accounts = "/api/v1/namespaces/kube-system/serviceaccounts?fieldSelector=metadata.name%3Ddefault"
+    wait_for(lambda: cluster.api.get(accounts)["items"], what="the account of pods there")
     for node in cluster.add_fake_nodes(2, cpu="1", memory="4Gi"):
         container = {"name": "c", "image": BASE, "resources": {"requests": {"cpu": "100m"}}}
         pod = {"metadata": {"name": f"proxy-{node}"}, "spec": {"nodeName": node, "containers": [container]}}

@@ -20,7 +20,7 @@ def test_the_gate(joined):  # noqa: F811
     assert server.wait(first["id"])["state"] == "succeeded"
     kube.kubectl("delete", "configmaps", "--all")
     second = job_of(server, SERVE, "true", 1, 1)
-    done = server.wait(second["id"], timeout=150)  # the kubelet looks for it after 2 min at most
+    done = server.wait(second["id"], timeout=300)  # the kubelet looks for it after 2 min at most
     assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
 
 
@@ -66,7 +66,7 @@ def test_the_namespace(server, kube_fake, other):
     wait_for(lambda: "is being terminated" in json.dumps(server.job(job)["reasons"]), what="the word on the namespace")
     assert server.job(job)["attempt"] == 2
     kube_fake.api.patch(f"/api/v1/namespaces/{other}/configmaps/held", {"metadata": {"finalizers": None}})
-    done = server.wait(job, "running", timeout=120)
+    done = server.wait(job, "running", timeout=240)
     assert done["attempt"] == 2
     names = [item["metadata"]["name"] for item in kube_fake.api.get(f"/api/v1/namespaces/{other}/configmaps")["items"]]
     assert [name for name in names if name.startswith("paddle-gate-")], names

@@ -4,6 +4,7 @@ import pytest
 from conftest import wait_for
 
 from kube.images import BASE
+from kube.test_forms import attempts
 from kube.test_runtime import connect, pods
 
 
@@ -93,8 +94,7 @@ def test_an_attempt_that_is_tried_again_leaves_nothing(joined):
     done = server.wait(job)
     assert (done["state"], done["attempt"]) == ("failed", 2)
     wait_for(lambda: f"j-{job}-1" not in left(kube, job), what="the end of the first attempt")
-    found = [pod for pod in pods(kube) if pod["metadata"]["labels"]["paddle-job-id"] == job]
-    assert found and {pod["metadata"]["labels"]["paddle-attempt"] for pod in found} == {"2"}
+    wait_for(lambda: attempts(kube, job) == {"2"}, what="the end of its pods")
 
 
 def test_a_cancelled_job_keeps_what_had_ended(joined):
@@ -130,13 +130,13 @@ def test_what_the_server_is_told(make_server, kube_fake, option, ttl, ends, kept
 
 def test_a_pod_that_is_pending_too_long(make_server, kube_fake):
     """`pendingJobTTLSeconds`: its job is ended, and says why; one whose container is being made is left alone."""
-    server = make_server("--pending-job-ttl-seconds=3")
+    server = make_server("--pending-job-ttl-seconds=10")
     connect(server, kube_fake)
     nowhere = {"kind": "Pod", "apiVersion": "v1", "spec": {"nodeSelector": {"there-is": "none"}}}
     made = submit(server, annotations={"test/stuck": "ContainerCreating"})
     waits = submit(server, origin={"paddleflow": {"extensionTemplate": nowhere}})
     done = server.wait(waits)
     assert done["state"] == "cancelled"
-    assert "pending for longer than 3s" in done["reason"] and "labels" in done["reason"], done["reason"]
+    assert "pending for longer than 10s" in done["reason"] and "labels" in done["reason"], done["reason"]
     assert server.job(made)["state"] == "starting"
     wait_for(lambda: not left(kube_fake, waits), what="all objects to go with the job")

@@ -129,4 +129,4 @@ def test_what_cannot_be_mounted_is_named(joined):
     wait_for(lambda: says in str(joined.job(job)["members"]), what="the kubelet's words")
     assert says in " ".join(joined.paddle("explain", job, check=0).stdout.split())
     (joined.state / "homes-root").unlink()
-    assert joined.wait(job, timeout=150)["state"] == "succeeded"  # it is tried again after 2 min at most
+    assert joined.wait(job, timeout=300)["state"] == "succeeded"  # it is tried again after 2 min at most

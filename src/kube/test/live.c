@@ -13,7 +13,7 @@
 #include "kube/exec.h"
 #include "kube/lease.h"
 
-enum { MANY = 500, PATIENCE_MS = 60000 };
+enum { MANY = 500, PATIENCE_MS = 120000 };
 
 typedef struct {
         KubeClient *client;
@@ -480,14 +480,15 @@ static void on_released(void *arg)
         g_main_loop_quit(live->loop);
 }
 
-/* lease NS NAME IDENTITY: until standard input ends; then gives it back. */
+/* lease NS NAME IDENTITY: until standard input ends; then gives it back. On a busy machine a renewal may take
+ * seconds: nobody is to lose it for that. */
 static void lease(Live *live)
 {
         KubeLeaseConfig config = { .namespace = live->args[0],
                                    .name = live->args[1],
                                    .identity = live->args[2],
-                                   .duration_ms = 3000,
-                                   .renew_deadline_ms = 2000,
+                                   .duration_ms = 8000,
+                                   .renew_deadline_ms = 6000,
                                    .retry_ms = 400,
                                    .gained = on_gained,
                                    .lost = on_lost };
