@@ -38,7 +38,7 @@ SCRIPT = (
 QUEUES = {
     # what changes while it storms: max, min
     "org": {"max": {"cpu": "5"}, "min": {"cpu": "3"}},
-    "a": {"parent": "org", "max": {"cpu": "4"}, "min": {"cpu": "1500m"}},
+    "a": {"parent": "org", "max": {"cpu": "4"}, "min": {"cpu": "1500m"}, "preemption": "lower-priority"},
     "b": {"parent": "org", "max": {"cpu": "5"}, "min": {"cpu": "1500m"}},
     "c": {"max": {"cpu": "3", "nvidia.com/gpu": 3}, "min": {"cpu": "1"}, "preemption": "lower-priority"},
     "d": {"max_running_per_user": 2, "ordering": "fair"},
