@@ -156,20 +156,28 @@ def expires(event):
     return fault
 
 
-def test_a_pod_that_is_made_and_goes_between_two_lists(server, kube_fake):
-    """The cluster is not away, and yet nobody saw it. It is made again."""
+@pytest.mark.parametrize("form", ["sets", "pods"])
+def test_pods_that_are_made_and_go_between_two_lists(server, kube_fake, form):
+    """The cluster is not away, and yet nobody saw them. Who waits for one is lost, and the next attempt runs."""
     kube, now = kube_fake, threading.Event()
     with proxy.Proxy(kube.cluster) as one:
         watch = one.fault(expires(now), "GET", "/pods.*owner%3Dpaddleflow.*watch=1")
-        connect(server, one.kubeconfig(account(kube)), setting={"form": "pods"})
+        connect(server, one.kubeconfig(account(kube)), setting={"form": form})
         wait_for(lambda: watch["left"] == 0, what="the watch")
-        job = submit(server)
-        wait_for(lambda: pods(kube) and one.asked("POST", "/pods$"), what="the pod")
-        (pod,) = pods(kube)
-        kube.api.request("DELETE", kube.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
-        wait_for(lambda: not pods(kube), what="the pod's end")
+        roles = [{"name": "trainer", "replicas": 2, "cpu": "10m", "memory": "1Mi"}]
+        job = server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
+        wait_for(lambda: len(pods(kube)) == 2, what="the pods")
+        made = "/jobs$" if form == "sets" else "/pods$"
+        wait_for(lambda: len(one.asked("POST", made)) == (1 if form == "sets" else 2), what="the replies")
+        for pod in pods(kube):
+            path = kube.path("pods", pod["metadata"]["name"])
+            kube.api.patch(path + "/status", {"status": {"phase": "Failed"}})  # as a kubelet says it of one that goes
+            kube.api.request("DELETE", path, {"gracePeriodSeconds": 0})
+        wait_for(lambda: not pods(kube), what="the pods' end")
         now.set()
-        server.wait(job, "running", 60)
+        wait_for(lambda: server.job(job)["attempt"] == 2, what="the next attempt")
+        assert "was deleted before anybody saw it" in str(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
+        server.wait(job, "running")
         server.paddle("cancel", job, check=0)
         assert server.wait(job)["state"] == "cancelled"
         check_nothing_is_left(kube)

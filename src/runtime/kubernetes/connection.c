@@ -197,25 +197,18 @@ static void on_pods_synced(void *arg)
         connect_if_synced(arg);
 }
 
-/* Nothing of it is under way, and its pod is not there. */
-static gboolean waits_for_pod(gpointer key, gpointer value, gpointer arg)
+static void look_for_unseen(gpointer key, gpointer value, gpointer arg)
 {
-        const Task *task = value;
-
-        return !task->ended && !task_pod(task) && (task->made || !task_is_wanted(task));
+        task_look_for_unseen(value);
 }
 
-/* A pod that came and went between two lists: for who waits for it the cluster was away. */
+/* Of pods that came and went between two lists nobody tells. */
 static void on_pods_relisted(void *arg)
 {
         Kubernetes *k8s = arg;
 
-        if (!k8s->connected || !g_hash_table_find(k8s->tasks, waits_for_pod, NULL))
-                return;
-        k8s_tell(k8s, OBSERVED_DISCONNECTED, NULL,
-                 "pods were listed anew: what came and went meanwhile was not seen");
-        k8s->connected = false;
-        connect_if_synced(k8s);
+        if (k8s->connected)
+                g_hash_table_foreach(k8s->tasks, look_for_unseen, NULL);
 }
 
 static void on_cache_synced(KubeCache *cache, void *arg)

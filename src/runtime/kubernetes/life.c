@@ -336,6 +336,51 @@ void task_drop_and_stop(Task *task)
         }
 }
 
+/* ---- pods that nobody saw ---- */
+
+static void on_asked_for(const KubeReply *reply, void *arg)
+{
+        Task *task = arg;
+        g_autofree char *text = g_strdup_printf("pod '%s' was deleted before anybody saw it", task->pod);
+
+        task->question = NULL;
+        if (!err_is(reply->error, ERR_NOT_FOUND) || !task->made || task_pod(task))
+                return;
+        task_drop_making(task);
+        if (task->stopping || task->forgotten)
+                task_stop_pod(task);
+        else
+                task_tell_end(task, observation_new(OBSERVED_LOST, task->task, text));
+}
+
+static void ask_for_pod(Task *task)
+{
+        KubeRequest request = {
+                .verb = KUBE_GET, .kind = &kube_pods, .namespace = task->namespace, .name = task->pod
+        };
+
+        if (!task->question)
+                task->question = kube_send(task->k8s->client, &request, on_asked_for, task);
+}
+
+static void ask_for_set(const Task *task)
+{
+        g_autoptr(GPtrArray) tasks = g_ptr_array_new();
+
+        g_ptr_array_add(tasks, task->task);
+        overdue_watch(task->k8s->overdue, task->form, task->namespace, tasks);
+}
+
+void task_look_for_unseen(Task *task)
+{
+        if (task->ended || task_pod(task))
+                return;
+        if (task->made)
+                ask_for_pod(task);
+        else if (task->form && task->namespace && !task_is_wanted(task))
+                ask_for_set(task);
+}
+
 /* ---- what tells of it ---- */
 
 void life_open(Kubernetes *k8s)

@@ -89,16 +89,6 @@ static bool is_in_set(const Kubernetes *k8s, const char *task)
         return false;
 }
 
-/* Its pod was not made yet, or has gone while the server was away. */
-static void miss_pod(const Task *task, const Order *order)
-{
-        g_autoptr(GPtrArray) tasks = g_ptr_array_new();
-
-        g_ptr_array_add(tasks, task->task);
-        if (order->form)
-                overdue_watch(order->k8s->overdue, order->form, task->namespace, tasks);
-}
-
 /* All of its role at once, or of its job: as one object. It may be there, with its pods refused. */
 static void start_in_set(Task *task, Order *order)
 {
@@ -154,6 +144,7 @@ void order_start(Order *order)
                 task->placed = task->started = task->ready = task->ended = task->stopping = task->forgotten =
                         task->kept = task->preempted = task->stuck = task->dropped = false;
         task_place(task, order->namespace, order->job_id, order->number);
+        task->form = order->form;
         if (!scope_covers(k8s->pods, task->namespace)) {
                 err_set(&error, ERR_DENIED,
                         "namespace '%s': the account of cluster '%s' may not list pods in all namespaces\n"
@@ -164,7 +155,7 @@ void order_start(Order *order)
                 make_group(k8s, order);
                 start_in_set(task, order);
         } else if (!task_is_wanted(task) && !task_pod(task) && is_in_set(k8s, order->name)) {
-                miss_pod(task, order);
+                task_look_for_unseen(task); /* it was not made yet, or has gone while the server was away */
         } else if (!task_is_wanted(task) && !task_pod(task)) {
                 make_group(k8s, order);
                 task_make_pod(task, making_tree(order->pod), making_tree(order->before));

@@ -91,7 +91,7 @@ static void tell_lost(const Watch *watch, const json_t *object)
 {
         const OverdueConfig *config = &watch->overdue->config;
         g_autofree char *text =
-                g_strdup_printf("its pod was deleted while the server was away, and %s '%s' makes no other",
+                g_strdup_printf("its pod was deleted before anybody saw it, and %s '%s' makes no other",
                                 form_kind(watch->form)->kind, watch->name);
 
         for (guint i = 0; i < watch->tasks.list->len; i++)

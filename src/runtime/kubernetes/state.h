@@ -37,11 +37,13 @@ typedef struct Order Order;
 typedef struct {
         Kubernetes *k8s;
         char *task;
-        char *pod;       /* its name; of one that a Job makes: known when it is there */
-        char *namespace; /* NULL: not known, it has no pod */
-        Making *making;  /* of a pod that stands for itself; until it is seen */
-        bool made;       /* the making is done */
-        Order *again;    /* it is to start as soon as its pod of before has gone; or NULL */
+        char *pod;          /* its name; of one that a Job makes: known when it is there */
+        char *namespace;    /* NULL: not known, it has no pod */
+        Making *making;     /* of a pod that stands for itself; until it is seen */
+        bool made;          /* the making is done */
+        const Form *form;   /* of what makes its pod; NULL: it stands for itself */
+        KubeCall *question; /* whether its pod is there, or NULL */
+        Order *again;       /* it is to start as soon as its pod of before has gone; or NULL */
         Follow *follow;
         Observation *end;                   /* waits for the log */
         char *given_up;                     /* why its pod was deleted by force; or NULL */
@@ -178,6 +180,8 @@ bool pod_has_ended(const json_t *pod);
 void task_stop_pod(Task *task);
 /* What makes its pod goes before the pod. */
 void task_drop_and_stop(Task *task);
+/* Its pod may have gone before the cache knew of it: that is asked for. */
+void task_look_for_unseen(Task *task);
 /* Nothing makes its pod again. `arg`: the Kubernetes. */
 void task_dropped(const char *name, void *arg);
 

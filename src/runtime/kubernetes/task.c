@@ -47,6 +47,7 @@ void task_free(gpointer data)
 
         if (task->again)
                 order_free(task->again);
+        kube_call_cancel(task->question);
         making_free(task->making);
         follow_free(task->follow);
         observation_free(task->end);
