@@ -13,7 +13,7 @@ import pytest
 import yaml
 from conftest import BIN, PATIENCE, ROOT, wait_for
 from kube.cluster import ApiError, Cluster
-from kube.fixtures import changes, wait_served
+from kube.fixtures import wait_served
 
 GROUP = "batch.paddlepaddle.org/v1"
 CRD = ROOT / "deploy/v1/crd.yaml"
@@ -249,24 +249,3 @@ def own_cluster(title, **options):
 
 def dump(value):
     return json.dumps(value, sort_keys=True)
-
-
-class History:
-    """All that happens to the objects of a kind in a namespace from now on, as the API server tells it."""
-
-    def __init__(self, kube, kind):
-        self.kube, self.kind = kube, kind
-        self.version = kube.api.get(kube.path(kind))["metadata"]["resourceVersion"]
-
-    def made(self):
-        """The names under which something was made, one for each that was."""
-        return sorted(
-            one["metadata"]["name"] for what, one in changes(self.kube, self.kind, self.version) if what == "ADDED"
-        )
-
-    def check_made(self, names):
-        """Each of these was made once, and nothing else. A busy API server does not tell all of it in the second it has."""
-        try:
-            wait_for(lambda: self.made() == names)
-        except AssertionError:
-            assert self.made() == names

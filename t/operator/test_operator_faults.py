@@ -10,7 +10,7 @@ import pytest
 from conftest import wait_for
 from kube.cluster import ApiError, only_on
 from kube.fixtures import Namespace
-from pdj import ALL, CRD, GROUP, History, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
+from pdj import ALL, CRD, GROUP, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
 
 from kube import proxy
 
@@ -56,6 +56,11 @@ def members_of(jobs):
     return sorted(f"{job.name}-{part}" for job in jobs for part in MEMBERS)
 
 
+def names_made(history):
+    """The names under which something was made, one for each that was."""
+    return sorted(one["name"] for one in history.made())
+
+
 POSTS = r"/(pods|services|configmaps)$"
 OWN_WRITES = r"/paddlejobs/[^/]+(/status)?$"
 READS = r"/(pods|services|configmaps|paddlejobs)\?"
@@ -76,7 +81,7 @@ FAULTS = {
 def test_broken_requests(kube, operator, name):
     fault, method, path, times = FAULTS[name]
     with broken(kube, proxy.Proxy) as (one, config):
-        history = {kind: History(kube, kind) for kind in ("pods", "services")}
+        history = {kind: kube.history(kind) for kind in ("pods", "services")}
         if "lists" in name or "watches" in name:  # from its very beginning
             entry = one.fault(fault, method, path, times)
             operator(kubeconfig=config, wait=False)
@@ -87,37 +92,40 @@ def test_broken_requests(kube, operator, name):
         life_of(jobs)
         assert entry["left"] < times, "nothing was broken"
         for one_kind in history.values():
-            one_kind.check_made(members_of(jobs))
+            assert names_made(one_kind) == members_of(jobs)
 
 
 def test_cut_connections(kube, operator):
     """All over one connection, which is cut again and again while the jobs begin."""
     with broken(kube, proxy.Wire) as (wire, config):
-        history = History(kube, "pods")
+        history = kube.history("pods")
         operator(kubeconfig=config)
         jobs = []
         for i in range(8):
             jobs.append(Job(kube, {"ps": role(1), "worker": role(2)}, f"j{i}"))
-            wait_for(lambda: len(history.made()) > len(MEMBERS) * (len(jobs) - 1), 60, "the first pod of the job")
+            wait_for(
+                lambda: sum(what == "ADDED" for what, _ in history.names()) > len(MEMBERS) * (len(jobs) - 1),
+                what="the first pod of the job",
+            )
             wire.cut()
         life_of(jobs)
-        history.check_made(members_of(jobs))
+        assert names_made(history) == members_of(jobs)
 
 
 def test_frozen_connections(kube, operator):
     """Nothing arrives for some seconds, and nobody says so."""
     with broken(kube, proxy.Wire) as (wire, config):
-        history = History(kube, "pods")
+        history = kube.history("pods")
         operator(kubeconfig=config)
         early = make_jobs(kube, 1)
         early[0].wait_pods(*MEMBERS)
         wire.freeze()
         jobs = [*early, *(Job(kube, {"ps": role(1), "worker": role(2)}, f"late{i}") for i in range(2))]
         time.sleep(3)  # what is frozen gives no event to wait for
-        history.check_made(members_of(early))
+        assert names_made(history) == members_of(early)
         wire.thaw()
         life_of(jobs)
-        history.check_made(members_of(jobs))
+        assert names_made(history) == members_of(jobs)
 
 
 if SOAK:  # the silence after which a watch counts as broken is 3 minutes
@@ -193,15 +201,13 @@ def test_deleted_while_the_server_is_away(cluster, own):
 def test_two_that_both_act(kube, operator):
     """Nobody elects: both do the same, and neither undoes it. The pods of ended jobs stay: one that hears late of the end
     might make those anew for a moment that the other has cleaned away."""
-    history = {kind: History(kube, kind) for kind in ("pods", "services", "configmaps")}
+    history = {kind: kube.history(kind) for kind in ("pods", "services", "configmaps")}
     pair = [operator(), operator()]
     jobs = make_jobs(kube, 6, cleanPodPolicy="Never")
     life_of(jobs)
     for kind in ("pods", "services"):
-        history[kind].check_made(members_of(jobs))
-    wait_for(
-        lambda: [name for name in history["configmaps"].made() if name.startswith("j")] == [job.name for job in jobs]
-    )
+        assert names_made(history[kind]) == members_of(jobs)
+    assert [name for name in names_made(history["configmaps"]) if name.startswith("j")] == [job.name for job in jobs]
     for job in jobs:
         assert not [event for event in job.events() if event[0] == "Warning"]
     for one in pair:
@@ -442,7 +448,7 @@ def test_kills_at_random_moments(fake):
         with running(undisturbed):
             finish([start_job(undisturbed, i) for i in range(JOBS)])
             expected = picture(undisturbed)
-        history = {kind: History(fake, kind) for kind in ("pods", "services", "configmaps")}
+        history = {kind: fake.history(kind) for kind in ("pods", "services", "configmaps")}
         jobs = []
         for i in range(kills):
             one = Operator(fake.cluster.kubeconfig, f"--namespace={fake.name}", wait=False)
@@ -456,7 +462,7 @@ def test_kills_at_random_moments(fake):
             finish(jobs)
             assert picture(fake) == expected
             for kind in ("pods", "services"):
-                history[kind].check_made(members_of(jobs))
+                assert names_made(history[kind]) == members_of(jobs)
     finally:
         release(undisturbed)
         undisturbed.remove()
