@@ -72,6 +72,11 @@ def half_closed(exchange):
     exchange.hold()
 
 
+def held(exchange):
+    """Neither passed on nor answered, for as long as the client bears it."""
+    exchange.hold()
+
+
 def dropped(exchange):
     """Not answered: the connection goes."""
     exchange.cut()

@@ -3,6 +3,7 @@ cluster's own doing (taints, evictions that nobody carries out, StatefulSets tha
 
 import datetime
 import json
+import threading
 
 import pytest
 from conftest import wait_for
@@ -10,8 +11,10 @@ from conftest import wait_for
 from kube.cluster import ApiError, only_on
 from kube.fixtures import changes
 from kube.images import BASE
+from kube.proxy import Proxy, held, late
+from kube.test_connections import account, connect
 from kube.test_forms import check_nothing_is_left
-from kube.test_runtime import connect, pods, wait_usable
+from kube.test_runtime import pods, wait_usable
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"
 
@@ -87,26 +90,47 @@ def check_lost_and_on(server, kube, nodes, job, dead):
     assert {pod["spec"]["nodeName"] for pod in now} <= set(nodes.names) - {dead}
 
 
-def test_a_node_that_dies(server, kube_fake, nodes):
-    """With it parameter servers of a StatefulSet and the one member of another job; trainers are elsewhere."""
-    connect(server, kube_fake)
+def roles(**counts):
+    return [{"name": name, "replicas": count, "cpu": "50m"} for name, count in counts.items()]
+
+
+@pytest.fixture
+def proxy(kube_fake):
+    with Proxy(kube_fake.cluster) as made:
+        yield made
+
+
+def test_a_node_that_dies(server, kube_fake, nodes, proxy):
+    """With it parameter servers of StatefulSets and the one member of another job; trainers are elsewhere. That one server is
+    given up is not heard before the attempt ends with the other one; and a job is cancelled while its StatefulSet goes."""
+    connect(server, proxy.kubeconfig(account(kube_fake)))
     wait_usable(server)
     dead = nodes.add("a")
     nodes.add("b")
     version = kube_fake.api.get(kube_fake.path("pods"))["metadata"]["resourceVersion"]
     a, b = nodes.label("a"), nodes.label("b")
-    roles = [{"name": "pserver", "replicas": 2, "cpu": "50m"}, {"name": "trainer", "replicas": 2, "cpu": "50m"}]
     common = {"queue": "qq", "image": BASE, "grace": "5s"}
-    whole = server.submit(["true"], roles=roles, origin=origin(pserver=a, trainer=b), **common)["id"]
+    servers = {**common, "origin": origin(pserver=a, trainer=b)}
+    whole = server.submit(["true"], roles=roles(pserver=2, trainer=2), **servers)["id"]
+    other = server.submit(["true"], roles=roles(pserver=1, trainer=1), **servers)["id"]
     single = server.submit(["true"], framework="plain", origin=origin(worker=a), **common)["id"]
-    for job in (whole, single):
+    for job in (whole, other, single):
         server.wait(job, "running")
     stood = {pod["spec"]["nodeName"] for pod in pods(kube_fake)}
     assert stood == set(nodes.names)
+    cancelled = threading.Event()
+    unheard = proxy.fault(held, method="DELETE", path=f"/pods/{whole}-1-pserver-0")
+    going = proxy.fault(late(cancelled), method="DELETE", path=f"/statefulsets/{other}-1-pserver")
     nodes.add("a")
     nodes.die(dead)
+    wait_for(lambda: going["left"] == 0, 240, "the end of a StatefulSet")
+    server.paddle("cancel", other, check=0)
+    server.wait(other, "stopping")
+    cancelled.set()
+    assert server.wait(other)["state"] == "cancelled"
     for job in (whole, single):
         check_lost_and_on(server, kube_fake, nodes, job, dead)
+    assert unheard["left"] == 0
     made = names_made(kube_fake, version)
     assert sorted(made) == sorted(set(made)), made
     for job in (whole, single):

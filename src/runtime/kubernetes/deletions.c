@@ -101,8 +101,16 @@ static void send_it(Deletion *deletion)
         deletion->call = kube_send(deletion->deletions->config.client, &request, on_deleted, deletion);
 }
 
+/* Who was not given the time before is not given it now: a node that carries nothing out never would. */
+static gint64 shorter(const Deletion *before, const char *uid, gint64 grace_s)
+{
+        if (!before || g_strcmp0(before->uid, uid) != 0 || before->grace_s < 0)
+                return grace_s;
+        return grace_s < 0 ? before->grace_s : MIN(before->grace_s, grace_s);
+}
+
 static Deletion *deletion_new(Deletions *deletions, const KubeKind *kind, const char *namespace,
-                              const char *name, gint64 grace_s)
+                              const char *name, const char *uid, gint64 grace_s)
 {
         Deletion *deletion = g_new0(Deletion, 1), *before;
 
@@ -114,7 +122,8 @@ static Deletion *deletion_new(Deletions *deletions, const KubeKind *kind, const 
         deletion->kind = kind;
         deletion->namespace = g_strdup(namespace);
         deletion->name = g_strdup(name);
-        deletion->grace_s = grace_s;
+        deletion->uid = g_strdup(uid);
+        deletion->grace_s = shorter(before, uid, grace_s);
         g_hash_table_replace(deletions->all, deletion->key, deletion);
         return deletion;
 }
@@ -122,16 +131,13 @@ static Deletion *deletion_new(Deletions *deletions, const KubeKind *kind, const 
 void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
                     const char *uid, gint64 grace_s)
 {
-        Deletion *deletion = deletion_new(deletions, kind, namespace, name, grace_s);
-
-        deletion->uid = g_strdup(uid);
-        send_it(deletion);
+        send_it(deletion_new(deletions, kind, namespace, name, uid, grace_s));
 }
 
 void deletions_undo(Deletions *deletions, const char *namespace, const char *pod, const char *task,
                     gint64 grace_s)
 {
-        Deletion *deletion = deletion_new(deletions, &kube_pods, namespace, pod, grace_s);
+        Deletion *deletion = deletion_new(deletions, &kube_pods, namespace, pod, NULL, grace_s);
 
         g_free(deletion->task);
         deletion->task = g_strdup(task);

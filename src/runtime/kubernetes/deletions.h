@@ -21,7 +21,7 @@ Deletions *deletions_new(const DeletionsConfig *config);
 void deletions_free(Deletions *deletions); /* NULL is a no-op; what is left to do is not done */
 
 /* `uid`: only this very object; NULL: whatever has the name. `grace_s` -1: the object's own. What was wanted
- * of the same name before counts no more. */
+ * of the same name before counts no more, but that a shorter time was left to the same object. */
 void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
                     const char *uid, gint64 grace_s);
 /* The pod of the task, which may have been made or not: `undone` is told once. */

@@ -236,15 +236,16 @@ void task_dropped(const char *name, void *arg)
 {
         Kubernetes *k8s = arg;
         Task *task = g_hash_table_lookup(k8s->tasks, name);
+        const json_t *pod = task ? task_pod(task) : NULL;
 
         if (!task)
                 return;
         task->dropping = false;
         task->dropped = true;
-        if (task->stopping || task->forgotten || !task_pod(task))
+        if (task->stopping || task->forgotten || !pod)
                 task_stop_pod(task);
-        else if (k8s->connected)
-                pods_look_at(k8s, task_pod(task));
+        if (pod && k8s->connected) /* its node may be dead */
+                pods_look_at(k8s, pod);
 }
 
 /* ---- where its role stands, of which nothing is seen ---- */
