@@ -103,7 +103,7 @@ def test_a_pod_without_a_node_waits_and_says_so(server, kube_node):
     server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", account, check=0)
     server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
     occupy(kube, 0.4)
-    job = server.submit(["sleep", "600"], queue="qq", image=BASE, roles=[half(kube, 2)])
+    job = server.submit(["sleep", "600"], queue="qq", image=BASE, roles=[half(kube, 2)], grace="1s")
     says = "admitted; 1 of 2 members waits: 1 node lacks memory "  # the other one comes up meanwhile
     wait_for(lambda: says in json.dumps(server.job(job["id"])["reasons"]), what="the reason")
     assert server.job(job["id"])["reasons"][0]["cause"] == "members"

@@ -85,7 +85,8 @@ def test_spark_members_find_each_other(joined, tmp_path):
         (tmp_path / name).chmod(0o755)
     server.paddle(
         *("submit", "--queue", "qq", "--framework", "spark", "-n", 2, "--name", "sparks", "--package-path", tmp_path),
-        *("--env", "PATH=/paddle/work:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "--", "./driver.sh"),
+        *("--grace", "1s", "--env", "PATH=/paddle/work:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
+        *("--", "./driver.sh"),
         check=0,
     )
     job = server.job("sparks")
