@@ -185,16 +185,6 @@ def end_pod(api, pod, how="succeed"):
     api.patch(path, {"metadata": {"annotations": {f"test/{how}-after": "0s"}}})
 
 
-def changes(kube, kind, version):
-    """[(ADDED, MODIFIED or DELETED, the object)] since a version, as the API server tells it; it keeps those of some minutes."""
-    path = f"{kube.path(kind)}?watch=1&timeoutSeconds=1&resourceVersion={version}"
-    with contextlib.closing(kube.api.connect()) as connection:
-        connection.request("GET", path, headers=kube.api.headers)
-        lines = [json.loads(line) for line in connection.getresponse().read().splitlines()]
-    assert all(line["type"] != "ERROR" for line in lines), lines
-    return [(line["type"], line["object"]) for line in lines]
-
-
 @contextlib.contextmanager
 def namespace(tier, request):
     name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")

@@ -23,6 +23,7 @@ import urllib.parse
 
 HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "upgrade"}
 LOOK_S = 0.1  # a held connection looks so often whether it is to end
+HELD_S = 300  # what a test keeps back goes on by then at the latest
 
 
 def redirect(kubeconfig, url, path):
@@ -94,7 +95,7 @@ def late(event):
     def fault(exchange):
         reply = exchange.ask()
         body = reply.read()
-        assert event.wait(60)
+        assert event.wait(HELD_S)
         exchange.answer(reply.status, body)
 
     return fault

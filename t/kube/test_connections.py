@@ -114,7 +114,7 @@ def held(event):
     """The server is asked when `event` is set."""
 
     def fault(exchange):
-        assert event.wait(300)
+        assert event.wait(proxy.HELD_S)
         exchange.pass_on()
 
     return fault
@@ -148,7 +148,7 @@ def expires(event):
 
     def fault(exchange):
         exchange.head(200, {"Transfer-Encoding": "chunked", "Content-Type": "application/json"})
-        assert event.wait(300)
+        assert event.wait(proxy.HELD_S)
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
         frame = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
         exchange.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(frame), frame))
@@ -168,7 +168,7 @@ def test_pods_that_are_made_and_go_between_two_lists(server, kube_fake, form):
         job = server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
         wait_for(lambda: len(pods(kube)) == 2, what="the pods")
         made = "/jobs$" if form == "sets" else "/pods$"
-        wait_for(lambda: len(one.asked("POST", made)) == (1 if form == "sets" else 2), what="the replies")
+        wait_for(lambda: len(one.asked("POST", made)) >= (1 if form == "sets" else 2), what="the replies")
         for pod in pods(kube):
             path = kube.path("pods", pod["metadata"]["name"])
             kube.api.patch(path + "/status", {"status": {"phase": "Failed"}})  # as a kubelet says it of one that goes

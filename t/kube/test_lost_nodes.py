@@ -9,11 +9,10 @@ import pytest
 from conftest import wait_for
 
 from kube.cluster import ApiError, only_on
-from kube.fixtures import changes
 from kube.images import BASE
 from kube.proxy import Proxy, held, late
 from kube.test_connections import account, connect
-from kube.test_forms import check_nothing_is_left
+from kube.test_forms import attempts, check_nothing_is_left
 from kube.test_runtime import pods, wait_usable
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"
@@ -75,18 +74,14 @@ def nodes(kube_fake):
     made.remove()
 
 
-def names_made(kube, version):
-    return [one["metadata"]["name"] for what, one in changes(kube, "pods", version) if what == "ADDED"]
-
-
 def check_lost_and_on(server, kube, nodes, job, dead):
     """The attempt is lost by the node's name, and the next one runs elsewhere."""
     wait_for(lambda: server.job(job)["attempt"] == 2, 240, "the next attempt")
     server.wait(job, "running", 120)
     events = json.dumps(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
     assert f"node '{dead}' is not ready: " in events, events
+    wait_for(lambda: attempts(kube, job) == {"2"}, what="the end of the first attempt")
     now = [pod for pod in pods(kube) if pod["metadata"]["labels"]["paddle-job-id"] == job]
-    assert {pod["metadata"]["labels"]["paddle-attempt"] for pod in now} == {"2"}
     assert {pod["spec"]["nodeName"] for pod in now} <= set(nodes.names) - {dead}
 
 
@@ -107,7 +102,7 @@ def test_a_node_that_dies(server, kube_fake, nodes, proxy):
     wait_usable(server)
     dead = nodes.add("a")
     nodes.add("b")
-    version = kube_fake.api.get(kube_fake.path("pods"))["metadata"]["resourceVersion"]
+    history = kube_fake.history("pods")
     a, b = nodes.label("a"), nodes.label("b")
     common = {"queue": "qq", "image": BASE, "grace": "5s"}
     servers = {**common, "origin": origin(pserver=a, trainer=b)}
@@ -131,7 +126,7 @@ def test_a_node_that_dies(server, kube_fake, nodes, proxy):
     for job in (whole, single):
         check_lost_and_on(server, kube_fake, nodes, job, dead)
     assert unheard["left"] == 0
-    made = names_made(kube_fake, version)
+    made = [pod["name"] for pod in history.made()]
     assert sorted(made) == sorted(set(made)), made
     for job in (whole, single):
         server.paddle("cancel", job, check=0)
