@@ -232,17 +232,35 @@ static char *address_of(const Job *job, const Member *member, const Placement *p
         return g_strdup_printf("%s:%d", host, member->port);
 }
 
+/* By role: whether it is of an earlier phase than the member's; the caller's, NULL: none is. */
+static bool *roles_before(const Job *job, const Member *member)
+{
+        const Spec *spec = job->spec;
+        g_autofree bool *before = g_new0(bool, spec->n_roles);
+        bool any = false;
+
+        for (int r = 0; r < spec->n_roles; r++) {
+                before[r] = framework_role(spec->framework, spec->roles[r].name)->phase <
+                            row_of(job, member)->phase;
+                any = any || before[r];
+        }
+        return any && framework_phases_listen(spec) ? g_steal_pointer(&before) : NULL;
+}
+
 /* The addresses of all members of earlier phases; the caller's, NULL: of none. */
 static char **addresses_before(const Job *job, const Member *member, const Placement *placement)
 {
-        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+        g_autofree bool *before = roles_before(job, member);
+        g_autoptr(GStrvBuilder) list = NULL;
         g_auto(GStrv) made = NULL;
 
-        for (int i = 0; framework_phases_listen(job->spec) && i < job->n_members; i++) {
+        if (!before)
+                return NULL;
+        list = g_strv_builder_new();
+        for (int i = 0; i < job->n_members; i++) {
                 const Member *other = &job->members[i];
 
-                if (row_of(job, other)->phase < row_of(job, member)->phase &&
-                    other->state != MEMBER_SURPLUS) {
+                if (before[other->role] && other->state != MEMBER_SURPLUS) {
                         g_autofree char *address = address_of(job, other, placement);
 
                         g_strv_builder_add(list, address);

@@ -725,39 +725,54 @@ static int count_placed(const Job *job)
         return n;
 }
 
-/* How many wait to be started for the same reason as the i-th; 0: it does not, or an earlier one was counted
- * with it. */
-static int count_waiting(const Job *job, int i)
+typedef struct {
+        const char *why; /* borrowed */
+        int n;           /* members that wait for it */
+} Wait;
+
+static int compare_waits(const void *a, const void *b)
 {
-        const char *why = job->members[i].error;
-        int n = 0;
+        return ((const Wait *)b)->n - ((const Wait *)a)->n;
+}
 
-        for (int k = 0; k < job->n_members; k++) {
-                const Member *member = &job->members[k];
+/* Why members wait to be started, in the order in which they come. */
+static GArray *waits_of(const Job *job)
+{
+        g_autoptr(GHashTable) places = g_hash_table_new(g_str_hash, g_str_equal); /* -> place + 1 */
+        GArray *waits = g_array_new(FALSE, FALSE, sizeof(Wait));
 
-                if (member->state != MEMBER_INTENDED || !why || g_strcmp0(member->error, why) != 0)
+        for (int i = 0; i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+                guint place;
+
+                if (member->state != MEMBER_INTENDED || !member->error)
                         continue;
-                if (k < i)
-                        return 0;
-                n++;
+                place = GPOINTER_TO_UINT(g_hash_table_lookup(places, member->error));
+                if (place) {
+                        g_array_index(waits, Wait, place - 1).n++;
+                        continue;
+                }
+                g_array_append_val(waits, ((Wait){ member->error, 1 }));
+                g_hash_table_insert(places, member->error, GUINT_TO_POINTER(waits->len));
         }
-        return job->members[i].state == MEMBER_INTENDED ? n : 0;
+        return waits;
 }
 
 /* Members that their cluster has no place for yet, or does not bring up: the most common reason first. */
 static void add_members(const Job *job, json_t *reasons)
 {
         int placed = count_placed(job);
+        g_autoptr(GArray) waits = waits_of(job);
 
-        for (int n = placed; n > 0; n--)
-                for (int i = 0; i < job->n_members && json_array_size(reasons) < REASONS_MAX; i++) {
-                        if (count_waiting(job, i) != n)
-                                continue;
-                        g_autofree char *message = g_strdup_printf("admitted; %d of %d member%s wait%s: %s",
-                                                                   n, placed, placed == 1 ? "" : "s",
-                                                                   n == 1 ? "s" : "", job->members[i].error);
-                        json_array_append_new(reasons, own_reason("members", message));
-                }
+        g_array_sort(waits, compare_waits); /* it is stable */
+        for (guint i = 0; i < waits->len && json_array_size(reasons) < REASONS_MAX; i++) {
+                const Wait *wait = &g_array_index(waits, Wait, i);
+                g_autofree char *message =
+                        g_strdup_printf("admitted; %d of %d member%s wait%s: %s", wait->n, placed,
+                                        placed == 1 ? "" : "s", wait->n == 1 ? "s" : "", wait->why);
+
+                json_array_append_new(reasons, own_reason("members", message));
+        }
 }
 
 json_t *engine_reasons(Engine *engine, const Job *job)

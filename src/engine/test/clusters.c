@@ -332,6 +332,41 @@ static void assert_why(World *world, const char *id, const char *cause, const ch
         g_assert_cmpstr(json_string_value(json_object_get(first, "message")), ==, says);
 }
 
+static void say_waits(World *world, const char *id, int index, const char *text)
+{
+        Observation said = { .kind = OBSERVED_WAITS, .exit_code = -1, .text = (char *)text };
+        g_autofree char *task = task_of(id, 1, "worker", index);
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(world->far, &said);
+}
+
+/* Of a job as large as there may be; the most common reason stands first. */
+static void test_many_members(void)
+{
+        enum { MANY = 10000 };
+        const RuntimeNode node = { .name = (char *)"one",
+                                   .allocatable = { { 2ll * MANY * 1000, 1ll << 50, 0 } },
+                                   .ready = true,
+                                   .usable = true };
+        World world;
+        g_autofree char *id = NULL;
+        g_autoptr(GError) error = NULL;
+
+        world_init(&world);
+        script_nodes(world.far, &node, 1);
+        sync_far(&world);
+        id = submit_members(&world, MANY, &error);
+        g_assert_no_error(error);
+        script_wait(world.far, "start ", MANY);
+        say_waits(&world, id, 7, "no node");
+        say_waits(&world, id, 8, "no image");
+        say_waits(&world, id, 9, "no image");
+        house_barrier(world.house);
+        assert_why(&world, id, "members", "admitted; 2 of 10000 members wait: no image");
+        world_clear(&world);
+}
+
 /* What the nodes that cannot be used now would hold is waited for, and why is said. More is refused. */
 static void test_nodes_that_are_not_ready(void)
 {
@@ -555,5 +590,6 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/questions", test_questions);
         g_test_add_func("/clusters/queues", test_queues);
         g_test_add_func("/clusters/moving in", test_moving_in);
+        g_test_add_func("/clusters/many members", test_many_members);
         return g_test_run();
 }
