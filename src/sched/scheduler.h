@@ -35,7 +35,8 @@ enum {
 };
 
 typedef struct {
-        gint64 nominated_ms;  /* how long room that was made is kept for its job; 0: 60 s */
+        gint64 nominated_ms;  /* how long room that was made is kept for its job; 0: 60 s. Ten seconds longer
+                               * than the grace of its victims in any case */
         gint64 cooldown_ms;   /* a job that was evicted or shrunk is not a victim again for so long after its
                                  restart; 0: 60 s */
         gint64 half_life_ms;  /* of the usage that QUEUE_ORDER_FAIR and equal shares look at; 0: 7 days */

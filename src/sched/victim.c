@@ -5,6 +5,8 @@
  * needed are spared, the last one first. Only then anything is decided. */
 #include "sched/victim.h"
 
+enum { KILL_MS = 10000 }; /* until the end of one that has used all of its grace is known */
+
 /* ---- victims ---- */
 
 /* The work that is lost: share of the cluster in millionths × ms since it started or saved. */
@@ -331,7 +333,7 @@ bool marks_carry_out(Scheduler *s, Pass *pass, Marks *marks, Shape *nominee, Dec
         }
         nomination = g_new0(Nomination, 1);
         nomination->key = job->key;
-        nomination->until = s->now + MAX(s->nominated_ms, longest_grace(marks));
+        nomination->until = s->now + MAX(s->nominated_ms, longest_grace(marks) + KILL_MS);
         nomination->tasks = g_steal_pointer(&tasks);
         nomination->victims = g_array_new(FALSE, FALSE, sizeof(gint64));
         carry_out(s, pass, marks, job, rule, nomination->victims);

@@ -4,11 +4,11 @@
  *      node ID cpu=N gpu=N mem=N label=K=V
  *      queue ID parent=ID min.cpu=N max.gpu=N reserved.cpu=N weight= priority= reclaimable= preemption=
  * order= backfill= per-user= state= job KEY queue=ID cpu=N gpu=N x=REPLICAS min=N prio= user= limit=S saved=S
- * fixed array=N array-max=N topology=LEVEL required held on=NODE[,NODE...] since=S `on` says where the tasks
- * of a running job stand, GPUs from the first free ones on back KEY    it has ended and waits again;  end KEY
- * it is over;  trimmed KEY  its surplus is gone pass S = DECISION; DECISION...    at second S, this is
- * decided: start KEY (N)  grow KEY (N)  shrink KEY (N) for KEY  evict KEY for KEY    N: tasks then at NODE =
- * KEY KEY...              these jobs have tasks there why KEY = CAUSE
+ * grace=S fixed array=N array-max=N topology=LEVEL required held on=NODE[,NODE...] since=S `on` says where
+ * the tasks of a running job stand, GPUs from the first free ones on back KEY    it has ended and waits
+ * again;  end KEY it is over;  trimmed KEY  its surplus is gone pass S = DECISION; DECISION...    at second
+ * S, this is decided: start KEY (N)  grow KEY (N)  shrink KEY (N) for KEY  evict KEY for KEY    N: tasks then
+ * at NODE = KEY KEY...              these jobs have tasks there why KEY = CAUSE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +147,19 @@ static const Case cases[] = {
           "job 3 queue=1 cpu=3\n"
           "pass 100 = evict 2 for 3\n"
           "why 3 = nominated\n" },
+        { "3.5: room is kept until a victim that used all of its grace is seen to be gone",
+          "node 0 cpu=4\n"
+          "queue 0 min.cpu=1\n"
+          "queue 1 min.cpu=3\n"
+          "job 1 queue=0 cpu=1\n"
+          "job 2 queue=0 cpu=3 grace=90\n"
+          "pass 1\n"
+          "job 3 queue=1 cpu=3\n"
+          "pass 100 = evict 2 for 3\n"
+          "pass 192 =\n"
+          "why 3 = nominated\n"
+          "back 2\n"
+          "pass 193 = start 3 (1)\n" },
         { "3.5: ... nor two of them, of which one may stay", "node 0 cpu=7\n"
                                                              "queue 0 min.cpu=2\n"
                                                              "queue 1 min.cpu=5\n"
@@ -619,7 +632,7 @@ static void place(Golden *golden, GoldenJob *job, char *nodes)
 static void do_job(Golden *golden, char **words)
 {
         GoldenJob *job = golden_job(golden, words[0]);
-        int replicas = 1, min = -1, limit = 0, saved = 0, since = 0, not_before = 0;
+        int replicas = 1, min = -1, limit = 0, saved = 0, grace = 0, since = 0, not_before = 0;
         char *on = NULL;
         SchedJob *it = &job->job;
         const struct {
@@ -632,6 +645,7 @@ static void do_job(Golden *golden, char **words)
                          { "user", &it->user },
                          { "limit", &limit },
                          { "saved", &saved },
+                         { "grace", &grace },
                          { "since", &since },
                          { "array", &it->array },
                          { "array-max", &it->array_max },
@@ -666,6 +680,7 @@ static void do_job(Golden *golden, char **words)
         job->role.min = min < 0 ? replicas : min;
         it->time_limit_ms = (gint64)limit * SECOND;
         it->not_before = (gint64)not_before * SECOND;
+        it->grace_ms = (gint64)grace * SECOND;
         if (on) {
                 place(golden, job, on);
                 it->started = (gint64)since * SECOND;
