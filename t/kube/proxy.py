@@ -39,12 +39,12 @@ def redirect(kubeconfig, url, path):
 # ---- what may happen to a request: functions of the exchange ----
 
 
-def refuse(status, reason, headers=None):
+def refuse(status, reason, headers=None, words=None):
     """Answered in the server's place."""
 
     def fault(exchange):
         body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-        body |= {"reason": reason, "code": status, "message": f"broken by the test: {reason}"}
+        body |= {"reason": reason, "code": status, "message": words or f"broken by the test: {reason}"}
         exchange.answer(status, json.dumps(body).encode(), headers or {})
 
     return fault

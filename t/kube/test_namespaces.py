@@ -8,7 +8,7 @@ from conftest import wait_for
 from kube.cluster import ApiError
 from kube.fixtures import end_pod
 from kube.images import BASE
-from kube.proxy import Wire
+from kube.proxy import Proxy, Wire, refuse
 
 JOBS = [
     {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
@@ -61,6 +61,19 @@ def other(kube_fake):
         kube_fake.api.delete("/api/v1/namespaces/" + name)
     except ApiError as problem:
         assert problem.status == 404
+
+
+def test_an_account_that_is_not_there_yet(server, kube_fake):
+    """A namespace that somebody has just made has none for a moment."""
+    account = f"{kube_fake.name}/default"
+    words = f'pods "x" is forbidden: error looking up service account {account}: serviceaccount "default" not found'
+    with Proxy(kube_fake.cluster) as proxy:
+        connect(server, kube_fake, JOBS, "--setting", json.dumps({"form": "pods"}), wire=proxy)
+        queue(server)
+        refused = proxy.fault(refuse(403, "Forbidden", words=words), method="POST", path="/pods$", times=2)
+        job = submit(server)
+        assert server.wait(job)["state"] == "succeeded"
+        assert refused["left"] == 0
 
 
 def test_a_queue_has_a_namespace(server, kube_fake, other):

@@ -190,11 +190,13 @@ static void wait_for_better(Making *making, const GError *error)
         making->config.waits(error, making->config.arg);
 }
 
-/* A server that has just started knows no rights for some seconds. What a policy or a quota refuses stays so.
- */
+/* A server that has just started knows no rights for some seconds, and a namespace that somebody has just
+ * made has no account for pods. What a policy or a quota refuses stays so. */
 static bool is_new(Making *making, const GError *error)
 {
-        return err_is(error, ERR_DENIED) && strstr(error->message, " cannot ") &&
+        return err_is(error, ERR_DENIED) &&
+               (strstr(error->message, " cannot ") ||
+                strstr(error->message, "serviceaccount \"default\" not found")) &&
                making->denied++ < DENIED_MAX;
 }
 
