@@ -281,6 +281,30 @@ static bool check_max(const Catalog *catalog, const Queue *queue, const Resource
                        asked, queue->object.name, limit);
 }
 
+/* What no program could be given is not begun. */
+static bool check_told(const RuntimeSlot *slot, const Queue *queue, const Spec *spec, GError **error)
+{
+        const RuntimeJob about = { .id = "0123456789abcdef",
+                                   .attempt = 1,
+                                   .framework = spec->framework->name,
+                                   .namespace = spec->namespace ? spec->namespace : queue->namespace };
+
+        for (int r = 0; slot->runtime && spec->framework->tells_all && r < spec->n_roles; r++) {
+                const Role *role = &spec->roles[r];
+                g_autofree char *first = slot->runtime->ops->address(slot->runtime, &about, role->name, 0);
+                int most = VARIABLE_MAX / ((int)strlen(first) + 1);
+
+                if (role->replicas > most)
+                        return err_set(
+                                error, ERR_INVALID,
+                                "roles: %d members of role '%s' are too many: each is told where all of "
+                                "them are, and a program is given at most %d bytes in a variable\n"
+                                "Ask for at most %d.",
+                                role->replicas, role->name, VARIABLE_MAX, most);
+        }
+        return true;
+}
+
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error)
 {
         const RuntimeSlot *slot =
@@ -290,7 +314,7 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
 
         if (!feed_wants(spec, share, true, &least) || !feed_wants(spec, share, false, &most))
                 return err_set(error, ERR_INVALID, "the job asks for more than can be counted");
-        if (!check_room(slot, &least, error))
+        if (!check_told(slot, queue, spec, error) || !check_room(slot, &least, error))
                 return false;
         for (const Queue *at = queue; at; at = queue_parent(catalog, at))
                 if (!check_max(catalog, at, &least, error))

@@ -126,6 +126,7 @@ const Framework framework_mpi = {
                      .program_only = true } },
         .main_role = "worker",
         .flow_name = "mpi",
+        .tells_all = true,
         .single = true,
         .secret = true,
         .check = check,

@@ -150,6 +150,7 @@ const Framework framework_paddle_ps = {
                    { "trainer", ENDS_WITH_ALL, 1, false, true, "TRAINER" } },
         .main_role = "trainer",
         .flow_name = "paddle",
+        .tells_all = true,
         .extra_ports = 1,
         .check = check_ps,
         .member_env = ps_env,
@@ -161,6 +162,7 @@ const Framework framework_paddle_collective = {
         .roles = { { "trainer", ENDS_WITH_ALL, 0, false, true, "TRAINER" } },
         .main_role = "trainer",
         .flow_name = "paddle",
+        .tells_all = true,
         .check = check_collective,
         .member_env = collective_env,
 };

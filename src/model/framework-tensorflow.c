@@ -70,6 +70,7 @@ const Framework framework_tensorflow = {
                    { "evaluator", ENDS_WITH_ALL, 0, false, false, NULL } },
         .main_role = "worker",
         .flow_name = "tensorflow",
+        .tells_all = true,
         .single = true,
         .role_end = role_end,
         .check = check,

@@ -33,7 +33,11 @@ typedef struct {
         bool program_only; /* `program` runs whatever role and job say (an executor, a rank's host) */
 } FrameworkRole;
 
-enum { FRAMEWORK_ROLES_MAX = 5 }; /* the last stays empty: it ends the list */
+enum {
+        FRAMEWORK_ROLES_MAX = 5, /* the last stays empty: it ends the list */
+        /* Bytes of "NAME=VALUE": no program is given more in one (execve(2)). */
+        VARIABLE_MAX = 128 * 1024 - 1,
+};
 
 typedef struct Framework {
         const char *name;                         /* "paddle-ps" */
@@ -43,6 +47,7 @@ typedef struct Framework {
         const char *flow_name; /* PF_JOB_FRAMEWORK: what PaddleFlow calls it */
         RoleEnd (*role_end)(const Spec *spec,
                             const FrameworkRole *role); /* where it depends on the job; NULL: role->end */
+        bool tells_all;  /* each member is told where all members of each role stand, a role in a variable */
         bool single;     /* its members stand for themselves, also where a role could be one object */
         bool secret;     /* its members know a secret of the attempt's, where they stand on machines of their
                           * own: PADDLE_GATE_SECRET, and the gate (src/gate) as PADDLE_GATE */

@@ -367,6 +367,48 @@ static void test_many_members(void)
         world_clear(&world);
 }
 
+/* Of more members than a program could be told of no job is begun; who is told of none may have more. */
+static void test_told_of_all(void)
+{
+        static const char text[] = "{'command':['true'],'queue':'away','framework':'%s',"
+                                   "'roles':[{'name':'%s','replicas':%d,'cpu':'1'}]}";
+        enum { HOST = 1000, MOST = 130 }; /* with a comma each, of 131071 bytes */
+        const RuntimeNode node = { .name = (char *)"one",
+                                   .allocatable = { { 1ll << 40, 1ll << 50, 0 } },
+                                   .ready = true,
+                                   .usable = true };
+        const struct {
+                const char *framework, *role;
+                int members;
+                bool fits;
+        } cases[] = { { "paddle-collective", "trainer", MOST + 1, false },
+                      { "paddle-collective", "trainer", MOST, true },
+                      { "tensorflow", "worker", MOST + 1, false },
+                      { "plain", "worker", MOST + 1, true },
+                      { "pytorch", "worker", MOST + 1, true } };
+        g_autofree char *host = g_strnfill(HOST, 'h');
+        World world;
+
+        world_init(&world);
+        script_nodes(world.far, &node, 1);
+        script_address_is(world.far, host);
+        sync_far(&world);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *spec =
+                        g_strdup_printf(text, cases[i].framework, cases[i].role, cases[i].members);
+                g_autofree char *id = house_submit(world.house, "root", spec, NULL, &error);
+
+                g_assert_cmpint(!error, ==, cases[i].fits);
+                if (error) {
+                        g_assert_true(err_is(error, ERR_INVALID));
+                        g_assert_nonnull(strstr(error->message, "roles: 131 members of role"));
+                        g_assert_nonnull(strstr(error->message, "Ask for at most 130."));
+                }
+        }
+        world_clear(&world);
+}
+
 /* What the nodes that cannot be used now would hold is waited for, and why is said. More is refused. */
 static void test_nodes_that_are_not_ready(void)
 {
@@ -591,5 +633,6 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/queues", test_queues);
         g_test_add_func("/clusters/moving in", test_moving_in);
         g_test_add_func("/clusters/many members", test_many_members);
+        g_test_add_func("/clusters/told of all", test_told_of_all);
         return g_test_run();
 }

@@ -27,6 +27,7 @@ struct Script {
         GHashTable *leases;  /* job → count */
         int ports, leased;
         bool prepared, at_once;
+        char *address; /* or NULL */
         ObserveFunc observe;
         void *arg;
 };
@@ -86,7 +87,7 @@ static GPtrArray *script_list_nodes(Runtime *runtime)
 
 static char *script_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
 {
-        return g_strdup("127.0.0.1");
+        return g_strdup(of(runtime)->address ? of(runtime)->address : "127.0.0.1");
 }
 
 static void script_prepare(Runtime *runtime, const RuntimeJob *job)
@@ -361,6 +362,11 @@ void script_nodes(Script *script, const RuntimeNode *nodes, int n)
         pthread_mutex_unlock(&script->lock);
 }
 
+void script_address_is(Script *script, const char *address)
+{
+        script->address = g_strdup(address);
+}
+
 void script_prepared(Script *script, bool prepared)
 {
         pthread_mutex_lock(&script->lock);
@@ -493,6 +499,7 @@ void script_free(Script *script)
         g_ptr_array_unref(script->lines);
         g_hash_table_unref(script->started);
         g_hash_table_unref(script->leases);
+        g_free(script->address);
         pthread_cond_destroy(&script->changed);
         pthread_mutex_destroy(&script->lock);
         g_free(script);

@@ -16,6 +16,8 @@ Runtime *script_runtime(Script *script);
 void script_total(Script *script, const Resources *total);
 /* It is a cluster of these nodes (RuntimeNode, copied), until it is told of others. */
 void script_nodes(Script *script, const RuntimeNode *nodes, int n);
+/* Where each member of its jobs is reached; "127.0.0.1" before. */
+void script_address_is(Script *script, const char *address);
 /* Environments are there at once, or have to be prepared. */
 void script_prepared(Script *script, bool prepared);
 /* How many ports may be leased at one time. */

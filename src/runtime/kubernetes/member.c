@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/framework.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/form.h"
 #include "runtime/kubernetes/gate.h"
@@ -141,8 +142,6 @@ static json_t *resources(const TaskStart *task)
                         put_amount(limits, resource_name(kind), kind, task->limits.amount[kind]);
         return json_pack("{s:o, s:o}", "requests", requests, "limits", limits);
 }
-
-enum { VARIABLE_MAX = 128 * 1024 - 1 };
 
 char *member_too_long(char *const *env)
 {
