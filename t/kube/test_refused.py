@@ -259,3 +259,11 @@ def test_cancel_of_a_pod_that_was_made_all_the_same(server, kube_fake):
         server.paddle("cancel", job, check=0)
         assert server.wait(job)["state"] == "cancelled"
         wait_for(lambda: made[0] not in {pod["metadata"]["name"] for pod in pods(kube_fake)}, what="the pod's end")
+
+
+def test_more_members_than_each_can_be_told_of(server, kube_fake):
+    """Linux gives a program 128 KiB in a variable."""
+    connect(server, kube_fake, "sets")
+    spec = {"queue": "qq", "image": BASE, "command": ["true"], "framework": "paddle-collective"}
+    said = server.post("/v1/jobs", {**spec, "roles": [{"name": "trainer", "replicas": 3000, "cpu": "1m"}]})
+    assert said.status == 400 and "roles: 3000 members of role 'trainer' are too many" in said.body.decode(), said.body
