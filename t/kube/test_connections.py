@@ -169,6 +169,8 @@ def test_pods_that_are_made_and_go_between_two_lists(server, kube_fake, form):
         wait_for(lambda: len(pods(kube)) == 2, what="the pods")
         made = "/jobs$" if form == "sets" else "/pods$"
         wait_for(lambda: len(one.asked("POST", made)) >= (1 if form == "sets" else 2), what="the replies")
+        # kwok must be done with them: a pod of a Job that it says runs after we said it failed would keep its finalizer.
+        wait_for(lambda: all(pod["status"].get("podIP") for pod in pods(kube)), what="the pods' run")
         for pod in pods(kube):
             path = kube.path("pods", pod["metadata"]["name"])
             kube.api.patch(path + "/status", {"status": {"phase": "Failed"}})  # as a kubelet says it of one that goes
