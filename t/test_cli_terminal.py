@@ -18,6 +18,12 @@ from conftest import BIN, PATIENCE, Server
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
+def become_foreground():
+    """As a shell starts a program at a terminal, also when the tests run where interrupts are ignored."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A program on a pseudo-terminal of its own."""
 
@@ -31,7 +37,7 @@ class Terminal:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=become_foreground,
             env={**clean, "PADDLE_SERVER": server.url, "TERM": "xterm", "LANG": "C.UTF-8", **(env or {})},
         )
         os.close(slave)
