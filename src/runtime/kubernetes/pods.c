@@ -156,7 +156,9 @@ static char *why_gone(const Task *task, const MemberLook *look)
                 return g_steal_pointer(&trouble);
         if (look->taken)
                 return g_strdup(look->taken);
-        return g_strdup_printf("pod '%s' was deleted", task->pod);
+        return g_strdup_printf("pod '%s' %s", task->pod,
+                               task_pod(task) && !look->deleting ? "failed, and nobody says why"
+                                                                 : "was deleted");
 }
 
 /* Somebody else asked for its end, and then its program ended: by that, whatever it says. (A kubelet tells of
@@ -171,9 +173,10 @@ static void tell_own_end(Task *task, MemberLook *look)
 {
         if (is_taken_away(task, look)) {
                 look->end = OBSERVED_LOST;
-                g_free(look->text);
-                look->text = why_gone(task, look);
+                g_clear_pointer(&look->text, g_free);
         }
+        if (look->end == OBSERVED_LOST && !look->text)
+                look->text = why_gone(task, look);
         tell_or_keep(task, look);
 }
 
@@ -227,6 +230,29 @@ static void take_pod(Task *task, const json_t *pod)
         task->pod = g_strdup(kube_name(pod));
 }
 
+/* A Job's controller that got no reply makes a pod a second time, and takes one of the two away. To the Job
+ * that member has failed then, and it will end all others when the last of them ends: so the attempt is lost
+ * now. */
+static bool is_double(const Task *task, const json_t *pod)
+{
+        const KubeKind *kind = form_kind_of(pod);
+
+        return kind && strcmp(kind->kind, "Job") == 0 && strcmp(task->pod, kube_name(pod)) != 0;
+}
+
+static void look_at_double(Task *task, const json_t *pod, const MemberLook *look)
+{
+        g_autofree char *text = NULL;
+
+        if (!look->ended || task->ended || task->end || task->kept || task->stopping)
+                return;
+        text = g_strdup_printf(
+                "its pod was made twice, as '%s' and '%s', and the second was deleted: its Job "
+                "takes it for failed",
+                task->pod, kube_name(pod));
+        task_tell_end(task, observation_new(OBSERVED_LOST, task->task, text));
+}
+
 /* Its end was asked for, and nobody is there to carry it out. If the node only cannot be reached, the member
  * may run on there: it is of an attempt that is over, under names that are not used again. */
 void pods_give_up_stuck(Task *task, const MemberLook *look)
@@ -265,6 +291,10 @@ void pods_look_at(Kubernetes *k8s, const json_t *pod)
         task = task_get(k8s, look.task);
         task_place(task, kube_namespace(pod), look.job_id, look.attempt);
         take_pod(task, pod);
+        if (is_double(task, pod)) {
+                look_at_double(task, pod, &look);
+                return;
+        }
         if (task->making) { /* it stands; the reply may come later, or never */
                 task_drop_making(task);
                 if (task->stopping)
