@@ -220,6 +220,11 @@ static gint64 grace_of(const Task *task)
 /* Its pod goes, and nothing makes it again. What is being created is deleted as soon as it is there. */
 void task_stop_pod(Task *task)
 {
+        const json_t *twin = task_twin(task);
+
+        if (twin)
+                deletions_want(task->k8s->deletions, &kube_pods, task->namespace, task->twin, kube_uid(twin),
+                               MAX(task->grace_s, 1));
         if (task_pod(task)) {
                 task_delete_pod(task, grace_of(task));
         } else if (task->stopping && !task_is_wanted(task) && !task->ended) {

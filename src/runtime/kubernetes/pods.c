@@ -230,27 +230,31 @@ static void take_pod(Task *task, const json_t *pod)
         task->pod = g_strdup(kube_name(pod));
 }
 
-/* A Job's controller that got no reply makes a pod a second time, and takes one of the two away. To the Job
- * that member has failed then, and it will end all others when the last of them ends: so the attempt is lost
- * now. */
-static bool is_double(const Task *task, const json_t *pod)
+/* A Job's controller that got no reply makes a pod a second time, and then deletes either of the two. */
+static bool is_twin(const Task *task, const json_t *pod)
 {
         const KubeKind *kind = form_kind_of(pod);
 
         return kind && strcmp(kind->kind, "Job") == 0 && strcmp(task->pod, kube_name(pod)) != 0;
 }
 
-static void look_at_double(Task *task, const json_t *pod, const MemberLook *look)
+static void note_twin(Task *task, const json_t *pod)
 {
-        g_autofree char *text = NULL;
+        g_free(task->twin);
+        task->twin = g_strdup(kube_name(pod));
+        if (task->stopping)
+                task_stop_pod(task);
+}
 
-        if (!look->ended || task->ended || task->end || task->kept || task->stopping)
-                return;
-        text = g_strdup_printf(
-                "its pod was made twice, as '%s' and '%s', and the second was deleted: its Job "
-                "takes it for failed",
-                task->pod, kube_name(pod));
-        task_tell_end(task, observation_new(OBSERVED_LOST, task->task, text));
+/* The other one takes its place, if the program has not begun: nothing of it is lost then. */
+static bool is_replaced(Task *task)
+{
+        if (task->started || task->stopping || task->ended || task->end || task->kept || !task_twin(task))
+                return false;
+        g_free(task->pod);
+        task->pod = g_steal_pointer(&task->twin);
+        task->placed = false;
+        return true;
 }
 
 /* Its end was asked for, and nobody is there to carry it out. If the node only cannot be reached, the member
@@ -291,8 +295,12 @@ void pods_look_at(Kubernetes *k8s, const json_t *pod)
         task = task_get(k8s, look.task);
         task_place(task, kube_namespace(pod), look.job_id, look.attempt);
         take_pod(task, pod);
-        if (is_double(task, pod)) {
-                look_at_double(task, pod, &look);
+        if (is_twin(task, pod)) {
+                note_twin(task, pod);
+                return;
+        }
+        if (look.deleting && is_replaced(task)) {
+                pods_look_at(k8s, task_pod(task));
                 return;
         }
         if (task->making) { /* it stands; the reply may come later, or never */
@@ -313,6 +321,10 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
 
         if (!task || strcmp(task->pod, kube_name(pod)) != 0)
                 return;
+        if (is_replaced(task)) {
+                pods_look_at(k8s, task_pod(task));
+                return;
+        }
         g_clear_pointer(&task->follow, follow_free);
         if (look.passing && !task->stopping)
                 return;

@@ -38,6 +38,7 @@ typedef struct {
         Kubernetes *k8s;
         char *task;
         char *pod;          /* its name; of one that a Job makes: known when it is there */
+        char *twin;         /* of another that its Job made, which keeps either; or NULL */
         char *namespace;    /* NULL: not known, it has no pod */
         Making *making;     /* of a pod that stands for itself; until it is seen */
         bool made;          /* the making is done */
@@ -141,6 +142,7 @@ void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *
 void task_free(gpointer data);
 Task *task_get(Kubernetes *k8s, const char *name); /* made when it is not there */
 const json_t *task_pod(const Task *task);          /* NULL: it is not there */
+const json_t *task_twin(const Task *task);         /* NULL: there is none, or it is being deleted */
 /* Where its attempt is. */
 void task_place(Task *task, const char *namespace, const char *job_id, int attempt);
 bool task_is_wanted(const Task *task); /* its pod is on the way */

@@ -55,6 +55,7 @@ void task_free(gpointer data)
         g_free(task->namespace);
         g_free(task->given_up);
         g_free(task->pod);
+        g_free(task->twin);
         g_free(task->task);
         g_free(task);
 }
@@ -76,6 +77,15 @@ Task *task_get(Kubernetes *k8s, const char *name)
 const json_t *task_pod(const Task *task)
 {
         return task->namespace ? scope_get(task->k8s->pods, task->namespace, task->pod) : NULL;
+}
+
+const json_t *task_twin(const Task *task)
+{
+        const json_t *twin = task->namespace && task->twin
+                                     ? scope_get(task->k8s->pods, task->namespace, task->twin)
+                                     : NULL;
+
+        return twin && !kube_is_deleting(twin) ? twin : NULL;
 }
 
 void task_place(Task *task, const char *namespace, const char *job_id, int attempt)
