@@ -99,10 +99,14 @@ static pid_t agent_pid(Fixture *f)
 
 static void kill_agent(Fixture *f)
 {
-        pid_t pid = 0;
+        pid_t pid = agent_pid(f);
 
-        for (int tries = 0; pid == 0 && tries < 100; tries++)
-                pid = agent_pid(f); /* /proc/locks may leave out a line while others come and go */
+        /* /proc/locks may leave out a line while others come and go, and one that was killed has a successor.
+         */
+        for (int tries = 0; pid == 0 && tries < 6000; tries++) {
+                g_usleep(10000);
+                pid = agent_pid(f);
+        }
         g_assert_cmpint(pid, >, 1);
         g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
 }
