@@ -233,9 +233,7 @@ static void take_pod(Task *task, const json_t *pod)
 /* A Job's controller that got no reply makes a pod a second time, and then deletes either of the two. */
 static bool is_twin(const Task *task, const json_t *pod)
 {
-        const KubeKind *kind = form_kind_of(pod);
-
-        return kind && strcmp(kind->kind, "Job") == 0 && strcmp(task->pod, kube_name(pod)) != 0;
+        return form_kind_of(pod) == &kube_jobs && strcmp(task->pod, kube_name(pod)) != 0;
 }
 
 static void note_twin(Task *task, const json_t *pod)
@@ -246,8 +244,9 @@ static void note_twin(Task *task, const json_t *pod)
                 task_stop_pod(task);
 }
 
-/* The other one takes its place, if the program has not begun: nothing of it is lost then. */
-static bool is_replaced(Task *task)
+/* It takes the place of the one that goes, if the program has not begun: nothing is lost then. False: it
+ * cannot. */
+static bool take_twin(Task *task)
 {
         if (task->started || task->stopping || task->ended || task->end || task->kept || !task_twin(task))
                 return false;
@@ -299,7 +298,7 @@ void pods_look_at(Kubernetes *k8s, const json_t *pod)
                 note_twin(task, pod);
                 return;
         }
-        if (look.deleting && is_replaced(task)) {
+        if (look.deleting && take_twin(task)) {
                 pods_look_at(k8s, task_pod(task));
                 return;
         }
@@ -321,7 +320,7 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
 
         if (!task || strcmp(task->pod, kube_name(pod)) != 0)
                 return;
-        if (is_replaced(task)) {
+        if (take_twin(task)) {
                 pods_look_at(k8s, task_pod(task));
                 return;
         }

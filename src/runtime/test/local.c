@@ -101,8 +101,7 @@ static void kill_agent(Fixture *f)
 {
         pid_t pid = agent_pid(f);
 
-        /* /proc/locks may leave out a line while others come and go, and one that was killed has a successor.
-         */
+        /* One that was killed has a successor; and /proc/locks may leave out a line while others change. */
         for (int tries = 0; pid == 0 && tries < 6000; tries++) {
                 g_usleep(10000);
                 pid = agent_pid(f);
