@@ -4,7 +4,7 @@ BIN := build/bin
 VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: build demo test test-frameworks soak bench lint format install clean cluster cluster-down setup-build setup-test setup-frameworks setup-bench
+.PHONY: build check demo test test-frameworks soak bench lint format install clean cluster cluster-down setup-build setup-check setup-test setup-frameworks setup-bench
 
 build: setup-build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -13,6 +13,8 @@ build: setup-build
 
 setup-build:
 	@deploy/setup build
+setup-check:
+	@deploy/setup build test
 setup-test:
 	@deploy/setup build test kube
 setup-frameworks:
@@ -25,6 +27,9 @@ demo: build
 
 test: setup-test
 	@t/run
+
+check: setup-check
+	@t/run --check
 
 test-frameworks: setup-frameworks build
 	@t/kube/build

@@ -50,15 +50,13 @@ class Reply:
 
 
 def wait_for(check, timeout=PATIENCE, what="the condition"):
-    """Polls `check` until it returns something true, and returns that."""
-    timeout = max(timeout, PATIENCE)
-    end = time.monotonic() + timeout
-    while True:
-        value = check()
-        if value:
-            return value
-        assert time.monotonic() < end, f"{what} did not come within {timeout} s"
-        time.sleep(0.01)
+    """Polls `check` until it returns something true, and returns that. The longer it waits, the less often it looks."""
+    timeout, start = max(timeout, PATIENCE), time.monotonic()
+    while not (value := check()):
+        waited = time.monotonic() - start
+        assert waited < timeout, f"{what} did not come within {timeout} s"
+        time.sleep(min(max(waited / 10, 0.01), 0.1))
+    return value
 
 
 def processes_of(state):

@@ -50,7 +50,7 @@ class Api:
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.kubeconfig, self.url = pathlib.Path(kubeconfig), urllib.parse.urlsplit(cluster["server"])
         ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        self.tls, self.headers = ssl.create_default_context(cadata=ca), {}
+        self.tls, self.headers, self.idle = ssl.create_default_context(cadata=ca), {}, []
         if "token" in user:
             self.headers["Authorization"] = "Bearer " + user["token"]
         else:
@@ -66,15 +66,37 @@ class Api:
     def request(self, method, path, body=None, kind="application/json"):
         """The decoded answer; ApiError when it is none of 2xx."""
         headers = {**self.headers, "Content-Type": kind}
-        with contextlib.closing(self.connect()) as connection:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            reply = connection.getresponse()
-            text = reply.read()
+        body = None if body is None else json.dumps(body)
+        if method == "GET":
+            reply, text = self.read(path, headers)
+        else:
+            with contextlib.closing(self.connect()) as connection:
+                reply, text = exchange(connection, method, path, body, headers)
         is_json = "json" in (reply.getheader("Content-Type") or "")
         answer = json.loads(text) if is_json else text.decode()
         if not 200 <= reply.status < 300:
             raise ApiError(reply.status, answer if is_json else {"message": answer})
         return answer
+
+    def read(self, path, headers):
+        """A GET over a connection that is kept: tests poll, and a TLS handshake costs more than the answer."""
+        while self.idle:
+            connection = self.idle.pop()
+            try:
+                reply = exchange(connection, "GET", path, None, headers)
+            except (OSError, http.client.HTTPException):  # closed meanwhile, or the API server was killed
+                connection.close()
+                continue
+            self.idle.append(connection)
+            return reply
+        connection = self.connect()
+        try:
+            reply = exchange(connection, "GET", path, None, headers)
+        except BaseException:
+            connection.close()
+            raise
+        self.idle.append(connection)
+        return reply
 
     def get(self, path):
         return self.request("GET", path)
@@ -87,6 +109,13 @@ class Api:
 
     def delete(self, path):
         return self.request("DELETE", path)
+
+
+def exchange(connection, method, path, body, headers):
+    """The reply, and its whole body."""
+    connection.request(method, path, body, headers)
+    reply = connection.getresponse()
+    return reply, reply.read()
 
 
 class Cluster:

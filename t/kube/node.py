@@ -40,11 +40,12 @@ def run(*words, check=True):
 
 
 def wait_for(check, what, timeout=120):
-    """Polls `check` until it returns something true, and returns that."""
-    end = time.monotonic() + timeout
+    """Polls `check` until it returns something true, and returns that. The longer it waits, the less often it looks."""
+    start = time.monotonic()
     while not (value := check()):
-        assert time.monotonic() < end, f"{what} did not come within {timeout} s"
-        time.sleep(0.02)
+        waited = time.monotonic() - start
+        assert waited < timeout, f"{what} did not come within {timeout} s"
+        time.sleep(min(max(waited / 10, 0.02), 0.2))
     return value
 
 

@@ -1,0 +1,1 @@
+"""Runs the tests: `make test`, `make check`, `make soak`. See doc/testing.md."""

@@ -1,0 +1,108 @@
+"""The pytest plug-in of the test runner: in which order and grouping tests are handed to workers, and what became of each.
+
+Tests are handed out one by one, longest first (t/durations.json). Those that share a fixture of their file stay together on
+one worker. `PADDLE_TEST_REPORT` names the file to which the results are written at the end (`Result`, as JSON).
+"""
+
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+
+import pytest
+
+DURATIONS = pathlib.Path(__file__).resolve().parent.parent / "durations.json"
+SHORT = 1.0  # seconds that a test is expected to take which DURATIONS does not name
+CLUSTERS = {"kube", "kube_fake", "kube_node", "own_cluster"}  # fixtures
+CLUSTER_FOLDERS = ("t/kube/", "t/operator/")
+
+
+@dataclasses.dataclass
+class Result:
+    """What became of one test."""
+
+    name: str  # pytest's node id
+    outcome: str  # passed, failed, skipped
+    start: float  # seconds since 1970
+    stop: float
+    seconds: float  # set-up and tear-down included
+
+
+def pytest_addoption(parser):
+    parser.addoption("--no-clusters", action="store_true", help="leave out tests that need a Kubernetes cluster")
+
+
+# ---- order and groups
+
+
+def shares_a_fixture(item):
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    return any(found[-1].scope in ("class", "module") for found in definitions)
+
+
+def needs_cluster(item):
+    return item.nodeid.startswith(CLUSTER_FOLDERS) or not CLUSTERS.isdisjoint(item.fixturenames)
+
+
+def group_of(item):
+    return item.nodeid.split("::")[0] if shares_a_fixture(item) else item.nodeid
+
+
+def longest_first(items, durations):
+    """The items, those of the group that takes longest first; a group keeps its order."""
+    total = collections.Counter()
+    for item in items:
+        total[group_of(item)] += durations.get(item.nodeid, SHORT)
+    return sorted(items, key=lambda item: (-total[group_of(item)], group_of(item)))
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--no-clusters"):
+        left_out = [item for item in items if needs_cluster(item)]
+        items[:] = [item for item in items if not needs_cluster(item)]
+        config.hook.pytest_deselected(items=left_out)
+    items[:] = longest_first(items, json.loads(DURATIONS.read_text()))
+    for item in items:
+        if shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(group_of(item)))
+
+
+# ---- results
+
+
+class Report:
+    """Collects results in the process that hands out the tests, and writes them when all are there."""
+
+    def __init__(self, path):
+        self.path, self.results = pathlib.Path(path), {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        report.nodeid = without_group(report.nodeid)
+        result = self.results.setdefault(report.nodeid, Result(report.nodeid, "passed", report.start, report.stop, 0.0))
+        result.stop = report.stop
+        result.seconds += report.duration
+        if report.outcome != "passed" and result.outcome != "failed":
+            result.outcome = report.outcome
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.results[report.nodeid] = Result(report.nodeid, "failed", 0.0, 0.0, 0.0)
+
+    def pytest_sessionfinish(self):
+        rows = [dataclasses.asdict(result) for result in self.results.values()]
+        self.path.write_text(json.dumps(rows))
+
+
+def without_group(name):
+    """xdist appends the name of a test's group to the test's."""
+    at = name.rfind("@")
+    return name[:at] if at > name.rfind("]") else name
+
+
+def pytest_configure(config):
+    path = os.environ.get("PADDLE_TEST_REPORT")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Report(path))

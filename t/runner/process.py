@@ -1,0 +1,81 @@
+"""Runs one command of a step. Its output goes to a file, and the CPU time of everything it started is counted."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LIBC = ctypes.CDLL(None, use_errno=True)
+POLL = 0.1  # seconds between two looks at a command's output
+
+
+class Done:
+    """An ended command: exit status, seconds of wall and of CPU time (user and system, with all it started)."""
+
+    def __init__(self, status, wall, cpu):
+        self.status, self.wall, self.cpu = status, wall, cpu
+
+
+def run(command, log, cwd, env=None, echo=False):
+    """Runs `command`; standard output and error are appended to the file `log`, and with `echo` shown, too."""
+    start = time.monotonic()
+    with open(log, "ab") as out, open(log, "rb") as shown:
+        shown.seek(0, os.SEEK_END)
+        reaper = subprocess.Popen(
+            [sys.executable, __file__, *map(str, command)],
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+        try:
+            status, usage = follow(reaper.pid, shown if echo else None)
+        except BaseException:
+            reaper.terminate()
+            reaper.wait()
+            raise
+    reaper.returncode = os.waitstatus_to_exitcode(status)
+    return Done(reaper.returncode, time.monotonic() - start, usage.ru_utime + usage.ru_stime)
+
+
+def follow(pid, shown):
+    """Waits for the process and copies what appears in the file `shown`; its status and resource usage."""
+    ended = False
+    while not ended:
+        ended, status, usage = os.wait4(pid, os.WNOHANG if shown else 0)
+        if shown:
+            sys.stdout.write(shown.read().decode(errors="replace"))
+            sys.stdout.flush()
+            if not ended:
+                time.sleep(POLL)
+    return status, usage
+
+
+# ---- the reaper: what loses its parent (agents, servers) becomes its child, so that its CPU time is counted, too
+
+
+def main():
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    child = subprocess.Popen(sys.argv[1:])
+    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    status = None
+    while status is None:
+        pid, ended = os.wait()
+        if pid == child.pid:
+            status = os.waitstatus_to_exitcode(ended)
+    child.returncode = status
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

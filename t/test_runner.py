@@ -1,0 +1,131 @@
+"""The test runner itself (t/runner): what it makes of tests that fail, skip or cannot be read, and what it measures."""
+
+import sys
+import textwrap
+import types
+
+import pytest
+from conftest import ROOT
+from runner import cores, endtoend, plugin, process, steps
+from runner.__main__ import Run, report
+
+GOOD = "def test_good(): pass"
+# Fails the first time it is run.
+ONCE = """
+    import pathlib
+    def test_once():
+        ran = pathlib.Path(__file__).with_suffix(".ran")
+        first = not ran.exists()
+        ran.touch()
+        assert not first
+"""
+
+
+@pytest.fixture
+def run_of(tmp_path, monkeypatch, capsys):
+    """Runs the end-to-end step over small test files; returns exit status, last line, and what build/unsteady.txt says."""
+    monkeypatch.setenv("PADDLE_TEST_WORKERS", "2")
+
+    (tmp_path / "doc").mkdir()
+    (tmp_path / "doc/testing.md").write_text(
+        "| test | why |\n|---|---|\n| `test_may` | needs what is not everywhere |\n"
+    )
+
+    def run(**files):
+        for name, text in files.items():
+            (tmp_path / f"test_{name}.py").write_text(textwrap.dedent(text))
+        about = steps.About(root=tmp_path, build=tmp_path, tests=(".",))
+        step = steps.Step("end-to-end", steps.MAIN, steps.end_to_end)
+        one = Run(about, [step])
+        one.all_steps()
+        status = report(one, one.failed_tests_again())
+        unsteady = (tmp_path / "unsteady.txt").read_text().splitlines()
+        return status, capsys.readouterr().out.splitlines()[-1], [name.split("::")[1] for name in unsteady]
+
+    return run
+
+
+def test_all_pass(run_of):
+    assert run_of(a=GOOD, b=GOOD) == (0, "2 passed, 0 failed, 0 skipped", [])
+
+
+def test_one_that_passes_the_second_time_is_unsteady(run_of):
+    assert run_of(a=GOOD, b=ONCE) == (0, "2 passed, 0 failed, 0 skipped", ["test_once"])
+
+
+def test_one_that_fails_twice_fails_the_run(run_of):
+    assert run_of(a=GOOD, b="def test_bad(): assert False") == (1, "1 passed, 1 failed, 0 skipped", [])
+
+
+def test_four_unsteady_ones_fail_the_run(run_of):
+    assert run_of(a=ONCE, b=ONCE, c=ONCE, d=ONCE) == (1, "0 passed, 4 failed, 0 skipped", [])
+
+
+def test_a_skip_without_a_reason_fails(run_of):
+    skips = "import pytest\ndef test_skips(): pytest.skip('no')"
+    assert run_of(a=GOOD, b=skips) == (1, "1 passed, 1 failed, 0 skipped", [])
+    assert run_of(b=skips.replace("test_skips", "test_may")) == (0, "1 passed, 0 failed, 1 skipped", [])
+
+
+def test_a_file_that_cannot_be_read_fails(run_of):
+    status, last, _ = run_of(a=GOOD, b="import no_such_module")
+    assert status == 1 and "0 failed" not in last
+
+
+def test_a_worker_that_dies_fails_the_run(run_of):
+    status, last, _ = run_of(a=GOOD, b="import os\ndef test_dies(): os._exit(3)")
+    assert (status, last) == (1, "1 passed, 1 failed, 0 skipped")
+
+
+def test_a_step_whose_need_failed_is_not_run(tmp_path, capsys):
+    about, ran = steps.About(root=ROOT, build=tmp_path), []
+    table = [
+        steps.Step("first", steps.MAIN, steps.commands(("sh", "-c", "echo the reason; exit 3"))),
+        steps.Step("second", steps.BACKGROUND, lambda *_: ran.append(1), needs=("first",)),
+        steps.Step("third", steps.BACKGROUND, steps.commands(("true",))),
+    ]
+    run = Run(about, table)
+    run.all_steps()
+    assert report(run, []) == 1 and not ran
+    out = capsys.readouterr().out
+    assert "the reason" in out and "failed: second: not run, because first failed" in out
+    assert out.endswith("1 passed, 2 failed, 0 skipped\n")
+
+
+def test_cpu_time_of_what_loses_its_parent_counts(tmp_path):
+    burn = "import time\nwhile time.process_time() < 0.5: pass\nopen('ended', 'w')"
+    orphan = f'(setsid {sys.executable} -c "{burn}" &)'
+    done = process.run(
+        ["sh", "-c", f"{orphan}; until [ -e ended ]; do sleep 0.1; done; sleep 0.2"], tmp_path / "log", tmp_path
+    )
+    assert done.status == 0 and done.cpu >= 0.5
+
+
+def item(name, scope="function"):
+    definition = types.SimpleNamespace(scope=scope)
+    info = types.SimpleNamespace(name2fixturedefs={"fixture": [definition]})
+    return types.SimpleNamespace(nodeid=name, _fixtureinfo=info)
+
+
+def test_the_longest_group_comes_first():
+    items = [item("a::1"), item("a::2"), item("b::1", "module"), item("b::2", "module"), item("c::1", "session")]
+    order = plugin.longest_first(items, {"a::2": 9, "b::1": 4, "b::2": 6})
+    assert [one.nodeid for one in order] == ["b::1", "b::2", "a::2", "a::1", "c::1"]
+
+
+def test_the_name_of_a_group_is_taken_off():
+    assert plugin.without_group("t/a.py::test_b[x@y]@t/a.py") == "t/a.py::test_b[x@y]"
+    assert plugin.without_group("t/a.py::test_b[x@y]") == "t/a.py::test_b[x@y]"
+
+
+def test_the_busy_share():
+    assert cores.parse("cpu  10 1 2 80 5 1 1 0 7 0\n") == (15, 100)
+    samples = [(0.0, 0, 0), (1.0, 100, 200), (2.0, 150, 400), (3.0, 350, 600)]
+    assert cores.busy_share(samples, 1.0, 3.0) == 250 / 400
+    assert cores.busy_share(samples, 0.0, 2.0) == 150 / 400
+    assert cores.busy_share(samples, 2.5, 2.7) is None
+
+
+def test_more_memory_more_workers(monkeypatch):
+    monkeypatch.delenv("PADDLE_TEST_WORKERS", raising=False)
+    assert 1 <= endtoend.workers() <= endtoend.WORKERS_MAX
