@@ -1,0 +1,12 @@
+"""The environment of programs that are built with sanitizers."""
+
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ENVIRONMENT = {
+    "G_SLICE": "always-malloc",
+    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={HERE}/tsan.supp",
+    "LSAN_OPTIONS": f"suppressions={HERE}/lsan.supp:print_suppressions=0",
+}
