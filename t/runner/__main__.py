@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 
+from sanitizers import ENVIRONMENT
+
 from runner import endtoend, steps, times
 from runner.cores import Cores
 from runner.plugin import DURATIONS
@@ -24,16 +26,7 @@ from runner.plugin import DURATIONS
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TAIL = 60  # lines of a failed step's output that are shown
 LONG = 2.0  # seconds; tests below that are not worth a line in t/durations.json
-ENVIRONMENT = {
-    "G_SLICE": "always-malloc",
-    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1",
-    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-    "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={ROOT}/t/tsan.supp",
-    "LSAN_OPTIONS": f"suppressions={ROOT}/t/lsan.supp:print_suppressions=0",
-    # Objects are found again from another checkout, too.
-    "CCACHE_BASEDIR": str(ROOT),
-    "CCACHE_NOHASHDIR": "1",
-}
+CCACHE = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}  # objects are found again from another checkout, too
 
 
 class Run:
@@ -146,7 +139,7 @@ def main():
         check=options.check,
         tests=tuple(options.tests),
     )
-    os.environ.update(ENVIRONMENT)
+    os.environ.update({**ENVIRONMENT, **CCACHE})
     run = Run(about, steps.chosen(about))
     run.all_steps()
     status = report(run, run.failed_tests_again())
