@@ -113,9 +113,23 @@ def test_the_longest_group_comes_first():
     assert [one.nodeid for one in order] == ["b::1", "b::2", "a::2", "a::1", "c::1"]
 
 
-def test_the_name_of_a_group_is_taken_off():
-    assert plugin.without_group("t/a.py::test_b[x@y]@t/a.py") == "t/a.py::test_b[x@y]"
-    assert plugin.without_group("t/a.py::test_b[x@y]") == "t/a.py::test_b[x@y]"
+def test_tests_that_share_a_fixture_stay_together(run_of):
+    """A module's fixture is made once; tests of the same kind without one run on both workers."""
+    text = """
+        import pathlib, pytest, time
+        @pytest.fixture(scope="module")
+        def made():
+            with open(pathlib.Path(__file__).with_suffix(".made"), "a") as file:
+                file.write("x")
+        @pytest.fixture
+        def through(made): pass
+        @pytest.mark.parametrize("i", range(6))
+        def test_shares(through, i):
+            time.sleep(0.05)
+        def test_made_once(made):
+            assert pathlib.Path(__file__).with_suffix(".made").read_text() == "x"
+    """
+    assert run_of(a=text, b=GOOD) == (0, "8 passed, 0 failed, 0 skipped", [])
 
 
 def test_the_busy_share():

@@ -10,8 +10,9 @@ import json
 import os
 import pathlib
 
-import pytest
+from xdist.scheduler import LoadScopeScheduling
 
+REPORT = os.environ.get("PADDLE_TEST_REPORT")  # the file for the results; without it nothing is changed but the order
 DURATIONS = pathlib.Path(__file__).resolve().parent.parent / "durations.json"
 SHORT = 1.0  # seconds that a test is expected to take which DURATIONS does not name
 CLUSTERS = {"kube", "kube_fake", "kube_node", "own_cluster"}  # fixtures
@@ -57,16 +58,34 @@ def longest_first(items, durations):
     return sorted(items, key=lambda item: (-total[group_of(item)], group_of(item)))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--no-clusters"):
         left_out = [item for item in items if needs_cluster(item)]
         items[:] = [item for item in items if not needs_cluster(item)]
         config.hook.pytest_deselected(items=left_out)
     items[:] = longest_first(items, json.loads(DURATIONS.read_text()))
-    for item in items:
-        if shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    if REPORT and getattr(config, "workerinput", {}).get("workerid") == "gw0":
+        groups_file().write_text(json.dumps({item.nodeid: group_of(item) for item in items}))
+
+
+def groups_file():
+    """Where a worker, which alone sees fixtures, tells the groups to the process that hands out the tests."""
+    return pathlib.Path(REPORT).with_suffix(".groups.json")
+
+
+class ByGroup(LoadScopeScheduling):
+    """Hands out one group after the other, as they are collected."""
+
+    groups = None
+
+    def _split_scope(self, nodeid):
+        if self.groups is None:
+            self.groups = json.loads(groups_file().read_text())
+        return self.groups[nodeid]
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByGroup(config, log) if REPORT else None
 
 
 # ---- results
@@ -78,9 +97,7 @@ class Report:
     def __init__(self, path):
         self.path, self.results = pathlib.Path(path), {}
 
-    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report):
-        report.nodeid = without_group(report.nodeid)
         result = self.results.setdefault(report.nodeid, Result(report.nodeid, "passed", report.start, report.stop, 0.0))
         result.stop = report.stop
         result.seconds += report.duration
@@ -96,13 +113,6 @@ class Report:
         self.path.write_text(json.dumps(rows))
 
 
-def without_group(name):
-    """xdist appends the name of a test's group to the test's."""
-    at = name.rfind("@")
-    return name[:at] if at > name.rfind("]") else name
-
-
 def pytest_configure(config):
-    path = os.environ.get("PADDLE_TEST_REPORT")
-    if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Report(path))
+    if REPORT and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Report(REPORT))

@@ -2,7 +2,7 @@
 computes (compilers, unit tests, fuzzing).
 
     main         programs ─▶ cluster ─▶ end-to-end
-    background   lint ─▶ unit ─▶ build ─▶ threads ─▶ unit-threads ─▶ fuzz
+    background   lint ─▶ unit ─▶ build ─▶ unit-threads ─▶ fuzz
 """
 
 import dataclasses
@@ -12,10 +12,6 @@ import pathlib
 
 from runner import endtoend, process
 
-ASAN, TSAN = "build/asan", "build/tsan"
-# A sanitized program is compiled often: little is optimised, and debug information names functions and lines only.
-SANITIZED = ("--buildtype=plain", "-Doptimization=1", "-Db_lundef=false")
-THREADED = ("net", "store", "fs", "runtime", "engine")  # rooms with threads
 TIME_LIMIT_FACTOR = (
     5  # of a unit test's own time limit, which is there against hanging: the machine has other work, too
 )
@@ -81,34 +77,48 @@ def commands(*lines):
     return act
 
 
-def configured(directory, *options):
-    """The command that makes a build directory, where there is none."""
-    return ("sh", "-c", 'test -f "$1/build.ninja" || exec meson setup "$@"', "setup", directory, *options)
+class Sanitized:
+    """A build directory of sanitized programs. `setup` is the command that makes it, where there is none.
+
+    They are compiled often: little is optimised, and debug information names functions and lines only."""
+
+    def __init__(self, path, sanitizers, *arguments):
+        self.path = path
+        options = ["--buildtype=plain", "-Doptimization=1", "-Db_lundef=false", f"-Db_sanitize={sanitizers}"]
+        options.append("-Dc_args=" + " ".join(["-g1", *arguments]))
+        self.setup = ("sh", "-c", 'test -f "$1/build.ninja" || exec meson setup "$@"', "setup", path, *options)
 
 
-def unit_tests(directory, *options):
-    """Meson's tests of a build directory: each counts."""
+def unit_tests(built, *options):
+    """Meson's tests of a build directory, which builds their programs first; each counts."""
 
     def act(about, log):
-        records = about.root / directory / "meson-logs/testlog.json"
+        records = about.root / built.path / "meson-logs/testlog.json"
         records.unlink(missing_ok=True)
         factor = TIME_LIMIT_FACTOR * (5 if about.soak else 1)
-        line = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs"]
-        line += ["--num-processes", str(os.cpu_count()), "--timeout-multiplier", str(factor), *options]
-        done = process.run(line, log, about.root)
-        tests = [json.loads(text) for text in records.read_text().splitlines()] if records.exists() else []
-        outcome = Outcome(cpu=done.cpu, seconds={test["name"]: test["duration"] for test in tests})
-        for test in tests:
-            outcome.passed += test["result"] == "OK"
-            outcome.skipped += test["result"] == "SKIP"
-            if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL"):
-                again = f"meson test -C {directory} '{test['name']}'"
-                outcome.failures.append(f"{test['name']} in {directory}: {test['result']}; again: {again}")
-        if not outcome.failures and (done.status != 0 or not tests):
-            outcome.failures.append(f"the unit tests in {directory}: exit status {done.status}")
+        line = ["meson", "test", "-C", built.path, "--print-errorlogs", "--num-processes", str(os.cpu_count())]
+        made = commands(built.setup, [*line, "--timeout-multiplier", str(factor), *options])(about, log)
+        if not records.exists():
+            return made
+        outcome = counted(built.path, [json.loads(text) for text in records.read_text().splitlines()])
+        outcome.failures = outcome.failures or made.failures
+        outcome.cpu = made.cpu
         return outcome
 
     return act
+
+
+def counted(directory, tests):
+    """What Meson's records of unit tests come to."""
+    outcome = Outcome()
+    for test in tests:
+        name = test["name"].split(" / ")[-1]
+        outcome.seconds[name] = test["duration"]
+        outcome.passed += test["result"] == "OK"
+        outcome.skipped += test["result"] == "SKIP"
+        if test["result"] not in ("OK", "SKIP"):
+            outcome.failures.append(f"{name}: {test['result']}; to repeat: meson test -C {directory} {name}")
+    return outcome
 
 
 def end_to_end(about, log):
@@ -124,32 +134,26 @@ def end_to_end(about, log):
 
 # ---- the table
 
+ASAN = Sanitized("build/asan", "address,undefined")
+THREADS = Sanitized("build/tsan", "thread", "-DG_DISABLE_CHECKS")
+IMAGES = ("env", "PYTHONPATH=t", "/usr/bin/python3", "-m", "kube.images", "builder", "python", "paddle")
 MAIN, BACKGROUND = "main", "background"
 STEPS = [
     Step(
         "programs",
         MAIN,
         commands(
-            configured(ASAN, *SANITIZED, "-Db_sanitize=address,undefined", "-Dc_args=-g1"),
-            ("ninja", "-C", ASAN, "--quiet"),
-            ("t/link-programs", ASAN, f"{ASAN}/bin"),
+            ASAN.setup,
+            ("ninja", "-C", ASAN.path, "--quiet"),
+            ("t/link-programs", ASAN.path, f"{ASAN.path}/bin"),
         ),
     ),
-    Step("cluster", MAIN, commands(("t/kube/build",)), in_check=False),
+    Step("cluster", MAIN, commands(("t/kube/build",), IMAGES), in_check=False),
     Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster")),
     Step("lint", BACKGROUND, commands(("t/lint",))),
     Step("unit", BACKGROUND, unit_tests(ASAN), needs=("programs",)),
     Step("build", BACKGROUND, commands(("make", "--no-print-directory", "build")), in_check=False),
-    Step(
-        "threads",
-        BACKGROUND,
-        commands(
-            configured(TSAN, *SANITIZED, "-Db_sanitize=thread", "-Dc_args=-g1 -DG_DISABLE_CHECKS"),
-            ("ninja", "-C", TSAN, "--quiet"),
-        ),
-        in_check=False,
-    ),
-    Step("unit-threads", BACKGROUND, unit_tests(TSAN), needs=("threads",), in_check=False),
+    Step("unit-threads", BACKGROUND, unit_tests(THREADS, "--suite", "threads"), in_check=False),
     Step("fuzz", BACKGROUND, commands(("fuzz/run",))),
 ]
 
