@@ -19,6 +19,7 @@ enum {
         YAML_SIZE_MAX = 1024 * 1024,
         YAML_DEPTH_MAX = JSON_DEPTH_MAX,
         YAML_ALIAS_NODES_MAX = 10000,
+        YAML_ALIAS_TEXT_MAX = 1024 * 1024,
         YAML_TAG_DIRECTIVES_MAX = 100,
         YAML_KEY_MAX = 1000, /* characters of a key before its ':'; YAML allows 1024 */
 };
@@ -26,11 +27,16 @@ enum {
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(yaml_event_t, yaml_event_delete)
 
 typedef struct {
+        int nodes;
+        gsize text; /* bytes of keys and strings */
+} Weight;
+
+typedef struct {
         const char *name, *text;
         gsize len;
         yaml_parser_t parser;
         GHashTable *anchors; /* char * -> json_t *, finished values */
-        int alias_nodes;     /* made by aliases so far */
+        Weight aliases;      /* what they stand for so far */
         int depth;
 } Reader;
 
@@ -299,16 +305,20 @@ static bool read_mapping(Reader *reader, json_t **ret, GError **error)
         return true;
 }
 
-static int count_nodes(const json_t *value)
+static void weigh(const json_t *value, Weight *weight)
 {
         const char *name;
         json_t *item;
         size_t i;
-        int n = 1;
 
-        json_array_foreach((json_t *)value, i, item) n += count_nodes(item);
-        json_object_foreach((json_t *)value, name, item) n += count_nodes(item);
-        return n;
+        weight->nodes++;
+        weight->text += json_string_length(value);
+        json_array_foreach((json_t *)value, i, item) weigh(item, weight);
+        json_object_foreach((json_t *)value, name, item)
+        {
+                weight->text += strlen(name);
+                weigh(item, weight);
+        }
 }
 
 static int depth_of(const json_t *value);
@@ -341,10 +351,13 @@ static bool read_alias(Reader *reader, const yaml_event_t *event, json_t **ret, 
         if (!value)
                 return refuse_at(reader, &event->start_mark, error,
                                  "'*%s' names no value that is finished before it", name);
-        reader->alias_nodes += count_nodes(value);
-        if (reader->alias_nodes > YAML_ALIAS_NODES_MAX)
+        weigh(value, &reader->aliases);
+        if (reader->aliases.nodes > YAML_ALIAS_NODES_MAX)
                 return refuse_at(reader, &event->start_mark, error, "aliases stand for more than %d values",
                                  YAML_ALIAS_NODES_MAX);
+        if (reader->aliases.text > YAML_ALIAS_TEXT_MAX)
+                return refuse_at(reader, &event->start_mark, error,
+                                 "aliases stand for more than %d bytes of text", YAML_ALIAS_TEXT_MAX);
         if (reader->depth + depth_of(value) > YAML_DEPTH_MAX)
                 return refuse_at(reader, &event->start_mark, error, "nested deeper than %d", YAML_DEPTH_MAX);
         *ret = json_deep_copy(value);

@@ -150,6 +150,26 @@ static void test_bomb(void)
         g_assert_nonnull(strstr(error->message, "aliases stand for more than 10000 values"));
 }
 
+/* Each alias copies its text: 1000 of them would make 300 MB from 300 KB. */
+static void test_bomb_of_text(void)
+{
+        static const char *const wholes[] = { "%s", "[%s]", "{%s: 1}" };
+        g_autofree char *word = g_strnfill(900, 'x'), *words = g_strnfill(300 * 1024, 'x');
+
+        for (size_t i = 0; i < G_N_ELEMENTS(wholes); i++) {
+                g_autofree char *whole = g_strdup_printf(wholes[i], i == 2 ? word : words);
+                g_autoptr(GString) text = g_string_new(NULL);
+                g_autoptr(GError) error = NULL;
+
+                g_string_printf(text, "a: &a %s\nb:\n", whole);
+                for (int n = 0; n < 2000; n++)
+                        g_string_append(text, "- *a\n");
+                g_assert_null(yaml_parse(text->str, text->len, "f", &error));
+                g_assert_nonnull(error);
+                g_assert_nonnull(strstr(error->message, "aliases stand for more than 1048576 bytes of text"));
+        }
+}
+
 static void test_size(void)
 {
         g_autofree char *large = g_malloc(1024 * 1024 + 1);
@@ -343,6 +363,7 @@ int main(int argc, char **argv)
         g_test_add_func("/yaml/depth", test_depth);
         g_test_add_func("/yaml/depth-by-alias", test_depth_by_alias);
         g_test_add_func("/yaml/bomb", test_bomb);
+        g_test_add_func("/yaml/bomb-of-text", test_bomb_of_text);
         g_test_add_func("/yaml/size", test_size);
         g_test_add_func("/yaml/blank-lines", test_blank_lines);
         g_test_add_func("/yaml/directives", test_directives);
