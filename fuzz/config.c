@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "cli/config.h"
 
-const char *__lsan_default_suppressions(void);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len);
 
@@ -16,13 +15,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
         json_init();
         return 0;
-}
-
-/* libfyaml 0.7.12 forgets a buffer of its own when a long quoted text is not ended; nothing of ours can free
- * it. */
-const char *__lsan_default_suppressions(void)
-{
-        return "leak:libfyaml.so\n";
 }
 
 static void check(const ClientConfig *config)

@@ -6,13 +6,6 @@
 #include "kube/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-const char *__lsan_default_suppressions(void);
-
-/* libfyaml 0.7.12 loses its own memory on some broken texts; ours is still watched. */
-const char *__lsan_default_suppressions(void)
-{
-        return "leak:libfyaml.so\n";
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,14 +1,17 @@
-/* YAML (see yaml.h): libfyaml's events in, JSON values out, without its document tree: so depth, aliases and
+/* YAML (see yaml.h): libyaml's events in, JSON values out. The tree is built here, so that depth, aliases and
  * duplicate keys are bounded and found here, in time that grows with the text only. An alias copies the
  * finished value of its anchor; a value that refers to itself is refused, as its anchor is not finished yet.
+ *
+ * JSON is YAML 1.2, but libyaml refuses its surrogate pairs ("\ud83d\ude00"). So text that begins like JSON
+ * is offered to the JSON parser first.
  *
  * What always holds: the result contains nothing that JSON could not say (no NaN, no NUL, string keys only).
  */
 #include "base/yaml.h"
 
-#include <libfyaml.h>
 #include <math.h>
 #include <string.h>
+#include <yaml.h>
 
 #include "base/err.h"
 
@@ -16,24 +19,33 @@ enum {
         YAML_SIZE_MAX = 1024 * 1024,
         YAML_DEPTH_MAX = JSON_DEPTH_MAX,
         YAML_ALIAS_NODES_MAX = 10000,
+        YAML_ALIAS_TEXT_MAX = 1024 * 1024,
+        YAML_TAG_DIRECTIVES_MAX = 100,
+        YAML_KEY_MAX = 1000, /* characters of a key before its ':'; YAML allows 1024 */
 };
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(yaml_event_t, yaml_event_delete)
+
 typedef struct {
-        const char *name;
-        struct fy_parser *parser;
-        struct fy_diag *diag;
+        int nodes;
+        gsize text; /* bytes of keys and strings */
+} Weight;
+
+typedef struct {
+        const char *name, *text;
+        gsize len;
+        yaml_parser_t parser;
         GHashTable *anchors; /* char * -> json_t *, finished values */
-        int alias_nodes;     /* made by aliases so far */
+        Weight aliases;      /* what they stand for so far */
         int depth;
 } Reader;
 
 /* ---- errors ---- */
 
-static bool refuse_at(const Reader *reader, const struct fy_mark *mark, GError **error, const char *format,
-                      ...) G_GNUC_PRINTF(4, 5);
+static bool refuse_at(const Reader *reader, const yaml_mark_t *mark, GError **error, const char *format, ...)
+        G_GNUC_PRINTF(4, 5);
 
-static bool refuse_at(const Reader *reader, const struct fy_mark *mark, GError **error, const char *format,
-                      ...)
+static bool refuse_at(const Reader *reader, const yaml_mark_t *mark, GError **error, const char *format, ...)
 {
         g_autofree char *text = NULL;
         va_list args;
@@ -41,20 +53,48 @@ static bool refuse_at(const Reader *reader, const struct fy_mark *mark, GError *
         va_start(args, format);
         text = g_strdup_vprintf(format, args);
         va_end(args);
-        return err_set(error, ERR_INVALID, "%s: line %d, column %d: %s", reader->name,
-                       mark ? mark->line + 1 : 1, mark ? mark->column + 1 : 1, text);
+        return err_set(error, ERR_INVALID, "%s: line %zu, column %zu: %s", reader->name, mark->line + 1,
+                       mark->column + 1, text);
 }
 
-/* The first thing libfyaml had to say. */
+static yaml_mark_t mark_of(const char *text, const char *at)
+{
+        yaml_mark_t mark = { 0 };
+
+        for (; text < at; text++) {
+                mark.column = *text == '\n' ? 0 : mark.column + 1;
+                mark.line += *text == '\n';
+        }
+        return mark;
+}
+
+/* The most frequent mistake, of which libyaml only says that a "character cannot start any token". */
+static bool is_at_tab(const Reader *reader)
+{
+        const char *at = g_utf8_offset_to_pointer(reader->text, (glong)reader->parser.problem_mark.index);
+
+        return at < reader->text + reader->len && *at == '\t';
+}
+
 static bool refuse_syntax(const Reader *reader, GError **error)
 {
-        void *iterator = NULL;
-        const struct fy_diag_error *at = fy_diag_errors_iterate(reader->diag, &iterator);
+        const yaml_parser_t *parser = &reader->parser;
+        const yaml_mark_t *from = &parser->context_mark, *at = &parser->problem_mark;
 
-        if (!at)
-                return err_set(error, ERR_INVALID, "%s: line 1, column 1: not YAML", reader->name);
-        return err_set(error, ERR_INVALID, "%s: line %d, column %d: %s", reader->name, at->line, at->column,
-                       at->msg);
+        if (parser->error == YAML_MEMORY_ERROR)
+                g_error("out of memory");
+        if (parser->error == YAML_READER_ERROR) {
+                yaml_mark_t mark = mark_of(reader->text, reader->text + parser->problem_offset);
+
+                return refuse_at(reader, &mark, error, "the character U+%04X is not allowed",
+                                 (guint)parser->problem_value);
+        }
+        if (is_at_tab(reader))
+                return refuse_at(reader, at, error, "a tab is not allowed here\nIndent with spaces.");
+        if (parser->context && from->index < at->index)
+                return refuse_at(reader, at, error, "%s %s from line %zu, column %zu", parser->problem,
+                                 parser->context, from->line + 1, from->column + 1);
+        return refuse_at(reader, at, error, "%s", parser->problem);
 }
 
 /* ---- scalars ---- */
@@ -155,71 +195,44 @@ static Plain plain_value(const char *text, json_t **ret)
 typedef enum { TAG_NONE, TAG_TEXT, TAG_UNKNOWN } Tag;
 
 /* Only what the core schema names; "!" and "!!str" make text of anything. */
-static Tag tag_of(struct fy_event *event)
+static Tag tag_of(const yaml_char_t *name)
 {
-        static const char *const core[] = { "tag:yaml.org,2002:int",
-                                            "tag:yaml.org,2002:float",
-                                            "tag:yaml.org,2002:bool",
-                                            "tag:yaml.org,2002:null",
-                                            "tag:yaml.org,2002:seq",
-                                            "tag:yaml.org,2002:map",
-                                            NULL };
-        struct fy_token *token = fy_event_get_tag_token(event);
-        size_t len = 0;
-        const char *text = token ? fy_token_get_text(token, &len) : NULL;
-        g_autofree char *tag = text ? g_strndup(text, len) : NULL;
+        static const char *const core[] = { YAML_INT_TAG, YAML_FLOAT_TAG, YAML_BOOL_TAG, YAML_NULL_TAG,
+                                            YAML_SEQ_TAG, YAML_MAP_TAG,   NULL };
+        const char *tag = (const char *)name;
 
         if (!tag || is_word(tag, core))
                 return TAG_NONE;
-        return strcmp(tag, "tag:yaml.org,2002:str") == 0 || strcmp(tag, "!") == 0 ? TAG_TEXT : TAG_UNKNOWN;
+        return strcmp(tag, YAML_STR_TAG) == 0 || strcmp(tag, "!") == 0 ? TAG_TEXT : TAG_UNKNOWN;
 }
 
-static char *scalar_text(struct fy_token *token)
+static bool read_scalar(Reader *reader, const yaml_event_t *event, bool is_key, json_t **ret, GError **error)
 {
-        size_t len = 0;
-        const char *text = token ? fy_token_get_text(token, &len) : NULL;
-
-        if (!text)
-                return g_strdup("");
-        return memchr(text, '\0', len) ? NULL : g_strndup(text, len); /* "\0" in double quotes */
-}
-
-static bool read_scalar(Reader *reader, struct fy_event *event, bool is_key, json_t **ret, GError **error)
-{
-        struct fy_token *token = event->scalar.value;
-        g_autofree char *text = scalar_text(token);
-        bool plain = !token || fy_token_scalar_style(token) == FYSS_PLAIN;
+        const char *text = (const char *)event->data.scalar.value;
+        bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
         Plain kind = PLAIN_TEXT;
-        Tag tag = tag_of(event);
 
-        if (!text)
-                return refuse_at(reader, fy_event_start_mark(event), error, "text with a NUL");
-        if (plain && !is_key && tag != TAG_TEXT)
+        if (strlen(text) != event->data.scalar.length) /* "\0" in double quotes */
+                return refuse_at(reader, &event->start_mark, error, "text with a NUL");
+        if (plain && !is_key && tag_of(event->data.scalar.tag) != TAG_TEXT)
                 kind = plain_value(text, ret);
         if (kind == PLAIN_REFUSED)
-                return refuse_at(reader, fy_event_start_mark(event), error,
+                return refuse_at(reader, &event->start_mark, error,
                                  "'%.40s' is not a number that can be held\nQuote it if it is text.", text);
         if (kind == PLAIN_TEXT)
                 *ret = json_string(text);
         if (!*ret)
-                return refuse_at(reader, fy_event_start_mark(event), error, "text that is not UTF-8");
+                return refuse_at(reader, &event->start_mark, error, "text that is not UTF-8");
         return true;
 }
 
 /* ---- structure ---- */
 
-static bool read_node(Reader *reader, struct fy_event *event, json_t **ret, GError **error);
+static bool read_node(Reader *reader, const yaml_event_t *event, json_t **ret, GError **error);
 
-static void event_free(Reader *reader, struct fy_event *event)
+static bool next_event(Reader *reader, yaml_event_t *ret, GError **error)
 {
-        if (event)
-                fy_parser_event_free(reader->parser, event);
-}
-
-static bool next_event(Reader *reader, struct fy_event **ret, GError **error)
-{
-        *ret = fy_parser_parse(reader->parser);
-        return *ret ? true : refuse_syntax(reader, error);
+        return yaml_parser_parse(&reader->parser, ret) ? true : refuse_syntax(reader, error);
 }
 
 static bool read_sequence(Reader *reader, json_t **ret, GError **error)
@@ -227,54 +240,51 @@ static bool read_sequence(Reader *reader, json_t **ret, GError **error)
         g_autoptr(json_t) array = json_array();
 
         for (;;) {
-                struct fy_event *event = NULL;
+                g_auto(yaml_event_t) event = { 0 };
                 json_t *item = NULL;
-                bool ok;
 
                 if (!next_event(reader, &event, error))
                         return false;
-                if (event->type == FYET_SEQUENCE_END) {
-                        event_free(reader, event);
-                        *ret = g_steal_pointer(&array);
-                        return true;
-                }
-                ok = read_node(reader, event, &item, error);
-                event_free(reader, event);
-                if (!ok)
+                if (event.type == YAML_SEQUENCE_END_EVENT)
+                        break;
+                if (!read_node(reader, &event, &item, error))
                         return false;
                 json_array_append_new(array, item);
         }
+        *ret = g_steal_pointer(&array);
+        return true;
 }
 
-static bool read_key(Reader *reader, struct fy_event *event, const json_t *object, json_t **ret,
+/* An empty key without quotes, as in "&name:", where libyaml ends the anchor's name at the ':'. */
+static bool is_absent(const yaml_event_t *event)
+{
+        return event->data.scalar.length == 0 && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+static bool read_key(Reader *reader, const yaml_event_t *event, const json_t *object, json_t **ret,
                      GError **error)
 {
-        const struct fy_mark *mark = fy_event_start_mark(event);
-
-        if (event->type != FYET_SCALAR)
-                return refuse_at(reader, mark, error, "a key must be text");
+        if (event->type != YAML_SCALAR_EVENT || is_absent(event))
+                return refuse_at(reader, &event->start_mark, error, "a key must be text");
         if (!read_scalar(reader, event, true, ret, error))
                 return false;
         if (json_object_get(object, json_string_value(*ret)))
-                return refuse_at(reader, mark, error, "the key '%.64s' stands here twice",
+                return refuse_at(reader, &event->start_mark, error, "the key '%.64s' stands here twice",
                                  json_string_value(*ret));
         return true;
 }
 
-static bool read_pair(Reader *reader, struct fy_event *key_event, json_t *object, GError **error)
+static bool read_pair(Reader *reader, const yaml_event_t *key_event, json_t *object, GError **error)
 {
+        g_auto(yaml_event_t) event = { 0 };
         g_autoptr(json_t) key = NULL;
-        struct fy_event *event = NULL;
         json_t *value = NULL;
-        bool ok;
 
-        if (!read_key(reader, key_event, object, &key, error) || !next_event(reader, &event, error))
+        if (!read_key(reader, key_event, object, &key, error) || !next_event(reader, &event, error) ||
+            !read_node(reader, &event, &value, error))
                 return false;
-        ok = read_node(reader, event, &value, error);
-        event_free(reader, event);
-        if (ok)
-                json_object_set_new(object, json_string_value(key), value);
-        return ok;
+        json_object_set_new(object, json_string_value(key), value);
+        return true;
 }
 
 static bool read_mapping(Reader *reader, json_t **ret, GError **error)
@@ -282,34 +292,33 @@ static bool read_mapping(Reader *reader, json_t **ret, GError **error)
         g_autoptr(json_t) object = json_object();
 
         for (;;) {
-                struct fy_event *event = NULL;
-                bool end, ok = true;
+                g_auto(yaml_event_t) event = { 0 };
 
                 if (!next_event(reader, &event, error))
                         return false;
-                end = event->type == FYET_MAPPING_END;
-                if (!end)
-                        ok = read_pair(reader, event, object, error);
-                event_free(reader, event);
-                if (!ok)
+                if (event.type == YAML_MAPPING_END_EVENT)
+                        break;
+                if (!read_pair(reader, &event, object, error))
                         return false;
-                if (end) {
-                        *ret = g_steal_pointer(&object);
-                        return true;
-                }
         }
+        *ret = g_steal_pointer(&object);
+        return true;
 }
 
-static int count_nodes(const json_t *value)
+static void weigh(const json_t *value, Weight *weight)
 {
         const char *name;
         json_t *item;
         size_t i;
-        int n = 1;
 
-        json_array_foreach((json_t *)value, i, item) n += count_nodes(item);
-        json_object_foreach((json_t *)value, name, item) n += count_nodes(item);
-        return n;
+        weight->nodes++;
+        weight->text += json_string_length(value);
+        json_array_foreach((json_t *)value, i, item) weigh(item, weight);
+        json_object_foreach((json_t *)value, name, item)
+        {
+                weight->text += strlen(name);
+                weigh(item, weight);
+        }
 }
 
 static int depth_of(const json_t *value);
@@ -334,141 +343,173 @@ static int depth_of(const json_t *value)
         return deepest + (json_is_array(value) || json_is_object(value));
 }
 
-static bool read_alias(Reader *reader, struct fy_event *event, json_t **ret, GError **error)
+static bool read_alias(Reader *reader, const yaml_event_t *event, json_t **ret, GError **error)
 {
-        const struct fy_mark *mark = fy_event_start_mark(event);
-        g_autofree char *name = scalar_text(event->alias.anchor);
-        json_t *value = name ? g_hash_table_lookup(reader->anchors, name) : NULL;
+        const char *name = (const char *)event->data.alias.anchor;
+        json_t *value = g_hash_table_lookup(reader->anchors, name);
 
         if (!value)
-                return refuse_at(reader, mark, error, "'*%s' names no value that is finished before it",
-                                 name ? name : "");
-        reader->alias_nodes += count_nodes(value);
-        if (reader->alias_nodes > YAML_ALIAS_NODES_MAX)
-                return refuse_at(reader, mark, error, "aliases stand for more than %d values",
+                return refuse_at(reader, &event->start_mark, error,
+                                 "'*%s' names no value that is finished before it", name);
+        weigh(value, &reader->aliases);
+        if (reader->aliases.nodes > YAML_ALIAS_NODES_MAX)
+                return refuse_at(reader, &event->start_mark, error, "aliases stand for more than %d values",
                                  YAML_ALIAS_NODES_MAX);
+        if (reader->aliases.text > YAML_ALIAS_TEXT_MAX)
+                return refuse_at(reader, &event->start_mark, error,
+                                 "aliases stand for more than %d bytes of text", YAML_ALIAS_TEXT_MAX);
         if (reader->depth + depth_of(value) > YAML_DEPTH_MAX)
-                return refuse_at(reader, mark, error, "nested deeper than %d", YAML_DEPTH_MAX);
+                return refuse_at(reader, &event->start_mark, error, "nested deeper than %d", YAML_DEPTH_MAX);
         *ret = json_deep_copy(value);
         return true;
 }
 
-/* The value that begins with `event`, without its anchor. */
-static bool read_value(Reader *reader, struct fy_event *event, json_t **ret, GError **error)
+/* What a node says before its value. */
+typedef struct {
+        const char *anchor; /* or NULL */
+        Tag tag;
+        bool nests;
+} Properties;
+
+static Properties properties_of(const yaml_event_t *event)
 {
-        if (event->type == FYET_SCALAR)
-                return read_scalar(reader, event, false, ret, error);
-        if (event->type == FYET_ALIAS)
-                return read_alias(reader, event, ret, error);
-        return event->type == FYET_SEQUENCE_START ? read_sequence(reader, ret, error)
-                                                  : read_mapping(reader, ret, error);
+        switch (event->type) {
+        case YAML_SCALAR_EVENT:
+                return (Properties){ (const char *)event->data.scalar.anchor, tag_of(event->data.scalar.tag),
+                                     false };
+        case YAML_SEQUENCE_START_EVENT:
+                return (Properties){ (const char *)event->data.sequence_start.anchor,
+                                     tag_of(event->data.sequence_start.tag), true };
+        case YAML_MAPPING_START_EVENT:
+                return (Properties){ (const char *)event->data.mapping_start.anchor,
+                                     tag_of(event->data.mapping_start.tag), true };
+        default: /* an alias */ return (Properties){ 0 };
+        }
 }
 
-static bool read_node(Reader *reader, struct fy_event *event, json_t **ret, GError **error)
+/* The value that begins with `event`, without its anchor. */
+static bool read_value(Reader *reader, const yaml_event_t *event, json_t **ret, GError **error)
 {
-        struct fy_token *anchor = event->type == FYET_ALIAS ? NULL : fy_event_get_anchor_token(event);
-        bool nests = event->type == FYET_SEQUENCE_START || event->type == FYET_MAPPING_START;
+        if (event->type == YAML_SCALAR_EVENT)
+                return read_scalar(reader, event, false, ret, error);
+        if (event->type == YAML_ALIAS_EVENT)
+                return read_alias(reader, event, ret, error);
+        return event->type == YAML_SEQUENCE_START_EVENT ? read_sequence(reader, ret, error)
+                                                        : read_mapping(reader, ret, error);
+}
+
+static bool read_node(Reader *reader, const yaml_event_t *event, json_t **ret, GError **error)
+{
+        Properties node = properties_of(event);
         bool ok;
 
-        if (tag_of(event) == TAG_UNKNOWN)
-                return refuse_at(reader, fy_event_start_mark(event), error, "a tag that is not known here");
-        if (nests && reader->depth >= YAML_DEPTH_MAX)
-                return refuse_at(reader, fy_event_start_mark(event), error, "nested deeper than %d",
-                                 YAML_DEPTH_MAX);
-        reader->depth += nests;
+        if (node.tag == TAG_UNKNOWN)
+                return refuse_at(reader, &event->start_mark, error, "a tag that is not known here");
+        if (node.nests && reader->depth >= YAML_DEPTH_MAX)
+                return refuse_at(reader, &event->start_mark, error, "nested deeper than %d", YAML_DEPTH_MAX);
+        reader->depth += node.nests;
         ok = read_value(reader, event, ret, error);
-        reader->depth -= nests;
-        if (ok && anchor)
-                g_hash_table_insert(reader->anchors, scalar_text(anchor), json_incref(*ret));
+        reader->depth -= node.nests;
+        if (ok && node.anchor)
+                g_hash_table_insert(reader->anchors, g_strdup(node.anchor), json_incref(*ret));
         return ok;
 }
 
-/* Between the documents of a stream: true with *ret_event at the event that ends the wait. */
-static bool skip_to_content(Reader *reader, struct fy_event **ret_event, GError **error)
+/* Between the documents of a stream: the event that ends the wait. */
+static bool skip_to_content(Reader *reader, yaml_event_t *ret, GError **error)
 {
         for (;;) {
-                struct fy_event *event = NULL;
+                yaml_event_t event = { 0 };
 
                 if (!next_event(reader, &event, error))
                         return false;
-                if (event->type != FYET_STREAM_START && event->type != FYET_DOCUMENT_START &&
-                    event->type != FYET_DOCUMENT_END) {
-                        *ret_event = event;
+                if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_START_EVENT &&
+                    event.type != YAML_DOCUMENT_END_EVENT) {
+                        *ret = event;
                         return true;
                 }
-                event_free(reader, event);
+                yaml_event_delete(&event);
         }
 }
 
 static bool read_stream(Reader *reader, json_t **ret, GError **error)
 {
         g_autoptr(json_t) value = NULL;
-        struct fy_event *event = NULL;
-        bool ok = true, ended;
+        g_auto(yaml_event_t) first = { 0 }, second = { 0 };
 
-        if (!skip_to_content(reader, &event, error))
+        if (!skip_to_content(reader, &first, error))
                 return false;
-        ended = event->type == FYET_STREAM_END;
-        if (ended)
-                value = json_null();
-        else
-                ok = read_node(reader, event, &value, error);
-        event_free(reader, event);
-        if (!ok)
-                return false;
-        if (!ended) {
-                if (!skip_to_content(reader, &event, error))
-                        return false;
-                ended = event->type == FYET_STREAM_END;
-                if (!ended)
-                        refuse_at(reader, fy_event_start_mark(event), error,
-                                  "a second document; only one is read");
-                event_free(reader, event);
+        if (first.type == YAML_STREAM_END_EVENT) {
+                *ret = json_null();
+                return true;
         }
-        if (ended)
-                *ret = g_steal_pointer(&value);
-        return ended;
+        if (!read_node(reader, &first, &value, error) || !skip_to_content(reader, &second, error))
+                return false;
+        if (second.type != YAML_STREAM_END_EVENT)
+                return refuse_at(reader, &second.start_mark, error, "a second document; only one is read");
+        *ret = g_steal_pointer(&value);
+        return true;
+}
+
+/* libyaml compares each "%TAG" line with those before it, and each tag with all of them. */
+static bool check_directives(const char *text, gsize len, const char *name, GError **error)
+{
+        static const char directive[] = "%TAG";
+        const char *at = text, *end = text + len;
+        int n = 0;
+
+        while ((at = memmem(at, (size_t)(end - at), directive, strlen(directive)))) {
+                at += strlen(directive);
+                if (++n > YAML_TAG_DIRECTIVES_MAX)
+                        return err_set(error, ERR_INVALID, "%s: more than %d times '%s'", name,
+                                       YAML_TAG_DIRECTIVES_MAX, directive);
+        }
+        return true;
 }
 
 static bool check_bytes(const char *text, gsize len, const char *name, GError **error)
 {
         const char *end;
+        yaml_mark_t mark;
 
         if (len > YAML_SIZE_MAX)
                 return err_set(error, ERR_TOO_LARGE, "%s: larger than %d bytes", name, YAML_SIZE_MAX);
-        if (!g_utf8_validate(text, (gssize)len, &end)) {
-                const char *line_start = g_strrstr_len(text, end - text, "\n");
-                int line = 1;
+        if (g_utf8_validate(text, (gssize)len, &end))
+                return true;
+        mark = mark_of(text, end);
+        return err_set(error, ERR_INVALID, "%s: line %zu, column %zu: not UTF-8 text", name, mark.line + 1,
+                       mark.column + 1);
+}
 
-                for (const char *at = text; at < end; at++)
-                        line += *at == '\n';
-                return err_set(error, ERR_INVALID, "%s: line %d, column %d: not UTF-8 text", name, line,
-                               (int)(end - (line_start ? line_start + 1 : text)) + 1);
-        }
-        return true;
+static json_t *parse_json(const char *text, gsize len)
+{
+        gsize blank = 0;
+
+        while (blank < len && g_ascii_isspace(text[blank]))
+                blank++;
+        return blank < len && (text[blank] == '{' || text[blank] == '[') ? json_parse(text, len, NULL) : NULL;
 }
 
 json_t *yaml_parse(const char *text, gsize len, const char *name, GError **error)
 {
-        struct fy_diag_cfg quiet;
-        struct fy_parse_cfg config = { .flags = FYPCF_QUIET | FYPCF_DEFAULT_VERSION_1_2 };
-        Reader reader = { .name = name };
-        json_t *value = NULL;
+        Reader reader = { .name = name, .text = text, .len = len };
+        json_t *value;
 
         if (!check_bytes(text, len, name, error))
                 return NULL;
-        fy_diag_cfg_default(&quiet);
-        quiet.fp = NULL;
-        reader.diag = config.diag = fy_diag_create(&quiet);
-        fy_diag_set_collect_errors(reader.diag, true);
-        reader.parser = fy_parser_create(&config);
+        value = parse_json(text, len);
+        if (value)
+                return value;
+        if (!check_directives(text, len, name, error))
+                return NULL;
+        if (!yaml_parser_initialize(&reader.parser))
+                g_error("out of memory");
         reader.anchors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
-        fy_parser_set_string(reader.parser, text, len);
+        yaml_parser_set_input_string(&reader.parser, (const guchar *)text, len);
         if (!read_stream(&reader, &value, error))
                 value = NULL;
         g_hash_table_unref(reader.anchors);
-        fy_parser_destroy(reader.parser);
-        fy_diag_destroy(reader.diag);
+        yaml_parser_delete(&reader.parser);
         return value;
 }
 
@@ -494,18 +535,36 @@ static bool is_plain_safe(const char *text)
         return plain_value(text, &value) == PLAIN_TEXT;
 }
 
+/* What every YAML reader takes as it is between quotes: not what YAML 1.1 calls a line break, nor what no
+ * version allows. */
+static bool is_printable(gunichar c)
+{
+        return (c >= 0x20 && c <= 0x7e) ||
+               (c >= 0xa0 && c != 0x2028 && c != 0x2029 && c != 0xfeff && c != 0xfffe && c != 0xffff);
+}
+
+/* A JSON string is a double-quoted YAML one. */
+static void write_quoted(GString *out, const char *text)
+{
+        g_autoptr(json_t) value = json_string(text);
+        g_autofree char *quoted = json_format(value);
+
+        for (const char *at = quoted; *at; at = g_utf8_next_char(at)) {
+                gunichar c = g_utf8_get_char(at);
+
+                if (is_printable(c))
+                        g_string_append_unichar(out, c);
+                else
+                        g_string_append_printf(out, "\\u%04x", c);
+        }
+}
+
 static void write_text(GString *out, const char *text)
 {
-        g_autoptr(json_t) value = NULL;
-        g_autofree char *quoted = NULL;
-
-        if (is_plain_safe(text)) {
+        if (is_plain_safe(text))
                 g_string_append(out, text);
-                return;
-        }
-        value = json_string(text);
-        quoted = json_format(value); /* a JSON string is a double-quoted YAML one */
-        g_string_append(out, quoted);
+        else
+                write_quoted(out, text);
 }
 
 static void write_scalar(GString *out, const json_t *value)
@@ -543,6 +602,19 @@ static void write_indent(GString *out, int indent)
                 g_string_append_printf(out, "%*s", indent, "");
 }
 
+/* A key that is too long for the form "KEY:" has a line of its own: "? KEY". */
+static void write_key(GString *out, const char *name, int indent)
+{
+        gsize start = out->len;
+
+        write_text(out, name);
+        if (out->len - start > YAML_KEY_MAX) {
+                g_string_insert(out, (gssize)start, "? ");
+                g_string_append_printf(out, "\n%*s", indent, "");
+        }
+        g_string_append_c(out, ':');
+}
+
 static void write_block(GString *out, const json_t *value, int indent)
 {
         const char *name;
@@ -558,8 +630,7 @@ static void write_block(GString *out, const json_t *value, int indent)
         json_object_foreach((json_t *)value, name, item)
         {
                 write_indent(out, indent);
-                write_text(out, name);
-                g_string_append_c(out, ':');
+                write_key(out, name, indent);
                 write_after(out, item, indent, false);
         }
 }

@@ -1,5 +1,9 @@
-/* YAML 1.2 into the JSON values everything else reads. Bounded: 1 MiB, depth 64, aliases expanded to at most
- * 10,000 nodes. */
+/* YAML into the JSON values everything else reads. Bounded: 1 MiB, depth 64, aliases expanded to at most
+ * 10,000 nodes and 1 MiB of text.
+ *
+ * The language is YAML 1.2 with limits of libyaml: a key before ':' has at most 1024 characters and one line;
+ * the name of an anchor has letters, digits, '-' and '_' only; U+0085, U+2028 and U+2029 are line breaks.
+ * JSON is parsed as JSON. */
 #pragma once
 
 #include <glib.h>

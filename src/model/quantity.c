@@ -19,8 +19,10 @@ static const struct {
 };
 
 enum {
-        DIGITS_MAX = 27,   /* 10^27 × 2^60 does not fit, but 10^27 itself and every sensible product do */
+        DIGITS_MAX =
+                38, /* 10^38 fits 128 bits; its product with 2^60 does not, but every sensible one does */
         EXPONENT_MAX = 30, /* 10^30 fits 128 bits */
+        NANO_SCALE = 9,
 };
 
 typedef struct {
@@ -86,8 +88,8 @@ static bool multiply(Wide *value, int base, int times)
         return true;
 }
 
-/* The quantity in units of 10^-scale, rounded up. False when it does not fit. */
-static bool to_integer(Quantity quantity, int scale, gint64 *ret)
+/* The quantity in units of 10^-scale, rounded up. False when it is above `most`. */
+static bool to_integer(Quantity quantity, int scale, Wide most, Wide *ret)
 {
         Wide value = quantity.digits, divisor = 1;
 
@@ -110,18 +112,28 @@ static bool to_integer(Quantity quantity, int scale, gint64 *ret)
                 value = 1; /* a divisor above 10^38 leaves a part of one unit */
         else
                 value = value / divisor + (value % divisor != 0);
-        if (value > (Wide)G_MAXINT64)
+        if (value > most)
                 return false;
-        *ret = (gint64)value;
+        *ret = value;
         return true;
 }
 
-static bool parse(const char *text, int scale, gint64 *ret)
+static bool parse_wide(const char *text, int scale, Wide most, Wide *ret)
 {
         Quantity quantity = { 0 };
 
         return text && take_digits(&text, &quantity) && take_unit(text, &quantity) &&
-               to_integer(quantity, scale, ret);
+               to_integer(quantity, scale, most, ret);
+}
+
+static bool parse(const char *text, int scale, gint64 *ret)
+{
+        Wide value;
+
+        if (!parse_wide(text, scale, G_MAXINT64, &value))
+                return false;
+        *ret = (gint64)value;
+        return true;
 }
 
 bool cpu_parse(const char *what, const char *text, gint64 *ret_milli, GError **error)
@@ -155,6 +167,18 @@ bool quantity_parse(const char *what, int kind, const char *text, gint64 *ret, G
                 return true;
         return err_set(error, ERR_INVALID, "%s: '%.64s' is not a number of devices such as 1 or 8", what,
                        text ? text : "");
+}
+
+bool quantity_parse_nano(const char *what, const char *text, __int128 *ret_nano, GError **error)
+{
+        const char *number = text && *text == '+' ? text + 1 : text;
+        Wide value;
+
+        if (!parse_wide(number, NANO_SCALE, (Wide)G_MAXINT64 * QUANTITY_NANO, &value))
+                return err_set(error, ERR_INVALID, "%s: '%.64s' is not a quantity such as 500m, 2 or 4Gi",
+                               what, text ? text : "");
+        *ret_nano = (__int128)value;
+        return true;
 }
 
 /* ---- printing ---- */

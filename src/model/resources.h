@@ -53,6 +53,10 @@ int resource_kinds(void);            /* how many there are now */
 bool cpu_parse(const char *what, const char *text, gint64 *ret_milli, GError **error);
 bool memory_parse(const char *what, const char *text, gint64 *ret_bytes, GError **error);
 bool quantity_parse(const char *what, int kind, const char *text, gint64 *ret, GError **error);
+/* A quantity of any resource, as exact as in Kubernetes: in billionths (nano) of a unit, rounded up. Accepts
+ * a leading '+'. ERR_INVALID above 2^63 - 1 units, or if a long fraction overflows 128 bits. */
+#define QUANTITY_NANO 1000000000
+bool quantity_parse_nano(const char *what, const char *text, __int128 *ret_nano, GError **error);
 char *cpu_format(gint64 milli);    /* "2", "500m" */
 char *memory_format(gint64 bytes); /* "1Gi", "64Mi", "1000" */
 /* As PaddleFlow prints (paddleflow-api.md 1.11): cpu as milli quantity, memory and storage with a decimal

@@ -67,15 +67,14 @@ static bool read_list(const char *option, const char *text, json_t **ret, GError
 
         for (char **item = items; *item; item++) {
                 char *equals = strchr(g_strstrip(*item), '=');
-                gint64 amount;
+                __int128 amount;
 
                 if (!**item)
                         continue;
                 if (!equals || equals == *item)
                         return err_set(error, ERR_USAGE, "%s: '%s' is not NAME=AMOUNT", option, *item);
                 *equals = '\0';
-                if (!cpu_parse(option, equals + 1, &amount, NULL) &&
-                    !memory_parse(option, equals + 1, &amount, NULL))
+                if (!quantity_parse_nano(option, equals + 1, &amount, NULL))
                         return err_set(error, ERR_USAGE, "%s: '%s' is no quantity such as 10m, 1 or 64Mi",
                                        option, equals + 1);
                 json_object_set_new(list, *item, json_string(equals + 1));

@@ -56,12 +56,12 @@ json_t *podspec_pod_group(const char *namespace, const char *name, const Podspec
 char *podspec_template_problem(const json_t *template);
 
 /* What a job's pods ask for in all. Quantities add exactly, in the canonical form of Kubernetes: 2 × 200m + 2
- * × 300m is "1", 2 × 512Mi is "1Gi". */
+ * × 300m is "1", 2 × 512Mi is "1Gi"; 1.1Gi, which is not a whole number of bytes, is "1181116006400m". */
 typedef struct PodspecSum PodspecSum;
 PodspecSum *podspec_sum_new(void);
 void podspec_sum_free(PodspecSum *sum);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PodspecSum, podspec_sum_free)
 /* `pods` times what the containers of a pod spec request, or what they are limited to where one requests
- * nothing. ERR_INVALID for what is no quantity. */
+ * nothing. ERR_INVALID for what is no quantity, or too large. */
 bool podspec_sum_add(PodspecSum *sum, const json_t *pod_spec, gint64 pods, GError **error);
 json_t *podspec_sum_format(const PodspecSum *sum); /* {"cpu": "1"} */

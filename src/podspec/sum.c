@@ -1,6 +1,7 @@
-/* Sums of resource quantities (see objects.h). Names are free ("example.com/fpga"), so amounts are counted in
- * thousandths of a unit whatever they are of, in 128 bits; the form of the first amount that is not zero
- * (binary, decimal, exponent) is the form of the sum, as in Kubernetes. */
+/* Sums of resource quantities (see objects.h), by the rules of Kubernetes' resource.Quantity. Names are free
+ * ("example.com/fpga"), so amounts are counted in billionths (nano) of a unit whatever they are of, in 128
+ * bits. The form of the first amount that is not zero (binary, decimal, exponent) is the form of the
+ * sum. */
 #include "podspec/objects.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ typedef enum { FORM_DECIMAL, FORM_BINARY, FORM_EXPONENT } Form;
 
 typedef struct {
         char *name;
-        Wide milli;
+        Wide nano;
         Form form;
 } Amount;
 
@@ -47,12 +48,12 @@ void podspec_sum_free(PodspecSum *sum)
         g_free(sum);
 }
 
-static Form form_of(const char *text)
+static Form form_of(const char *text, Wide nano)
 {
         size_t len = strlen(text);
 
-        if (len && text[len - 1] == 'i')
-                return FORM_BINARY;
+        if (len && text[len - 1] == 'i') /* less than one unit has no binary form */
+                return nano > 0 && nano < QUANTITY_NANO ? FORM_DECIMAL : FORM_BINARY;
         return len && g_ascii_isdigit(text[len - 1]) && strpbrk(text, "eE") ? FORM_EXPONENT : FORM_DECIMAL;
 }
 
@@ -61,17 +62,10 @@ static bool amount_parse(const char *what, const json_t *value, Amount *ret, GEr
 {
         g_autofree char *text =
                 json_is_string(value) ? g_strdup(json_string_value(value)) : json_format(value);
-        gint64 whole, milli;
 
-        ret->form = form_of(text);
-        if (cpu_parse(what, text, &milli, NULL)) {
-                ret->milli = milli;
-                return true;
-        }
-        if (!memory_parse(what, text, &whole, NULL)) /* above 8 Pi the thousandths no longer fit there */
-                return err_set(error, ERR_INVALID, "%s: '%.64s' is not a quantity such as 500m, 2 or 4Gi",
-                               what, text);
-        ret->milli = (Wide)whole * 1000;
+        if (!quantity_parse_nano(what, text, &ret->nano, error))
+                return false;
+        ret->form = form_of(text, ret->nano);
         return true;
 }
 
@@ -94,6 +88,18 @@ static Amount *find(PodspecSum *sum, const char *name, GError **error)
         return amount;
 }
 
+static bool amount_add(Amount *sum, const Amount *each, gint64 times, GError **error)
+{
+        Wide product;
+
+        if (sum->nano == 0)
+                sum->form = each->form;
+        if (__builtin_mul_overflow(each->nano, (Wide)times, &product) ||
+            __builtin_add_overflow(sum->nano, product, &sum->nano))
+                return err_set(error, ERR_INVALID, "%s: the sum is too large to be counted", sum->name);
+        return true;
+}
+
 static bool add_list(PodspecSum *sum, const json_t *list, gint64 times, GError **error)
 {
         const char *name;
@@ -104,11 +110,9 @@ static bool add_list(PodspecSum *sum, const json_t *list, gint64 times, GError *
                 Amount one = { 0 };
                 Amount *amount = find(sum, name, error);
 
-                if (!amount || !amount_parse(name, value, &one, error))
+                if (!amount || !amount_parse(name, value, &one, error) ||
+                    !amount_add(amount, &one, times, error))
                         return false;
-                if (amount->milli == 0)
-                        amount->form = one.form;
-                amount->milli += one.milli * times; /* 2^63 × 1000 × pods stays far below 2^127 */
         }
         return true;
 }
@@ -131,8 +135,19 @@ bool podspec_sum_add(PodspecSum *sum, const json_t *pod_spec, gint64 pods, GErro
         return true;
 }
 
-/* ---- the canonical form: no fraction beyond thousandths, the largest unit that leaves a whole number ----
- */
+/* ---- the canonical form: the largest unit that leaves a whole number ---- */
+
+/* Suffixes of one form, each `base` times the one before. */
+typedef struct {
+        int base;
+        const char *const *suffixes; /* NULL-terminated */
+} Units;
+
+static const Units decimal = { 1000, (const char *const[]){ "n", "u", "m", "", "k", "M", "G", "T", "P", "E",
+                                                            NULL } };
+static const Units binary = { 1024, (const char *const[]){ "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", NULL } };
+static const Units exponent = { 1000, (const char *const[]){ "e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12",
+                                                             "e15", "e18", "e21", "e24", "e27", NULL } };
 
 static char *wide_text(Wide value, const char *suffix)
 {
@@ -147,33 +162,25 @@ static char *wide_text(Wide value, const char *suffix)
         return g_strconcat(at, suffix, NULL);
 }
 
-static char *scaled_text(Wide value, int base, const char *const *suffixes)
+static char *scaled_text(Wide value, const Units *units)
 {
-        int unit = 0;
+        const char *const *suffix = units->suffixes;
 
-        while (unit < 6 && value && value % base == 0) {
-                value /= base;
-                unit++;
-        }
-        return wide_text(value, suffixes[unit]);
+        for (; suffix[1] && value % units->base == 0; suffix++)
+                value /= units->base;
+        return wide_text(value, *suffix);
 }
 
+/* Nothing is rounded: an amount below 1024 units, or with a fraction, is printed as a decimal one. */
 static char *amount_text(const Amount *amount)
 {
-        static const char *const suffixes[][7] = {
-                [FORM_DECIMAL] = { "", "k", "M", "G", "T", "P", "E" },
-                [FORM_BINARY] = { "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" },
-                [FORM_EXPONENT] = { "", "e3", "e6", "e9", "e12", "e15", "e18" },
-        };
-        Form form = amount->form;
+        Wide whole = amount->nano / QUANTITY_NANO;
 
-        if (form == FORM_BINARY && amount->milli < 1024 * 1000)
-                form = FORM_DECIMAL;
-        if (form == FORM_BINARY)
-                return scaled_text((amount->milli + 999) / 1000, 1024, suffixes[form]);
-        if (amount->milli % 1000)
-                return wide_text(amount->milli, form == FORM_DECIMAL ? "m" : "e-3");
-        return scaled_text(amount->milli / 1000, 1000, suffixes[form]);
+        if (amount->nano == 0)
+                return g_strdup("0");
+        if (amount->form == FORM_BINARY && whole >= 1024 && amount->nano % QUANTITY_NANO == 0)
+                return scaled_text(whole, &binary);
+        return scaled_text(amount->nano, amount->form == FORM_EXPONENT ? &exponent : &decimal);
 }
 
 json_t *podspec_sum_format(const PodspecSum *sum)

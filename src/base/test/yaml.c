@@ -2,6 +2,7 @@
  * value. */
 #include "base/yaml.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -32,6 +33,15 @@ static void test_values(void)
                   "{\"image\":\"docker.io //default is docker.io\"}" },
                 { "u: grün ☃", "{\"u\":\"grün ☃\"}" },
                 { "{\"json\": [1, {\"too\": null}]}", "{\"json\":[1,{\"too\":null}]}" },
+                { "{\"pair\": \"\\ud83d\\ude00\"}", "{\"pair\":\"\U0001F600\"}" },
+                { "{\"a\": 1, # not JSON\n}", "{\"a\":1}" },
+                { "'''''xyz'", "\"''xyz\"" },
+                { "a: '''''''a''b''''c''''''d e f g h i j k'", "{\"a\":\"'''a'b''c'''d e f g h i j k\"}" },
+                { "'': 1", "{\"\":1}" },
+                { "? a\n: 1\n", "{\"a\":1}" },
+                { "\xef\xbb\xbf"
+                  "a: 1\r\nb: 2\r\n",
+                  "{\"a\":1,\"b\":2}" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -52,19 +62,24 @@ static void test_refused(void)
                 const char *yaml, *begins;
         } cases[] = {
                 { "a: 1\na: 2\n", "j.yaml: line 2, column 1: the key 'a' stands here twice" },
-                { "a: [1\nb: 2\n", "j.yaml: line " },
-                { "a:\n\t- x\n", "j.yaml: line 2, column " },
-                { "a: 'x\n", "j.yaml: line " },
+                { "a: [1\nb: 2\n", "j.yaml: line 2, column 2: did not find expected ',' or ']'" },
+                { "a:\n\t- x\n", "j.yaml: line 2, column 1: a tab is not allowed here" },
+                { "a: 'x\nb: 1\n",
+                  "j.yaml: line 3, column 1: found unexpected end of stream while scanning a quoted scalar "
+                  "from line 1, column 4" },
+                { "ok: 1\na: \x07", "j.yaml: line 2, column 4: the character U+0007 is not allowed" },
+                { "- &b:\n", "j.yaml: line 1, column 3: a key must be text" },
+                { "{\"a\": \"\\ud83d\"}", "j.yaml: line 1, column " },
                 { "? [x]\n: 1\n", "j.yaml: line 1, column 3: a key must be text" },
-                { "a: *none", "j.yaml: line 1, column 5: '*none' names no value that is finished before it" },
-                { "a: &x [*x]", "j.yaml: line 1, column 9: '*x' names no value that is finished before it" },
+                { "a: *none", "j.yaml: line 1, column 4: '*none' names no value that is finished before it" },
+                { "a: &x [*x]", "j.yaml: line 1, column 8: '*x' names no value that is finished before it" },
                 { "a: !python/object x", "j.yaml: line 1, column " },
                 { "a: 99999999999999999999",
                   "j.yaml: line 1, column 4: '99999999999999999999' is not a number that can be held" },
                 { "a: 1e999", "j.yaml: line 1, column 4: '1e999' is not a number that can be held" },
                 { "a: .inf", "j.yaml: line 1, column 4: '.inf' is not a number that can be held" },
                 { "a: .nan", "j.yaml: line 1, column 4: " },
-                { "a: \"x\\0y\"", "j.yaml: line 1, column 5: text with a NUL" },
+                { "a: \"x\\0y\"", "j.yaml: line 1, column 4: text with a NUL" },
                 { "a: 1\n---\nb: 2\n", "j.yaml: line 3, column 1: a second document; only one is read" },
                 { "ok: 1\nbad: \xff", "j.yaml: line 2, column 6: not UTF-8 text" },
                 { "a: b: c", "j.yaml: line 1, column " },
@@ -135,6 +150,26 @@ static void test_bomb(void)
         g_assert_nonnull(strstr(error->message, "aliases stand for more than 10000 values"));
 }
 
+/* Each alias copies its text: 1000 of them would make 300 MB from 300 KB. */
+static void test_bomb_of_text(void)
+{
+        static const char *const wholes[] = { "%s", "[%s]", "{%s: 1}" };
+        g_autofree char *word = g_strnfill(900, 'x'), *words = g_strnfill(300 * 1024, 'x');
+
+        for (size_t i = 0; i < G_N_ELEMENTS(wholes); i++) {
+                g_autofree char *whole = g_strdup_printf(wholes[i], i == 2 ? word : words);
+                g_autoptr(GString) text = g_string_new(NULL);
+                g_autoptr(GError) error = NULL;
+
+                g_string_printf(text, "a: &a %s\nb:\n", whole);
+                for (int n = 0; n < 2000; n++)
+                        g_string_append(text, "- *a\n");
+                g_assert_null(yaml_parse(text->str, text->len, "f", &error));
+                g_assert_nonnull(error);
+                g_assert_nonnull(strstr(error->message, "aliases stand for more than 1048576 bytes of text"));
+        }
+}
+
 static void test_size(void)
 {
         g_autofree char *large = g_malloc(1024 * 1024 + 1);
@@ -153,6 +188,122 @@ static void test_size(void)
         g_assert_cmpint(json_object_size(value), >, 90000);
 }
 
+/* Reading takes time in proportion to the text, also where it has blank lines only. */
+static void test_blank_lines(void)
+{
+        enum { LINES = 1000 * 1000 };
+        static const struct {
+                const char *begin, *end, *value_begin, *value_end;
+        } cases[] = {
+                { "|\n x\n", " y\n", "x\n", "y\n" }, { "|+\n x\n", "", "x\n", "" },
+                { ">\n x\n", " y\n", "x", "y\n" },   { "x\n", " y", "x", "y" },
+                { "'x\n", " y'", "x", "y" },         { "\"x\n", " y\"", "x", "y" },
+        };
+        g_autofree char *lines = g_strnfill(LINES, '\n');
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = g_strconcat(cases[i].begin, lines, cases[i].end, NULL);
+                g_autofree char *wanted = g_strconcat(cases[i].value_begin, lines, cases[i].value_end, NULL);
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) value = yaml_parse(text, strlen(text), "f", &error);
+
+                g_test_message("%s", cases[i].begin);
+                g_assert_no_error(error);
+                g_assert_true(g_str_equal(json_string_value(value), wanted));
+        }
+}
+
+/* libyaml's time grows with the square of the number of these lines. */
+static void test_directives(void)
+{
+        g_autoptr(GString) text = g_string_new("--- x\n");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) value = NULL;
+
+        for (int i = 0; i < 100; i++) {
+                g_autofree char *line = g_strdup_printf("%%TAG !%d! tag:x:\n", i);
+
+                g_string_prepend(text, line);
+        }
+        value = yaml_parse(text->str, text->len, "f", &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(json_string_value(value), ==, "x");
+        g_string_prepend(text, "%TAG !100! tag:x:\n");
+        g_assert_null(yaml_parse(text->str, text->len, "f", &error));
+        g_assert_true(err_is(error, ERR_INVALID));
+        g_assert_cmpstr(error->message, ==, "f: more than 100 times '%TAG'");
+}
+
+/* ---- memory ---- */
+
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t allocated(void)
+{
+        return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes()
+                                                       : mallinfo2().uordblks;
+}
+
+static bool is_taken(const char *text, gsize len)
+{
+        g_autoptr(json_t) value = yaml_parse(text, len, "f", NULL);
+
+        return value != NULL;
+}
+
+/* Parses each beginning of the text; how many are no YAML. */
+static int parse_beginnings(const char *text, gsize len)
+{
+        int broken = 0;
+
+        for (gsize part = 0; part <= len; part++)
+                broken += !is_taken(text, part);
+        return broken;
+}
+
+static int parse_folder(const char *path)
+{
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        int broken = 0;
+
+        g_assert_nonnull(dir);
+        for (const char *name; (name = g_dir_read_name(dir));) {
+                g_autofree char *file = g_build_filename(path, name, NULL), *text = NULL;
+                gsize len;
+
+                g_assert_true(g_file_get_contents(file, &text, &len, NULL));
+                broken += parse_beginnings(text, len);
+        }
+        return broken;
+}
+
+static int parse_broken(void)
+{
+        static const char *const folders[] = { "yaml", "config", "kube_config", "sched_trace" };
+        static const char quotes[] = "a: '''''''''''''''''''''''''''''''''''''''''''''''''''''";
+        int broken = parse_beginnings(quotes, strlen(quotes));
+
+        for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+                g_autofree char *path = g_build_filename(FUZZ_CORPUS, folders[i], NULL);
+
+                broken += parse_folder(path);
+        }
+        return broken;
+}
+
+/* A server reads broken texts for months, so none may cost memory for good. glibc keeps less than 256 KiB of
+ * freed memory for reuse. Leaks that add up to less are found by LeakSanitizer. */
+static void test_memory(void)
+{
+        int broken = parse_broken();
+        size_t before = allocated();
+
+        g_assert_cmpint(broken, >, 1000);
+        for (int i = 0; i < 20; i++)
+                g_assert_cmpint(parse_broken(), ==, broken);
+        g_assert_cmpuint(allocated(), <, before + 256 * 1024);
+}
+
 static void test_format(void)
 {
         static const struct {
@@ -169,6 +320,8 @@ static void test_format(void)
                   "- \"yes\"\n- \"12\"\n- \"1.5\"\n- \"null\"\n- \"\"\n- \"-x\"\n- \"a: b\"\n- \"a #b\"\n- "
                   "\" x\"\n- \"x \"\n- \"k:\"\n"
                   "- \"2026-03-01\"\n- \"12:30\"\n" },
+                { "[\"\\u007f\\u0085\\u2028\\ufeff\\ufffe\U0001F600\"]",
+                  "- \"\\u007f\\u0085\\u2028\\ufeff\\ufffe\U0001F600\"\n" },
                 { "[\"a b\",\"/pfs/x\",\"a:b\",\"4k2m\",\"K=V\",\"two\\nlines\",\"500m\"]",
                   "- a b\n- /pfs/x\n- a:b\n- 4k2m\n- K=V\n- \"two\\nlines\"\n- 500m\n" },
         };
@@ -186,6 +339,21 @@ static void test_format(void)
         }
 }
 
+/* A key of more than 1024 characters is only read in the form "? KEY". */
+static void test_format_long_keys(void)
+{
+        for (gsize len = 990; len <= 1030; len++) {
+                g_autofree char *key = g_strnfill(len, 'k'), *text = NULL;
+                g_autoptr(json_t) value = json_pack("[{s:[i], s:i}]", key, 1, "z", 2), back = NULL;
+                g_autoptr(GError) error = NULL;
+
+                text = yaml_format(value);
+                back = yaml_parse(text, strlen(text), "f", &error);
+                g_assert_no_error(error);
+                g_assert_true(json_equal(value, back));
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -195,7 +363,12 @@ int main(int argc, char **argv)
         g_test_add_func("/yaml/depth", test_depth);
         g_test_add_func("/yaml/depth-by-alias", test_depth_by_alias);
         g_test_add_func("/yaml/bomb", test_bomb);
+        g_test_add_func("/yaml/bomb-of-text", test_bomb_of_text);
         g_test_add_func("/yaml/size", test_size);
+        g_test_add_func("/yaml/blank-lines", test_blank_lines);
+        g_test_add_func("/yaml/directives", test_directives);
+        g_test_add_func("/yaml/memory", test_memory);
         g_test_add_func("/yaml/format", test_format);
+        g_test_add_func("/yaml/format-long-keys", test_format_long_keys);
         return g_test_run();
 }

@@ -108,6 +108,51 @@ static void test_memory(void)
         }
 }
 
+static void test_nano(void)
+{
+        static const struct {
+                const char *text;
+                gint64 whole; /* -1: refused */
+                int nano;
+        } cases[] = {
+                { "2", 2, 0 },
+                { "+2", 2, 0 },
+                { "100n", 0, 100 },
+                { "0.1n", 0, 1 },
+                { "1e-10", 0, 1 },
+                { "1.0001m", 0, 1000100 },
+                { "1.18Ti", 1297423720775, 680000000 },
+                { "0.0000000001Ti", 109, 951162778 },
+                { "9223372036854775807", G_MAXINT64, 0 },
+                { "9223372036854775692707849540n", 9223372036854775692, 707849540 },
+                { "1.0000000000000000000000000000000000001", 1, 1 },
+                { "9223372036854775807.1", -1, 0 },
+                { "8Ei", -1, 0 },
+                { "-1", -1, 0 },
+                { "+-1", -1, 0 },
+                { "++1", -1, 0 },
+                { "+", -1, 0 },
+                { "", -1, 0 },
+                { NULL, -1, 0 },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                __int128 nano = -7;
+                bool ok = quantity_parse_nano("fpga", cases[i].text, &nano, &error);
+
+                g_test_message("%s", cases[i].text ? cases[i].text : "NULL");
+                g_assert_cmpint(ok, ==, cases[i].whole >= 0);
+                g_assert_cmpint(err_is(error, ERR_INVALID), ==, !ok);
+                if (!ok) {
+                        g_assert_true(nano == -7);
+                        continue;
+                }
+                g_assert_cmpint((gint64)(nano / QUANTITY_NANO), ==, cases[i].whole);
+                g_assert_cmpint((int)(nano % QUANTITY_NANO), ==, cases[i].nano);
+        }
+}
+
 static void test_says(void)
 {
         g_autoptr(GError) cpu = NULL, memory = NULL;
@@ -411,6 +456,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/resources/cpu", test_cpu);
         g_test_add_func("/resources/memory", test_memory);
+        g_test_add_func("/resources/nano", test_nano);
         g_test_add_func("/resources/says", test_says);
         g_test_add_func("/resources/cpu-format", test_cpu_format);
         g_test_add_func("/resources/sums", test_sums);

@@ -44,6 +44,34 @@ static void test_sums(void)
                 { "\"512\"", "\"512\"", 1, 1, "1024" },
                 { "\"1Ei\"", "\"1Ei\"", 1, 100, "101Ei" },
                 { "\"0\"", "\"0\"", 5, 5, "0" },
+                /* a binary amount with a fraction is printed as a decimal one, without loss of precision */
+                { "\"1.18Ti\"", "0", 1, 1, "1297423720775680m" },
+                { "\"1.18Ti\"", "0", 2, 1, "2594847441551360m" },
+                { "\"1.1Gi\"", "0", 1, 1, "1181116006400m" },
+                { "\"1.1Gi\"", "0", 5, 1, "5632Mi" },
+                { "\"1.1Gi\"", "0", 10, 1, "11Gi" },
+                { "\"1Ki\"", "\"0.5\"", 1, 1, "1024500m" },
+                { "\"1.0009765625Ki\"", "0", 1, 1, "1025" },
+                { "\"7.9999999999999999Ei\"", "0", 1, 1, "9223372036854775692707849540n" },
+                /* below 1024 units a binary amount is printed as decimal, below 1 unit it is read as such */
+                { "\"0.1Ki\"", "0", 1, 1, "102400m" },
+                { "\"0.1Ki\"", "0", 20, 1, "2Ki" },
+                { "\"0.5Ki\"", "\"2Ki\"", 1, 1, "2560" },
+                { "\"0.00048828125Ki\"", "0", 4096, 1, "2048" },
+                { "\"0.0001Ki\"", "0", 1, 1, "102400u" },
+                /* billionths are counted, rounded up */
+                { "\"100n\"", "0", 3, 1, "300n" },
+                { "\"1500u\"", "\"1u\"", 1, 1, "1501u" },
+                { "\"500u\"", "0", 2, 1, "1m" },
+                { "\"0.1n\"", "0", 2, 1, "2n" },
+                { "\"1.0001m\"", "0", 1, 1, "1000100n" },
+                { "\"1e-10\"", "0", 2, 1, "2e-9" },
+                { "\"1e-5\"", "0", 1, 1, "10e-6" },
+                { "\"1.5e0\"", "0", 1, 1, "1500e-3" },
+                { "\"1e18\"", "0", 1000, 1, "1e21" },
+                { "\"12e17\"", "0", 1, 1, "1200e15" },
+                { "\"9223372036854775807\"", "0", 2, 1, "18446744073709551614" },
+                { "\"+1Gi\"", "\"+.5Gi\"", 1, 1, "1536Mi" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -81,7 +109,8 @@ static void test_requests_or_limits(void)
 
 static void test_no_quantity(void)
 {
-        static const char *const bad[] = { "\"many\"", "\"\"", "\"-1\"", "true", "{}", "\"1KiB\"" };
+        static const char *const bad[] = { "\"many\"", "\"\"",  "\"-1\"",  "true",    "{}",
+                                           "\"1KiB\"", "\"+\"", "\"+-1\"", "\"16Ei\"" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(bad); i++) {
                 g_autofree char *text =
@@ -96,6 +125,20 @@ static void test_no_quantity(void)
                 g_assert_error(error, ERR_DOMAIN, ERR_INVALID);
                 g_assert_nonnull(strstr(error->message, "containers[0].resources: cpu:"));
         }
+}
+
+/* 2^63 - 1 units in each of 2^35 pods are more than 127 bits of billionths. */
+static void test_too_large(void)
+{
+        g_autoptr(json_t) spec =
+                parse("{\"containers\": [{\"resources\": {\"limits\": {\"a/b\": 9223372036854775807}}}]}");
+        g_autoptr(PodspecSum) sum = podspec_sum_new();
+        g_autoptr(GError) error = NULL;
+
+        g_assert_false(podspec_sum_add(sum, spec, (gint64)1 << 35, &error));
+        g_assert_error(error, ERR_DOMAIN, ERR_INVALID);
+        g_assert_cmpstr(error->message, ==,
+                        "containers[0].resources: a/b: the sum is too large to be counted");
 }
 
 static void test_object(void)
@@ -199,6 +242,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         json_init();
         g_test_add_func("/podspec/sums", test_sums);
+        g_test_add_func("/podspec/too-large", test_too_large);
         g_test_add_func("/podspec/requests-or-limits", test_requests_or_limits);
         g_test_add_func("/podspec/no-quantity", test_no_quantity);
         g_test_add_func("/podspec/object", test_object);
