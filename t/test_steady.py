@@ -53,7 +53,8 @@ def test_nothing_is_left_when_it_is_killed(tmp_path, number):
 
     said = tmp_path / "said"
     mark = {**os.environ, "STEADY_MARK": str(tmp_path)}
-    with open(said, "w") as file, steady("--load", "1", "test_endless", stderr=file, env=mark) as program:
+    options = ["--load", "1", "--seed", str(int(number))]  # a seed of its own, so that it writes over its old log
+    with open(said, "w") as file, steady(*options, "test_endless", stderr=file, env=mark) as program:
         try:
             wait_for(lambda: any(state_of(pid) == "T" for pid in living()), what="a stop")
             assert any("select.select" in command for command in living().values()), "there is no load"

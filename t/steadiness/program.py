@@ -88,7 +88,8 @@ def repeat_all(name, options):
 def main():
     options = parse()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup has it ignored
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     print(f"seed {options.seed}", flush=True)
     try:
         with load(options.load):
