@@ -4,7 +4,7 @@ BIN := build/bin
 VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: build check demo test test-frameworks soak bench lint format install clean cluster cluster-down setup-build setup-check setup-test setup-frameworks setup-bench
+.PHONY: build check demo test test-frameworks fuzz soak bench lint format install clean cluster cluster-down setup-build setup-check setup-test setup-frameworks setup-bench
 
 build: setup-build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
@@ -35,6 +35,11 @@ test-frameworks: setup-frameworks build
 	@t/kube/build
 	@PADDLE_BIN=$(BIN) $(VENV)/python -m pytest t/frameworks -q -s --timeout 1800
 
+# Random inputs for each of the decoders, or for TARGETS: doc/testing.md.
+FUZZ_SECONDS ?= 60
+fuzz: setup-test
+	@fuzz/run --random $(FUZZ_SECONDS) $(TARGETS)
+
 soak: setup-test
 	@PADDLE_SOAK=1 t/run
 
@@ -55,8 +60,8 @@ lint: setup-test
 
 format: setup-test
 	clang-format -i $$(git ls-files '*.c' '*.h')
-	$(VENV)/ruff format python t examples bench
-	$(VENV)/ruff check --fix python t examples bench
+	$(VENV)/ruff format python t examples bench fuzz/run
+	$(VENV)/ruff check --fix python t examples bench fuzz/run
 
 install: build
 	meson install -C $(BUILD)

@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 def pytest_configure(config):
     config.pluginmanager.import_plugin("kube.fixtures")
+    config.pluginmanager.import_plugin("seeds")
 
 
 class UnixConnection(http.client.HTTPConnection):

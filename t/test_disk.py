@@ -11,6 +11,7 @@ import time
 
 import pytest
 from conftest import Server, UnixConnection, wait_for
+from seeds import noise
 from test_files import digest, finish, put
 from test_packages import manifest_of, offer, tar_of
 
@@ -103,11 +104,11 @@ def test_an_end_on_a_full_disk_is_recorded_later(small, tmp_path):
 
 def test_uploads_and_packages_on_a_full_disk(small):
     path = "/v1/files/pfs/local/home/root/data.bin"
-    chunk = os.urandom(4 << 20)
+    chunk = noise(4 << 20, "chunk")
     assert put(small, path, 0, b"old").status == 204 and finish(small, path, b"old").status == 200
     fill_up(small, leave=2 << 20)
     full(put(small, path, 0, chunk))
-    content = os.urandom(3 << 20)
+    content = noise(3 << 20, "content")
     manifest = manifest_of({"data.bin": content})
     assert offer(small, manifest).status == 200
     full(small.request("PUT", f"/v1/packages/blobs/{digest(content)}?offset=0&last=true", content))

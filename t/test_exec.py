@@ -13,6 +13,7 @@ import time
 
 import pytest
 from conftest import BIN, wait_for
+from seeds import noise
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_its_words_stay_apart(server, job):
 
 
 def test_input_goes_to_it_and_ends(server, job):
-    much = os.urandom(3 << 20).hex()
+    much = noise(3 << 20, "input").hex()
     assert execute(server, "-i", "job", "--", "cat", input=much).stdout == much
     # ours is nobody's without -i
     assert execute(server, "job", "--", "cat", input="x").stdout == ""

@@ -12,6 +12,7 @@ import threading
 
 import pytest
 from conftest import BIN, wait_for
+from seeds import noise
 
 CHUNK = 4 << 20
 HOME = "/v1/files/pfs/local/home/root"
@@ -61,7 +62,7 @@ def sent(done):
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 9 << 20])
 def test_a_file_comes_back_as_it_went(shared_server, size):
-    data = os.urandom(size)
+    data = noise(size, "round")
     path = f"{HOME}/round/{size}.bin"
     upload(shared_server, path, data)
     reply = shared_server.get(path)
@@ -84,7 +85,7 @@ def test_a_file_comes_back_as_it_went(shared_server, size):
 
 
 def test_chunks_come_in_any_order_and_are_checked(shared_server):
-    data = os.urandom(9 << 20)
+    data = noise(9 << 20, "order.bin")
     path = f"{HOME}/order.bin"
     first, second, third = chunks_of(data)
     assert put(shared_server, path, 2, third).status == 204
@@ -263,7 +264,7 @@ def test_files_and_trees_through_the_command_line(shared_server, tmp_path):
     (source / "sub" / "deep").mkdir(parents=True)
     (source / "empty-dir").mkdir()
     (source / "empty").touch()
-    (source / "large.bin").write_bytes(os.urandom(9 << 20))
+    (source / "large.bin").write_bytes(noise(9 << 20, "large.bin"))
     (source / "sub" / "deep" / "x y ü.txt").write_text("text")
     done = shared_server.paddle("upload", source, "cli/tree", check=0)
     assert done.stdout.strip() == "/pfs/local/home/root/cli/tree"
@@ -284,7 +285,7 @@ def test_files_and_trees_through_the_command_line(shared_server, tmp_path):
 
 def test_a_changed_byte_sends_one_chunk(shared_server, tmp_path):
     path = tmp_path / "model.bin"
-    data = bytearray(os.urandom(9 << 20))
+    data = bytearray(noise(9 << 20, "model.bin"))
     path.write_bytes(data)
     assert sent(shared_server.paddle("upload", path, "cli/model.bin", check=0)) == ["9.0 MiB"]
     data[5 << 20] ^= 1
@@ -329,7 +330,7 @@ def dammed(server, path, limit):
 
 def test_an_upload_goes_on_after_its_client_was_killed(shared_server, tmp_path):
     path, remote = tmp_path / "big.bin", f"{HOME}/cli/big.bin"
-    data = os.urandom(60 << 20)
+    data = noise(60 << 20, "big.bin")
     path.write_bytes(data)
     with dammed(shared_server, tmp_path / "dam.sock", 20 << 20) as url:
         client = subprocess.Popen(
@@ -350,13 +351,13 @@ def test_an_upload_goes_on_after_its_client_was_killed(shared_server, tmp_path):
 
 
 def test_a_download_goes_on_after_a_break(shared_server, tmp_path):
-    data = os.urandom(9 << 20)
+    data = noise(9 << 20, "down.bin")
     upload(shared_server, f"{HOME}/cli/down.bin", data)
     part = tmp_path / "down.bin.part"
     part.write_bytes(data[:CHUNK])
     shared_server.paddle("download", "cli/down.bin", tmp_path / "down.bin", check=0)
     assert (tmp_path / "down.bin").read_bytes() == data and not part.exists()
-    part.write_bytes(os.urandom(CHUNK))  # of something else
+    part.write_bytes(noise(CHUNK, "other"))  # of something else
     (tmp_path / "down.bin").unlink()
     shared_server.paddle("download", "cli/down.bin", tmp_path / "down.bin", check=0)
     assert (tmp_path / "down.bin").read_bytes() == data

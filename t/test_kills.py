@@ -1,6 +1,6 @@
 """Kills with -9 of server, agent and spawner at random moments under load: nothing acknowledged is lost, nothing runs twice.
 
-A kill at a random moment needs random waits; they are the only ones here. The seed is printed, and PADDLE_SEED repeats it.
+A kill at a random moment needs random waits; they are the only ones here.
 """
 
 import collections
@@ -14,8 +14,8 @@ import threading
 import time
 
 from conftest import FINAL, PATIENCE, processes_of, wait_for
+from seeds import SOAK
 
-SOAK = os.environ.get("PADDLE_SOAK") == "1"
 KILLS = 300 if SOAK else 30
 
 # Every member begins by saying that it runs, and which attempt: one line, written at once, to a file outside.
@@ -194,9 +194,7 @@ def check_job(server, key, kind, id):
             assert log == whole, (key, attempt, member)
 
 
-def test_kills_lose_nothing_and_repeat_nothing(make_server, tmp_path):
-    seed = os.environ.get("PADDLE_SEED") or str(random.randrange(1 << 32))
-    print("PADDLE_SEED=" + seed)
+def test_kills_lose_nothing_and_repeat_nothing(make_server, tmp_path, seed):
     dice, marks = random.Random(seed), tmp_path / "marks"
     marks.touch()
     server = make_server("--cpus", "4")

@@ -1,13 +1,13 @@
 """GET /v1/openapi.json: valid OpenAPI 3.1, the same as the routes that answer, and true about their replies."""
 
 import json
-import os
 import re
 
 import jsonschema
 import pytest
 from conftest import PATIENCE, ROOT, UnixConnection
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+from seeds import noise
 from test_packages import digest, manifest_of, tar_of
 
 TABLES = sorted((ROOT / "src" / "api" / "v1").rglob("*.c"))
@@ -151,7 +151,7 @@ def test_replies_are_as_described(shared_server, document):
     text = {"Content-Type": "text/plain"}
     check("POST", "/v1/packages/offer", manifest, headers=text)
     check("POST", "/v1/packages/blobs", b"%s %d\n%s" % (hashed.encode(), len(data), data))
-    other = os.urandom(100)
+    other = noise(100, "other")
     check("POST", "/v1/packages/offer", manifest_of({"other": other}), headers=text)
     check("PUT", f"/v1/packages/blobs/{digest(other)}?offset=0&last=true", other, route="/v1/packages/blobs/{hash}")
     check("POST", f"/v1/packages/{digest(manifest)}/commit", route="/v1/packages/{hash}/commit")

@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 from conftest import wait_for
+from seeds import noise
 
 HOST = "/v1/packages"
 
@@ -155,9 +156,9 @@ BROKEN = {
     "empty": (b"", []),
     "text": (b"this is no archive at all\n" * 50, ["archive"]),
     "json": (b'{"package": "x"}', ["archive"]),
-    "cut gzip": (tar_of(("a", os.urandom(100000)), mode="w:gz")[:50000], []),
+    "cut gzip": (tar_of(("a", noise(100000, "a")), mode="w:gz")[:50000], []),
     "cut tar": (tar_of(("a", b"x" * 100000))[:50000], []),
-    "random": (os.urandom(20000), ["archive"]),
+    "random": (noise(20000, "no archive"), ["archive"]),
     "no entries": (tar_of(), []),
 }
 
@@ -311,7 +312,7 @@ def test_offer_send_commit(shared_server):
     package = digest(manifest)
     missing = offer(server, manifest).json["missing"]
     assert sorted(item["hash"] for item in missing) == sorted({digest(c) for c in files.values()})
-    body = b"".join(b"%s %d\n%s" % (digest(c).encode(), len(c), c) for c in set(files.values()))
+    body = b"".join(b"%s %d\n%s" % (digest(c).encode(), len(c), c) for c in dict.fromkeys(files.values()))
     assert server.post(f"{HOST}/blobs", body).status == 204
     assert not tree(server, package).exists()  # only the commit makes it
     assert server.post(f"{HOST}/{package}/commit").json == {"package": package, "requirements": False}
@@ -330,7 +331,7 @@ def test_offer_send_commit(shared_server):
 
 def test_a_large_content_goes_on_after_a_break(make_server):
     server = make_server("--cpus", "1")
-    content = os.urandom(9 << 20)
+    content = noise(9 << 20, "large.bin")
     name, manifest = digest(content), manifest_of({"large.bin": content})
     assert offer(server, manifest).json["missing"] == [{"hash": name, "have": 0}]
     assert server.request("PUT", f"{HOST}/blobs/{name}?offset=0", content[: 4 << 20]).status == 204
@@ -362,7 +363,7 @@ def newest(server):
 
 
 def test_a_second_submit_sends_nothing(shared_server, program):
-    (program / "data.bin").write_bytes(os.urandom(3 << 20))
+    (program / "data.bin").write_bytes(noise(3 << 20, "data.bin"))
     (program / "train.py").write_text("print('the second submit')\n")
     first = shared_server.paddle("submit", "--", "true", cwd=program, check=0)
     assert "packed 2 files" in first.stderr and "2 new" in first.stderr

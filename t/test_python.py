@@ -17,6 +17,7 @@ import pytest
 from conftest import BIN, PATIENCE, ROOT, wait_for
 from paddlecloud import client as client_module
 from paddlecloud import config, files, ignore, package, transport
+from seeds import noise
 
 CHUNK = 4 * 1024 * 1024  # doc/storage.md
 
@@ -319,7 +320,7 @@ def test_pipes_and_names_that_are_no_text_are_refused(tmp_path):
 
 
 def test_a_large_content_goes_on_where_it_broke_off(shared_server, client, tmp_path, monkeypatch):
-    (tmp_path / "big").write_bytes(os.urandom(20 << 20))
+    (tmp_path / "big").write_bytes(noise(20 << 20, "big"))
     sent = []
     request = client._transport.request
 
@@ -608,7 +609,7 @@ class Counter:
 @pytest.fixture
 def big(tmp_path):
     path = tmp_path / "big.bin"
-    path.write_bytes(os.urandom(3 * CHUNK + 12345))
+    path.write_bytes(noise(3 * CHUNK + 12345, "big.bin"))
     return path
 
 

@@ -2,7 +2,7 @@
 
 What was acknowledged is there afterwards; no quota was exceeded at any instant, judged by what the members themselves wrote
 down; nothing ran twice; the scheduler's figures are the sums of what runs; its journal plays again. As in test_kills.py, the
-random waits are the only ones, the seed is printed, and PADDLE_SEED repeats it.
+random waits are the only ones.
 """
 
 import bisect
@@ -18,9 +18,9 @@ import time
 
 import pytest
 from conftest import FINAL, PATIENCE, processes_of, wait_for
+from seeds import SOAK
 from test_kills import children_of, group_dirs, group_of, spawner_pid
 
-SOAK = os.environ.get("PADDLE_SOAK") == "1"
 KILLS = 300 if SOAK else 20
 CPUS, GPUS = 6, 4
 OPEN_MAX = 70  # jobs that wait: enough to have the scheduler choose, few enough to come to an end
@@ -530,9 +530,7 @@ def check_left_behind(server, group):
 
 
 @pytest.mark.timeout(7200 if SOAK else 1200)
-def test_a_storm_with_kills_loses_nothing_and_exceeds_nothing(make_server, tmp_path):
-    seed = os.environ.get("PADDLE_SEED") or str(random.randrange(1 << 32))
-    print("PADDLE_SEED=" + seed)
+def test_a_storm_with_kills_loses_nothing_and_exceeds_nothing(make_server, tmp_path, seed):
     dice, marks = random.Random(seed), tmp_path / "marks"
     marks.touch()
     server = make_server("--cpus", CPUS, "--gpus", GPUS, "--cooldown", "300ms")

@@ -24,6 +24,14 @@ gint64 engine_now(const Engine *engine)
         return engine->config.now ? engine->config.now(engine->config.now_arg) : clock_now_ms();
 }
 
+void engine_new_id(const Engine *engine, char ret[ID_LEN + 1])
+{
+        if (engine->config.new_id)
+                engine->config.new_id(ret, engine->config.new_id_arg);
+        else
+                id_new(ret);
+}
+
 /* ---- applying ---- */
 
 /* What it asks for is done when it is answered: after the commit. */

@@ -42,6 +42,8 @@ typedef struct {
         SchedulerConfig scheduler;
         gint64 (*now)(void *arg); /* NULL: the clock; a test owns it */
         void *now_arg;
+        void (*new_id)(char ret[ID_LEN + 1], void *arg); /* NULL: id_new; a test owns it */
+        void *new_id_arg;
         void (*fatal)(const GError *error,
                       void *arg); /* a commit whose outcome is unknown: the program must exit */
         void *fatal_arg;

@@ -255,5 +255,6 @@ gint64 retain_due(const Engine *engine); /* when there may be something next, ms
 /* ---- engine.c ---- */
 
 gint64 engine_now(const Engine *engine);
+void engine_new_id(const Engine *engine, char ret[ID_LEN + 1]);
 /* Wakes the thread, as when a test has moved its clock. */
 void engine_poke(Engine *engine);

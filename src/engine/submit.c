@@ -92,7 +92,7 @@ static void name_entry(Submission *submission, Entry *entry)
         if (input->id)
                 g_strlcpy(entry->id, input->id, sizeof entry->id);
         else
-                id_new(entry->id);
+                engine_new_id(submission->engine, entry->id);
         if (entry->spec->name) {
                 entry->name = g_strdup(entry->spec->name);
                 return;
@@ -104,7 +104,7 @@ static void name_entry(Submission *submission, Entry *entry)
                 if (input->id || (!live_by_name(submission->engine, input->user, entry->name) &&
                                   !g_hash_table_contains(submission->by_name, entry->name)))
                         return;
-                id_new(entry->id);
+                engine_new_id(submission->engine, entry->id);
         }
 }
 
@@ -823,7 +823,9 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
                 job->array_index = g_array_index(entry->indices, int, i);
                 job->array_max = entry->array_max;
         }
-        if (!entry->first)
+        if (entry->first)
+                engine_new_id(engine, job->id);
+        else
                 g_strlcpy(job->id, entry->id, sizeof job->id);
         return job;
 }

@@ -1,16 +1,16 @@
 """Kills with -9 of the server at random moments, over jobs of all forms on a cluster: what was acknowledged ends once and as it should,
 no pod is made twice for one member of one attempt, nothing is left. Nodes and pods are kwok's, which end by annotation.
 
-A kill at a random moment needs random waits; they are the only ones here. The seed is printed, and PADDLE_SEED repeats it.
+A kill at a random moment needs random waits; they are the only ones here.
 """
 
 import collections
-import os
 import random
 import time
 
 from conftest import FINAL, wait_for
-from test_kills import SOAK, Client
+from seeds import SOAK
+from test_kills import Client
 
 from kube.images import BASE
 from kube.test_forms import check_nothing_is_left
@@ -81,9 +81,7 @@ def pace_of(server):
     return min(max(1, (time.monotonic() - began) / 0.5), 5)
 
 
-def test_kills_lose_nothing_and_repeat_nothing(server, kube_fake):
-    seed = os.environ.get("PADDLE_SEED") or str(random.randrange(1 << 32))
-    print("PADDLE_SEED=" + seed)
+def test_kills_lose_nothing_and_repeat_nothing(server, kube_fake, seed):
     dice = random.Random(seed)
     connect(server, kube_fake)
     wait_usable(server)

@@ -2,11 +2,11 @@
 
 import concurrent.futures
 import json
-import os
 import re
 
 import pytest
 from conftest import PATIENCE, wait_for
+from seeds import noise
 from test_exec import check_terminal
 
 from kube.images import BASE
@@ -130,7 +130,7 @@ def test_a_command_in_a_pod(joined):
     assert done.stdout, (done.stderr, done.returncode)
     assert done.stdout.splitlines()[-1] == f"a b {job['id']}" and "here" in done.stdout
     assert (done.stderr, done.returncode) == ("oops\n", 3)
-    much = os.urandom(1 << 20).hex()
+    much = noise(1 << 20, "input").hex()
     assert execute("-i", "job", "--", "cat", input=much).stdout == much
     done = execute("-i", "job", "--", "sh", "-c", "head -c 4; exit 5", input=much[:8])
     assert (done.stdout, done.returncode) == (much[:4], 5)

@@ -11,10 +11,10 @@ from conftest import wait_for
 from kube.cluster import ApiError, only_on
 from kube.fixtures import Namespace
 from pdj import ALL, CRD, GROUP, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
+from seeds import SOAK
 
 from kube import proxy
 
-SOAK = bool(os.environ.get("PADDLE_SOAK"))
 POLICY = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 
 
@@ -437,12 +437,10 @@ def finish(jobs):
         job.wait_map()
 
 
-def test_kills_at_random_moments(fake):
+def test_kills_at_random_moments(fake, seed):
     """Operators die at any moment of twenty jobs' lives: no pod is made twice under one name, and what stands there in the end is
     what one operator makes that nobody kills."""
-    kills, seed = (200 if SOAK else 20), random.randrange(1 << 32)
-    print("seed", seed)
-    chance = random.Random(seed)
+    kills, chance = 200 if SOAK else 20, random.Random(seed)
     undisturbed = Namespace(fake.cluster, fake.name + "-calm")
     try:
         with running(undisturbed):

@@ -598,7 +598,7 @@ def test_additions_that_are_refused(kube, operator, about):
 
 def test_examples_are_those_of_the_contract():
     found = {}
-    for file in [*(ROOT / "deploy/examples").glob("*.yaml"), ROOT / "deploy/elastic/resnet.yaml"]:
+    for file in [*sorted((ROOT / "deploy/examples").glob("*.yaml")), ROOT / "deploy/elastic/resnet.yaml"]:
         body = yaml.safe_load(file.read_text())
         if body.get("kind") == "PaddleJob":
             found[str(file.relative_to(ROOT / "deploy"))] = body["metadata"]["name"]

@@ -9,7 +9,7 @@ import hashlib
 import http.client
 import itertools
 import json
-import os
+import random
 import re
 import socket
 import struct
@@ -18,6 +18,7 @@ import urllib.parse
 
 import pytest
 from conftest import wait_for
+from seeds import noise
 
 BASE = "/api/paddleflow/v1"
 ROOT_PASSWORD = "paddleflow"  # of the seeded account
@@ -355,7 +356,8 @@ class Socket:
     """A client of GET /wsjob. `refusal` is the reply when it was no upgrade."""
 
     def __init__(self, flow, who="root", headers=None, path="/wsjob"):
-        key = base64.b64encode(os.urandom(16)).decode()
+        self.masks = random.Random("masks")
+        key = base64.b64encode(noise(16, "key")).decode()
         lines = [
             f"GET {BASE}{path} HTTP/1.1",
             f"Host: {flow.host}:{flow.port}",
@@ -400,7 +402,7 @@ class Socket:
         return data
 
     def send(self, data, opcode=1):
-        data, mask = data.encode() if isinstance(data, str) else data, os.urandom(4)
+        data, mask = data.encode() if isinstance(data, str) else data, self.masks.randbytes(4)
         size = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + struct.pack(">H", len(data))
         self.sock.sendall(bytes([0x80 | opcode]) + size + mask + bytes(c ^ mask[i % 4] for i, c in enumerate(data)))
 

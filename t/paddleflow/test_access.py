@@ -5,11 +5,12 @@ import subprocess
 
 import pytest
 from conftest import ROOT
+from seeds import SOAK
 
 from paddleflow.client import BASE, PASSWORD, fresh, good, refused
 
 DENIED = ("OnlyRootAllowed", "AccessDenied", "ActionNotAllowed", "AuthIllegalUser")
-EXAMPLES = 200 if os.environ.get("PADDLE_SOAK") else 20
+EXAMPLES = 200 if SOAK else 20
 AMOUNTS = {"cpu": "1", "mem": "1Gi"}
 OBJECT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}
 TIMES = "startTime=2024-01-01%2000:00:00&endTime=2024-01-02%2000:00:00"
@@ -188,16 +189,25 @@ expected-statuses = [400, 403, 404, 405, 500]
 """
 
 
-@pytest.mark.timeout(3000 if os.environ.get("PADDLE_SOAK") else 600)
-def test_as_described(make_flow, tmp_path):
+@pytest.mark.timeout(3000 if SOAK else 600)
+def test_as_described(make_flow, tmp_path, seed):
     """Schemathesis, as a user and as root."""
     flow = make_flow()
     (tmp_path / "settings.toml").write_text(SETTINGS)
+    env = {**os.environ, "PYTHONHASHSEED": "0"}  # it draws from sets, too
     for who in (flow.make_user(), "root"):
         line = [ROOT / ".venv/bin/schemathesis", "--config-file", "settings.toml", "run"]
         line += [f"http://{flow.host}:{flow.port}{BASE}/openapi.json"]
         line += ["--header", f"x-pf-authorization: {flow.token(who)}", "--max-examples", str(EXAMPLES)]
-        line += ["--phases", "examples,coverage,fuzzing", "--generation-deterministic", "--workers", "1"]
+        line += [
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--seed",
+            str(seed),
+            "--generation-deterministic",
+            "--workers",
+            "1",
+        ]
         line += ["--request-timeout", "60", "--no-color", "--warnings", "off", "--exclude-path", BASE + "/wsjob"]
         line += ["--exclude-path", BASE + "/login", "--exclude-path", BASE + "/user/{username}"]
         rooms = [word for path in MAY_FAIL for word in ("--exclude-path", BASE + path)]
@@ -210,7 +220,7 @@ def test_as_described(make_flow, tmp_path):
         )
         for checks, paths in runs:
             done = subprocess.run(
-                [*line, "--checks", checks, *paths], capture_output=True, text=True, cwd=tmp_path, check=False
+                [*line, "--checks", checks, *paths], capture_output=True, text=True, cwd=tmp_path, env=env, check=False
             )
             assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
             assert "No issues found" in done.stdout, done.stdout[-2000:]

@@ -12,6 +12,7 @@
 #include "agent/test/client.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/test/seed.h"
 
 static Client *connected(void)
 {
@@ -159,6 +160,7 @@ static void test_broken_lines(void)
         };
         g_autoptr(Client) client = connected();
         g_autofree char *huge = g_strnfill(3 << 20, 'x');
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed_of_test());
 
         for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
                 g_assert_true(client_sendf(client, "%s", lines[i]));
@@ -169,8 +171,8 @@ static void test_broken_lines(void)
         for (int i = 0; i < 300; i++) { /* random bytes, each line ended */
                 g_autoptr(GString) line = g_string_new("x");
 
-                for (int n = g_random_int_range(0, 200); n > 0; n--)
-                        g_string_append_c(line, (char)g_random_int_range(11, 256));
+                for (int n = g_rand_int_range(rand, 0, 200); n > 0; n--)
+                        g_string_append_c(line, (char)g_rand_int_range(rand, 11, 256));
                 g_assert_true(client_sendf(client, "%s", line->str));
                 json_decref(client_expect(client, "error", NULL));
         }
@@ -263,7 +265,8 @@ static void test_told_again(void)
         g_assert_cmpstr(log, ==, "x\n");
 }
 
-/* A port that nobody has, below those that the kernel gives away by itself. */
+/* A free port, below those that the kernel gives away by itself. It is drawn without a seed, so that two runs
+ * at one time do not take the same. */
 static int free_port(void)
 {
         for (;;) {

@@ -1,6 +1,6 @@
 /* Kills agent, spawner and keepers with SIGKILL at random while tasks run, and checks what must hold all the
  * same: every task ends exactly once and as it should, none is lost whose keeper was left alone, none runs
- * twice, and nothing is left behind. PADDLE_SOAK=1 runs the long form; PADDLE_SEED repeats a run. */
+ * twice, and nothing is left behind. PADDLE_SOAK=1 runs the long form. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 
 #include "agent/test/client.h"
 #include "base/json.h"
+#include "base/test/seed.h"
 
 enum {
         IN_FLIGHT = 12,
@@ -26,6 +27,7 @@ typedef struct {
         char name[48];
         Shape shape;
         Stage stage;
+        double seconds; /* that it runs */
         int code, pid;
         bool keeper_killed;
         char *outcome; /* the first report of its end */
@@ -33,14 +35,14 @@ typedef struct {
 
 typedef struct {
         Client *client;
-        GRand *random;
+        GRand *random; /* all jobs are drawn first, and then the kills, so that time moves no draw */
         Job *jobs;
         int n, asked;
         int kills[3];
         gint64 next_kill, last_news;
 } Torture;
 
-static char *argv_of(const Torture *torture, const Job *job, double seconds)
+static char *argv_of(const Torture *torture, const Job *job)
 {
         const char *dir = torture->client->dir;
 
@@ -49,23 +51,23 @@ static char *argv_of(const Torture *torture, const Job *job, double seconds)
         case LEAVES_CHILD:
                 return g_strdup_printf(
                         "[\"sh\",\"-c\",\"echo x >> %s/ran/%s; sleep 900 & sleep %.3f; exit %d\"]", dir,
-                        job->name, seconds, job->code);
+                        job->name, job->seconds, job->code);
         case DETACHES:
                 return g_strdup_printf("[\"sh\",\"-c\",\"echo x >> %s/ran/%s; setsid setsid sleep 901 & "
                                        "sleep %.3f; exit %d\"]",
-                                       dir, job->name, seconds, job->code);
+                                       dir, job->name, job->seconds, job->code);
         case STOPPED:
                 return g_strdup_printf("[\"sh\",\"-c\",\"echo x >> %s/ran/%s; exec sleep 902\"]", dir,
                                        job->name);
         default:
                 return g_strdup_printf("[\"sh\",\"-c\",\"echo x >> %s/ran/%s; sleep %.3f; exit %d\"]", dir,
-                                       job->name, seconds, job->code);
+                                       job->name, job->seconds, job->code);
         }
 }
 
 static void ask(Torture *torture, Job *job)
 {
-        g_autofree char *argv = argv_of(torture, job, g_rand_double_range(torture->random, 0.0, 0.15));
+        g_autofree char *argv = argv_of(torture, job);
 
         if (job->stage == WAITING)
                 job->stage = ASKED;
@@ -225,11 +227,12 @@ static void kill_agent(Torture *torture)
 static void kill_something(Torture *torture)
 {
         static void (*const victims[])(Torture * torture) = { kill_agent, kill_keeper, kill_spawner };
-        int which = g_rand_int_range(torture->random, 0, G_N_ELEMENTS(victims));
         gint64 now = g_get_monotonic_time();
+        int which;
 
         if (now < torture->next_kill)
                 return;
+        which = g_rand_int_range(torture->random, 0, G_N_ELEMENTS(victims));
         torture->next_kill = now + g_rand_int_range(torture->random, 20000, 200000);
         torture->kills[which]++;
         victims[which](torture);
@@ -353,12 +356,9 @@ static void check_nothing_left(Torture *torture)
 static void test_torture(void)
 {
         g_autoptr(Client) client = client_new("torture");
-        const char *seed = g_getenv("PADDLE_SEED");
-        guint32 number = seed ? (guint32)g_ascii_strtoull(seed, NULL, 10) : g_random_int();
-        Torture torture = { .client = client, .random = g_rand_new_with_seed(number) };
+        Torture torture = { .client = client, .random = g_rand_new_with_seed(seed_of_test()) };
         g_autofree char *ran = g_build_filename(client->dir, "ran", NULL);
 
-        g_test_message("PADDLE_SEED=%u", number);
         client->linger_ms = LINGER_MS;
         g_assert_cmpint(g_mkdir_with_parents(ran, 0755), ==, 0);
         client_connect(client);
@@ -371,6 +371,7 @@ static void test_torture(void)
                 if (torture.jobs[i].shape == DETACHES && !client->has_groups)
                         torture.jobs[i].shape =
                                 LEAVES_CHILD; /* outside its session it is found by its cgroup only */
+                torture.jobs[i].seconds = g_rand_double_range(torture.random, 0.0, 0.15);
                 torture.jobs[i].code = g_rand_int_range(torture.random, 0, 100);
         }
         run(&torture);

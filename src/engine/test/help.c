@@ -324,7 +324,7 @@ static void hold(Job *job, bool repeated, const GError *error, void *arg)
         pthread_mutex_lock(&house->lock);
         house->held = 2;
         pthread_cond_broadcast(&house->woken);
-        while (house->held)
+        while (house->held == 2)
                 pthread_cond_wait(&house->woken, &house->lock);
         pthread_mutex_unlock(&house->lock);
 }

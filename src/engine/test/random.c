@@ -1,21 +1,28 @@
 /* A random life: people submit, cancel, hold and requeue, jobs wait for each other, evict and shrink each
  * other, members start, become ready, end and get lost, the disk fills up, the runtime goes and comes back,
  * the server restarts, in any order. After each step some things must hold, and in the end everything must
- * have come to its end exactly once. --seed repeats a run.
+ * have come to its end exactly once.
  *
  * The test keeps the runtime's world: which tasks it knows, and which calls it has not carried out yet (they
- * get lost when the connection or the server does). */
+ * get lost when the connection or the server does). The observations of one step are one batch for the
+ * engine, as the threads would otherwise divide them differently in each run. */
 #include <string.h>
 
 #include "base/err.h"
+#include "base/test/seed.h"
 #include "engine/state.h"
 #include "engine/task.h"
 #include "engine/test/help.h"
 #include "store/test/faulty.h"
 
-enum { STEPS = 3000, OPEN_MAX = 12 };
+enum {
+        STEPS = 3000,
+        OPEN_MAX = 12,
+        TURNS = 2, /* barriers until the engine waits: after a batch it may take some turns by itself */
+};
 
 typedef struct {
+        char *name;
         bool ended;
         int exit_code, signal;
         bool lost;
@@ -23,73 +30,114 @@ typedef struct {
 
 typedef struct {
         House *house;
+        GRand *rand;
         GPtrArray *ids;        /* of acknowledged jobs */
-        GHashTable *tasks;     /* name → Task: what the runtime knows */
+        GPtrArray *tasks;      /* Task: what the runtime knows, in the order of their starts */
         GHashTable *confirmed; /* names of tasks whose start is durable */
         GQueue calls;          /* not carried out yet */
         bool connected, full;
         bool leaving; /* members leave a job that runs on: what the first ones held is free with the last */
-        int submitted, n_start, n_restart, n_full, n_lost, n_unconnected;
+        int n_ids, submitted, n_start, n_restart, n_full, n_lost, n_unconnected;
 } World;
 
-static bool chance(int percent)
+static int draw(World *world, int least, int end)
 {
-        return g_test_rand_int_range(0, 100) < percent;
+        return g_rand_int_range(world->rand, least, end);
+}
+
+static bool chance(World *world, int percent)
+{
+        return draw(world, 0, 100) < percent;
+}
+
+/* The engine's tables are in the order of the ids: random ones would make each run another. */
+static void new_id(char ret[ID_LEN + 1], void *arg)
+{
+        World *world = arg;
+
+        (void)g_snprintf(ret, ID_LEN + 1, "%0*d", ID_LEN, ++world->n_ids); /* as long as that */
 }
 
 /* ---- the runtime's side ---- */
 
-static void report(World *world, const char *name, const Task *task)
+static void task_free(gpointer task)
+{
+        g_free(((Task *)task)->name);
+        g_free(task);
+}
+
+static Task *task_named(World *world, const char *name)
+{
+        for (guint i = 0; i < world->tasks->len; i++) {
+                Task *task = g_ptr_array_index(world->tasks, i);
+
+                if (strcmp(task->name, name) == 0)
+                        return task;
+        }
+        return NULL;
+}
+
+static void report(World *world, const Task *task)
 {
         if (!task->ended)
-                script_say_kind(world->house->script, OBSERVED_STARTED, name);
+                script_say_kind(world->house->script, OBSERVED_STARTED, task->name);
         else if (task->lost)
-                script_say_kind(world->house->script, OBSERVED_LOST, name);
+                script_say_kind(world->house->script, OBSERVED_LOST, task->name);
         else
-                script_say_exit(world->house->script, name, task->exit_code, task->signal, false);
+                script_say_exit(world->house->script, task->name, task->exit_code, task->signal, false);
 }
 
 static void report_all(World *world)
 {
-        GHashTableIter iter;
-        gpointer name, task;
-
-        g_hash_table_iter_init(&iter, world->tasks);
-        while (g_hash_table_iter_next(&iter, &name, &task))
-                report(world, name, task);
+        house_hold(world->house);
+        for (guint i = 0; i < world->tasks->len; i++)
+                report(world, g_ptr_array_index(world->tasks, i));
         world->connected = true;
         script_say_kind(world->house->script, OBSERVED_SYNCED, NULL);
+        house_let_go(world->house);
 }
 
-static void end_task(World *world, const char *name, Task *task, int exit_code, int signal, bool lost)
+static void end_task(World *world, Task *task, int exit_code, int signal, bool lost)
 {
-        *task = (Task){ .ended = true, .exit_code = exit_code, .signal = signal, .lost = lost };
+        task->ended = true;
+        task->exit_code = exit_code;
+        task->signal = signal;
+        task->lost = lost;
         if (world->connected)
-                report(world, name, task);
+                report(world, task);
 }
 
 static void carry_out_start(World *world, const char *name)
 {
-        Task *task = g_hash_table_lookup(world->tasks, name);
+        Task *task = task_named(world, name);
 
         if (g_hash_table_contains(world->confirmed, name))
                 g_error("%s is started again, though it was confirmed", name);
         world->n_start++;
         if (!task) {
                 task = g_new0(Task, 1);
-                g_hash_table_insert(world->tasks, g_strdup(name), task);
+                task->name = g_strdup(name);
+                g_ptr_array_add(world->tasks, task);
         }
-        report(world, name, task);
+        report(world, task);
 }
 
 static void carry_out_stop(World *world, const char *name)
 {
-        Task *task = g_hash_table_lookup(world->tasks, name);
+        Task *task = task_named(world, name);
 
         if (!task)
                 script_say_kind(world->house->script, OBSERVED_LOST, name);
         else if (!task->ended)
-                end_task(world, name, task, chance(50) ? 0 : -1, 0, false);
+                end_task(world, task, chance(world, 50) ? 0 : -1, 0, false);
+}
+
+static void carry_out_forget(World *world, const char *name)
+{
+        Task *task = task_named(world, name);
+
+        if (task)
+                (void)g_ptr_array_remove(world->tasks, task); /* it is there */
 }
 
 static void carry_out(World *world, const char *call)
@@ -101,10 +149,10 @@ static void carry_out(World *world, const char *call)
         else if (strcmp(words[0], "stop") == 0)
                 carry_out_stop(world, words[1]);
         else if (strcmp(words[0], "forget") == 0)
-                g_hash_table_remove(world->tasks, words[1]);
+                carry_out_forget(world, words[1]);
         else if (strcmp(words[0], "prepare") == 0)
                 script_say_kind(world->house->script,
-                                chance(90) ? OBSERVED_PREPARED : OBSERVED_PREPARE_FAILED, words[1]);
+                                chance(world, 90) ? OBSERVED_PREPARED : OBSERVED_PREPARE_FAILED, words[1]);
 }
 
 static void take_calls(World *world)
@@ -187,7 +235,8 @@ static void look(World *world, Resources *ret_used, EngineMetrics *ret)
         gint64 revision;
 
         do {
-                house_barrier(world->house);
+                for (int turn = 0; turn < TURNS; turn++)
+                        house_barrier(world->house);
                 revision = engine_revision(engine);
                 world->leaving = false;
                 *ret_used = (Resources){ 0 };
@@ -232,18 +281,19 @@ static char *random_spec(World *world)
 
         static const char *const kinds[] = { "ok", "any", "fail" };
         g_autofree char *after =
-                chance(15) ? g_strdup_printf(",'after':['%s:j%d']", kinds[g_test_rand_int_range(0, 3)],
-                                             g_test_rand_int_range(0, 10))
-                           : g_strdup("");
+                chance(world, 15)
+                        ? g_strdup_printf(",'after':['%s:j%d']", kinds[draw(world, 0, 3)], draw(world, 0, 10))
+                        : g_strdup("");
 
         return g_strdup_printf("{'name':'j%d','command':['t'],'retries':%d,'backoff':'%ds','on_lost':'%s',"
                                "'priority':%d%s%s%s%s%s,'roles':[%s]}",
-                               g_test_rand_int_range(0, 10), g_test_rand_int_range(0, 3),
-                               g_test_rand_int_range(0, 3), chance(70) ? "retry" : "fail",
-                               g_test_rand_int_range(0, 3) * 100, chance(20) ? ",'time_limit':'20s'" : "",
-                               chance(30) ? ",'signal':'USR1@2s','grace':'3s'" : "",
-                               chance(20) ? ",'on_preempt':'end'" : "", chance(10) ? ",'array':'0-2%2'" : "",
-                               after, roles[g_test_rand_int_range(0, G_N_ELEMENTS(roles))]);
+                               draw(world, 0, 10), draw(world, 0, 3), draw(world, 0, 3),
+                               chance(world, 70) ? "retry" : "fail", draw(world, 0, 3) * 100,
+                               chance(world, 20) ? ",'time_limit':'20s'" : "",
+                               chance(world, 30) ? ",'signal':'USR1@2s','grace':'3s'" : "",
+                               chance(world, 20) ? ",'on_preempt':'end'" : "",
+                               chance(world, 10) ? ",'array':'0-2%2'" : "", after,
+                               roles[draw(world, 0, G_N_ELEMENTS(roles))]);
 }
 
 /* Those of an array besides its first. */
@@ -264,14 +314,14 @@ static void note_array(World *world, const char *id)
 static void do_submit(World *world)
 {
         g_autofree char *spec = random_spec(world), *id = NULL;
-        g_autofree char *key = chance(30) ? g_strdup_printf("k%d", g_test_rand_int_range(0, 1000)) : NULL;
+        g_autofree char *key = chance(world, 30) ? g_strdup_printf("k%d", draw(world, 0, 1000)) : NULL;
         g_autoptr(GError) error = NULL;
         EngineMetrics metrics;
 
         engine_metrics(world->house->engine, &metrics);
         if (metrics.open_jobs >= OPEN_MAX)
                 return;
-        script_prepared(world->house->script, chance(80));
+        script_prepared(world->house->script, chance(world, 80));
         id = house_submit(world->house, "ann", spec, key, &error);
         if (id && !house_repeated()) {
                 note_array(world, id);
@@ -291,8 +341,7 @@ static void do_cancel(World *world)
 
         if (world->ids->len > 0)
                 (void)house_cancel(world->house,
-                                   g_ptr_array_index(world->ids,
-                                                     g_test_rand_int_range(0, (int)world->ids->len)),
+                                   g_ptr_array_index(world->ids, draw(world, 0, (int)world->ids->len)),
                                    &error);
 }
 
@@ -304,74 +353,68 @@ static void do_act(World *world)
 
         if (world->ids->len > 0)
                 (void)house_act(world->house,
-                                g_ptr_array_index(world->ids, g_test_rand_int_range(0, (int)world->ids->len)),
-                                actions[g_test_rand_int_range(0, G_N_ELEMENTS(actions))], &error);
+                                g_ptr_array_index(world->ids, draw(world, 0, (int)world->ids->len)),
+                                actions[draw(world, 0, G_N_ELEMENTS(actions))], &error);
 }
 
 static void do_calls(World *world)
 {
-        for (int n = g_test_rand_int_range(1, 5); n > 0 && world->connected && world->calls.length > 0; n--) {
+        house_hold(world->house);
+        for (int n = draw(world, 1, 5); n > 0 && world->connected && world->calls.length > 0; n--) {
                 g_autofree char *call = g_queue_pop_head(&world->calls);
 
                 carry_out(world, call);
         }
-}
-
-static const char *random_task(World *world, Task **ret)
-{
-        g_autoptr(GList) names = g_hash_table_get_keys(world->tasks);
-        const char *name;
-
-        if (!names)
-                return NULL;
-        names = g_list_sort(names, (GCompareFunc)strcmp);
-        name = g_list_nth_data(names, (guint)g_test_rand_int_range(0, (int)g_list_length(names)));
-        *ret = g_hash_table_lookup(world->tasks, name);
-        return name;
+        house_let_go(world->house);
 }
 
 static void do_task(World *world)
 {
         Task *task;
-        const char *name = random_task(world, &task);
 
-        if (!name)
+        if (world->tasks->len == 0)
                 return;
+        task = g_ptr_array_index(world->tasks, draw(world, 0, (int)world->tasks->len));
         if (task->ended) { /* told again, until it is forgotten */
                 if (world->connected)
-                        report(world, name, task);
-        } else if (world->connected && chance(50)) {
-                script_say_kind(world->house->script, OBSERVED_READY, name);
-        } else if (chance(70)) {
-                end_task(world, name, task, 0, 0, false);
-        } else if (chance(50)) {
-                end_task(world, name, task, 1, 0, false);
+                        report(world, task);
+        } else if (world->connected && chance(world, 50)) {
+                script_say_kind(world->house->script, OBSERVED_READY, task->name);
+        } else if (chance(world, 70)) {
+                end_task(world, task, 0, 0, false);
+        } else if (chance(world, 50)) {
+                end_task(world, task, 1, 0, false);
         } else {
                 world->n_lost++;
-                end_task(world, name, task, -1, 0, true);
+                end_task(world, task, -1, 0, true);
         }
 }
 
 static void do_pass(World *world)
 {
-        house_pass(world->house, g_test_rand_int_range(1, 3000));
+        house_pass(world->house, draw(world, 1, 3000));
 }
 
 static void make_room(World *world)
 {
         faulty_set(FAULT_NONE, NULL, 0, false);
+        if (world->full) {
+                g_autofree char *token = g_strdup_printf("t%d", world->n_full);
+
+                g_assert_true(
+                        house_put_token(world->house, token, NULL)); /* what was kept is tried at once */
+        }
         world->full = false;
-        (void)house_put_token(world->house, "t", NULL); /* lets what was kept be tried at once */
 }
 
 static void do_disk(World *world)
 {
         if (world->full) {
                 make_room(world);
-        } else if (chance(20)) {
+        } else if (chance(world, 20)) {
                 world->full = true;
                 world->n_full++;
-                faulty_set(FAULT_FULL, "-wal", g_test_rand_int_range(1, 4), false);
+                faulty_set(FAULT_FULL, "-wal", draw(world, 1, 4), false);
         }
 }
 
@@ -379,7 +422,7 @@ static void do_connection(World *world)
 {
         if (!world->connected) {
                 report_all(world);
-        } else if (chance(15)) {
+        } else if (chance(world, 15)) {
                 house_barrier(world->house);
                 lose_calls(world);
                 world->connected = false;
@@ -390,7 +433,7 @@ static void do_connection(World *world)
 
 static void do_restart(World *world)
 {
-        if (!chance(20))
+        if (!chance(world, 20))
                 return;
         make_room(world);
         lose_calls(world);
@@ -415,7 +458,7 @@ static void random_step(World *world)
 
         for (gsize i = 0; i < G_N_ELEMENTS(steps); i++)
                 total += steps[i].weight;
-        at = g_test_rand_int_range(0, total);
+        at = draw(world, 0, total);
         for (gsize i = 0; i < G_N_ELEMENTS(steps); at -= steps[i++].weight) {
                 if (at >= steps[i].weight)
                         continue;
@@ -428,17 +471,17 @@ static void random_step(World *world)
 
 static void end_all(World *world)
 {
-        GHashTableIter iter;
-        gpointer name, task;
-
         while (world->calls.length > 0)
                 do_calls(world);
-        g_hash_table_iter_init(&iter, world->tasks);
-        while (g_hash_table_iter_next(&iter, &name, &task)) {
-                script_say_kind(world->house->script, OBSERVED_READY, name);
-                if (!((Task *)task)->ended && chance(50))
-                        end_task(world, name, task, 0, 0, false);
+        house_hold(world->house);
+        for (guint i = 0; i < world->tasks->len; i++) {
+                Task *task = g_ptr_array_index(world->tasks, i);
+
+                script_say_kind(world->house->script, OBSERVED_READY, task->name);
+                if (!task->ended && chance(world, 50))
+                        end_task(world, task, 0, 0, false);
         }
+        house_let_go(world->house);
         for (guint i = 0; i < world->ids->len; i++) {
                 g_autoptr(GError) error = NULL;
 
@@ -475,9 +518,14 @@ static void live_through(bool gates)
         EngineMetrics metrics;
 
         faulty_install();
-        world.house = house_new();
+        world.house = house_new_cold();
+        world.house->config.new_id = new_id;
+        world.house->config.new_id_arg = &world;
+        house_open(world.house);
+        house_sync(world.house);
         world.ids = g_ptr_array_new_with_free_func(g_free);
-        world.tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        world.rand = g_rand_new_with_seed(seed_of_test());
+        world.tasks = g_ptr_array_new_with_free_func(task_free);
         world.confirmed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         script_gates(world.house->script, gates);
         script_ports(world.house->script, 9);
@@ -489,13 +537,13 @@ static void live_through(bool gates)
         make_room(&world);
         if (!world.connected)
                 report_all(&world);
-        for (int i = 0; i < 1000 && (count_open(&world) > 0 || g_hash_table_size(world.tasks) > 0); i++)
+        for (int i = 0; i < 1000 && (count_open(&world) > 0 || world.tasks->len > 0); i++)
                 end_all(&world);
         engine_metrics(world.house->engine, &metrics);
         g_assert_cmpint(metrics.open_jobs, ==, 0);
         g_assert_cmpint(metrics.free.cpu_milli, ==, 4000);
         g_assert_cmpint(script_leased(world.house->script), ==, 0);
-        g_assert_cmpint((int)g_hash_table_size(world.tasks), ==, 0);
+        g_assert_cmpuint(world.tasks->len, ==, 0);
         for (guint i = 0; i < world.ids->len; i++)
                 assert_ended_once(&world, g_ptr_array_index(world.ids, i));
         g_test_message("%d evictions, %d shrinks since the last start", (int)metrics.evictions,
@@ -505,7 +553,8 @@ static void live_through(bool gates)
                        world.n_unconnected);
         house_free(world.house);
         g_queue_clear_full(&world.calls, g_free);
-        g_hash_table_unref(world.tasks);
+        g_ptr_array_unref(world.tasks);
+        g_rand_free(world.rand);
         g_hash_table_unref(world.confirmed);
         g_ptr_array_unref(world.ids);
         faulty_remove();

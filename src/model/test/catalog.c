@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/test/seed.h"
 
 static gint64 next_seq = 1;
 
@@ -63,13 +64,14 @@ static void test_random(void)
 {
         g_autoptr(Catalog) catalog = catalog_new();
         g_autoptr(GHashTable) model = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed_of_test());
 
         for (int step = 0; step < 20000; step++) {
-                g_autofree char *name = g_strdup_printf("u%d", g_test_rand_int_range(0, 2000));
+                g_autofree char *name = g_strdup_printf("u%d", g_rand_int_range(rand, 0, 2000));
                 g_autoptr(Catalog) was = catalog_ref(catalog);
                 guint n = catalog_count(was, KIND_USER);
 
-                if (g_test_rand_bit()) {
+                if (g_rand_boolean(rand)) {
                         put(&catalog, make(KIND_USER, name, "{}"));
                         g_hash_table_add(model, g_strdup(name));
                 } else {

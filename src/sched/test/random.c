@@ -1,12 +1,13 @@
 /* Random traces against the invariants of scheduling.md 22.3, after every step. The generator has to reach
  * what it is there for: preemption, reclaim, shrinking, backfill and the undoing of gangs, often.
  *
- * PADDLE_SOAK=1 runs ten times as much. ROOM=NAME SEED=N STEPS=N plays one room again, with TRACE=1 as a
- * journal on standard error. */
+ * PADDLE_SOAK=1 runs ten times as much. ROOM=NAME PADDLE_SEED=N STEPS=N plays one room again, with TRACE=1 as
+ * a journal on standard error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/seed.h"
 #include "sched/test/room.h"
 
 enum {
@@ -34,7 +35,15 @@ static bool trace_write(void *arg, const char *text, gsize len, GError **error)
 
 static const JournalSink trace = { .begin = trace_begin, .write = trace_write };
 
-static void play_room(const RoomKind *kind, guint64 seed, gint64 steps, RoomCounts *counts)
+static void fail_at(const RoomKind *kind, guint32 seed, gint64 steps, const char *wrong)
+{
+        g_autofree char *command = seed_command(seed);
+
+        g_error("%s; repeat this room with: ROOM=%s STEPS=%" G_GINT64_FORMAT " %s", wrong, kind->name, steps,
+                command);
+}
+
+static void play_room(const RoomKind *kind, guint32 seed, gint64 steps, RoomCounts *counts)
 {
         g_autoptr(Room) room = room_new(kind, seed, MUTANT_NONE, g_getenv("TRACE") ? &trace : NULL, counts);
 
@@ -44,8 +53,7 @@ static void play_room(const RoomKind *kind, guint64 seed, gint64 steps, RoomCoun
                 if (wrong)
                         (void)journal_flush(room->journal, NULL);
                 if (wrong)
-                        g_error("ROOM=%s SEED=%" G_GUINT64_FORMAT " STEPS=%" G_GINT64_FORMAT ": %s",
-                                kind->name, seed, step + 1, wrong);
+                        fail_at(kind, seed, step + 1, wrong);
         }
 }
 
@@ -62,19 +70,19 @@ static void say(const RoomCounts *counts)
 static void test_invariants(void)
 {
         gint64 steps = setting("STEPS", g_getenv("PADDLE_SOAK") ? 10 * (gint64)STEPS : STEPS);
-        gint64 seed = setting("SEED", 1);
+        guint32 seed = seed_of_test();
         const char *only = g_getenv("ROOM");
         RoomCounts counts = { 0 };
 
         if (only) {
                 for (int i = 0; i < n_room_kinds; i++)
                         if (strcmp(room_kinds[i].name, only) == 0)
-                                play_room(&room_kinds[i], (guint64)seed, steps, &counts);
+                                play_room(&room_kinds[i], seed, steps, &counts);
                 say(&counts);
                 return;
         }
         for (; counts.steps < steps; seed++)
-                play_room(room_kind((guint64)seed), (guint64)seed, ROOM_STEPS, &counts);
+                play_room(room_kind(seed), seed, ROOM_STEPS, &counts);
         say(&counts);
         if (steps < STEPS)
                 return;
@@ -178,7 +186,9 @@ static void take_equal(Equal *equal, const Decisions *decisions, guint32 seed)
 
 static void test_equal_shares(void)
 {
-        for (guint32 seed = 1; seed <= 300; seed++) {
+        guint32 first = seed_of_test();
+
+        for (guint32 seed = first; seed != first + 300; seed++) {
                 g_autoptr(Scheduler) scheduler = scheduler_new(&(SchedulerConfig){ 0 });
                 g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
                 Equal equal = { .total = { 64000, 64000 }, .n = g_rand_int_range(rand, 2, QUEUES_MAX + 1) };

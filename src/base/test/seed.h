@@ -1,0 +1,41 @@
+/* The seed of a test that draws at random.
+ *
+ * It is always the same one, so that `make test` does the same thing every time. With PADDLE_SOAK=1 each test
+ * draws another. PADDLE_SEED=N comes before either and repeats a run. The output has the command. */
+#pragma once
+
+#include <glib.h>
+
+#include "base/number.h"
+
+enum { SEED_FIXED = 1 };
+
+static inline guint32 seed_parse(const char *text)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 seed = 0;
+
+        (void)number_parse("PADDLE_SEED", text, 0, G_MAXUINT32, &seed, &error); /* the error says it */
+        g_assert_no_error(error);
+        return (guint32)seed;
+}
+
+/* The command that runs this test with this seed again; the caller's. */
+static inline char *seed_command(guint32 seed)
+{
+        g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+
+        return g_strdup_printf("%sPADDLE_SEED=%u %s -p '%s'", g_getenv("PADDLE_SOAK") ? "PADDLE_SOAK=1 " : "",
+                               seed, program, g_test_get_path());
+}
+
+/* Of the test that runs now. */
+static inline guint32 seed_of_test(void)
+{
+        const char *given = g_getenv("PADDLE_SEED");
+        guint32 seed = given ? seed_parse(given) : g_getenv("PADDLE_SOAK") ? g_random_int() : SEED_FIXED;
+        g_autofree char *command = seed_command(seed);
+
+        g_test_message("repeat with: %s", command);
+        return seed;
+}
