@@ -248,6 +248,7 @@ static void op_free(Runtime *runtime)
         setting_free(k8s->setting);
         g_free(k8s->dc);
         g_hash_table_unref(k8s->places);
+        g_hash_table_unref(k8s->searches);
         g_hash_table_unref(k8s->gates);
         kept_free(k8s->kept);
         making_room_free(k8s->makings);
@@ -335,6 +336,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->any_namespace = !config->namespaces || !*config->namespaces;
         k8s->namespaces = namespaces_of(config, cluster);
         k8s->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        k8s->searches = g_hash_table_new_full(NULL, NULL, life_search_free, NULL);
         k8s->makings = making_room_new();
         k8s->gates = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         k8s->kept = kept_new();

@@ -258,8 +258,16 @@ void task_dropped(const char *name, void *arg)
 typedef struct {
         Kubernetes *k8s;
         char *task;
-        int pending; /* replies */
+        int pending; /* replies; with the client they end without one */
 } Search;
+
+void life_search_free(void *data)
+{
+        Search *search = data;
+
+        g_free(search->task);
+        g_free(search);
+}
 
 static void end_search(Search *search)
 {
@@ -272,8 +280,7 @@ static void end_search(Search *search)
                 else
                         task_stop_pod(task); /* there is nothing of it */
         }
-        g_free(search->task);
-        g_free(search);
+        g_hash_table_remove(search->k8s->searches, search);
 }
 
 static void on_searched(const KubeReply *reply, void *arg)
@@ -303,6 +310,7 @@ static void search_for(Task *task)
         char **at = scope_is_wide(k8s->pods) ? everywhere : k8s->namespaces;
 
         *search = (Search){ .k8s = k8s, .task = g_strdup(task->task) };
+        g_hash_table_add(k8s->searches, search);
         task->dropping = true;
         do {
                 request.namespace = *at;

@@ -91,9 +91,10 @@ struct Kubernetes {
         Signals *signals;
         ExecRoom *terminals;
         FollowRoom *logs;
-        Usages *usages;     /* its reading is for any thread */
-        GHashTable *tasks;  /* task -> Task */
-        GHashTable *places; /* name of an attempt's service -> its namespace */
+        Usages *usages;       /* its reading is for any thread */
+        GHashTable *tasks;    /* task -> Task */
+        GHashTable *places;   /* name of an attempt's service -> its namespace */
+        GHashTable *searches; /* set of the searches for a service that have not ended (life.c) */
         Sets *sets;
         Kept *kept; /* pods that ended */
         GSource *kept_timer, *stuck_timer;
@@ -173,6 +174,7 @@ void task_tell_why_not(Task *task, const GError *error);
 
 /* ---- life.c ---- */
 void life_open(Kubernetes *k8s);
+void life_search_free(void *search);               /* of `searches`; after the client */
 void task_refuse(Task *task, const GError *error); /* it cannot start */
 /* `before`: what is made before it. Both are taken. */
 void task_make_pod(Task *task, json_t *pod, json_t *before);
