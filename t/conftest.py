@@ -197,7 +197,7 @@ class Server:
 
     # -- requests
 
-    def request(self, method, path, body=None, headers=None, timeout=60):
+    def request(self, method, path, body=None, headers=None, timeout=PATIENCE):
         connection = UnixConnection(self.socket, timeout)
         if isinstance(body, (dict, list)):
             body = json.dumps(body)

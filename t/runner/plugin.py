@@ -101,6 +101,8 @@ class Report:
         result = self.results.setdefault(report.nodeid, Result(report.nodeid, "passed", report.start, report.stop, 0.0))
         result.stop = report.stop
         result.seconds += report.duration
+        if report.failed and result.outcome != "failed":
+            print(f"\nfailed: {report.nodeid}", flush=True)  # now: the rest of the run may take long
         if report.outcome != "passed" and result.outcome != "failed":
             result.outcome = report.outcome
 
