@@ -1,7 +1,7 @@
 /* The seed of a test that draws at random.
  *
  * It is always the same one, so that `make test` does the same thing every time. With PADDLE_SOAK=1 each test
- * draws another. PADDLE_SEED=N comes before either and repeats a run. The output has the command. */
+ * draws another. PADDLE_SEED=N takes precedence and repeats a run. The output has the command. */
 #pragma once
 
 #include <glib.h>
