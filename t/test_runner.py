@@ -24,14 +24,13 @@ ONCE = """
 @pytest.fixture
 def run_of(tmp_path, monkeypatch, capsys):
     """Runs the end-to-end step over small test files; returns exit status, last line, and what build/unsteady.txt says."""
-    monkeypatch.setenv("PADDLE_TEST_WORKERS", "2")
-
     (tmp_path / "doc").mkdir()
     (tmp_path / "doc/testing.md").write_text(
         "| test | why |\n|---|---|\n| `test_may` | needs what is not everywhere |\n"
     )
 
-    def run(**files):
+    def run(workers=1, **files):
+        monkeypatch.setenv("PADDLE_TEST_WORKERS", str(workers))
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(textwrap.dedent(text))
         about = steps.About(root=tmp_path, build=tmp_path, tests=(".",))
@@ -73,7 +72,7 @@ def test_a_file_that_cannot_be_read_fails(run_of):
 
 
 def test_a_worker_that_dies_fails_the_run(run_of):
-    status, last, _ = run_of(a=GOOD, b="import os\ndef test_dies(): os._exit(3)")
+    status, last, _ = run_of(2, a=GOOD, b="import os\ndef test_dies(): os._exit(3)")
     assert (status, last) == (1, "1 passed, 1 failed, 0 skipped")
 
 
@@ -129,7 +128,7 @@ def test_tests_that_share_a_fixture_stay_together(run_of):
         def test_made_once(made):
             assert pathlib.Path(__file__).with_suffix(".made").read_text() == "x"
     """
-    assert run_of(a=text, b=GOOD) == (0, "8 passed, 0 failed, 0 skipped", [])
+    assert run_of(2, a=text, b=GOOD) == (0, "8 passed, 0 failed, 0 skipped", [])
 
 
 def test_the_busy_share():
