@@ -174,7 +174,7 @@ void task_tell_why_not(Task *task, const GError *error);
 
 /* ---- life.c ---- */
 void life_open(Kubernetes *k8s);
-void life_search_free(void *search);               /* of `searches`; after the client */
+void life_search_free(void *data);                 /* a Search; after the client */
 void task_refuse(Task *task, const GError *error); /* it cannot start */
 /* `before`: what is made before it. Both are taken. */
 void task_make_pod(Task *task, json_t *pod, json_t *before);
