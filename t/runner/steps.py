@@ -97,7 +97,8 @@ def unit_tests(built, *options):
         records.unlink(missing_ok=True)
         factor = TIME_LIMIT_FACTOR * (5 if about.soak else 1)
         line = ["meson", "test", "-C", built.path, "--print-errorlogs", "--num-processes", str(os.cpu_count())]
-        made = commands(built.setup, [*line, "--timeout-multiplier", str(factor), *options])(about, log)
+        programs = ("ninja", "-C", built.path, "--quiet")  # some tests start them
+        made = commands(built.setup, programs, [*line, "--timeout-multiplier", str(factor), *options])(about, log)
         if not records.exists():
             return made
         outcome = counted(built.path, [json.loads(text) for text in records.read_text().splitlines()])
