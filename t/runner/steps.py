@@ -1,7 +1,7 @@
 """The steps of a run, as a table, in two lanes that go on beside each other: what waits (tests on clusters) runs beside what
 computes (compilers, unit tests, fuzzing).
 
-    main         programs ─▶ cluster ─▶ end-to-end
+    main         programs ─▶ cluster ───────────────▶ end-to-end
     background   lint ─▶ unit ─▶ build ─▶ unit-threads ─▶ fuzz
 """
 
@@ -150,7 +150,8 @@ STEPS = [
         ),
     ),
     Step("cluster", MAIN, commands(("t/kube/build",), IMAGES), in_check=False),
-    Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster")),
+    # Unit tests wait for their events for a minute at most: they go first, until it is shown that they bear the load.
+    Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster", "unit", "unit-threads")),
     Step("lint", BACKGROUND, commands(("t/lint",))),
     Step("unit", BACKGROUND, unit_tests(ASAN), needs=("programs",)),
     Step("build", BACKGROUND, commands(("make", "--no-print-directory", "build")), in_check=False),
