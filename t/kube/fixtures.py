@@ -17,7 +17,7 @@ import threading
 
 import pytest
 
-from kube.cluster import TIERS, Cluster
+from kube.cluster import TIERS, ApiError, Cluster
 from kube.images import BASE
 from kube.node import wait_for
 
@@ -62,11 +62,22 @@ def shared(tier):
     return Cluster(link.resolve())
 
 
+# What makes pods, and pods.
+WORKLOADS = [
+    ("deployments", "apps/v1"),
+    ("statefulsets", "apps/v1"),
+    ("replicasets", "apps/v1"),
+    ("jobs", "batch/v1"),
+    ("pods", "v1"),
+]
+
+
 class Namespace:
     """A namespace of a cluster, and the ways to use it."""
 
     def __init__(self, cluster, name):
         self.cluster, self.api, self.name, self.histories = cluster, cluster.api, name, []
+        self.created = {}  # (kind, version) of what the test created itself
         self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
         wait_for(lambda: self.items("serviceaccounts"), "the namespace's default service account")
 
@@ -84,6 +95,7 @@ class Namespace:
         ]
 
     def create(self, kind, body, version="v1"):
+        self.created[kind, version] = True
         return self.api.create(self.path(kind, None, version), body)
 
     def kubectl(self, *arguments, **options):
@@ -107,11 +119,14 @@ class Namespace:
         return self.histories[-1]
 
     def remove(self):
-        """Asks for the end of everything in it; the cluster sees to it while the next test runs."""
+        """Deletes what takes part in anything; the rest goes with the cluster. To delete a namespace, the cluster asks for
+        objects of all kinds there are, which costs more than most tests do."""
         for history in self.histories:
             history.end()
-        self.api.delete("/api/v1/namespaces/" + self.name)
-        self.api.request("DELETE", self.path("pods"), {"gracePeriodSeconds": 1})
+        options = {"gracePeriodSeconds": 1, "propagationPolicy": "Background"}
+        for kind, version in [*self.created, *WORKLOADS]:
+            with contextlib.suppress(ApiError):  # of a kind that is gone, or has no collection
+                self.api.request("DELETE", self.path(kind, None, version), options)
 
 
 MARKS = {  # the least that the API server takes

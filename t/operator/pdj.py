@@ -20,10 +20,14 @@ CRD = ROOT / "deploy/v1/crd.yaml"
 FINALIZER = "finalizers.paddlepaddle.org"
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]  # rules of who may do everything
 
+installed = set()  # (cluster's state folder, file)
+
 
 def install(cluster, file, name):
-    """Applies a file with a CRD, and returns when it is served."""
-    cluster.kubectl("apply", "-f", file)
+    """Applies a file with a CRD, unless this process did before, and returns when it is served."""
+    if (cluster.state, file) not in installed:
+        cluster.kubectl("apply", "-f", file)
+        installed.add((cluster.state, file))
     wait_served(cluster, name)
 
 

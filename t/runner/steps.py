@@ -2,7 +2,7 @@
 computes (compilers, unit tests, fuzzing).
 
     main         programs ─▶ cluster ───────────────▶ end-to-end
-    background   lint ─▶ unit ─▶ build ─▶ unit-threads ─▶ fuzz
+    background   lint ─▶ unit ─▶ build ─▶ unit-long ─▶ unit-threads ─▶ fuzz
 """
 
 import dataclasses
@@ -136,6 +136,15 @@ def end_to_end(about, log):
 # ---- the table
 
 ASAN = Sanitized("build/asan", "address,undefined")
+
+
+class Release:
+    """The build directory of `make build`."""
+
+    path = "build/release"
+    setup = ("make", "--no-print-directory", "build")
+
+
 THREADS = Sanitized("build/tsan", "thread", "-DG_DISABLE_CHECKS")
 IMAGES = ("env", "PYTHONPATH=t", "/usr/bin/python3", "-m", "kube.images", "builder", "python", "paddle")
 MAIN, BACKGROUND = "main", "background"
@@ -150,11 +159,11 @@ STEPS = [
         ),
     ),
     Step("cluster", MAIN, commands(("t/kube/build",), IMAGES), in_check=False),
-    # Unit tests wait for their events for a minute at most: they go first, until it is shown that they bear the load.
-    Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster", "unit", "unit-threads")),
+    Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster")),
     Step("lint", BACKGROUND, commands(("t/lint",))),
     Step("unit", BACKGROUND, unit_tests(ASAN), needs=("programs",)),
     Step("build", BACKGROUND, commands(("make", "--no-print-directory", "build")), in_check=False),
+    Step("unit-long", BACKGROUND, unit_tests(Release, "--suite", "long"), in_check=False),
     Step("unit-threads", BACKGROUND, unit_tests(THREADS, "--suite", "threads"), in_check=False),
     Step("fuzz", BACKGROUND, commands(("fuzz/run",))),
 ]

@@ -276,11 +276,12 @@ void script_say_exit(Script *script, const char *task, int exit_code, int signal
         script_say(script, &said);
 }
 
-static int count(const Script *script, const char *prefix)
+/* Of the lines from number `from` on. */
+static int count(const Script *script, const char *prefix, guint from)
 {
         int n = 0;
 
-        for (guint i = 0; i < script->lines->len; i++)
+        for (guint i = from; i < script->lines->len; i++)
                 n += g_str_has_prefix(g_ptr_array_index(script->lines, i), prefix);
         return n;
 }
@@ -290,7 +291,7 @@ int script_count(Script *script, const char *prefix)
         int n;
 
         pthread_mutex_lock(&script->lock);
-        n = count(script, prefix);
+        n = count(script, prefix, 0);
         pthread_mutex_unlock(&script->lock);
         return n;
 }
@@ -306,11 +307,14 @@ void script_wait(Script *script, const char *prefix, int n)
 {
         gint64 until_ms = clock_monotonic_ms() + WAIT_MS;
         struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+        guint looked_at;
 
         pthread_mutex_lock(&script->lock);
-        while (count(script, prefix) < n)
+        for (n -= count(script, prefix, 0); n > 0; n -= count(script, prefix, looked_at)) {
+                looked_at = script->lines->len;
                 if (pthread_cond_timedwait(&script->changed, &script->lock, &until) != 0)
                         complain(script, prefix);
+        }
         pthread_mutex_unlock(&script->lock);
 }
 
