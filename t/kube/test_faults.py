@@ -250,6 +250,7 @@ RUNTIME_FAULTS = {
     "answers to deletions are lost": (proxy.lost, "DELETE", "", 6),
     "deletions are refused": (proxy.unavailable(500), "DELETE", "", 6),
     "logs break off": (proxy.cut_reply, "GET", "/log", 3),
+    "logs are refused": (proxy.unavailable(503), "GET", "/log", 8),
 }
 
 

@@ -609,7 +609,7 @@ static guint count_ending(const Walk *walk)
 
 static bool is_whole(const Walk *walk)
 {
-        return g_queue_is_empty(&walk->waiting);
+        return walk->waiting.length == 0;
 }
 
 static void check_ends(const Walk *walk)

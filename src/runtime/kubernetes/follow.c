@@ -3,7 +3,8 @@
  *     NEW ─────(a place)────▶ OPEN ◀───(a place, few a second)─── AGAIN
  *     LAST ────(a place)───────┘│└─────(silent, others wait)──────▶ ▲
  *      ▲                        └──(broken off)──▶ RESTING ─────────┘
- *      └─(its container has ended)── NEW, AGAIN, RESTING
+ *      ├─(its container has ended)── NEW, AGAIN, RESTING
+ *      └─(broken off or refused, after its container has ended)── RESTING
  *
  * The server sends what it has of a log from its beginning; where that goes on in the file the times of its
  * lines say (timed-log.h). A file is open while its stream is. */
@@ -247,7 +248,7 @@ static gboolean on_rested(gpointer arg)
         Follow *follow = arg;
 
         drop_timer(&follow->again);
-        move(follow, FOLLOW_AGAIN);
+        move(follow, follow->last ? FOLLOW_LAST : FOLLOW_AGAIN);
         pump(follow->room);
         return G_SOURCE_REMOVE;
 }
@@ -343,11 +344,17 @@ static bool begin_anew(Follow *follow)
         return true;
 }
 
+/* There is no such log. Whoever refuses for another reason (an API server that has just come back, and does
+ * not know our rights yet) may grant it in a moment. */
+static bool is_missing(const KubeReply *reply)
+{
+        return reply->error && (reply->status == 400 || reply->status == 404);
+}
+
 static void on_end(const KubeReply *reply, void *arg)
 {
         Follow *follow = arg;
         FollowRoom *room = follow->room;
-        bool refused = reply->error && reply->status >= 400;
         bool is_short = !reply->error && timed_log_is_short(&follow->log);
 
         follow->call = NULL;
@@ -357,8 +364,8 @@ static void on_end(const KubeReply *reply, void *arg)
                 return;
         }
         close_stream(follow);
-        rest(follow, refused);
-        if (follow->last && !is_short && (!reply->error || refused))
+        rest(follow, reply->error && reply->status >= 400);
+        if (follow->last && !is_short && (!reply->error || is_missing(reply)))
                 follow->config.done(follow->config.arg);
         pump(room);
 }
@@ -475,6 +482,7 @@ void follow_last(Follow *follow)
         if (follow->last)
                 return;
         follow->last = true;
+        follow->failures = 0;
         set_timer(room->context, &follow->deadline, LAST_MS, on_too_late, follow);
         if (follow->state == FOLLOW_OPEN)
                 return;
