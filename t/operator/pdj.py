@@ -20,14 +20,16 @@ CRD = ROOT / "deploy/v1/crd.yaml"
 FINALIZER = "finalizers.paddlepaddle.org"
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]  # rules of who may do everything
 
-installed = set()  # (cluster's state folder, file)
-
 
 def install(cluster, file, name):
-    """Applies a file with a CRD, unless this process did before, and returns when it is served."""
-    if (cluster.state, file) not in installed:
+    """Applies a file with a CRD, unless the cluster has it, and returns when it is served."""
+    try:
+        there = cluster.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name)
+    except ApiError as absent:
+        assert absent.status == 404, absent
+        there = None
+    if not there or "deletionTimestamp" in there["metadata"]:
         cluster.kubectl("apply", "-f", file)
-        installed.add((cluster.state, file))
     wait_served(cluster, name)
 
 
