@@ -1,4 +1,4 @@
-"""The environment of programs that are built with sanitizers."""
+"""How programs are built with sanitizers, and the environment they run in."""
 
 import pathlib
 
@@ -10,3 +10,10 @@ ENVIRONMENT = {
     "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={HERE}/tsan.supp",
     "LSAN_OPTIONS": f"suppressions={HERE}/lsan.supp:print_suppressions=0",
 }
+
+
+def build_options(names, *arguments):
+    """Of `meson setup`. Such programs are compiled often: little is optimised, and debug information names functions and
+    lines only."""
+    options = ["--buildtype=plain", "-Doptimization=1", "-Db_lundef=false", f"-Db_sanitize={names}"]
+    return [*options, "-Dc_args=" + " ".join(["-g1", *arguments])]

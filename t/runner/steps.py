@@ -1,7 +1,7 @@
 """The steps of a run, as a table, in two lanes that go on beside each other: what waits (tests on clusters) runs beside what
 computes (compilers, unit tests, fuzzing).
 
-    main         programs ─▶ cluster ───────────────▶ end-to-end
+    main         programs ─▶ cluster ─▶ end-to-end
     background   lint ─▶ unit ─▶ build ─▶ unit-long ─▶ unit-threads ─▶ fuzz
 """
 
@@ -9,6 +9,8 @@ import dataclasses
 import json
 import os
 import pathlib
+
+from sanitizers import build_options
 
 from runner import endtoend, process
 
@@ -78,15 +80,19 @@ def commands(*lines):
 
 
 class Sanitized:
-    """A build directory of sanitized programs. `setup` is the command that makes it, where there is none.
+    """A build directory of sanitized programs. `setup` is the command that makes it, where there is none."""
 
-    They are compiled often: little is optimised, and debug information names functions and lines only."""
-
-    def __init__(self, path, sanitizers, *arguments):
+    def __init__(self, path, names, *arguments):
         self.path = path
-        options = ["--buildtype=plain", "-Doptimization=1", "-Db_lundef=false", f"-Db_sanitize={sanitizers}"]
-        options.append("-Dc_args=" + " ".join(["-g1", *arguments]))
+        options = build_options(names, *arguments)
         self.setup = ("sh", "-c", 'test -f "$1/build.ninja" || exec meson setup "$@"', "setup", path, *options)
+
+
+class Release:
+    """The build directory of `make build`."""
+
+    path = "build/release"
+    setup = ("make", "--no-print-directory", "build")
 
 
 def unit_tests(built, *options):
@@ -136,15 +142,6 @@ def end_to_end(about, log):
 # ---- the table
 
 ASAN = Sanitized("build/asan", "address,undefined")
-
-
-class Release:
-    """The build directory of `make build`."""
-
-    path = "build/release"
-    setup = ("make", "--no-print-directory", "build")
-
-
 THREADS = Sanitized("build/tsan", "thread", "-DG_DISABLE_CHECKS")
 IMAGES = ("env", "PYTHONPATH=t", "/usr/bin/python3", "-m", "kube.images", "builder", "python", "paddle")
 MAIN, BACKGROUND = "main", "background"
@@ -162,7 +159,7 @@ STEPS = [
     Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster")),
     Step("lint", BACKGROUND, commands(("t/lint",))),
     Step("unit", BACKGROUND, unit_tests(ASAN), needs=("programs",)),
-    Step("build", BACKGROUND, commands(("make", "--no-print-directory", "build")), in_check=False),
+    Step("build", BACKGROUND, commands(Release.setup), in_check=False),
     Step("unit-long", BACKGROUND, unit_tests(Release, "--suite", "long"), in_check=False),
     Step("unit-threads", BACKGROUND, unit_tests(THREADS, "--suite", "threads"), in_check=False),
     Step("fuzz", BACKGROUND, commands(("fuzz/run",))),
