@@ -14,6 +14,7 @@
 #include <yaml.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 
 enum {
         YAML_SIZE_MAX = 1024 * 1024,
@@ -504,7 +505,7 @@ json_t *yaml_parse(const char *text, gsize len, const char *name, GError **error
                 return NULL;
         if (!yaml_parser_initialize(&reader.parser))
                 g_error("out of memory");
-        reader.anchors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
+        reader.anchors = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
         yaml_parser_set_input_string(&reader.parser, (const guchar *)text, len);
         if (!read_stream(&reader, &value, error))
                 value = NULL;

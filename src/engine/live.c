@@ -4,11 +4,13 @@
 
 #include <string.h>
 
+#include "base/keyed-hash.h"
+
 /* ---- keys ---- */
 
 static guint id_hash(gconstpointer live)
 {
-        return g_str_hash(((const Live *)live)->job->id);
+        return g_str_hash(((const Live *)live)->job->id); /* made here */
 }
 
 static gboolean id_equal(gconstpointer a, gconstpointer b)
@@ -20,7 +22,7 @@ static guint name_hash(gconstpointer live)
 {
         const Job *job = ((const Live *)live)->job;
 
-        return g_str_hash(job->name) * 31 + g_str_hash(job->user);
+        return keyed_hash(job->name) * 31 + keyed_hash(job->user);
 }
 
 static gboolean name_equal(gconstpointer a, gconstpointer b)
@@ -34,7 +36,7 @@ static guint key_hash(gconstpointer live)
 {
         const Job *job = ((const Live *)live)->job;
 
-        return g_str_hash(job->idempotency_key) * 31 + g_str_hash(job->user);
+        return keyed_hash(job->idempotency_key) * 31 + keyed_hash(job->user);
 }
 
 static gboolean key_equal(gconstpointer a, gconstpointer b)

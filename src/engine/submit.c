@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "base/number.h"
 #include "model/catalog.h"
 #include "model/framework.h"
@@ -660,7 +661,7 @@ static bool walk_from(Walk *walk, Entry *start, GError **error)
 
 static bool check_cycles(Submission *submission)
 {
-        Walk walk = { g_hash_table_new(g_str_hash, g_str_equal), g_hash_table_new(NULL, NULL),
+        Walk walk = { g_hash_table_new(keyed_hash, g_str_equal), g_hash_table_new(NULL, NULL),
                       g_hash_table_new(NULL, NULL), g_ptr_array_new() };
         bool ok = true;
 
@@ -770,7 +771,7 @@ static bool make_entries(Submission *submission)
 
 static bool check_names(Submission *submission)
 {
-        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
 
         for (guint i = 0; i < submission->entries->len; i++) {
                 if (check_entry_names(submission, g_ptr_array_index(submission->entries, i), seen))
@@ -895,9 +896,9 @@ bool apply_submit(Engine *engine, Input *input)
         if (find_repeat(engine, input))
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
-        submission.by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
         submission.awaited =
-                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)job_unref);
+                g_hash_table_new_full(keyed_hash, g_str_equal, g_free, (GDestroyNotify)job_unref);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission) && !input->only_check)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/keyed-hash.h"
 #include "engine/life.h"
 
 typedef struct {
@@ -48,7 +49,7 @@ static gboolean id_equal(gconstpointer a, gconstpointer b)
 
 static guint name_hash(gconstpointer job)
 {
-        return g_str_hash(((const Job *)job)->name) * 31 + g_str_hash(((const Job *)job)->user);
+        return keyed_hash(((const Job *)job)->name) * 31 + keyed_hash(((const Job *)job)->user);
 }
 
 static gboolean name_equal(gconstpointer a, gconstpointer b)

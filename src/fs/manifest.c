@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "base/number.h"
 #include "fs/disk.h"
 #include "fs/hash.h"
@@ -237,7 +238,7 @@ static const char *const kind_words[] = {
  * collected. */
 static bool check_tree(const Manifest *manifest, GHashTable *parents, GError **error)
 {
-        g_autoptr(GHashTable) by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GHashTable) by_name = g_hash_table_new(keyed_hash, g_str_equal);
         g_autoptr(GString) above = g_string_new(NULL);
 
         for (guint i = 0; i < manifest->entries->len; i++) {

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/keyed-hash.h"
 #include "fs/disk.h"
 #include "fs/hash.h"
 #include "fs/upload.h"
@@ -267,7 +268,7 @@ bool package_send(const char *dir, const Manifest *manifest, const PackageOps *o
                   TransferReport report_func, void *report_arg, GError **error)
 {
         fd_auto int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        g_autoptr(GHashTable) by_hash = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GHashTable) by_hash = g_hash_table_new(keyed_hash, g_str_equal);
         g_autoptr(GString) body = g_string_new(NULL);
         Send send = {
                 .root = root,

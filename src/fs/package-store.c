@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/keyed-hash.h"
 #include "fs/hash.h"
 #include "fs/manifest.h"
 #include "fs/store.h"
@@ -170,7 +171,7 @@ static bool has_blob(PackageStore *store, const char *hash)
 
 static GPtrArray *missing_blobs(PackageStore *store, const Manifest *manifest)
 {
-        g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash, g_str_equal);
         GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
 
         for (guint i = 0; i < manifest->entries->len; i++) {
@@ -511,7 +512,7 @@ static bool make_tree(PackageStore *store, const Manifest *manifest, GError **er
         char id[ID_LEN + 1];
         g_autofree char *temp = (id_new(id), g_strconcat(".tree.", id, NULL));
         g_autofree char *path = g_build_filename(store->dir, temp, NULL);
-        g_autoptr(GHashTable) dirs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) dirs = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         g_auto(SyncSet) unused = { 0 };
         Tree tree = { .store = store, .dir = -1, .dirs = dirs, .sync = unused };
         bool ok;

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/keyed-hash.h"
 #include "fs/hash.h"
 #include "fs/manifest.h"
 #include "fs/store.h"
@@ -309,7 +310,7 @@ static bool unpack_all(PackageStore *store, const char *path, char *ret_hash, GE
 {
         g_autoptr(Archive) archive = archive_open(path, error);
         g_autoptr(Manifest) manifest = manifest_new();
-        g_autoptr(GHashTable) by_path = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GHashTable) by_path = g_hash_table_new(keyed_hash, g_str_equal);
         g_autofree char *buffer = g_malloc(BLOCK);
         Unpack unpack = {
                 .store = store,

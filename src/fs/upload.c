@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/keyed-hash.h"
 #include "fs/manifest.h"
 #include "fs/transfer.h"
 
@@ -245,7 +246,7 @@ bool upload_path(const char *local, const char *remote, const TransferOps *ops, 
         g_autofree char *buffer = g_malloc(STORAGE_CHUNK);
         g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func((GDestroyNotify)item_free);
         g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
-        g_autoptr(GHashTable) sizes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(GHashTable) sizes = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, g_free);
         Upload upload = {
                 .transfer = { .ops = ops,
                               .arg = arg,

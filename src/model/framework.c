@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "model/framework-rows.h"
 
 static const Framework *const rows[] = { &framework_paddle_ps, &framework_paddle_collective,
@@ -288,7 +289,7 @@ static void append_list(GPtrArray *env, char *const *list)
 /* Each name once: the last value, at the first place. */
 static char **without_repeats(GPtrArray *env)
 {
-        g_autoptr(GHashTable) places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) places = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         GPtrArray *list = g_ptr_array_new();
 
         for (guint i = 0; i < env->len; i++) {

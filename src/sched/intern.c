@@ -3,6 +3,8 @@
  * to it; an account also as long as its usage is not forgotten. */
 #include "sched/state.h"
 
+#include "base/keyed-hash.h"
+
 static guint64 mix(guint64 h, guint64 v)
 {
         h = (h ^ v) * 0x9E3779B97F4A7C15u;
@@ -25,7 +27,7 @@ static guint64 mix_pointer(guint64 h, const void *pointer)
 
 static guint label_set_hash(gconstpointer p)
 {
-        return g_str_hash(((const LabelSet *)p)->text);
+        return keyed_hash(((const LabelSet *)p)->text);
 }
 
 static gboolean label_set_equal(gconstpointer a, gconstpointer b)

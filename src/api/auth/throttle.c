@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/keyed-hash.h"
+
 typedef struct {
         GList link; /* in the table's queue; its data is the entry */
         char *name;
@@ -32,7 +34,7 @@ static void entry_free(void *arg)
 
 static void table_init(Table *table)
 {
-        table->by_name = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, entry_free);
+        table->by_name = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, entry_free);
         g_queue_init(&table->by_use);
 }
 

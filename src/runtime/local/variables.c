@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/keyed-hash.h"
+
 static const char *const inherited_names[] = {
         "PATH",
         "LANG",
@@ -47,7 +49,7 @@ typedef struct {
 static void variables_init(Variables *variables)
 {
         variables->list = g_ptr_array_new();
-        variables->index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        variables->index = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
 }
 
 static char **variables_steal(Variables *variables)
