@@ -27,6 +27,11 @@ enum {
                          lines */
 };
 
+/* pip 22.3 and later install into environments other than their own. To give each environment a pip takes
+ * longer than most installations. */
+#define PIP_INSTALLS_ELSEWHERE                                                                               \
+        "import pip, sys; sys.exit([int(part) for part in pip.__version__.split(\".\")[:2]] < [22, 3])"
+
 /* $1 directory of the environment, $2 interpreter, $3 uv or empty, $4 "--no-index" or empty, $5 requirements.
  */
 static const char build_script[] =
@@ -37,13 +42,20 @@ static const char build_script[] =
         "if [ -e ready ]; then echo 'Ready already.'; exit 0; fi\n"
         "echo \"" BANNER " $(date -u +%Y-%m-%dT%H:%M:%SZ)\"\n"
         "rm -rf venv\n"
+        "index=$4 requirements=$5\n"
+        "with() {\n"
+        "    \"$@\" install --no-input --disable-pip-version-check --progress-bar off $index -r "
+        "\"$requirements\" 9>&-\n"
+        "}\n"
         "if [ -n \"$3\" ]; then\n"
         "    \"$3\" venv --quiet --python \"$2\" venv 9>&-\n"
         "    \"$3\" pip install --python venv/bin/python $4 -r \"$5\" 9>&-\n"
+        "elif \"$2\" -c '" PIP_INSTALLS_ELSEWHERE "' 2>/dev/null; then\n"
+        "    \"$2\" -m venv --without-pip venv 9>&-\n"
+        "    with \"$2\" -m pip --python venv/bin/python\n"
         "else\n"
         "    \"$2\" -m venv venv 9>&-\n"
-        "    venv/bin/python -m pip install --no-input --disable-pip-version-check --progress-bar off $4 -r "
-        "\"$5\" 9>&-\n"
+        "    with venv/bin/python -m pip\n"
         "fi\n"
         "sync -f venv\n"
         ": >ready.new\n"
@@ -134,10 +146,26 @@ static char *interpreter_identity(const char *python, GError **error)
         return identity;
 }
 
-static bool is_option(const char *line, const char *const *options)
+static bool begins_with(const char *word, const char *const *beginnings)
 {
-        for (; *options; options++)
-                if (g_str_has_prefix(line, *options))
+        for (; *beginnings; beginnings++)
+                if (g_str_has_prefix(word, *beginnings))
+                        return true;
+        return false;
+}
+
+/* A line of options may hold several. */
+static bool is_outside(const char *line)
+{
+        static const char *const options[] = { "-r", "--requirement", "-c", "--constraint",
+                                               "-e", "--editable",    NULL };
+        static const char *const paths[] = { "./", "../", NULL };
+        g_auto(GStrv) words = g_strsplit_set(line, " \t", -1);
+
+        if (*line != '-')
+                return begins_with(line, paths);
+        for (char **word = words; *word; word++)
+                if (begins_with(*word, options))
                         return true;
         return false;
 }
@@ -146,9 +174,6 @@ static bool is_option(const char *line, const char *const *options)
  * index options). */
 char *environment_normal(const char *requirements, GError **error)
 {
-        static const char *const outside[] = { "-r", "--requirement", "-c", "--constraint",
-                                               "-e", "--editable",    "./", "../",
-                                               NULL };
         g_auto(GStrv) lines = g_strsplit(requirements, "\n", -1);
         g_autoptr(GString) text = g_string_new(NULL);
 
@@ -158,7 +183,7 @@ char *environment_normal(const char *requirements, GError **error)
                 if (comment)
                         *comment = '\0';
                 g_strstrip(lines[n]);
-                if (is_option(lines[n], outside)) {
+                if (is_outside(lines[n])) {
                         err_set(error, ERR_INVALID,
                                 "requirements, line %u: '%s' refers to another file, but an environment is "
                                 "made from this text alone\n"
@@ -238,7 +263,7 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
 {
         g_autofree char *ready = made(config, key, "ready");
 
-        return access(ready, F_OK) == 0;
+        return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* a link may be its user's */
 }
 
 char *environment_path(const EnvironmentConfig *config, const char *key)

@@ -2,8 +2,6 @@
  * broken-off builds, reasons. */
 #include "runtime/environment/environment.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,46 +9,13 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "runtime/test/wheel.h"
 
 static char *scratch, *envs, *links;
 
 static void write_file(const char *path, const char *text)
 {
         g_assert_true(g_file_set_contents(path, text, -1, NULL));
-}
-
-static void add_member(struct archive *zip, const char *name, const char *text)
-{
-        struct archive_entry *entry = archive_entry_new();
-
-        archive_entry_set_pathname(entry, name);
-        archive_entry_set_size(entry, (la_int64_t)strlen(text));
-        archive_entry_set_filetype(entry, AE_IFREG);
-        archive_entry_set_perm(entry, 0644);
-        g_assert_cmpint(archive_write_header(zip, entry), ==, ARCHIVE_OK);
-        g_assert_cmpint(archive_write_data(zip, text, strlen(text)), ==, (la_ssize_t)strlen(text));
-        archive_entry_free(entry);
-}
-
-/* A wheel that holds one module. */
-static void make_wheel(void)
-{
-        g_autofree char *path = g_build_filename(links, "tinything-1.0-py3-none-any.whl", NULL);
-        struct archive *zip = archive_write_new();
-
-        archive_write_set_format_zip(zip);
-        archive_write_zip_set_compression_store(zip);
-        g_assert_cmpint(archive_write_open_filename(zip, path), ==, ARCHIVE_OK);
-        add_member(zip, "tinything.py", "VALUE = 42\n");
-        add_member(zip, "tinything-1.0.dist-info/METADATA",
-                   "Metadata-Version: 2.1\nName: tinything\nVersion: 1.0\n");
-        add_member(zip, "tinything-1.0.dist-info/WHEEL",
-                   "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n");
-        add_member(zip, "tinything-1.0.dist-info/RECORD",
-                   "tinything.py,,\ntinything-1.0.dist-info/METADATA,,\ntinything-1.0.dist-info/"
-                   "WHEEL,,\ntinything-1.0.dist-info/RECORD,,\n");
-        g_assert_cmpint(archive_write_close(zip), ==, ARCHIVE_OK);
-        archive_write_free(zip);
 }
 
 static EnvironmentConfig config_of(const char *uv)
@@ -145,6 +110,28 @@ static void test_build_uv(void)
 static void test_build_pip(void)
 {
         build_with(NULL);
+}
+
+/* An interpreter whose pip, if it has one, cannot install elsewhere: the environment gets its own. */
+static void test_build_own_pip(void)
+{
+        g_autofree char *python = g_build_filename(scratch, "python-old", NULL);
+        EnvironmentConfig config = { .envs_dir = envs, .python = python };
+        g_autofree char *key = NULL, *path = NULL, *pip = NULL;
+
+        write_file(python, "#!/bin/sh\n"
+                           "case \"$*\" in\n"
+                           "*sys.executable*) echo \"$0\"; echo 3.old; exit 0 ;;\n"
+                           "*'import pip'*) exit 1 ;;\n"
+                           "esac\n"
+                           "exec python3 \"$@\"\n");
+        g_assert_cmpint(chmod(python, 0755), ==, 0);
+        key = key_of(&config, "tinything==1.0\n");
+        g_assert_cmpint(end_build(begin_build(&config, key, "tinything==1.0\n")), ==, 0);
+        check_module(&config, key);
+        path = environment_path(&config, key);
+        pip = g_build_filename(path, "bin/pip", NULL);
+        g_assert_true(g_file_test(pip, G_FILE_TEST_EXISTS));
 }
 
 /* Both wait for one lock: one builds, the other finds it ready. */
@@ -262,7 +249,7 @@ static void test_refused(void)
 {
         static const char *const texts[] = { "-r other.txt", "a\n --requirement=x", "-c c.txt",
                                              "-e .",         "--editable x",        "./local",
-                                             "../up" };
+                                             "../up",        "--pre -r x",          "--pre\t-cx" };
         EnvironmentConfig config = config_of(NULL);
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
@@ -360,7 +347,7 @@ int main(int argc, char **argv)
         envs = g_build_filename(scratch, "envs", NULL);
         links = g_build_filename(scratch, "links", NULL);
         g_assert_true(file_mkdirs(links, 0755, NULL) && file_mkdirs(envs, 0755, NULL));
-        make_wheel();
+        write_wheel(links);
         g_setenv("PIP_CONFIG_FILE", "/dev/null", TRUE);
         g_setenv("PIP_NO_INDEX", "1", TRUE);
         g_setenv("PIP_FIND_LINKS", links, TRUE); /* uv reads it only because we translate it */
@@ -371,6 +358,7 @@ int main(int argc, char **argv)
         g_test_add_func("/environment/failure", test_failure);
         g_test_add_func("/environment/build-uv", test_build_uv);
         g_test_add_func("/environment/build-pip", test_build_pip);
+        g_test_add_func("/environment/build-own-pip", test_build_own_pip);
         g_test_add_func("/environment/build-fails", test_build_fails);
         g_test_add_func("/environment/two-builders", test_two_builders);
         g_test_add_func("/environment/remains", test_remains);
