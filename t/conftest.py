@@ -16,18 +16,36 @@ import time
 import urllib.parse
 
 import pytest
+from folders import abandoned, locked
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin")).resolve()
 collect_ignore = ["frameworks"]  # gigabytes of downloads: only when asked for, by `make test-frameworks`
+FOLDER = "paddle-t-"
 FINAL = {"succeeded", "failed", "cancelled", "preempted"}
 PATIENCE = 120  # seconds at least before a test says that something hangs: others may keep the machine busy
 sys.path.insert(0, str(ROOT / "python"))
 
 
 def pytest_configure(config):
+    """Files of tests go to a folder of this run's own. pytest's usual one is shared by all runs of a user, and each run shuts
+    it to other users when it begins, also to those as whom members of a run beside it go there."""
     config.pluginmanager.import_plugin("kube.fixtures")
     config.pluginmanager.import_plugin("seeds")
+    if not config.option.basetemp:
+        config.option.basetemp = own_folder(config) / "t"
+
+
+def own_folder(config):
+    """A new folder, which goes with the run. What killed runs left goes now."""
+    for left in abandoned(FOLDER):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=FOLDER))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    lock = contextlib.ExitStack()
+    lock.enter_context(locked(folder))
+    config.add_cleanup(lock.close)
+    return folder
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -183,8 +201,7 @@ class Server:
         if self.process is None or self.process.poll() is not None:
             self.start()
         states = "queued,suspended,starting,running,preempting,stopping"
-        for job in self.get(f"/v1/jobs?all=true&limit=1000&state={states}").json["items"]:
-            self.request("DELETE", f"/v1/jobs/{job['id']}")
+        self.cancel(job["id"] for job in self.get(f"/v1/jobs?all=true&limit=1000&state={states}").json["items"])
         wait_for(lambda: self.get("/v1/info").json["jobs"]["open"] == 0, 60, "the end of all jobs")
         self.stop()
         pid = self.agent_pid()
@@ -226,6 +243,13 @@ class Server:
         reply = self.get(f"/v1/jobs/{urllib.parse.quote(name)}")
         assert reply.status == 200, reply.body
         return reply.json
+
+    def cancel(self, jobs):
+        """Cancels jobs, those that have not ended meanwhile, by one connection: there may be thousands."""
+        with contextlib.closing(UnixConnection(self.socket, PATIENCE)) as connection:
+            for job in jobs:
+                connection.request("DELETE", f"/v1/jobs/{job}")
+                connection.getresponse().read()
 
     def wait(self, name, states=FINAL, timeout=PATIENCE):
         """The job once it is in one of `states`."""

@@ -23,8 +23,7 @@ def room(served):
     """The server, empty again after the test: jobs end, queues go."""
     yield served
     states = "state=queued,suspended,starting,running,stopping,preempting"
-    for job in served.get(f"/v1/jobs?all=true&limit=1000&{states}").json["items"]:
-        served.request("DELETE", f"/v1/jobs/{job['id']}")
+    served.cancel(job["id"] for job in served.get(f"/v1/jobs?all=true&limit=1000&{states}").json["items"])
     wait_for(lambda: served.get("/v1/info").json["jobs"]["open"] == 0, 60, "the end of all jobs")
     for kind, keep in (
         ("grants", ()),
@@ -542,8 +541,7 @@ def test_ten_thousand_at_once(room):
     assert room.get("/v1/queues/many").json["open_jobs"] == 10001
     assert room.get(f"/v1/jobs/{ids[-1]}/explain").json["position"] == 9999
     refused(room.post("/v1/jobs/batch", {"jobs": [*specs, specs[0]]}, timeout=120), 400, "invalid", "jobs", "10000")
-    for job in ids:
-        room.request("DELETE", f"/v1/jobs/{job}")
+    room.cancel(ids)
     assert room.job(blocker["id"])["state"] == "running"
 
 

@@ -1,14 +1,30 @@
 """The test runner itself (t/runner): what it makes of tests that fail, skip or cannot be read, and what it measures."""
 
+import pathlib
+import signal
+import subprocess
 import sys
+import tempfile
 import textwrap
 import types
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT, open_way, wait_for
 from runner import cores, endtoend, plugin, process, steps
 from runner.__main__ import Run, report
 
+TABLE = """
+| name | what |
+|---|---|
+| `test_skips` | a row of another table |
+
+| test | why it may skip |
+|---|---|
+| `test_may` | needs what is not everywhere |
+| `/part/may` | the same |
+
+| `test_skips` | after the table |
+"""
 GOOD = "def test_good(): pass"
 # Fails the first time it is run.
 ONCE = """
@@ -25,16 +41,14 @@ ONCE = """
 def run_of(tmp_path, monkeypatch, capsys):
     """Runs the end-to-end step over small test files; returns exit status, last line, and what build/unsteady.txt says."""
     (tmp_path / "doc").mkdir()
-    (tmp_path / "doc/testing.md").write_text(
-        "| test | why |\n|---|---|\n| `test_may` | needs what is not everywhere |\n"
-    )
+    (tmp_path / "doc/testing.md").write_text(TABLE)
 
     def run(workers=1, **files):
         monkeypatch.setenv("PADDLE_TEST_WORKERS", str(workers))
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(textwrap.dedent(text))
         about = steps.About(root=tmp_path, build=tmp_path, tests=(".",))
-        step = steps.Step("end-to-end", steps.MAIN, steps.end_to_end)
+        step = steps.Step("end-to-end", steps.MAIN, steps.end_to_end, again=steps.end_to_end_again)
         one = Run(about, [step])
         one.all_steps()
         status = report(one, one.failed_tests_again())
@@ -91,6 +105,57 @@ def test_a_step_whose_need_failed_is_not_run(tmp_path, capsys):
     assert out.endswith("1 passed, 2 failed, 0 skipped\n")
 
 
+MESON = """project('tests', 'c')
+flag = meson.current_build_dir() / 'flag'
+test('steady', find_program('true'), suite: 'two')
+test('two/once', find_program('sh'), args: ['-c', 'test -e $0 || { touch $0; exit 1; }', flag], suite: 'two')
+test('bad', find_program('false'), suite: 'bad')
+foreach name : ['may', 'skips']
+  plan = 'echo TAP version 13; echo 1..2; echo "ok 1 /whole"; echo "ok 2 /part/@0@ # SKIP no"'.format(name)
+  test(name, find_program('sh'), args: ['-c', plan], suite: name, protocol: 'tap')
+endforeach
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "last", "unsteady"),
+    [
+        (("--suite", "two"), 0, "2 passed, 0 failed, 0 skipped", ["two/once"]),
+        (("--suite", "two", "--suite", "bad"), 1, "2 passed, 1 failed, 0 skipped", ["two/once"]),
+        (("--suite", "may"), 0, "1 passed, 0 failed, 0 skipped", []),
+        (("--suite", "skips"), 1, "0 passed, 1 failed, 0 skipped", []),
+        (("--suite", "none"), 1, "0 passed, 1 failed, 0 skipped", []),
+    ],
+)
+def test_unit_tests_run_again_too(tmp_path, capsys, options, status, last, unsteady):
+    (tmp_path / "meson.build").write_text(MESON)
+    (tmp_path / "doc").mkdir()
+    (tmp_path / "doc/testing.md").write_text(TABLE)
+
+    class Built:
+        path = "build"
+        setup = ("meson", "setup", "build")
+
+    act, again = steps.unit_tests(Built, *options), steps.unit_tests_again(Built)
+    run = Run(steps.About(root=tmp_path, build=tmp_path), [steps.Step("unit", steps.MAIN, act, again=again)])
+    run.all_steps()
+    assert report(run, run.failed_tests_again()) == status
+    out = capsys.readouterr().out.splitlines()
+    assert out[-1] == last and (tmp_path / "unsteady.txt").read_text().splitlines() == unsteady
+    assert "bad" not in options or "failed: bad: FAIL; to repeat: meson test -C build --print-errorlogs bad" in out
+
+
+def test_a_run_beside_shuts_nobody_out(tmp_path):
+    """Members run as other users in folders of tests."""
+    open_way(tmp_path)
+    (tmp_path / "test_a.py").write_text("def test_a(tmp_path): pass\n")
+    line = [sys.executable, "-m", "pytest", "-q", "--rootdir", tmp_path, tmp_path / "test_a.py"]
+    assert subprocess.run(line, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    top = pathlib.Path(tempfile.gettempdir()).resolve()
+    shut = [path for path in (tmp_path, *tmp_path.parents) if top in path.parents and not path.stat().st_mode & 0o001]
+    assert not shut
+
+
 def test_cpu_time_of_what_loses_its_parent_counts(tmp_path):
     burn = "import time\nwhile time.process_time() < 0.5: pass\nopen('ended', 'w')"
     orphan = f'(setsid {sys.executable} -c "{burn}" &)'
@@ -129,6 +194,53 @@ def test_tests_that_share_a_fixture_stay_together(run_of):
             assert pathlib.Path(__file__).with_suffix(".made").read_text() == "x"
     """
     assert run_of(2, a=text, b=GOOD) == (0, "8 passed, 0 failed, 0 skipped", [])
+
+
+def test_what_breaks_off_has_not_passed(run_of):
+    status, last, unsteady = run_of(a=GOOD, b="def test_breaks(): raise KeyboardInterrupt")
+    assert status == 1 and "0 failed" not in last and not unsteady
+
+
+def test_a_file_that_skips_is_counted(run_of):
+    assert run_of(a=GOOD, b="import pytest\npytest.skip('no', allow_module_level=True)")[0] == 1
+
+
+def test_what_is_needed_is_a_step(tmp_path):
+    with pytest.raises(AssertionError, match="nosuch"):
+        Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, None, needs=("nosuch",))])
+
+
+def test_a_lane_that_breaks_ends_the_other(tmp_path):
+    def breaks(*_):
+        raise OSError("the disk is full")
+
+    table = [steps.Step("first", steps.MAIN, breaks), steps.Step("second", steps.BACKGROUND, breaks, needs=("first",))]
+    run = Run(steps.About(root=ROOT, build=tmp_path), table)
+    run.all_steps()
+    assert report(run, []) == 1
+
+
+INTERRUPTED = """
+import signal, sys, threading
+sys.path.insert(0, "t")
+from runner import steps
+from runner.__main__ import Run
+wait = steps.commands(("sh", "-c", "trap 'echo ended > {mark}; exit 0' INT; touch {ready}; while :; do sleep 0.1; done"))
+ran = steps.commands(("touch", "{after}"))
+run = Run(steps.About(root={root!r}, build={build!r}), [steps.Step("one", "main", wait), steps.Step("two", "main", ran)])
+run.all_steps()
+"""
+
+
+def test_ctrl_c_ends_what_runs(tmp_path):
+    mark, ready, after = (tmp_path / name for name in ("mark", "ready", "after"))
+    about = {"mark": mark, "ready": ready, "after": after, "root": tmp_path, "build": tmp_path}
+    program = "from pathlib import *\n" + INTERRUPTED.format(**about)
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL)
+    wait_for(ready.exists, what="the command")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) != 0
+    assert mark.exists() and not after.exists()
 
 
 def test_the_busy_share():

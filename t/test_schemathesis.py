@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, Server
 from seeds import SOAK
 
-EXAMPLES = 200 if SOAK else 25
+EXAMPLES = 200 if SOAK else 10
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
     "response_schema_conformance,negative_data_rejection,unsupported_method,allow_header_conformance,ignored_auth"

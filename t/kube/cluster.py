@@ -6,11 +6,11 @@ usage: python -m kube.cluster up [a|b|c] | down | kubeconfig    one that stays, 
 
 import base64
 import contextlib
-import fcntl
 import http.client
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import ssl
@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 import urllib.parse
+
+from folders import abandoned, locked
 
 from kube import components, images, pki, supervise
 from kube.node import wait_for
@@ -67,36 +69,28 @@ class Api:
         """The decoded answer; ApiError when it is none of 2xx."""
         headers = {**self.headers, "Content-Type": kind}
         body = None if body is None else json.dumps(body)
-        if method == "GET":
-            reply, text = self.read(path, headers)
-        else:
-            with contextlib.closing(self.connect()) as connection:
-                reply, text = exchange(connection, method, path, body, headers)
+        connection = self.kept()
+        try:
+            reply, text = exchange(connection, method, path, body, headers)
+        except BaseException:
+            connection.close()
+            raise
+        self.idle.append(connection)
         is_json = "json" in (reply.getheader("Content-Type") or "")
         answer = json.loads(text) if is_json else text.decode()
         if not 200 <= reply.status < 300:
             raise ApiError(reply.status, answer if is_json else {"message": answer})
         return answer
 
-    def read(self, path, headers):
-        """A GET over a connection that is kept: tests poll, and a TLS handshake costs more than the answer."""
+    def kept(self):
+        """A connection that is open, a new one if there is none: a TLS handshake costs more than most answers."""
         while self.idle:
             connection = self.idle.pop()
-            try:
-                reply = exchange(connection, "GET", path, None, headers)
-            except (OSError, http.client.HTTPException):  # closed meanwhile, or the API server was killed
-                connection.close()
-                continue
-            self.idle.append(connection)
-            return reply
-        connection = self.connect()
-        try:
-            reply = exchange(connection, "GET", path, None, headers)
-        except BaseException:
-            connection.close()
-            raise
-        self.idle.append(connection)
-        return reply
+            readable, _, _ = select.select([connection.sock], [], [], 0) if connection.sock else ([True], [], [])
+            if not readable:
+                return connection
+            connection.close()  # readable without a request: the API server closed it, or was killed
+        return self.connect()
 
     def get(self, path):
         return self.request("GET", path)
@@ -346,15 +340,6 @@ def only_on(label):
     return {"nodeSelector": {"of": label}, "tolerations": [tolerated]}
 
 
-@contextlib.contextmanager
-def locked(state):
-    """The state folder's lock, to hand to the supervisor: it is held as long as any process has it open."""
-    with open(state / "lock.new", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        os.rename(state / "lock.new", state / "lock")
-        yield lock
-
-
 def commands():
     """All processes: (id, words of the command line)."""
     for entry in pathlib.Path("/proc").iterdir():
@@ -371,11 +356,9 @@ def supervisor(role, state):
 
 def sweep():
     """Removes what clusters left whose supervisor was killed: nothing of theirs runs any more."""
-    for state in pathlib.Path(tempfile.gettempdir()).glob(PREFIX + "*"):
-        with contextlib.suppress(OSError), open(state / "lock") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            supervise.node.remove_cgroups(state.name)
-            shutil.rmtree(state, ignore_errors=True)
+    for state in abandoned(PREFIX):
+        supervise.node.remove_cgroups(state.name)
+        shutil.rmtree(state, ignore_errors=True)
 
 
 def personal():

@@ -99,6 +99,7 @@ class Plan:
             "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
             "--initial-advertise-peer-urls", peer, "--initial-cluster", f"test={peer}", "--log-level", "warn", "--logger", "zap",
             "--quota-backend-bytes", str(4 * GIB), "--auto-compaction-retention", "0",
+            "--heartbeat-interval", "1000", "--election-timeout", "10000",  # there is nobody to beat for
         ], lambda: answers(client + "/health"))
         # fmt: on
 

@@ -39,6 +39,21 @@ TOOLS = [
     "python3-pip-whl",
 ]  # of the image that builds images
 REQUIREMENTS = ROOT / "examples/recognize_digits/requirements.txt"
+LEFT_OUT = [  # of a Debian: what the kernel shows there, and what no program reads, which is half of it
+    "dev/*",
+    "proc/*",
+    "sys/*",
+    "usr/share/doc/*",
+    "usr/share/info/*",
+    "usr/share/locale/*",
+    "usr/share/man/*",
+    "usr/share/zoneinfo/*",
+    "usr/lib/x86_64-linux-gnu/gconv/*",
+    "usr/lib/x86_64-linux-gnu/perl*",
+    "usr/share/perl*",
+    "var/cache/*",
+    "var/lib/dpkg/info/*",
+]
 SITE = "usr/local/lib/python3.11/dist-packages"
 FORMAT = "1"  # part of every key: raise it when this file writes other archives from the same sources
 
@@ -122,7 +137,7 @@ def make_base(work, archive):
 
 
 def make_debian(work, packages):
-    """A minimal Debian with these packages, as a tar."""
+    """The folder of a minimal Debian with these packages."""
     debian = work / "debian"
     run("debootstrap", "--variant=minbase", "--include=" + ",".join(packages), "bookworm", debian, mirror())
     for leftover in [*debian.glob("var/cache/apt/archives/*.deb"), *debian.glob("var/lib/apt/lists/*_*")]:
@@ -135,25 +150,26 @@ def make_tar(folder, tar, *options):
     return tar
 
 
-DEVICES = ["--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*"]
+def debian_layer(work):
+    return make_tar(work / "debian", work / "debian.tar", *(f"--exclude=./{path}" for path in LEFT_OUT))
 
 
 def make_builder(work, archive):
     """What images are built in: buildah, and pip for images that have none."""
-    layer = make_tar(make_debian(work, TOOLS), work / "debian.tar", *DEVICES)
-    write_archive(archive, BUILDER, [layer], {"Cmd": ["/bin/sh"]})
+    make_debian(work, TOOLS)
+    write_archive(archive, BUILDER, [debian_layer(work)], {"Cmd": ["/bin/sh"]})
 
 
 def make_python(work, archive):
     """A small base of images: Python, and no pip."""
-    layer = make_tar(make_debian(work, ["python3"]), work / "debian.tar", *DEVICES)
-    write_archive(archive, PYTHON, [layer], {"Cmd": ["/bin/sh"]})
+    make_debian(work, ["python3"])
+    write_archive(archive, PYTHON, [debian_layer(work)], {"Cmd": ["/bin/sh"]})
 
 
 def make_mpi(work, archive):
     """Open MPI, with Python for its programs; no ssh."""
-    layer = make_tar(make_debian(work, OPEN_MPI), work / "debian.tar", *DEVICES)
-    write_archive(archive, MPI, [layer], {"Cmd": ["/bin/sh"]})
+    make_debian(work, OPEN_MPI)
+    write_archive(archive, MPI, [debian_layer(work)], {"Cmd": ["/bin/sh"]})
 
 
 def make_spark(work, archive):
@@ -163,7 +179,7 @@ def make_spark(work, archive):
     for program in (packages / SITE / "bin").iterdir():  # which pip would put into the path
         (debian / "usr/local/bin" / program.name).symlink_to(f"/{SITE}/bin/{program.name}")
     layers = [
-        make_tar(debian, work / "debian.tar", *DEVICES),
+        debian_layer(work),
         make_tar(packages, work / "packages.tar", "--owner=0", "--group=0"),
     ]
     write_archive(archive, SPARK, layers, {"Cmd": ["/bin/sh"]})
@@ -180,7 +196,7 @@ def make_paddle(work, archive):
     (debian / "usr/local/bin/python").symlink_to("/usr/bin/python3")
     install("--target", packages / SITE, "-r", REQUIREMENTS)
     layers = [
-        make_tar(debian, work / "debian.tar", *DEVICES),
+        debian_layer(work),
         make_tar(packages, work / "packages.tar", "--owner=0", "--group=0"),
     ]
     write_archive(archive, PADDLE, layers, {"Cmd": ["/bin/sh"]})
@@ -200,14 +216,19 @@ def run(*words):
     return done
 
 
+def debian_of(packages):
+    """What decides what a Debian holds, but for the day."""
+    return " ".join([*packages, *LEFT_OUT]).encode()
+
+
 IMAGES = {
     "pause": (make_pause, lambda: (HERE / "image/pause.c").read_bytes()),
     "base": (make_base, lambda: b"".join(base_files().values())),
-    "builder": (make_builder, lambda: " ".join(TOOLS).encode()),
-    "python": (make_python, lambda: b"python3"),
-    "mpi": (make_mpi, lambda: " ".join(OPEN_MPI).encode()),
-    "spark": (make_spark, lambda: " ".join([*JAVA, PYSPARK]).encode()),
-    "paddle": (make_paddle, lambda: " ".join(DEBIAN).encode() + REQUIREMENTS.read_bytes()),
+    "builder": (make_builder, lambda: debian_of(TOOLS)),
+    "python": (make_python, lambda: debian_of(["python3"])),
+    "mpi": (make_mpi, lambda: debian_of(OPEN_MPI)),
+    "spark": (make_spark, lambda: debian_of([*JAVA, PYSPARK])),
+    "paddle": (make_paddle, lambda: debian_of(DEBIAN) + REQUIREMENTS.read_bytes()),
 }
 ALWAYS = ("pause", "base")  # what every node has
 

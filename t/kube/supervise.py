@@ -31,6 +31,9 @@ LOGS = components.HERE.parent.parent / "build/kube/log"
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
 PORTS_CLAIM = "paddle-kube-ports"
+# Nearly all components are Go programs that hold little and allocate much: with Go's own setting, which collects whenever
+# the heap has doubled, a good part of their time is collecting. Memory is what a machine for tests has.
+GO = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 
 
 def die_with_parent():
@@ -135,7 +138,7 @@ class Inner:
                 stdout=log,
                 stderr=log,
                 cwd=self.state,
-                env={**os.environ, **component.environment},
+                env={**os.environ, **GO, **component.environment},
                 preexec_fn=die_with_parent,  # noqa: PLW1509 - there are no threads here
                 start_new_session=True,
             )

@@ -69,15 +69,26 @@ def joined(server, kube_node, registry, index):
     return server
 
 
+def write_program(folder, number):
+    """A training program whose image is its own for each number."""
+    folder.mkdir()
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "part.py").write_text(f"NUMBER = {number!r}\n")
+    (folder / "requirements.txt").write_text("# what the base lacks\npaddlehello==1.0\n")
+    return folder
+
+
 @pytest.fixture
 def program(tmp_path):
     """A program, different for each test so that none finds the image of another."""
-    folder = tmp_path / "digits"
-    folder.mkdir()
-    (folder / "train.py").write_text(TRAIN)
-    (folder / "part.py").write_text(f"NUMBER = {str(tmp_path)!r}\n")
-    (folder / "requirements.txt").write_text("# what the base lacks\npaddlehello==1.0\n")
-    return folder
+    return write_program(tmp_path / "digits", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def known_program(tmp_path_factory):
+    """For tests that only read its image: the first of them builds it."""
+    folder = tmp_path_factory.mktemp("known")
+    return write_program(folder / "digits", str(folder))
 
 
 def submit(server, program, *options, name="job", command=("python3", "train.py", "one")):
@@ -104,36 +115,30 @@ def image_of(kube):
 
 
 def test_a_package_and_its_requirements_run_by_digest(joined, kube_node, registry, program):
-    job = submit(joined, program, command=("sh", "-c", "python3 train.py one; sleep 3"))
+    first = submit(joined, program, name="first", command=("sh", "-c", "python3 train.py one; sleep 3"))
+    second = submit(joined, program, name="second")
     image = image_of(kube_node)
-    done = joined.wait(job["id"], timeout=180)
-    assert done["state"] == "succeeded", done["reason"]
-    assert joined.member_log(job["id"]).splitlines() == [
-        f"hello from the wheel {program.parent}",
-        "/paddle/work /paddle/work one",
-    ]
-    built = jobs(kube_node)
-    assert len(built) == 1
-    tag = built[0]["metadata"]["name"]
-    assert image.endswith("@" + registry.digest(REPOSITORY, tag))
-    said = joined.member_log(job["id"], "environment")
-    assert "Successfully installed paddlehello-1.0" in said
-    assert said.endswith("The image is ready.\n")
-    # A second job of the same needs, and one of another server, build nothing.
-    uid = built[0]["metadata"]["uid"]
-    again = submit(joined, program, name="again")
-    assert joined.wait(again["id"])["state"] == "succeeded"
-    assert [one["metadata"]["uid"] for one in jobs(kube_node)] == [uid]
-    assert len(builders(kube_node)) == 1
-
-
-def test_two_jobs_wait_for_one_build(joined, kube_node, program):
-    first, second = submit(joined, program, name="first"), submit(joined, program, name="second")
     for job in (first, second):
         done = joined.wait(job["id"], timeout=180)
         assert done["state"] == "succeeded", done["reason"]
+        assert joined.member_log(job["id"]).splitlines() == [
+            f"hello from the wheel {program.parent}",
+            "/paddle/work /paddle/work one",
+        ]
+    # Both waited for one build, and are told how it went.
+    built = jobs(kube_node)
+    assert len(built) == len(builders(kube_node)) == 1
+    tag = built[0]["metadata"]["name"]
+    assert image.endswith("@" + registry.digest(REPOSITORY, tag))
+    said = joined.member_log(first["id"], "environment")
+    assert "Successfully installed paddlehello-1.0" in said
+    assert said.endswith("The image is ready.\n")
+    assert joined.member_log(second["id"], "environment") == said
+    # A later job of the same needs builds nothing.
+    again = submit(joined, program, name="again")
+    assert joined.wait(again["id"])["state"] == "succeeded"
+    assert [one["metadata"]["uid"] for one in jobs(kube_node)] == [built[0]["metadata"]["uid"]]
     assert len(builders(kube_node)) == 1
-    assert joined.member_log(first["id"], "environment") == joined.member_log(second["id"], "environment")
 
 
 def test_a_broken_requirement_fails_the_job_with_the_words_of_pip(joined, kube_node, registry, program):
@@ -178,10 +183,10 @@ def test_a_builder_that_is_evicted_is_followed_by_another(joined, kube_node, pro
     assert joined.member_log(job["id"], "environment").count("FROM ") == 1
 
 
-def test_a_registry_that_is_away_for_a_while_costs_no_job(joined, registry, program):
+def test_a_registry_that_is_away_for_a_while_costs_no_job(joined, registry, known_program):
     registry.stop()
     try:
-        job = submit(joined, program)
+        job = submit(joined, known_program)
         wait_for(lambda: joined.job(job["id"])["state"] == "queued", what="the job")
     finally:
         registry.start()

@@ -16,6 +16,7 @@ import urllib.request
 import pytest
 import yaml
 from conftest import BIN, PATIENCE, ROOT, wait_for
+from kube.cluster import ApiError
 from kube.components import BIN as KUBE_BIN
 from kube.fixtures import Namespace
 from pdj import CRD, GROUP, Job, Operator, example, install, operator_fixture, own_cluster, role  # noqa: F401
@@ -67,6 +68,19 @@ def upstream_like():
     return crd
 
 
+def misconfigured(own):
+    """I4, as the older schema takes it: the API server refuses it until it serves that schema, a moment after the apply."""
+
+    def try_once():
+        try:
+            return Job(own, {"worker": {**role(1), "replicas": -1}}, "wrong")
+        except ApiError as refused:
+            assert refused.status == 422, refused
+            return None
+
+    return wait_for(try_once, 60, "the API server to serve the older schema")
+
+
 def test_a8_crd_over_crd(cluster, own):
     with running(cluster.kubeconfig, f"--namespace={own.name}"):
         first = Job(own, {"worker": role(1)}, "first")
@@ -75,7 +89,7 @@ def test_a8_crd_over_crd(cluster, own):
         try:
             second = Job(own, {"worker": role(1)}, "second")
             second.wait_pods("worker-0")
-            wrong = Job(own, {"worker": {**role(1), "replicas": -1}}, "wrong")  # I4, as the older schema takes it
+            wrong = misconfigured(own)
             wrong.wait_event("Warning", "Create", "-1")
             wrong.wait_phase("Pending")
             wrong.delete()

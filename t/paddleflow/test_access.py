@@ -10,7 +10,7 @@ from seeds import SOAK
 from paddleflow.client import BASE, PASSWORD, fresh, good, refused
 
 DENIED = ("OnlyRootAllowed", "AccessDenied", "ActionNotAllowed", "AuthIllegalUser")
-EXAMPLES = 200 if SOAK else 20
+EXAMPLES = 200 if SOAK else 10
 AMOUNTS = {"cpu": "1", "mem": "1Gi"}
 OBJECT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}
 TIMES = "startTime=2024-01-01%2000:00:00&endTime=2024-01-02%2000:00:00"

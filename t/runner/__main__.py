@@ -2,9 +2,10 @@
 
 Runs all tests and ends in one line: "N passed, N failed, N skipped". The exit status is 0 if none failed.
 
-  --check           the short selection for someone who changes something: no clusters, no ThreadSanitizer
+  --check           the short selection for someone who changes something: no clusters, no ThreadSanitizer, no release build
   --save-durations  write t/durations.json, the order in which end-to-end tests are handed out, from this run
-  TEST...           only these end-to-end tests (files, folders, node ids), and what they need
+  TEST...           only these end-to-end tests (files, folders, node ids), and what they need; with --check without the
+                    programs of clusters
 
 PADDLE_SOAK=1 runs the long forms. PADDLE_TEST_WORKERS=N sets how many end-to-end tests run at the same time.
 """
@@ -19,7 +20,7 @@ import time
 
 from sanitizers import ENVIRONMENT
 
-from runner import endtoend, steps, times
+from runner import endtoend, process, steps, times
 from runner.cores import Cores
 from runner.plugin import DURATIONS
 
@@ -36,35 +37,50 @@ class Run:
         self.about, self.steps, self.cores, self.start = about, chosen, Cores(), time.time()
         self.ended = {step.name: threading.Event() for step in self.steps}
         self.outcomes, self.records = {}, []
-        self.say = threading.Lock()
+        self.say, self.ending = threading.Lock(), threading.Event()
+        unknown = {name for step in self.steps for name in step.needs} - {step.name for step in steps.STEPS + chosen}
+        assert not unknown, f"steps need what is no step: {unknown}"
 
     def all_steps(self):
         lanes = dict.fromkeys(step.lane for step in self.steps)
         threads = [threading.Thread(target=self.lane, args=(name,)) for name in lanes]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            print("\ninterrupted: what runs is ended, which takes some seconds", flush=True)
+            self.ending.set()
+            process.end_all()
+            for thread in threads:
+                thread.join()
+            raise
 
     def lane(self, name):
+        """All its steps have ended then, whatever happens: the other lane may wait for one."""
         for step in self.steps:
-            if step.lane == name:
-                self.outcomes[step.name] = self.step(step)
+            if step.lane != name:
+                continue
+            self.outcomes[step.name] = steps.Outcome(failures=[f"{step.name}: not run"])
+            try:
+                if not self.ending.is_set():
+                    self.outcomes[step.name] = self.step(step)
+            except Exception as problem:  # noqa: BLE001 - the other lane goes on, and the run fails in the end
+                self.outcomes[step.name] = steps.Outcome(failures=[f"{step.name}: {problem!r}"])
+            finally:
                 self.ended[step.name].set()
 
     def step(self, step):
         for name in step.needs:
             if name in self.ended:
                 self.ended[name].wait()
-                if self.outcomes[name].failures:
+                if self.outcomes[name].all_failures():
                     return steps.Outcome(failures=[f"{step.name}: not run, because {name} failed"])
         log = self.log(step.name)
         start = time.time()
-        try:
-            outcome = step.act(self.about, log)
-        except Exception as problem:  # noqa: BLE001 - the other lane goes on, and the run fails in the end
-            outcome = steps.Outcome(failures=[f"{step.name}: {problem!r}"])
-        self.record(step.name, step.lane, start, outcome, log)
+        outcome = step.act(self.about, log)
+        self.record(step, step.name, start, outcome, log)
         return outcome
 
     def log(self, name):
@@ -73,33 +89,34 @@ class Run:
         path.unlink(missing_ok=True)
         return path
 
-    def record(self, name, lane, start, outcome, log):
+    def record(self, step, name, start, outcome, log):
         end = time.time()
         wall, busy = round(end - start, 1), self.cores.busy(start, end)
-        row = {"name": name, "lane": lane, "start": start, "end": end, "wall": wall, "cpu": round(outcome.cpu, 1)}
+        row = {"name": name, "lane": step.lane, "start": start, "end": end, "wall": wall, "cpu": round(outcome.cpu, 1)}
         self.records.append({**row, "busy": busy})
-        counts = f"{outcome.passed} passed, {len(outcome.failures)} failed, {outcome.skipped} skipped"
+        counts = f"{outcome.passed} passed, {len(outcome.all_failures())} failed, {outcome.skipped} skipped"
         with self.say:
             print(f"-- {name}: {counts} ({times.clock(wall)})", flush=True)
-            if outcome.failures and log.exists():
+            if outcome.all_failures() and log.exists() and not step.is_shown:
                 print(*log.read_text(errors="replace").splitlines()[-TAIL:], sep="\n", flush=True)
                 print(f"-- {name}: the whole output is in {log}", flush=True)
 
     def failed_tests_again(self):
-        """Runs the end-to-end tests that failed once more, alone. Those that pass now count as passed, and are returned."""
-        first = self.outcomes.get("end-to-end", steps.Outcome())
-        if not first.results or not first.failures:
+        """Runs the tests that failed once more, alone. Those that pass now count as passed, and are returned."""
+        failed = sum(len(outcome.failed) for outcome in self.outcomes.values())
+        if failed > endtoend.UNSTEADY_MAX:
+            print(f"{failed} tests failed; above {endtoend.UNSTEADY_MAX} none is tried again")
             return []
-        if len(first.failures) > endtoend.UNSTEADY_MAX:
-            print(f"{len(first.failures)} end-to-end tests failed; above {endtoend.UNSTEADY_MAX} none is tried again")
-            return []
-        log, start = self.log("again"), time.time()
-        done, results = endtoend.once_more(self.about, first.failures, log)
-        passed = endtoend.names(results or [], "passed")
-        unsteady = [name for name in first.failures if name in passed]
-        first.failures = [name for name in first.failures if name not in passed]
+        return [name for step in self.steps if self.outcomes[step.name].failed for name in self.again(step)]
+
+    def again(self, step):
+        first, name = self.outcomes[step.name], f"{step.name} again"
+        log, start = self.log(name.replace(" ", "-")), time.time()
+        cpu, unsteady = step.again(self.about, list(first.failed), log)
+        for test in unsteady:
+            del first.failed[test]
         first.passed += len(unsteady)
-        self.record("again", "main", start, steps.Outcome(len(unsteady), failures=first.failures, cpu=done.cpu), log)
+        self.record(step, name, start, steps.Outcome(len(unsteady), failed=first.failed, cpu=cpu), log)
         return unsteady
 
 
@@ -132,18 +149,23 @@ def main():
     parser.add_argument("--save-durations", action="store_true")
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
+    if options.save_durations and options.tests:
+        parser.error("--save-durations takes the durations of all tests: leave out " + " ".join(options.tests))
     about = steps.About(
         root=ROOT,
         build=ROOT / "build",
-        soak=os.environ.get("PADDLE_SOAK") == "1",
+        soak=bool(os.environ.get("PADDLE_SOAK")),
         check=options.check,
         tests=tuple(options.tests),
     )
     os.environ.update({**ENVIRONMENT, **CCACHE})
     run = Run(about, steps.chosen(about))
-    run.all_steps()
+    try:
+        run.all_steps()
+    except KeyboardInterrupt:
+        return 130
     status = report(run, run.failed_tests_again())
-    if options.save_durations:
+    if options.save_durations and status == 0:
         save_durations(run)
     return status
 

@@ -15,7 +15,7 @@ WORKER_MIB = 2500  # what a worker may need: a cluster of its own, and servers
 WORKERS_MAX = 4
 HERE = pathlib.Path(__file__).resolve().parent.parent
 WITHOUT = ("-p", "no:schemathesis", "-p", "no:hypothesispytest")  # plug-ins that take seconds to load, and are not used
-WITH_RESULTS = (0, 1, 2)  # pytest's exit statuses: all passed, some failed, too many failed
+WITH_RESULTS = (0, 1, 2)  # pytest's exit statuses: all passed, some failed, stopped before the end
 
 
 def workers():
@@ -29,27 +29,27 @@ def read(report):
     return [Result(**row) for row in json.loads(report.read_text())]
 
 
-def pytest(about, report, log, *options, echo=True):
+def pytest(about, report, log, *options):
     """Runs pytest; returns how the process ended, and the results (None when it did not come to its end)."""
     report.unlink(missing_ok=True)
     line = [sys.executable, "-m", "pytest", "-p", "runner.plugin", "-q", "--rootdir", ".", *WITHOUT]
     line += ["--timeout", about.test_timeout, *options]
     env = {"PADDLE_TEST_REPORT": str(report), "PYTHONPATH": str(HERE), "PYTHONHASHSEED": "0"}
-    done = process.run(line, log, about.root, env, echo)
+    done = process.run(line, log, about.root, env, echo=True)
     whole = done.status in WITH_RESULTS and report.exists()
     return done, read(report) if whole else None
 
 
-def first_time(about, log, echo=True):
+def first_time(about, log):
     options = ["-n", workers(), "--dist", "loadscope", "--no-loadscope-reorder", "--maxfail", FAILED_MAX]
     if about.check:
         options.append("--no-clusters")
-    return pytest(about, about.build / "tests.json", log, *options, *(about.tests or ["t"]), echo=echo)
+    return pytest(about, about.build / "tests.json", log, *options, *(about.tests or ["t"]))
 
 
-def once_more(about, failed, log, echo=True):
+def once_more(about, failed, log):
     """Runs the failed tests alone, one after the other."""
-    return pytest(about, about.build / "again.json", log, *sorted(failed), echo=echo)
+    return pytest(about, about.build / "again.json", log, *sorted(failed))
 
 
 # ---- what it comes to
@@ -57,7 +57,8 @@ def once_more(about, failed, log, echo=True):
 
 def may_skip(document):
     """Names of tests and files that may skip, each with its reason, from the table in doc/testing.md."""
-    return set(re.findall(r"^\| `([^`]+)` \|", document.read_text(encoding="utf-8"), re.M))
+    _, _, table = document.read_text(encoding="utf-8").partition("| test | why it may skip |\n")
+    return set(re.findall(r"^\| `([^`]+)` \|", table.partition("\n\n")[0], re.M))
 
 
 def judged(results, named):
@@ -65,7 +66,7 @@ def judged(results, named):
     for result in results:
         file, _, test = result.name.partition("::")
         if result.outcome == "skipped" and not named & {file, test.split("[")[0]}:
-            print(f"{result.name} skipped, which doc/testing.md does not allow it")
+            print(f"{result.name} skipped, which doc/testing.md does not allow")
             result.outcome = "failed"
     return results
 

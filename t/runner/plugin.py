@@ -16,7 +16,7 @@ REPORT = os.environ.get("PADDLE_TEST_REPORT")  # the file for the results; witho
 DURATIONS = pathlib.Path(__file__).resolve().parent.parent / "durations.json"
 SHORT = 1.0  # seconds that a test is expected to take which DURATIONS does not name
 CLUSTERS = {"kube", "kube_fake", "kube_node", "own_cluster"}  # fixtures
-CLUSTER_FOLDERS = ("t/kube/", "t/operator/")
+CLUSTER_FOLDERS = ("t/kube/", "t/operator/")  # all tests there are on clusters
 
 
 @dataclasses.dataclass
@@ -92,13 +92,16 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 class Report:
-    """Collects results in the process that hands out the tests, and writes them when all are there."""
+    """Collects results in the process that hands out the tests, and writes them when all are there. A test has passed when
+    its tear-down has: of one that breaks off, no more is heard."""
 
     def __init__(self, path):
-        self.path, self.results = pathlib.Path(path), {}
+        self.path, self.results, self.ended = pathlib.Path(path), {}, set()
 
     def pytest_runtest_logreport(self, report):
         result = self.results.setdefault(report.nodeid, Result(report.nodeid, "passed", report.start, report.stop, 0.0))
+        if report.when == "teardown":
+            self.ended.add(report.nodeid)
         result.stop = report.stop
         result.seconds += report.duration
         if report.failed and result.outcome != "failed":
@@ -107,10 +110,13 @@ class Report:
             result.outcome = report.outcome
 
     def pytest_collectreport(self, report):
-        if report.failed:
-            self.results[report.nodeid] = Result(report.nodeid, "failed", 0.0, 0.0, 0.0)
+        if report.failed or report.skipped:
+            self.ended.add(report.nodeid)
+            self.results[report.nodeid] = Result(report.nodeid, report.outcome, 0.0, 0.0, 0.0)
 
     def pytest_sessionfinish(self):
+        for name in self.results.keys() - self.ended:
+            self.results[name].outcome = "failed"
         rows = [dataclasses.asdict(result) for result in self.results.values()]
         self.path.write_text(json.dumps(rows))
 

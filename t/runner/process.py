@@ -6,23 +6,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None, use_errno=True)
 POLL = 0.1  # seconds between two looks at a command's output
+RUNNING, LOCK = set(), threading.Lock()  # the reapers of commands that run now
 
 
 class Done:
-    """An ended command: exit status, seconds of wall and of CPU time (user and system, with all it started)."""
+    """An ended command: exit status, seconds of CPU time (user and system, with all it started)."""
 
-    def __init__(self, status, wall, cpu):
-        self.status, self.wall, self.cpu = status, wall, cpu
+    def __init__(self, status, cpu):
+        self.status, self.cpu = status, cpu
 
 
 def run(command, log, cwd, env=None, echo=False):
     """Runs `command`; standard output and error are appended to the file `log`, and with `echo` shown, too."""
-    start = time.monotonic()
     with open(log, "ab") as out, open(log, "rb") as shown:
         shown.seek(0, os.SEEK_END)
         reaper = subprocess.Popen(
@@ -34,14 +35,26 @@ def run(command, log, cwd, env=None, echo=False):
             stderr=out,
             start_new_session=True,
         )
+        with LOCK:
+            RUNNING.add(reaper)
         try:
             status, usage = follow(reaper.pid, shown if echo else None)
+            reaper.returncode = os.waitstatus_to_exitcode(status)
         except BaseException:
             reaper.terminate()
             reaper.wait()
             raise
-    reaper.returncode = os.waitstatus_to_exitcode(status)
-    return Done(reaper.returncode, time.monotonic() - start, usage.ru_utime + usage.ru_stime)
+        finally:
+            with LOCK:
+                RUNNING.discard(reaper)
+    return Done(reaper.returncode, usage.ru_utime + usage.ru_stime)
+
+
+def end_all():
+    """Asks all commands that run to end, as Ctrl-C would: tests take down what they made."""
+    with LOCK:
+        for reaper in RUNNING:
+            reaper.terminate()
 
 
 def follow(pid, shown):
@@ -64,7 +77,8 @@ def main():
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     child = subprocess.Popen(sys.argv[1:])
-    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # here, not in the child
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGINT))  # the group is the command's own
     status = None
     while status is None:
         pid, ended = os.wait()

@@ -9,11 +9,13 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 
 from sanitizers import build_options
 
 from runner import endtoend, process
 
+KILLED = 128  # exit statuses from here on: by a signal
 TIME_LIMIT_FACTOR = (
     5  # of a unit test's own time limit, which is there against hanging: the machine has other work, too
 )
@@ -40,15 +42,21 @@ class Outcome:
 
     passed: int = 0
     skipped: int = 0
-    failures: list = dataclasses.field(default_factory=list)  # what failed, a line each
+    failures: list = dataclasses.field(default_factory=list)  # what failed for good, a line each
+    failed: dict = dataclasses.field(
+        default_factory=dict
+    )  # by name what is said of a test that failed, and may run again
+    passes: set = dataclasses.field(default_factory=set)  # names of unit tests
     cpu: float = 0.0  # seconds
-    seconds: dict = dataclasses.field(default_factory=dict)  # by name of a unit test
     results: list = dataclasses.field(default_factory=list)  # of the end-to-end tests
+
+    def all_failures(self):
+        return [*self.failures, *self.failed.values()]
 
     def add(self, other):
         self.passed += other.passed
         self.skipped += other.skipped
-        self.failures += other.failures
+        self.failures += other.all_failures()
         self.cpu += other.cpu
 
 
@@ -59,6 +67,13 @@ class Step:
     act: object  # called with About and the path of the step's log; returns an Outcome
     needs: tuple = ()  # steps that must have succeeded
     in_check: bool = True
+    is_shown: bool = False  # its output appears on the terminal while it runs
+    again: object = None  # called with About, names of tests that failed, and a log; returns CPU seconds and who passed
+
+
+STOPPED = 2  # pytest's exit status
+WHY = {4: "there is no test of such a name", 5: "there is no test of such a name"}  # by pytest's exit status
+SKIPPED = re.compile(r"^ok \d+ (\S+) # SKIP", re.M)  # a part of a unit test, in the language TAP
 
 
 # ---- ways to act
@@ -95,48 +110,78 @@ class Release:
     setup = ("make", "--no-print-directory", "build")
 
 
+def meson_tests(built, about, log, *options):
+    """Runs Meson's tests of a build directory; what came of them, and of the run."""
+    records = about.root / built.path / "meson-logs/testlog.json"
+    records.unlink(missing_ok=True)
+    factor = TIME_LIMIT_FACTOR * (5 if about.soak else 1)
+    line = ["meson", "test", "-C", built.path, "--print-errorlogs", "--timeout-multiplier", str(factor), *options]
+    done = process.run(line, log, about.root)
+    tests = [json.loads(text) for text in records.read_text().splitlines()] if records.exists() else []
+    outcome = counted(built.path, tests, endtoend.may_skip(about.root / "doc/testing.md"))
+    outcome.cpu = done.cpu
+    explained = 0 < done.status < KILLED and outcome.failed or done.status == 0 and tests
+    if not explained:
+        outcome.failures.append(f"{' '.join(line)}: exit status {done.status}, after {len(tests)} tests")
+    return outcome
+
+
 def unit_tests(built, *options):
     """Meson's tests of a build directory, which builds their programs first; each counts."""
 
     def act(about, log):
-        records = about.root / built.path / "meson-logs/testlog.json"
-        records.unlink(missing_ok=True)
-        factor = TIME_LIMIT_FACTOR * (5 if about.soak else 1)
-        line = ["meson", "test", "-C", built.path, "--print-errorlogs", "--num-processes", str(os.cpu_count())]
         programs = ("ninja", "-C", built.path, "--quiet")  # some tests start them
-        made = commands(built.setup, programs, [*line, "--timeout-multiplier", str(factor), *options])(about, log)
-        if not records.exists():
+        made = commands(built.setup, programs)(about, log)
+        if made.failures:
             return made
-        outcome = counted(built.path, [json.loads(text) for text in records.read_text().splitlines()])
-        outcome.failures = outcome.failures or made.failures
-        outcome.cpu = made.cpu
+        outcome = meson_tests(built, about, log, "--num-processes", str(os.cpu_count()), *options)
+        outcome.cpu += made.cpu
         return outcome
 
     return act
 
 
-def counted(directory, tests):
-    """What Meson's records of unit tests come to."""
+def unit_tests_again(built):
+    def again(about, names, log):
+        outcome = meson_tests(built, about, log, "--num-processes", "1", *names)
+        return outcome.cpu, [name for name in names if name in outcome.passes]
+
+    return again
+
+
+def counted(directory, tests, may_skip):
+    """What Meson's records of unit tests come to. One that skips, in part or wholly, fails unless it is named."""
     outcome = Outcome()
     for test in tests:
-        name = test["name"].split(" / ")[-1]
-        outcome.seconds[name] = test["duration"]
-        outcome.passed += test["result"] == "OK"
-        outcome.skipped += test["result"] == "SKIP"
-        if test["result"] not in ("OK", "SKIP"):
-            outcome.failures.append(f"{name}: {test['result']}; to repeat: meson test -C {directory} {name}")
+        name, result = test["name"].split(" / ")[-1], test["result"]
+        if set(SKIPPED.findall(test.get("stdout", ""))) - may_skip:
+            result = "SKIP"
+        if result == "OK":
+            outcome.passes.add(name)
+        else:
+            outcome.failed[name] = f"{name}: {result}; to repeat: meson test -C {directory} --print-errorlogs {name}"
+    outcome.passed = len(outcome.passes)
     return outcome
 
 
 def end_to_end(about, log):
     done, results = endtoend.first_time(about, log)
     if results is None:
-        return Outcome(failures=[f"pytest: exit status {done.status}"], cpu=done.cpu)
+        why = WHY.get(done.status, f"exit status {done.status}")
+        return Outcome(failures=[f"pytest: {why}; its output is in {log}"], cpu=done.cpu)
     results = endtoend.judged(results, endtoend.may_skip(about.root / "doc/testing.md"))
     outcome = Outcome(cpu=done.cpu, results=results)
     outcome.passed, outcome.skipped = (len(endtoend.names(results, what)) for what in ("passed", "skipped"))
-    outcome.failures = endtoend.names(results, "failed")
+    outcome.failed = {name: f"{name}; to repeat: t/run '{name}'" for name in endtoend.names(results, "failed")}
+    if done.status == STOPPED:
+        outcome.failures.append("pytest stopped before all tests had run")
     return outcome
+
+
+def end_to_end_again(about, names, log):
+    done, results = endtoend.once_more(about, names, log)
+    passed = endtoend.names(results or [], "passed")
+    return done.cpu, [name for name in names if name in passed]
 
 
 # ---- the table
@@ -156,12 +201,24 @@ STEPS = [
         ),
     ),
     Step("cluster", MAIN, commands(("t/kube/build",), IMAGES), in_check=False),
-    Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster")),
+    Step("end-to-end", MAIN, end_to_end, needs=("programs", "cluster"), again=end_to_end_again, is_shown=True),
     Step("lint", BACKGROUND, commands(("t/lint",))),
-    Step("unit", BACKGROUND, unit_tests(ASAN), needs=("programs",)),
+    Step("unit", BACKGROUND, unit_tests(ASAN), needs=("programs",), again=unit_tests_again(ASAN)),
     Step("build", BACKGROUND, commands(Release.setup), in_check=False),
-    Step("unit-long", BACKGROUND, unit_tests(Release, "--suite", "long"), in_check=False),
-    Step("unit-threads", BACKGROUND, unit_tests(THREADS, "--suite", "threads"), in_check=False),
+    Step(
+        "unit-long",
+        BACKGROUND,
+        unit_tests(Release, "--suite", "long"),
+        in_check=False,
+        again=unit_tests_again(Release),
+    ),
+    Step(
+        "unit-threads",
+        BACKGROUND,
+        unit_tests(THREADS, "--suite", "threads"),
+        in_check=False,
+        again=unit_tests_again(THREADS),
+    ),
     Step("fuzz", BACKGROUND, commands(("fuzz/run",))),
 ]
 

@@ -3,6 +3,8 @@
 import collections
 import json
 
+from runner.plugin import CLUSTER_FOLDERS
+
 SLOWEST = 10
 
 
@@ -23,7 +25,7 @@ def seconds_by_file(results):
 
 def summary(steps, results, start, end, cores):
     """What build/times.json holds. `steps`: dicts of name, lane, start and end (seconds since 1970), wall, cpu."""
-    on_clusters = [result for result in results if result.name.startswith(("t/kube/", "t/operator/"))]
+    on_clusters = [result for result in results if result.name.startswith(CLUSTER_FOLDERS)]
     busy = {"run": cores.busy(start, end)}
     if on_clusters:
         first, last = min(r.start for r in on_clusters), max(r.stop for r in on_clusters)
@@ -39,11 +41,11 @@ def summary(steps, results, start, end, cores):
 
 def table(about):
     """The table as lines."""
-    lines = [f"{'step':14} {'wall':>7} {'CPU':>7}  busy cores"]
+    lines = [f"{'step':16} {'wall':>7} {'CPU':>7}  busy cores"]
     for step in about["steps"]:
         wall, cpu = clock(step["wall"]), clock(step["cpu"])
-        lines.append(f"{step['name']:14} {wall:>7} {cpu:>7}  {percent(step['busy']):>5}")
-    lines.append(f"{'the run':14} {clock(about['wall']):>7} {'':>7}  {percent(about['busy']['run']):>5}")
+        lines.append(f"{step['name']:16} {wall:>7} {cpu:>7}  {percent(step['busy']):>5}")
+    lines.append(f"{'the run':16} {clock(about['wall']):>7} {'':>7}  {percent(about['busy']['run']):>5}")
     if "cluster tests" in about["busy"]:
         lines.append(f"cores busy during the tests on clusters: {percent(about['busy']['cluster tests'])}")
     slowest = list(about["files"].items())[:SLOWEST]

@@ -53,8 +53,11 @@ def parse():
     made = parser()
     options = made.parse_args()
     for name in options.names:
-        if kind_of(name) is PYTEST and not (TOP / name.split("::")[0]).exists():
-            made.error(f"there is no file '{name.split('::')[0]}'")
+        file, _, test = name.partition("::")
+        if kind_of(name) is PYTEST and not (TOP / file).exists():
+            made.error(f"there is no file '{file}'")
+        if test and f" {test.split('::')[-1].split('[')[0]}(" not in (TOP / file).read_text(encoding="utf-8"):
+            made.error(f"'{file}' has no test '{test}'")
     return options
 
 
