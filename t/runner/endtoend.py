@@ -12,7 +12,7 @@ from runner.plugin import Result
 UNSTEADY_MAX = 3  # tests that may fail the first time and pass the second
 FAILED_MAX = 10  # then the rest is not tried any more
 WORKER_MIB = 2500  # what a worker may need: a cluster of its own, and servers
-WORKERS_MAX = 4
+WORKERS_MAX = 6
 HERE = pathlib.Path(__file__).resolve().parent.parent
 WITHOUT = ("-p", "no:schemathesis", "-p", "no:hypothesispytest")  # plug-ins that take seconds to load, and are not used
 WITH_RESULTS = (0, 1, 2)  # pytest's exit statuses: all passed, some failed, stopped before the end
