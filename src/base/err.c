@@ -67,6 +67,7 @@ ErrCode err_from_errno(int err)
         case EHOSTUNREACH:
         case ENETUNREACH: return ERR_UNREACHABLE;
         case ETIMEDOUT: return ERR_TIMEOUT;
+        case ECANCELED: return ERR_UNAVAILABLE; /* base/cancel.h */
         default: return ERR_FAILED;
         }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 
 bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error)
@@ -109,6 +110,10 @@ static bool remove_entries(Removal *removal, int depth, int fd, const char *show
         for (struct dirent *entry; (entry = readdir(dir));) {
                 if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                         continue;
+                if (!cancel_check()) {
+                        ok = err_set_errno(ok ? error : NULL, errno, "cannot remove all of '%s'", shown);
+                        break;
+                }
                 if (!remove_at(removal, depth + 1, dirfd(dir), entry->d_name, shown, ok ? error : NULL))
                         ok = false;
         }

@@ -318,7 +318,18 @@ void http_reply_header(HttpRequest *request, const char *name, const char *value
         pthread_mutex_unlock(&request->mutex);
 }
 
-/* What a client needs beside some statuses. */
+/* Before the reply. */
+static bool has_reply_header(const HttpRequest *request, const char *name)
+{
+        const GPtrArray *headers = request->reply.headers;
+
+        for (guint i = 0; headers && i < headers->len; i += 2)
+                if (g_ascii_strcasecmp(headers->pdata[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* What a client needs beside some statuses, unless the handler knows better. */
 static const struct {
         int status;
         const char *name, *value;
@@ -334,7 +345,7 @@ static void fail_plainly(HttpRequest *request, const GError *error)
         int status = err_row(error)->http;
 
         for (gsize i = 0; i < G_N_ELEMENTS(fail_headers); i++)
-                if (fail_headers[i].status == status)
+                if (fail_headers[i].status == status && !has_reply_header(request, fail_headers[i].name))
                         http_reply_header(request, fail_headers[i].name, fail_headers[i].value);
         http_reply_json(request, status, body);
 }

@@ -27,10 +27,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "net/framing.h"
+#include "net/pool.h"
 #include "net/request.h"
 #include "net/route.h"
 #include "net/url.h"
@@ -61,6 +64,8 @@ typedef struct {
         HttpServer *server;
         int fd;
         uid_t uid;                      /* of the peer on the Unix socket, else -1 */
+        pid_t pid;                      /* the same, else 0 */
+        int port;                       /* of the peer by TCP, else 0 */
         char address[INET6_ADDRSTRLEN]; /* of the peer, "unix" on the Unix socket */
         bool local;                     /* by the Unix socket */
         bool over;                      /* above the limit: one 503 and the end */
@@ -101,6 +106,7 @@ struct HttpServer {
         guint sockets;                 /* WebSockets */
         GHashTable *users;             /* user -> number of followers: streams and WebSockets */
         WebSocketLoop *loop;           /* serves WebSockets; made for the first */
+        Pool *pool;                    /* of the routes that say so */
 
         atomic_bool stopping;
         _Atomic gint64 active; /* requests whose line has come and that are not completed */
@@ -155,6 +161,11 @@ static const char *lookup_header(const HttpRequest *request, const char *name)
         return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+static bool set_stopping(GError **error)
+{
+        return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+}
+
 /* ---- Streams ---- */
 
 /* Counts a follower, or refuses it; with the mutex held. */
@@ -163,7 +174,7 @@ static bool count_follower(HttpServer *server, const char *user, GError **error)
         guint own = GPOINTER_TO_UINT(g_hash_table_lookup(server->users, user));
 
         if (server->stopping)
-                return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                return set_stopping(error);
         if (server->streams->len + server->sockets >= (guint)server->config.max_streams)
                 return err_set(error, ERR_UNAVAILABLE,
                                "the server has %d followers, as many as it takes\nTry again later.",
@@ -585,6 +596,8 @@ static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gi
 
         g_strlcpy(request->address, conn->address, sizeof request->address);
         request->caller.address = request->address;
+        request->caller.port = conn->port;
+        request->caller.pid = conn->pid;
         request->face = find_face(server, request->target);
         if (!announced_length(request, ret_announced, error))
                 return false;
@@ -596,10 +609,26 @@ static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gi
                                limit_of(server, conn->local));
         }
         if (server->stopping)
-                return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                return set_stopping(error);
         return resolve(request, method, error) &&
                (request->face ? ask_face(request, error) : check_access(request, conn, error)) &&
                open_body(request, *ret_announced, error);
+}
+
+static enum MHD_Result add_field(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len,
+                                 const char *value, size_t value_len)
+{
+        framing_add(arg, name, name_len, value ? value : "", value ? value_len : 0);
+        return MHD_YES;
+}
+
+/* Is it beyond doubt where the request ends? */
+static bool check_framing(const HttpRequest *request, GError **error)
+{
+        Framing framing = { 0 };
+
+        (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, add_field, &framing);
+        return framing_check(&framing, request->http_1_1, error);
 }
 
 static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *method)
@@ -614,6 +643,10 @@ static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *m
         if (!atomic_compare_exchange_strong(&conn->phase, &header, PHASE_BODY))
                 return MHD_NO;
         request->stage = STAGE_BODY;
+        if (!check_framing(request, &error)) {
+                http_fail(request, error);
+                return refuse_body(request, conn);
+        }
         if (accept_head(request, conn, method, &announced, &error))
                 return MHD_YES;
         http_fail(request, error);
@@ -700,10 +733,61 @@ static enum MHD_Result send_or_wait(HttpRequest *request, Conn *conn)
         if (stopping) {
                 GError *error = NULL;
 
-                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                set_stopping(&error);
                 fail_with(request, error);
         }
         return answered || stopping ? send_reply(request, conn) : MHD_YES;
+}
+
+static void call_handler(HttpRequest *request)
+{
+        HttpServer *server = request->server;
+
+        request->entry->route->handler(request, request->face ? request->face->face.arg : server->arg);
+}
+
+/* Does nobody wait for the answer any more (CancelFunc)? A client that closes even half of its connection
+ * counts as gone. */
+static bool is_over(void *arg)
+{
+        HttpRequest *request = arg;
+        bool over;
+
+        pthread_mutex_lock(&request->mutex);
+        over = request->answered || request->server->stopping ||
+               (request->suspended && is_left(request->connection));
+        pthread_mutex_unlock(&request->mutex);
+        return over;
+}
+
+/* On the pool. Takes the reference. */
+static void run_on_pool(bool stopped, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (stopped) {
+                GError *error = NULL;
+
+                set_stopping(&error);
+                fail_with(request, error);
+        } else if (!is_over(request)) {
+                cancel_begin(is_over, request);
+                call_handler(request);
+                cancel_end();
+        }
+        http_request_unref(request);
+}
+
+/* Takes the reference. */
+static void push_handler(HttpRequest *request)
+{
+        const char *user = request->caller.user;
+        GError *error = NULL;
+
+        if (pool_push(request->server->pool, user ? user : "", run_on_pool, request, &error))
+                return;
+        fail_with(request, error);
+        http_request_unref(request);
 }
 
 static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
@@ -720,8 +804,12 @@ static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
                 request->body_fd = -1;
         }
         http_request_ref(request);
-        request->entry->route->handler(request, request->face ? request->face->face.arg : conn->server->arg);
-        http_request_unref(request);
+        if (request->entry->route->on_pool) {
+                push_handler(request);
+        } else {
+                call_handler(request);
+                http_request_unref(request);
+        }
         return send_or_wait(request, conn);
 }
 
@@ -853,17 +941,21 @@ static void describe_peer(Conn *conn)
                 return;
         switch (peer.ss_family) {
         case AF_INET:
+                conn->port = ntohs(((struct sockaddr_in *)&peer)->sin_port);
                 inet_ntop(AF_INET, &((struct sockaddr_in *)&peer)->sin_addr, conn->address,
                           sizeof conn->address);
                 break;
         case AF_INET6:
+                conn->port = ntohs(((struct sockaddr_in6 *)&peer)->sin6_port);
                 inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&peer)->sin6_addr, conn->address,
                           sizeof conn->address);
                 break;
         case AF_UNIX:
                 g_strlcpy(conn->address, "unix", sizeof conn->address);
-                if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &ucred_len) == 0)
+                if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &ucred_len) == 0) {
                         conn->uid = ucred.uid;
+                        conn->pid = ucred.pid;
+                }
                 break;
         }
 }
@@ -1215,6 +1307,8 @@ static void set_defaults(HttpServerConfig *config)
         config->max_connections = config->max_connections ? config->max_connections : 4096;
         config->max_streams = config->max_streams ? config->max_streams : 1000;
         config->max_streams_per_user = config->max_streams_per_user ? config->max_streams_per_user : 100;
+        config->pool_threads = config->pool_threads ? config->pool_threads : 8;
+        config->pool_line_max = config->pool_line_max ? config->pool_line_max : 64;
         config->body_bytes_max = config->body_bytes_max ? config->body_bytes_max : 256 << 20;
         config->header_deadline_ms = config->header_deadline_ms ? config->header_deadline_ms : 10000;
         config->body_min_rate = config->body_min_rate ? config->body_min_rate : 1024;
@@ -1253,6 +1347,9 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->temp_dir = g_strdup(config->temp_dir ? config->temp_dir : g_get_tmp_dir());
         server->socket_path = g_strdup(config->socket_path);
         server->arg = arg;
+        server->pool = pool_new(&(PoolConfig){ .threads = server->config.pool_threads,
+                                               .share = MAX(1, server->config.pool_threads / 4),
+                                               .line_max = server->config.pool_line_max });
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();
         server->faces = g_array_new(FALSE, FALSE, sizeof(Face));
@@ -1310,7 +1407,7 @@ static void answer_waiting(HttpServer *server)
                 if (suspended) {
                         GError *error = NULL;
 
-                        err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                        set_stopping(&error);
                         fail_with(request, error);
                 }
                 request_unref_memory(request);
@@ -1373,6 +1470,7 @@ static void free_parts(HttpServer *server)
         g_array_unref(server->lingering);
         g_ptr_array_unref(server->streams);
         g_hash_table_unref(server->users);
+        pool_free(server->pool);
         route_table_free(server->routes);
         g_array_unref(server->faces);
         pthread_mutex_destroy(&server->mutex);
@@ -1393,6 +1491,7 @@ void http_server_free(HttpServer *server)
         quiesce(server->local);
         remove_socket(server);
         answer_waiting(server);
+        pool_stop(server->pool); /* what runs sees that the server is stopping */
         finish_streams(server);
         WebSocketLoop *loop = quiesce_sockets(server);
         wait_for_requests(server);

@@ -49,12 +49,17 @@ typedef struct {
         const char *request_schema, *reply_schema; /* names of component schemas, or NULL */
         int reply_status;                          /* of success; 0: 200 */
         const char *reply_type;                    /* content type of success; NULL: application/json */
+        bool on_pool; /* works on files, or long: not on a worker, but on a thread of the pool, of which a
+                         user has a share. base/cancel.h tells the handler when nobody waits for it any more
+                       */
 } HttpRoute;
 
 typedef struct {
         const char *user; /* who calls; NULL on a route that is public */
         bool admin;
         const char *address; /* of the peer, "unix" on the Unix socket */
+        int port;            /* of the peer; 0 on the Unix socket */
+        pid_t pid;           /* of who connected to the Unix socket, which may have ended; 0: by TCP */
 } HttpCaller;
 
 /* Routes with manners of their own below a prefix: of an older interface. Slashes all count, HEAD is not GET,
@@ -78,6 +83,8 @@ typedef struct {
         const char *socket_path;     /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
         const char *temp_dir;        /* for HTTP_BODY_FILE */
         int workers;                 /* 0: 2; never 1 */
+        int pool_threads;            /* 0: 8; of which one user has a quarter */
+        int pool_line_max;           /* requests of one user that wait for one; 0: 64 */
         int max_connections;         /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
         int max_streams;             /* streams and WebSockets in all; 0: 1000 */
         int max_streams_per_user;    /* 0: 100 */
