@@ -1,6 +1,5 @@
 """Members run as the Unix user that their user is: what one user's job can do to the server, the machine and other users."""
 
-import json
 import os
 import pathlib
 import pwd
@@ -11,49 +10,13 @@ import sys
 
 import pytest
 from conftest import BIN, ROOT, Server, open_way, wait_for
+from people import Person
 from test_files import PUBLIC, digest, refused, upload
 
 POOL = 1879100000  # the first of --job-uids
 UV = shutil.which("uv", path=f"{ROOT}/.venv/bin") or shutil.which("uv")
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a server that is root can run members as somebody else")
-
-
-class Person:
-    """A user that exists on the platform only, and what they do with their token."""
-
-    def __init__(self, server, name):
-        self.server, self.name = server, name
-        assert server.post("/v1/users", {"name": name}).status == 201
-        self.token = server.post("/v1/tokens", {"user": name}).json["token"]
-        self.headers = {"Authorization": f"Bearer {self.token}"}
-        self.home = f"/v1/files/pfs/local/home/{name}"
-        self.disk = server.state / "storage/local/home" / name
-
-    def get(self, path):
-        return self.server.request("GET", path, headers=self.headers)
-
-    def ask(self, spec):
-        headers = {**self.headers, "Content-Type": "application/json"}
-        return self.server.request("POST", "/v1/jobs", json.dumps(spec), headers=headers)
-
-    def submit(self, script, **spec):
-        reply = self.ask({"command": ["sh", "-c", script], **spec})
-        assert reply.status == 201, reply.body
-        return reply.json
-
-    def run(self, script, state="succeeded", **spec):
-        """The log of a job's only member once it has ended."""
-        job = self.server.wait(self.submit(script, **spec)["id"])
-        said = self.server.member_log(job["id"])
-        assert job["state"] == state, (job["reason"], said)
-        return said
-
-    def uid(self):
-        return int(self.run("id -u"))
-
-    def paddle(self, *args, **about):
-        return self.server.paddle(*args, env={"PADDLE_TOKEN": self.token}, **about)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,10 @@
 /* Entering a member's surroundings (see enter.h). What is read of the process comes first, what needs our
- * rights next, and then they are given up. */
+ * rights next, and then they are given up.
+ *
+ * The member is not to be trusted: whom the command runs as comes with the request, never from the process,
+ * which may be a set-uid program by now. One open directory of /proc stands for it throughout, and a pidfd
+ * that was opened before says in the end that the number still meant the same process when that was opened.
+ */
 #include "agent/enter.h"
 
 #include <errno.h>
@@ -14,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,15 +30,30 @@ enum {
         EXIT_NOT_FOUND = 127,
         TEXT_MAX = 4 << 20, /* of a file in /proc */
         GROUPS_MAX = 65536, /* the kernel's NGROUPS_MAX */
+        IDS = 4,            /* real, effective, saved, of file access */
 };
 
+/* The words of the request, behind our name. */
+typedef enum {
+        ARG_PID = 1,
+        ARG_JOB,
+        ARG_UID,
+        ARG_GID,
+        ARG_GROUPS,
+        ARG_PRIVILEGES,
+        ARG_STREAMS,
+        ARG_WORDS
+} Arg;
+
 typedef struct {
-        const char *pid;
+        int pidfd, proc; /* the process, and its directory in /proc */
         uid_t uid;
         gid_t gid;
         gid_t groups[GROUPS_MAX];
         size_t n_groups;
-        int dir, mounts; /* its working directory and mount namespace */
+        bool is_ours;    /* the member runs as we do, with our groups */
+        bool confined;   /* the command gains no rights by set-uid programs */
+        int dir, mounts; /* the member's working directory and mount namespace */
 } Target;
 
 static int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -48,18 +70,10 @@ static int fail(int status, const char *format, ...)
         return status;
 }
 
-static int open_of(const char *pid, const char *file, int flags)
+/* All of a file below an open directory with a NUL behind; NULL with errno. */
+static char *read_at(int dir, const char *file, size_t *ret_len)
 {
-        char path[PATH_MAX];
-
-        (void)snprintf(path, sizeof path, "/proc/%s/%s", pid, file);
-        return open(path, flags | O_CLOEXEC);
-}
-
-/* All of a file of the process with a NUL behind; NULL with errno. */
-static char *read_of(const char *pid, const char *file, size_t *ret_len)
-{
-        int fd = open_of(pid, file, O_RDONLY);
+        int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
         char *text = fd >= 0 ? malloc(TEXT_MAX + 1) : NULL;
         ssize_t got = 0;
 
@@ -71,6 +85,47 @@ static char *read_of(const char *pid, const char *file, size_t *ret_len)
         if (text)
                 text[*ret_len] = '\0';
         return text;
+}
+
+/* ---- the request ---- */
+
+static bool read_number(const char *text, unsigned long max, unsigned long *ret)
+{
+        char *end;
+
+        errno = 0;
+        *ret = strtoul(text, &end, 10);
+        return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *ret <= max;
+}
+
+/* "10,20", "" for none, or "=" for ours. */
+static bool read_groups(char *text, Target *target)
+{
+        char *save = NULL;
+        unsigned long group;
+
+        target->is_ours = strcmp(text, "=") == 0;
+        if (target->is_ours)
+                return true;
+        for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+                if (target->n_groups == GROUPS_MAX || !read_number(word, UINT_MAX - 1UL, &group))
+                        return false;
+                target->groups[target->n_groups++] = (gid_t)group;
+        }
+        return true;
+}
+
+static bool read_whom(char **argv, Target *target)
+{
+        unsigned long uid, gid;
+
+        if (!read_number(argv[ARG_UID], UINT_MAX - 1UL, &uid) ||
+            !read_number(argv[ARG_GID], UINT_MAX - 1UL, &gid) || !read_groups(argv[ARG_GROUPS], target))
+                return false;
+        target->uid = (uid_t)uid;
+        target->gid = (gid_t)gid;
+        target->confined = strcmp(argv[ARG_PRIVILEGES], "free") != 0;
+        return true;
 }
 
 /* ---- what the member has ---- */
@@ -99,31 +154,43 @@ static bool names_job(char *const *env, const char *job)
         return false;
 }
 
-static const char *line_of(const char *status, const char *name)
+/* All four numbers behind `name` ("\nUid:\t") are `expected`. */
+static bool has_only(const char *status, const char *name, unsigned long expected)
 {
-        const char *found = strstr(status, name);
+        const char *at = strstr(status, name);
+        char *end;
 
-        return found ? found + strlen(name) : "";
+        at = at ? at + strlen(name) : "";
+        for (int i = 0; i < IDS; i++, at = end)
+                if (strtoul(at, &end, 10) != expected || end == at)
+                        return false;
+        return true;
 }
 
-static bool read_user(Target *target)
+/* Nobody else than the member's user: no set-uid program, nor another's process. */
+static bool is_as_expected(const Target *target)
 {
         size_t len;
-        char *status = read_of(target->pid, "status", &len), *end;
+        char *status = read_at(target->proc, "status", &len);
+        bool is = status && has_only(status, "\nUid:\t", target->uid) &&
+                  has_only(status, "\nGid:\t", target->gid);
 
-        if (!status || !strstr(status, "\nUid:\t") || !strstr(status, "\nGid:\t"))
-                return false;
-        target->uid = (uid_t)strtoul(line_of(status, "\nUid:\t"), NULL, 10);
-        target->gid = (gid_t)strtoul(line_of(status, "\nGid:\t"), NULL, 10);
-        for (const char *at = line_of(status, "\nGroups:\t"); target->n_groups < GROUPS_MAX; at = end) {
-                unsigned long group = strtoul(at, &end, 10);
-
-                if (end == at || memchr(at, '\n', (size_t)(end - at)))
-                        break;
-                target->groups[target->n_groups++] = (gid_t)group;
-        }
         free(status);
-        return true;
+        return is;
+}
+
+static bool open_process(Target *target, const char *pid)
+{
+        char path[64];
+        unsigned long number;
+
+        if (!read_number(pid, INT_MAX, &number))
+                return false;
+        (void)snprintf(path, sizeof path, "/proc/%lu", number);
+        target->pidfd = pidfd_open((pid_t)number, 0);
+        target->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        /* It lives, so its number was not given to another between these two. */
+        return target->pidfd >= 0 && target->proc >= 0 && pidfd_send_signal(target->pidfd, 0, NULL, 0) == 0;
 }
 
 /* ---- its cgroups ---- */
@@ -167,11 +234,11 @@ static bool join(const char *mounts, const char *controllers, const char *path)
 
 /* What it uses counts as the member's, and ends with it. A hierarchy that the member shares with us (it has
  * no group of its own there) needs nothing. */
-static void join_groups(const char *pid)
+static void join_groups(int proc)
 {
         size_t len;
-        char *groups = read_of(pid, "cgroup", &len), *mounts = read_of("self", "mountinfo", &len),
-             *save = NULL;
+        char *groups = read_at(proc, "cgroup", &len),
+             *mounts = read_at(AT_FDCWD, "/proc/self/mountinfo", &len), *save = NULL;
 
         for (char *line = groups && mounts ? strtok_r(groups, "\n", &save) : NULL; line;
              line = strtok_r(NULL, "\n", &save)) {
@@ -214,10 +281,12 @@ static int become(const Target *target)
         if (is_other_space(target) && setns(target->mounts, CLONE_NEWNS) < 0)
                 return fail(EXIT_NOT_RUN, "the member's directories cannot be reached: %m");
         raise_oom_score();
-        if (geteuid() == 0 && (setgroups(target->n_groups, target->groups) < 0 ||
-                               setresgid(target->gid, target->gid, target->gid) < 0 ||
-                               setresuid(target->uid, target->uid, target->uid) < 0))
+        if (!target->is_ours && (setgroups(target->n_groups, target->groups) < 0 ||
+                                 setresgid(target->gid, target->gid, target->gid) < 0 ||
+                                 setresuid(target->uid, target->uid, target->uid) < 0))
                 return fail(EXIT_NOT_RUN, "cannot become user %u: %m", target->uid);
+        if (target->confined && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return fail(EXIT_NOT_RUN, "the command cannot be kept from gaining rights: %m");
         if (fchdir(target->dir) < 0)
                 return fail(EXIT_NOT_RUN, "cannot enter the member's directory: %m");
         return 0;
@@ -234,36 +303,58 @@ static void reset_signals(void)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-int enter_main(int argc, char **argv)
+/* The environment that the command gets; NULL: the process is not a member of that job. What is taken of the
+ * process is taken before it is judged. */
+static char **take_surroundings(Target *target, const char *pid, const char *job)
 {
-        static Target target; /* too large for a stack */
         size_t len;
         char *text, **env;
-        int status;
 
-        if (argc < 5)
-                return fail(2, "usage: paddle-spawner enter PID JOB tty|pipe WORD...");
-        target.pid = argv[1];
-        text = read_of(target.pid, "environ", &len);
+        if (!open_process(target, pid))
+                return NULL;
+        text = read_at(target->proc, "environ", &len);
         env = text ? split_environment(text, len) : NULL;
-        target.dir = open_of(target.pid, "cwd", O_PATH | O_DIRECTORY);
-        target.mounts = open_of(target.pid, "ns/mnt", O_RDONLY);
-        if (!names_job(env, argv[2]) || !read_user(&target) || target.dir < 0)
-                return fail(EXIT_GONE, "the member does not run any more");
-        join_groups(target.pid);
-        (void)setsid();
-        if (strcmp(argv[3], "tty") == 0 && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
-                return fail(EXIT_NOT_RUN, "the terminal cannot be had: %m");
-        status = become(&target);
-        if (status)
-                return status;
+        target->dir = openat(target->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        target->mounts = openat(target->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
+        return names_job(env, job) && target->dir >= 0 ? env : NULL;
+}
+
+static int run(char **argv, char **env)
+{
+        int err;
+
         (void)umask(022);
         reset_signals();
         environ = env;
-        if (strcmp(argv[3], "tty") == 0)
+        if (strcmp(argv[ARG_STREAMS], "tty") == 0)
                 (void)setenv("TERM", "xterm", 0);
-        execvp(argv[4], argv + 4);
-        status = errno;
-        return fail(status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN, "cannot run '%s': %s", argv[4],
-                    strerrordesc_np(status));
+        execvp(argv[ARG_WORDS], argv + ARG_WORDS);
+        err = errno;
+        return fail(err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN, "cannot run '%s': %s", argv[ARG_WORDS],
+                    strerrordesc_np(err));
+}
+
+int enter_main(int argc, char **argv)
+{
+        static Target target; /* too large for a stack */
+        char **env;
+        int status;
+
+        if (argc <= ARG_WORDS || !read_whom(argv, &target))
+                return fail(2, "usage: paddle-spawner enter PID JOB UID GID GROUP,... confined|free tty|pipe "
+                               "WORD...");
+        env = take_surroundings(&target, argv[ARG_PID], argv[ARG_JOB]);
+        if (!env)
+                return fail(EXIT_GONE, "the member does not run any more");
+        if (!is_as_expected(&target))
+                return fail(
+                        EXIT_NOT_RUN,
+                        "the member's program runs with other rights than its user's (a set-uid program); "
+                        "wait until it has them no more");
+        join_groups(target.proc);
+        (void)setsid();
+        if (strcmp(argv[ARG_STREAMS], "tty") == 0 && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+                return fail(EXIT_NOT_RUN, "the terminal cannot be had: %m");
+        status = become(&target);
+        return status ? status : run(argv, env);
 }

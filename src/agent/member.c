@@ -223,6 +223,13 @@ static void become_user(const Spawn *spawn, int gate, pid_t keeper)
         die_with(keeper); /* the kernel forgets it when the user changes */
 }
 
+/* For good, and for all that it starts. */
+static void confine(int gate)
+{
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                fail(gate, errno, "cannot be kept from gaining rights by set-uid programs: %m");
+}
+
 static void enter(const Spawn *spawn, int gate)
 {
         const char *dir = spawn->strings[WIRE_DIR];
@@ -296,6 +303,8 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         raise_oom_score(); /* while the file in /proc is still ours */
         if (spawn->head->as_user)
                 become_user(spawn, gate, keeper);
+        if (spawn->head->confined)
+                confine(gate);
         enter(spawn, gate);
         reset_signals();
         execute(spawn, gate);

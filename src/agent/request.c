@@ -124,7 +124,9 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
                                "task '%.200s' is not a name of [a-z0-9.-] with at most %d bytes", task,
                                TASK_NAME_SIZE - 1);
         if (!get_texts(object, ret, error) || !get_numbers(object, ret, error) ||
-            !get_user(object, ret, error) || !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
+            !get_user(object, ret, error) ||
+            !json_get_bool(object, "", "new_privileges", &ret->new_privileges, error) ||
+            !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
             !get_strings(object, "binds", BINDS_MAX, &ret->binds, error))
                 return false;
@@ -174,6 +176,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .as_user = request->uid >= 0,
                 .uid = (uint32_t)request->uid,
                 .gid = (uint32_t)request->gid,
+                .confined = !request->new_privileges,
                 .ready_ports = { (int32_t)request->ready_port, (int32_t)request->ready_port_other },
                 .limits = request->limits,
                 .log_bytes = request->log_bytes,

@@ -43,6 +43,7 @@ typedef struct {
         uint32_t
                 as_user; /* the member becomes `uid`, `gid` and its groups; else it stays what the agent is */
         uint32_t uid, gid;
+        uint32_t confined; /* set-uid programs give the member nothing (no_new_privs) */
         int32_t ready_ports[TASK_READY_PORTS];
         SlotLimits limits;
         int64_t log_bytes, grace_ms;

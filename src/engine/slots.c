@@ -152,9 +152,16 @@ RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, c
                          GError **error)
 {
         g_autofree char *task = task_format(job, member);
-        Runtime *runtime = hold_runtime(engine, job);
-        RuntimeExec *exec = runtime && runtime->ops->exec ? runtime->ops->exec(runtime, task, start) : NULL;
+        g_autoptr(Catalog) catalog = engine_catalog(engine);
+        const User *user = catalog_user(catalog, job->user);
+        ExecStart whose = *start;
+        Runtime *runtime;
+        RuntimeExec *exec;
 
+        whose.user = job->user;
+        whose.user_seq = user ? user->object.seq : 0;
+        runtime = hold_runtime(engine, job);
+        exec = runtime && runtime->ops->exec ? runtime->ops->exec(runtime, task, &whose) : NULL;
         release_runtime(engine);
         if (!exec)
                 err_set(error, ERR_CONFLICT, "member '%s' of job '%s' does not run, or its cluster is away",

@@ -11,8 +11,8 @@ typedef struct {
         bool unix_user; /* came by the Unix socket: the machine vouches for it */
 } User;
 
-/* Stands for the published password of the seeded account: the server refuses to listen beyond loopback while
- * an account has it. */
+#define SEEDED_USER "root"
+/* Stands for the published password of the seeded account (api/auth/published.h). */
 #define USER_PASSWORD_SEEDED "!seeded"
 
 /* /v1: 1..60 bytes of [A-Za-z0-9._-], not beginning with '-' or '.'. The older rule is the façade's. */

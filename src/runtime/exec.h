@@ -16,6 +16,10 @@ typedef struct {
         const char *const *argv;
         bool tty; /* its standard error comes as its output then */
         int columns, rows;
+        /* The job's user, as RuntimeJob has it; the engine's. Borrowed for the call that makes the command.
+         */
+        const char *user;
+        gint64 user_seq;
         /* On the driver's thread; short, and not from within one of the functions below. */
         void (*output)(int fd, const char *data, gsize len, void *arg); /* 1 or 2 */
         void (*taken)(gsize len, void *arg);                            /* of what was written */

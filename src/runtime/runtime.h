@@ -16,8 +16,8 @@
 enum { TASK_NAME_MAX = 160 };
 
 /* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
- * limits, grace, ready_* and what follows binds; the runtime completes env (directories, PATH, PYTHONPATH),
- * dir, log and binds. */
+ * limits, grace, ready_* and what follows new_privileges; the runtime completes env (directories, PATH,
+ * PYTHONPATH), dir, log, binds and new_privileges. */
 typedef struct {
         const char *task;
         char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
@@ -35,6 +35,8 @@ typedef struct {
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */
+        bool new_privileges; /* of this machine: set-uid programs give the member the rights of their owners
+                              */
         const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
                                         that listen before argv runs; or NULL */
         int together; /* so many of its role are started with it, itself too, one call after another */

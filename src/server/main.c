@@ -1,5 +1,6 @@
 /* paddled: reads its options, builds the objects from the store upwards, runs until SIGTERM or SIGINT, and
  * takes them down in the opposite order. Jobs run on without it. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glib-unix.h>
@@ -21,7 +22,9 @@
 #include "base/number.h"
 #include "engine/engine.h"
 #include "runtime/drivers.h"
+#include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
+#include "server/first-password.h"
 #include "server/options.h"
 
 typedef struct {
@@ -42,7 +45,9 @@ typedef struct {
         HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
         char *journal;              /* directory of the scheduler's journal */
         char node_name[HOST_NAME_MAX + 1];
-        char **node_labels; /* or NULL */
+        char **node_labels;   /* or NULL */
+        char **published;     /* AuthConfig.published; or NULL */
+        char *first_password; /* file of root's, until it is changed */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -164,6 +169,8 @@ static bool open_runtime(Server *server, GError **error)
         const ServerOptions *options = &server->options;
         g_autofree char *agent =
                 options->agent ? g_strdup(options->agent) : beside_this_program("paddle-agent");
+        g_auto(GStrv) new_privileges =
+                options->new_privileges ? g_strsplit(options->new_privileges, ",", -1) : NULL;
         LocalConfig config = {
                 .state_dir = options->state,
                 .agent_program = agent,
@@ -173,6 +180,7 @@ static bool open_runtime(Server *server, GError **error)
                 .inventory.gpus = options->gpus,
                 .max_processes = options->max_processes,
                 .identities = server->identities,
+                .new_privileges = new_privileges,
         };
 
         if (!read_resources(options, &config.inventory, error) ||
@@ -182,6 +190,11 @@ static bool open_runtime(Server *server, GError **error)
             !memory_parse("--log-limit", options->log_limit, &config.log_limit, error) ||
             !next_epoch(server, &config.epoch, error))
                 return false;
+        if (new_privileges)
+                log_warning("members of some users may gain rights by set-uid programs: who finds a fault in "
+                            "one of "
+                            "these becomes root by a job",
+                            "users", options->new_privileges, NULL);
         server->runtime = local_runtime_new(&config, error);
         return server->runtime != NULL;
 }
@@ -282,35 +295,39 @@ static bool open_engine(Server *server, GError **error)
         return server->engine != NULL;
 }
 
-/* Whoever has read PaddleFlow's manual knows the seeded password: nobody but this machine may try it. */
-static bool check_passwords(const Server *server, GError **error)
+/* The addresses as the server writes those of its callers. */
+static bool read_published(Server *server, GError **error)
 {
-        g_autoptr(Catalog) catalog = engine_catalog(server->engine);
-        const GPtrArray *users = catalog_list(catalog, KIND_USER);
-        g_autofree char *host = NULL, *port = NULL;
-        bool home;
+        if (!server->options.published)
+                return true;
+        server->published = g_strsplit(server->options.published, ",", -1);
+        for (char **at = server->published; *at; at++) {
+                int family = strchr(*at, ':') ? AF_INET6 : AF_INET;
+                struct in6_addr address;
+                char text[INET6_ADDRSTRLEN];
 
-        if (!http_listen_split(server->options.listen, &host, &port, error))
-                return false;
-        home = strcmp(host, "unix") != 0 && address_is_local(host);
-        for (guint i = 0; i < users->len; i++) {
-                const User *user = users->pdata[i];
-
-                if (g_strcmp0(user->password, USER_PASSWORD_SEEDED) != 0)
+                if (strcmp(*at, "unix") == 0)
                         continue;
-                if (home && server->identities)
-                        log_warning("a job of any user can log in as this one from this machine: change the "
-                                    "published password (paddle user set NAME --password)",
-                                    "user", user->object.name, NULL);
-                if (!home)
-                        return err_set(
-                                error, ERR_CONFLICT,
-                                "--listen: '%s' can be reached from other machines, and user '%s' still "
-                                "has the published password\nChange it first: start the server with "
-                                "--listen 127.0.0.1:8999, run `paddle user set %s --password`, and start "
-                                "it again as before.",
-                                server->options.listen, user->object.name, user->object.name);
+                if (inet_pton(family, *at, &address) != 1)
+                        return err_set(error, ERR_USAGE,
+                                       "--published-password: '%s' is neither an address, such as "
+                                       "127.0.0.1, nor 'unix'",
+                                       *at);
+                g_free(*at);
+                *at = g_strdup(inet_ntop(family, &address, text, sizeof text));
         }
+        return true;
+}
+
+/* Who may log in as `root` before somebody gave it a password: who reads the file, unless older clients are
+ * to find what they know. */
+static bool settle_root(Server *server, GError **error)
+{
+        if (!server->published)
+                return first_password_make(server->engine, server->first_password, error);
+        log_warning("who comes from these addresses can log in as 'root', unless its password was changed "
+                    "(paddle user set root --password)",
+                    "published-password", server->options.published, NULL);
         return true;
 }
 
@@ -345,7 +362,7 @@ static bool open_http(Server *server, GError **error)
                 .arg = server->auth,
         };
 
-        if (tcp && !check_passwords(server, error))
+        if (tcp && !settle_root(server, error))
                 return false;
         server->http = http_server_new(&config, api_routes(), server->api, error);
         if (!server->http)
@@ -367,8 +384,8 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *packages = NULL;
         g_autofree char *storage = NULL;
 
-        if (!open_identities(server, error) || !make_state_dir(server, error) ||
-            !clock_boot_id(server->boot_id, error))
+        if (!read_published(server, error) || !open_identities(server, error) ||
+            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
@@ -379,11 +396,16 @@ static bool server_open(Server *server, GError **error)
                 return false;
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
-        server->auth = auth_new(&(AuthConfig){ .engine = server->engine,
-                                               .store = server->store,
-                                               .owner = geteuid(),
-                                               .token_expire_ms = server->options.token_expire_ms,
-                                               .open_queues = server->options.open_queues });
+        server->first_password = state_path(server, "root-password");
+        server->auth =
+                auth_new(&(AuthConfig){ .engine = server->engine,
+                                        .store = server->store,
+                                        .owner = geteuid(),
+                                        .token_expire_ms = server->options.token_expire_ms,
+                                        .open_queues = server->options.open_queues,
+                                        .published = (const char *const *)server->published,
+                                        .is_of_member = server->identities ? lineage_has_connection : NULL,
+                                        .first_password = server->first_password });
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
                                             .runtime = server->runtime,
@@ -433,6 +455,8 @@ static void server_close(Server *server)
         package_store_close(server->packages);
         store_close(server->store);
         g_strfreev(server->node_labels);
+        g_strfreev(server->published);
+        g_free(server->first_password);
         g_free(server->journal);
         g_free(server->id);
 }

@@ -23,6 +23,9 @@ const Option server_options[] = {
           "TCP address that serves /metrics and nothing else, to anybody; default: none" },
         { "token-expire-hours", 0, OPTION_STRING, FIELD(token_expire), "N", "720",
           "how long a log-in lasts; -1: for ever" },
+        { "published-password", 0, OPTION_STRING, FIELD(published), "ADDRESS,...", NULL,
+          "let 'root' log in with the password that older clients know, while it has no other: on the Unix "
+          "socket and from these addresses, such as 127.0.0.1; never a job, nor through a proxy" },
         { "open-queues", 0, OPTION_BOOL, FIELD(open_queues), NULL, NULL,
           "let every user submit to every queue, granted or not" },
         { "submit-rate", 0, OPTION_INT, FIELD(submit_rate), "N", "0",
@@ -64,6 +67,9 @@ const Option server_options[] = {
           "whom members run as when the server is root: the Unix user that their user is, or the server" },
         { "job-uids", 0, OPTION_STRING, FIELD(job_uids), "FIRST-LAST", JOB_UIDS_DEFAULT,
           "uids for users that this machine does not have, one each, never given twice" },
+        { "allow-new-privileges", 0, OPTION_STRING, FIELD(new_privileges), "USER,...", NULL,
+          "users whose members may gain rights by set-uid programs (sudo): who finds a fault in one of these "
+          "becomes root by a job; default: nobody" },
         { "max-processes", 0, OPTION_INT, FIELD(max_processes), "N", "4096",
           "processes and threads of one member; 0: no limit", 0, 4194304 },
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",

@@ -179,8 +179,8 @@ def test_what_a_member_uses(joined):
     job = submit(server, spend + "while :; do sleep 1; done", "--grace", "1s")
     server.wait(job["id"], "running")
 
-    base, root = "/api/paddleflow/v1", {"username": "root", "password": "paddleflow"}
-    token = {"x-pf-authorization": server.post(f"{base}/login", root).json["authorization"]}
+    base = "/api/paddleflow/v1"
+    token = {"x-pf-authorization": server.post("/v1/tokens", {}).json["token"]}
 
     def memory():
         about = server.get(f"{base}/statistics/job/job-{job['id']}", headers=token).json["metricsInfo"]

@@ -11,7 +11,8 @@ ROOM = ("--cpus", "8", "--memory", "16Gi", "--gpus", "4")
 
 
 def start(state, *options):
-    server = Server(state, *ROOM, "--listen", "127.0.0.1:0", *options)
+    older = ("--published-password", "127.0.0.1")  # as older clients expect to find the account root
+    server = Server(state, *ROOM, "--listen", "127.0.0.1:0", *older, *options)
     server.start()
     try:
         return Flow(server, "127.0.0.1", server.port)

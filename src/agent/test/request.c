@@ -124,6 +124,21 @@ static void test_own_user(void)
         message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 });
         memcpy(&head, message->data, sizeof head);
         g_assert_false(head.as_user);
+        g_assert_true(head.confined);
+}
+
+static void test_new_privileges(void)
+{
+        static const char line[] = "{\"task\":\"a\",\"argv\":[\"x\"],\"new_privileges\":true," BASE "}";
+        g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
+        g_autoptr(GByteArray) message = NULL;
+        StartRequest request;
+        WireSpawn head;
+
+        g_assert_true(start_request_parse(object, &request, NULL));
+        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 });
+        memcpy(&head, message->data, sizeof head);
+        g_assert_false(head.confined);
 }
 
 int main(int argc, char **argv)
@@ -134,5 +149,6 @@ int main(int argc, char **argv)
         g_test_add_func("/agent/request/names", test_names);
         g_test_add_func("/agent/request/pack", test_pack);
         g_test_add_func("/agent/request/own-user", test_own_user);
+        g_test_add_func("/agent/request/new-privileges", test_new_privileges);
         return g_test_run();
 }

@@ -19,6 +19,13 @@ typedef struct {
         uid_t owner;            /* of the server: an administrator on the Unix socket, as is root */
         gint64 token_expire_ms; /* of what log-ins give; 0: never */
         bool open_queues;       /* grants of queues are not asked for */
+        /* Addresses from which the published password opens its account, beside the Unix socket; NULL:
+         * nowhere. */
+        const char *const *published;
+        /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
+         * NULL: members have the server's rights anyway. */
+        bool (*is_of_member)(const char *address, int port, pid_t pid);
+        const char *first_password; /* path of the file with the first password of `root`; NULL: none */
 } AuthConfig;
 
 Auth *auth_new(const AuthConfig *config); /* borrows engine and store */
@@ -34,6 +41,8 @@ bool auth_authenticate(const char *authorization, uid_t uid, const char *address
                        bool *ret_admin, void *arg, GError **error);
 /* Whose token it is. ERR_UNAUTHENTICATED. */
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error);
+/* Was this token given by a log-in with a password, not longer ago than `within_ms`? */
+bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms);
 /* What a token that is made by this caller is (Authorization: of the request, or NULL): TOKEN_OF_LOGIN, with
  * the parent it then has, when a log-in's token asks. ERR_UNAUTHENTICATED when that is not known any more. */
 bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error);
@@ -66,8 +75,18 @@ typedef struct {
 /* Called once: with `login`, or with an error: ERR_UNAUTHENTICATED (unknown user or wrong password, not told
  * apart), ERR_QUOTA with the time to wait, ERR_UNAVAILABLE. Any thread; must not block. */
 typedef void (*AuthLoginDone)(const AuthLogin *login, const GError *error, gint64 wait_ms, void *arg);
-/* The published password opens its account only from this machine, and by a name that means it: `host`. */
-void auth_login(Auth *auth, const char *user, const char *password, const char *address, const char *host,
+/* Where an attempt comes from. Borrowed. */
+typedef struct {
+        const char *address; /* these three as in HttpCaller */
+        int port;
+        pid_t pid;
+        const char *host; /* what the server was called (Host), or NULL */
+        bool forwarded;   /* by a proxy: the address is not of who asks */
+} LoginOrigin;
+LoginOrigin login_origin(const HttpRequest *request);
+/* The published password opens its account only as AuthConfig.published says, never for what is forwarded or
+ * comes from a member of a job; on the loopback only by a name that means it. */
+void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,
                 AuthLoginDone done, void *arg);
 
 /* Puts a user, new or changed, with `password` (NULL: as it stands in the draft) hashed first. */

@@ -145,6 +145,16 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_adm
         return true;
 }
 
+bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms)
+{
+        g_autoptr(Token) found = NULL;
+        char hash[HASH_LEN + 1];
+
+        hash_bytes(token, strlen(token), hash);
+        found = store_token_by_hash(auth->config.store, hash, NULL);
+        return found && found->login == TOKEN_LOGIN && clock_now_ms() - found->created <= within_ms;
+}
+
 /* The Unix user's name; one that could not be a user's becomes "uid-N". */
 static char *user_of(TokenCache *cache, uid_t uid)
 {

@@ -9,8 +9,10 @@
 
 #include <sodium.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/auth/password.h"
+#include "api/auth/published.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -27,7 +29,10 @@ typedef struct {
         char *verified; /* what User.password was when it was compared */
         char secret[SECRET_LEN + 1], token_id[ID_LEN + 1];
         gint64 expires;
-        bool near; /* the published password may be used */
+        bool known;     /* who asks is known by a token or the socket already */
+        bool published; /* the published password may be used, unless it is a member who asks */
+        int port;       /* of `address` */
+        pid_t pid;
         AuthLoginDone login_done;
         EngineDone done;
         void *arg;
@@ -66,8 +71,19 @@ static void finish(Attempting *at, const GError *error, gint64 wait_ms)
         attempting_free(at);
 }
 
+/* The file with the first password of `root` says nothing true any more. */
+static void drop_first_password(const Attempting *at)
+{
+        const char *path = at->auth->config.first_password;
+
+        if (path && at->password && strcmp(at->user, SEEDED_USER) == 0)
+                (void)unlink(path); /* most often it is gone */
+}
+
 static void put_done(Job *job, bool repeated, const GError *error, void *arg)
 {
+        if (!error)
+                drop_first_password(arg);
         finish(arg, error, 0);
 }
 
@@ -89,13 +105,23 @@ static void end_attempt(Attempting *at, Attempt how)
         throttle_end(at->auth->throttle, at->user, slowed_address(at), clock_monotonic_ms(), how);
 }
 
+static bool may_use_published(const Attempting *at)
+{
+        const AuthConfig *config = &at->auth->config;
+
+        if (at->known || !at->published)
+                return at->known;
+        return !config->is_of_member || !config->is_of_member(at->address, at->port, at->pid);
+}
+
 /* Compares `given` with what the user has now. */
 static bool compare(Attempting *at, const char *given)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
         bool seeded = user && g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0;
-        bool same = password_verify(user ? user->password : NULL, given) && (at->near || !seeded);
+        bool same =
+                password_verify(user ? user->password : NULL, given) && (!seeded || may_use_published(at));
 
         at->verified = same ? g_strdup(user->password) : NULL;
         end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
@@ -207,17 +233,18 @@ static void log_in(bool stopped, void *arg)
         engine_put_token(config->engine, token, token_done, at);
 }
 
-void auth_login(Auth *auth, const char *user, const char *password, const char *address, const char *host,
+void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,
                 AuthLoginDone done, void *arg)
 {
         Attempting *at = g_new0(Attempting, 1);
 
         *at = (Attempting){ .auth = auth,
                             .user = g_strdup(strlen(user) > NAME_BYTES_MAX ? "(too long)" : user),
-                            .near = strcmp(address, "unix") == 0 ||
-                                    (address_is_local(address) && host_is_local(host)),
+                            .published = published_is_open(auth->config.published, origin),
+                            .port = origin->port,
+                            .pid = origin->pid,
                             .password = g_strdup(password),
-                            .address = g_strdup(address),
+                            .address = g_strdup(origin->address),
                             .login_done = done,
                             .arg = arg };
         attempt(at, log_in);
@@ -309,7 +336,7 @@ void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone d
         Attempting *at = g_new0(Attempting, 1);
 
         *at = (Attempting){ .auth = auth,
-                            .near = true,
+                            .known = true,
                             .user = g_strdup(change->user),
                             .password = g_strdup(change->password),
                             .old = g_strdup(change->old),

@@ -32,6 +32,17 @@ char *password_hash(const char *password, GError **error)
         return NULL;
 }
 
+bool password_make_random(char ret[PASSWORD_RANDOM_LEN + 1], char **ret_hash, GError **error)
+{
+        guchar secret[PASSWORD_RANDOM_LEN / 2];
+
+        randombytes_buf(secret, sizeof secret);
+        sodium_bin2hex(ret, PASSWORD_RANDOM_LEN + 1, secret, sizeof secret);
+        sodium_memzero(secret, sizeof secret);
+        *ret_hash = password_hash(ret, error);
+        return *ret_hash != NULL;
+}
+
 /* Of a password nobody knows: what an account without one is compared with, so that it takes as long. Made by
  * the first comparison, whatever that is about. */
 static const char *nobodys_hash(void)
@@ -39,13 +50,10 @@ static const char *nobodys_hash(void)
         static char *hash;
 
         if (g_once_init_enter(&hash)) {
-                guchar secret[24];
-                char text[2 * sizeof secret + 1];
-                char *made;
+                char text[PASSWORD_RANDOM_LEN + 1];
+                char *made = NULL;
 
-                randombytes_buf(secret, sizeof secret);
-                sodium_bin2hex(text, sizeof text, secret, sizeof secret);
-                made = password_hash(text, NULL);
+                (void)password_make_random(text, &made, NULL);
                 g_once_init_leave(&hash, made ? made : g_strdup(""));
         }
         return hash;

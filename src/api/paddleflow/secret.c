@@ -181,3 +181,15 @@ bool login_check(Flow *flow, const char *token, char **ret_user, bool *ret_admin
         return flow_set(error, CODE_AuthFailed,
                         "the password of '%s' was changed, or this log-in ended\nLog in again.", login.user);
 }
+
+bool login_is_fresh(Flow *flow, const char *token)
+{
+        Login login;
+
+        if (!token)
+                return false;
+        if (strlen(token) == SECRET_LEN) /* of the other interface */
+                return auth_is_fresh_login(flow->auth, token, LOGIN_FRESH_MS);
+        return login_parse(flow, token, &login) &&
+               auth_is_fresh_login(flow->auth, login.secret, LOGIN_FRESH_MS);
+}

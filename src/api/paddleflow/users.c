@@ -60,6 +60,7 @@ static void log_in(HttpRequest *request, void *arg)
         g_auto(Call) call;
         g_autoptr(json_t) body = NULL;
         GError *error = NULL;
+        LoginOrigin origin;
         LogIn *login;
 
         if (!call_begin(&call, request, arg))
@@ -71,9 +72,8 @@ static void log_in(HttpRequest *request, void *arg)
         }
         login = g_new0(LogIn, 1);
         *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")) };
-        auth_login(call.flow->auth, login->user, go_text(body, "password"),
-                   http_request_caller(request)->address, http_request_header(request, "Host"), login_done,
-                   login);
+        origin = login_origin(request);
+        auth_login(call.flow->auth, login->user, go_text(body, "password"), &origin, login_done, login);
 }
 
 /* ---- rules ---- */
@@ -200,11 +200,24 @@ static void list_users(HttpRequest *request, void *arg)
                 page_reply(&call, KIND_USER, "userList", is_listed, NULL, show_user);
 }
 
+/* The body has no old password, so somebody who stole a token could keep the account: only who has just said
+ * the password changes it. The older client logs in before each command. */
+static bool check_fresh(const Call *call, GError **error)
+{
+        return login_is_fresh(call->flow, http_request_header(call->request, "x-pf-authorization")) ||
+               flow_set(error, CODE_AccessDenied,
+                        "a password is changed with the token of a log-in that is at most %d minutes "
+                        "old\nLog in again, "
+                        "or use `paddle user set NAME --password`.",
+                        LOGIN_FRESH_MS / 60000);
+}
+
 static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
 {
         return check_password(go_text(body, "password"), error) && find_user(call, name, error) &&
                (call->root || strcmp(name, call->user) == 0 ||
-                flow_set(error, CODE_AccessDenied, "'%s' may change only their own password", call->user));
+                flow_set(error, CODE_AccessDenied, "'%s' may change only their own password", call->user)) &&
+               check_fresh(call, error);
 }
 
 static void set_password(HttpRequest *request, void *arg)

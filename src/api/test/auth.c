@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/auth/password.h"
+#include "api/auth/published.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "fs/package.h"
@@ -201,11 +202,13 @@ static void wait_answers(Answers *answers, int n)
         g_mutex_unlock(&answers->lock);
 }
 
+static const LoginOrigin elsewhere = { .address = "10.0.0.1", .port = 1234 };
+
 static Answers log_in(Fixture *f, const char *user, const char *password)
 {
         Answers answers = { 0 };
 
-        auth_login(f->auth, user, password, "10.0.0.1", NULL, on_login, &answers);
+        auth_login(f->auth, user, password, &elsewhere, on_login, &answers);
         wait_answers(&answers, 1);
         return answers;
 }
@@ -310,7 +313,7 @@ static void test_line_is_bounded(void)
 
         set_up(&f);
         for (int i = 0; i < MANY; i++)
-                auth_login(f.auth, "ann", "correct horse", "10.0.0.1", NULL, on_login, &answers);
+                auth_login(f.auth, "ann", "correct horse", &elsewhere, on_login, &answers);
         auth_stop(f.auth);
         wait_answers(&answers, MANY);
         g_assert_cmpint(answers.codes[ERR_UNAVAILABLE], >=,
@@ -469,6 +472,36 @@ static void test_local_addresses(void)
                 g_assert_cmpint(host_is_local(hosts[i].host), ==, hosts[i].local);
 }
 
+static void test_published(void)
+{
+        static const char *const given[] = { "127.0.0.1", "10.0.0.1", NULL }, *const none[] = { "unix",
+                                                                                                NULL };
+        static const struct {
+                const char *const *published;
+                LoginOrigin origin;
+                bool open;
+        } cases[] = {
+                { NULL, { .address = "unix" }, false },
+                { NULL, { .address = "127.0.0.1" }, false },
+                { none, { .address = "unix" }, true },
+                { none, { .address = "unix", .forwarded = true }, false },
+                { none, { .address = "127.0.0.1" }, false },
+                { given, { .address = "unix" }, true },
+                { given, { .address = "127.0.0.1" }, true },
+                { given, { .address = "127.0.0.1", .host = "localhost:8999" }, true },
+                { given, { .address = "127.0.0.1", .host = "example.org" }, false },
+                { given, { .address = "127.0.0.1", .host = "127.0.0.1", .forwarded = true }, false },
+                { given, { .address = "127.0.0.2" }, false },
+                { given, { .address = "::1" }, false },
+                { given, { .address = "10.0.0.1", .host = "jobs.example.org" }, true },
+                { given, { .address = "10.0.0.1", .forwarded = true }, false },
+                { given, { .address = "10.0.0.11" }, false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpint(published_is_open(cases[i].published, &cases[i].origin), ==, cases[i].open);
+}
+
 static void test_access(void)
 {
         static const struct {
@@ -509,5 +542,6 @@ int main(int argc, char **argv)
         g_test_add_func("/auth/headers", test_headers);
         g_test_add_func("/auth/local-addresses", test_local_addresses);
         g_test_add_func("/auth/access", test_access);
+        g_test_add_func("/auth/published", test_published);
         return g_test_run();
 }

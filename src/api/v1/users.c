@@ -44,6 +44,7 @@ static void log_in(HttpRequest *request, void *arg)
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = http_request_json(request, &error);
         const char *user = NULL, *password = NULL;
+        LoginOrigin origin;
 
         if (!body || !json_only(body, "", known, &error) ||
             !need_string(body, "user", NAME_BYTES_MAX, &user, &error) ||
@@ -51,8 +52,8 @@ static void log_in(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        auth_login(api->auth, user, password, http_request_caller(request)->address,
-                   http_request_header(request, "Host"), login_done, http_request_ref(request));
+        origin = login_origin(request);
+        auth_login(api->auth, user, password, &origin, login_done, http_request_ref(request));
 }
 
 /* ---- passwords ---- */

@@ -50,6 +50,7 @@ typedef struct {
         Runtime runtime;
         char *state_dir, *agent_program, *dc, *uv, *python;
         Identities *identities; /* borrowed; NULL: all run as the server */
+        char **new_privileges;  /* users who have them; or NULL */
         char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         gint64 log_limit, max_processes;
@@ -462,7 +463,12 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
         plan->env = variables_complete(local->inherited, &place, task->env);
 }
 
-static GString *plan_line(LocalRuntime *local, const TaskStart *task, const Plan *plan)
+static bool has_new_privileges(const LocalRuntime *local, const char *user)
+{
+        return local->new_privileges && g_strv_contains((const char *const *)local->new_privileges, user);
+}
+
+static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart *task, const Plan *plan)
 {
         GString *line = g_string_sized_new(4096); /* most are smaller */
         TaskStart complete = *task;
@@ -471,6 +477,7 @@ static GString *plan_line(LocalRuntime *local, const TaskStart *task, const Plan
         complete.dir = plan->work;
         complete.log = plan->log;
         complete.ready_file = plan->ready_file;
+        complete.new_privileges = has_new_privileges(local, user);
         complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
         if (!complete.log_limit)
                 complete.log_limit = local->log_limit;
@@ -480,11 +487,11 @@ static GString *plan_line(LocalRuntime *local, const TaskStart *task, const Plan
         return line;
 }
 
-/* Whom the job runs as; *ret NULL: as the server. */
-static bool find_identity(LocalRuntime *local, const RuntimeJob *job, Identity **ret, GError **error)
+/* Whom the members of a user run as; *ret NULL: as the server. */
+static bool find_identity(LocalRuntime *local, const char *user, gint64 seq, Identity **ret, GError **error)
 {
         *ret = NULL;
-        return !local->identities || identity_find(local->identities, job->user, job->user_seq, ret, error);
+        return !local->identities || identity_find(local->identities, user, seq, ret, error);
 }
 
 /* The directories of a member, as far as they are not copied from a package. */
@@ -502,7 +509,7 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
         g_auto(Plan) plan = { 0 };
         GString *line;
 
-        if (!find_identity(local, job, &plan.identity, error) ||
+        if (!find_identity(local, job->user, job->user_seq, &plan.identity, error) ||
             (plan.identity && !agent_link_check_users(local->link, error)))
                 return false;
         plan_paths(local, job, task, &plan);
@@ -510,7 +517,7 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
             !make_directories(local, job, &plan, error))
                 return false;
         plan_variables(local, job, task, &plan);
-        line = plan_line(local, task, &plan);
+        line = plan_line(local, job->user, task, &plan);
         if (line->len > MESSAGE_MAX) {
                 err_set(error, ERR_TOO_LARGE,
                         "command and environment of %" G_GSIZE_FORMAT " bytes: the limit is %d", line->len,
@@ -574,12 +581,16 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autofree char *job = g_strndup(task, strcspn(task, "."));
-        int pid;
+        g_autoptr(Identity) identity = NULL;
+        TerminalTarget target = { .job = job, .confined = !has_new_privileges(local, start->user) };
 
         pthread_mutex_lock(&local->lock);
-        pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
+        target.pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
         pthread_mutex_unlock(&local->lock);
-        return pid > 0 ? terminals_exec(local->terminals, pid, job, start) : NULL;
+        if (target.pid <= 0 || !find_identity(local, start->user, start->user_seq, &identity, NULL))
+                return NULL;
+        target.identity = identity;
+        return terminals_exec(local->terminals, &target, start);
 }
 
 static void op_forget(Runtime *runtime, const char *task)
@@ -618,7 +629,7 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
 
         if (!environment_is_needed(job->requirements))
                 post(local, OBSERVED_PREPARED, job->id, NULL, false);
-        else if (find_identity(local, job, &identity, &failure))
+        else if (find_identity(local, job->user, job->user_seq, &identity, &failure))
                 work_push(local, prepare, job->id, job->requirements, identity);
         else
                 post(local, OBSERVED_PREPARE_FAILED, job->id, failure->message, false);
@@ -631,7 +642,8 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
 
         if (!environment_is_needed(job->requirements))
                 return true;
-        return find_identity(local, job, &identity, NULL) && /* prepare() tells what is wrong */
+        return find_identity(local, job->user, job->user_seq, &identity,
+                             NULL) && /* prepare() tells what is wrong */
                builds_is_prepared(local->builds, job->requirements, identity);
 }
 
@@ -790,6 +802,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
         local->max_processes = config->max_processes;
+        local->new_privileges = g_strdupv((char **)config->new_privileges);
         local->inherited = variables_inherit(environ_list);
         inventory_get(&config->inventory, &local->total);
         pthread_mutex_init(&local->lock, NULL);
@@ -855,6 +868,7 @@ void local_runtime_free(Runtime *runtime)
         g_hash_table_unref(local->pids);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
+        g_strfreev(local->new_privileges);
         g_free(local->fallback_path);
         g_free(local->state_dir);
         g_free(local->agent_program);

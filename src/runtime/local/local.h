@@ -7,15 +7,16 @@
 
 typedef struct {
         const char *state_dir;
-        const char *agent_program; /* path of paddle-agent */
-        const char *dc;            /* datacenter name of the storage */
-        const char *uv;            /* program, or NULL: looked up in PATH, else pip */
-        const char *python;        /* interpreter for environments, or NULL: python3 of PATH */
-        Resources inventory;       /* 0 in a field: what the machine has */
-        gint64 log_limit;          /* bytes per log file; 0: none */
-        gint64 max_processes;      /* per member; 0: none */
-        Identities *identities;    /* borrowed; whom members run as. NULL: as the server, all of them */
-        gint64 epoch;              /* grows with each start of the server; the agent refuses older ones */
+        const char *agent_program;   /* path of paddle-agent */
+        const char *dc;              /* datacenter name of the storage */
+        const char *uv;              /* program, or NULL: looked up in PATH, else pip */
+        const char *python;          /* interpreter for environments, or NULL: python3 of PATH */
+        Resources inventory;         /* 0 in a field: what the machine has */
+        gint64 log_limit;            /* bytes per log file; 0: none */
+        gint64 max_processes;        /* per member; 0: none */
+        Identities *identities;      /* borrowed; whom members run as. NULL: as the server, all of them */
+        char *const *new_privileges; /* users whose members may gain rights by set-uid programs; or NULL */
+        gint64 epoch;                /* grows with each start of the server; the agent refuses older ones */
 } LocalConfig;
 
 Runtime *local_runtime_new(const LocalConfig *config, GError **error);

@@ -31,8 +31,8 @@ struct Terminals {
 };
 
 typedef struct {
-        int pid;
-        char *job, *spawner;
+        char *pid, *job, *uid, *gid, *groups, *spawner; /* as the spawner gets them */
+        bool confined;
         GMainContext *context;
 } Target;
 
@@ -52,7 +52,11 @@ static void target_free(gpointer data)
 {
         Target *target = data;
 
+        g_free(target->pid);
         g_free(target->job);
+        g_free(target->uid);
+        g_free(target->gid);
+        g_free(target->groups);
         g_free(target->spawner);
         g_free(target);
 }
@@ -298,9 +302,15 @@ static void set_nonblocking(Backend *backend)
 static bool spawn(Backend *backend, const Target *target, const ExecStart *start, const int theirs[3],
                   GError **error)
 {
-        g_autofree char *pid = g_strdup_printf("%d", target->pid);
         g_autoptr(GPtrArray) argv = g_ptr_array_new();
-        const char *const head[] = { target->spawner, "enter", pid, target->job,
+        const char *const head[] = { target->spawner,
+                                     "enter",
+                                     target->pid,
+                                     target->job,
+                                     target->uid,
+                                     target->gid,
+                                     target->groups,
+                                     target->confined ? "confined" : "free",
                                      start->tty ? "tty" : "pipe" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(head); i++)
@@ -425,11 +435,29 @@ static void start_thread(Terminals *terminals)
         g_mutex_unlock(&terminals->mutex);
 }
 
-RuntimeExec *terminals_exec(Terminals *terminals, int pid, const char *job, const ExecStart *start)
+/* "10,20"; "=": those of the server */
+static char *format_groups(const Identity *identity)
 {
+        GString *text = g_string_new(identity ? NULL : "=");
+
+        for (guint i = 0; identity && i < identity->n_groups; i++)
+                g_string_append_printf(text, "%s%u", i ? "," : "", identity->groups[i]);
+        return g_string_free(text, FALSE);
+}
+
+RuntimeExec *terminals_exec(Terminals *terminals, const TerminalTarget *about, const ExecStart *start)
+{
+        const Owner owner = about->identity ? about->identity->owner : (Owner){ geteuid(), getegid() };
         Target *target = g_new0(Target, 1);
 
-        *target = (Target){ pid, g_strdup(job), g_strdup(terminals->spawner), terminals->context };
+        *target = (Target){ .pid = g_strdup_printf("%d", about->pid),
+                            .job = g_strdup(about->job),
+                            .uid = g_strdup_printf("%u", owner.uid),
+                            .gid = g_strdup_printf("%u", owner.gid),
+                            .groups = format_groups(about->identity),
+                            .spawner = g_strdup(terminals->spawner),
+                            .confined = about->confined,
+                            .context = terminals->context };
         start_thread(terminals);
         return exec_new(terminals->room, &ops, start, target, target_free);
 }

@@ -4,11 +4,19 @@
 #pragma once
 
 #include "runtime/exec.h"
+#include "runtime/local/identity.h"
 
 typedef struct Terminals Terminals;
 
 /* `agent`: the agent's program, whose directory holds the spawner. */
 Terminals *terminals_new(const char *agent);
 void terminals_free(Terminals *terminals); /* ends all of them; NULL is a no-op */
-/* Any thread. `pid`: a process of the member; `job`: its id. */
-RuntimeExec *terminals_exec(Terminals *terminals, int pid, const char *job, const ExecStart *start);
+
+typedef struct {
+        int pid; /* a process of the member */
+        const char *job;
+        const Identity *identity; /* whom the member runs as, and the command; NULL: the server */
+        bool confined;            /* the command gains no rights by set-uid programs */
+} TerminalTarget;
+/* Any thread. The target is borrowed for the call. */
+RuntimeExec *terminals_exec(Terminals *terminals, const TerminalTarget *about, const ExecStart *start);

@@ -46,6 +46,7 @@ static void test_start(void)
         g_assert_true(json_is_null(json_object_get(object, "ready_file")));
         g_assert_true(json_is_null(json_object_get(object, "banner")));
         g_assert_null(json_object_get(object, "uid")); /* the agent's own */
+        g_assert_null(json_object_get(object, "new_privileges"));
 }
 
 static void test_somebody_else(void)
@@ -53,7 +54,11 @@ static void test_somebody_else(void)
         const char *argv[] = { "id", NULL };
         gid_t groups[] = { 5, 4000000001u };
         const Identity identity = { .owner = { 4000000000u, 7 }, .groups = groups, .n_groups = 2 };
-        TaskStart task = { .task = "j.1.trainer.0", .argv = (char *const *)argv, .dir = "/d", .log = "/l" };
+        TaskStart task = { .task = "j.1.trainer.0",
+                           .argv = (char *const *)argv,
+                           .dir = "/d",
+                           .log = "/l",
+                           .new_privileges = true };
         g_autoptr(GString) line = g_string_new(NULL);
         g_autoptr(json_t) object = NULL;
 
@@ -64,6 +69,7 @@ static void test_somebody_else(void)
         g_assert_cmpint(json_array_size(json_object_get(object, "groups")), ==, 2);
         g_assert_cmpint(json_integer_value(json_array_get(json_object_get(object, "groups"), 1)), ==,
                         4000000001);
+        g_assert_true(json_is_true(json_object_get(object, "new_privileges")));
 }
 
 static void test_small(void)

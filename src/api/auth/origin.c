@@ -1,0 +1,21 @@
+/* Where a log-in comes from (see auth.h). */
+#include "api/auth/auth.h"
+
+/* What proxies add (RFC 7239, RFC 9110, and the usual ones before these). */
+static const char *const forwarding[] = { "Forwarded",         "Via",
+                                          "X-Forwarded-For",   "X-Forwarded-Host",
+                                          "X-Forwarded-Proto", "X-Real-IP",
+                                          "X-Client-IP",       "True-Client-IP" };
+
+LoginOrigin login_origin(const HttpRequest *request)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        LoginOrigin origin = { .address = caller->address,
+                               .port = caller->port,
+                               .pid = caller->pid,
+                               .host = http_request_header(request, "Host") };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(forwarding); i++)
+                origin.forwarded |= http_request_header(request, forwarding[i]) != NULL;
+        return origin;
+}

@@ -1,0 +1,165 @@
+/* Whose process it is (see lineage.h): by /proc alone. */
+#include "runtime/local/lineage.h"
+
+#include <arpa/inet.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum { TEXT_MAX = 1 << 20, TABLE_MAX = 64 << 20, GENERATIONS_MAX = 1000 };
+
+/* What a file of a process says; NULL: it is gone, or not ours to read. */
+static char *read_of(pid_t pid, const char *file)
+{
+        g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
+        char *text = NULL;
+
+        return file_read(path, TEXT_MAX, &text, NULL, NULL) ? text : NULL;
+}
+
+static bool is_keeper(const char *status)
+{
+        return g_str_has_prefix(status, "Name:\tpaddle-spawner\n");
+}
+
+static pid_t parent_of(const char *status)
+{
+        const char *line = strstr(status, "\nPPid:\t");
+
+        return line ? (pid_t)g_ascii_strtoll(line + strlen("\nPPid:\t"), NULL, 10) : 0;
+}
+
+bool lineage_is_member(pid_t pid)
+{
+        g_autofree char *groups = read_of(pid, "cgroup");
+
+        if (!groups || strstr(groups, "/slot-"))
+                return true;
+        for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++) {
+                g_autofree char *status = read_of(pid, "status");
+
+                if (!status || is_keeper(status) || pid == getpid())
+                        return true;
+                pid = parent_of(status);
+        }
+        return pid > 1;
+}
+
+/* ---- connections ---- */
+
+typedef struct {
+        const char *table;
+        char end[48];
+} Entry;
+
+/* How /proc/net writes an end: words of the address in the machine's order and the port, in capital
+ * hexadecimals. */
+static void write_entry(Entry *entry, const char *table, const guint32 *words, int n, int port)
+{
+        gsize len = 0;
+
+        entry->table = table;
+        for (int i = 0; i < n; i++)
+                len += (gsize)g_snprintf(entry->end + len, sizeof entry->end - len, "%08X", words[i]);
+        g_snprintf(entry->end + len, sizeof entry->end - len, ":%04X", port);
+}
+
+/* Where the other end of a connection may stand; returns how many. A socket of IPv6 may speak IPv4, so that
+ * its end has a mapped address (RFC 4291, 2.5.5.2). */
+static int list_entries(const char *address, int port, Entry ret[2])
+{
+        guint32 words[4] = { 0, 0, htonl(0xffff), 0 };
+
+        if (g_ascii_strncasecmp(address, "::ffff:", strlen("::ffff:")) == 0)
+                address += strlen("::ffff:");
+        if (inet_pton(AF_INET, address, &words[3]) == 1) {
+                write_entry(&ret[0], "/proc/net/tcp", &words[3], 1, port);
+                write_entry(&ret[1], "/proc/net/tcp6", words, 4, port);
+                return 2;
+        }
+        if (inet_pton(AF_INET6, address, words) != 1)
+                return 0;
+        write_entry(&ret[0], "/proc/net/tcp6", words, 4, port);
+        return 1;
+}
+
+/* The inode of the socket that stands there; 0: none. */
+static guint64 find_socket(const Entry *entry)
+{
+        g_autofree char *table = NULL;
+        guint64 inode = 0;
+
+        if (!file_read(entry->table, TABLE_MAX, &table, NULL, NULL))
+                return 0;
+        g_auto(GStrv) lines = g_strsplit(table, "\n", -1);
+        for (char **line = lines; *line && !inode; line++) {
+                char local[64], text[32];
+
+                /* sl local remote st queues timer retransmits uid timeout inode */
+                if (sscanf(*line, " %*s %63s %*s %*s %*s %*s %*s %*s %*s %31s", local, text) == 2 &&
+                    strcmp(local, entry->end) == 0)
+                        inode = g_ascii_strtoull(text, NULL, 10);
+        }
+        return inode;
+}
+
+static bool holds(pid_t pid, const char *socket)
+{
+        g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (dir && (name = g_dir_read_name(dir))) {
+                g_autofree char *file = g_build_filename(path, name, NULL);
+                char target[64];
+                ssize_t len = readlink(file, target, sizeof target - 1);
+
+                target[MAX(len, 0)] = '\0';
+                if (strcmp(target, socket) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* True when a member is among those who hold the socket, or nobody is found who does. */
+static bool is_held_by_member(guint64 inode)
+{
+        g_autofree char *socket = g_strdup_printf("socket:[%" G_GUINT64_FORMAT "]", inode);
+        g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
+        const char *name;
+        bool found = false;
+
+        while (proc && (name = g_dir_read_name(proc))) {
+                pid_t pid = (pid_t)g_ascii_strtoll(name, NULL, 10);
+
+                if (pid <= 0 || !holds(pid, socket))
+                        continue;
+                found = true;
+                if (lineage_is_member(pid))
+                        return true;
+        }
+        return !found;
+}
+
+static bool is_loopback(const char *address)
+{
+        return g_str_has_prefix(address, "127.") || strcmp(address, "::1") == 0 ||
+               g_str_has_prefix(address, "::ffff:127.");
+}
+
+bool lineage_has_connection(const char *address, int port, pid_t pid)
+{
+        Entry entries[2];
+        guint64 inode = 0;
+        int n;
+
+        if (port == 0)
+                return pid <= 0 || lineage_is_member(pid);
+        n = list_entries(address, port, entries);
+        for (int i = 0; i < n && !inode; i++)
+                inode = find_socket(&entries[i]);
+        return inode ? is_held_by_member(inode) : n == 0 || is_loopback(address);
+}
