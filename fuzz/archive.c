@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!g_file_set_contents_full(archive, (const char *)data, (gssize)size, G_FILE_SET_CONTENTS_NONE,
                                       0600, NULL))
                 g_error("cannot write '%s'", archive);
-        if (package_store_unpack(store, archive, hash, &error))
+        if (package_store_unpack(store, "ann", archive, hash, &error))
                 check_tree(hash);
         else if (!error)
                 g_error("refused without a reason");

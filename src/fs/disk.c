@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -55,6 +56,8 @@ int open_beneath(int root, const char *path, int flags, mode_t mode)
         }
 }
 
+enum { RANGE = 64 << 20 }; /* copied between two looks at whether somebody waits for it */
+
 static gint64 copy_by_hand(int from, int to, gint64 len)
 {
         enum { PIECE = 128 * 1024 };
@@ -63,7 +66,7 @@ static gint64 copy_by_hand(int from, int to, gint64 len)
 
         while (len < 0 || done < len) {
                 gsize want = len < 0 ? PIECE : (gsize)MIN(len - done, PIECE);
-                ssize_t got = read(from, buffer, want);
+                ssize_t got = cancel_check() ? read(from, buffer, want) : -1;
 
                 if (got < 0 && errno == EINTR)
                         continue;
@@ -88,8 +91,8 @@ gint64 copy_bytes(int from, int to, gint64 len)
         gint64 done = 0, rest;
 
         while (len < 0 || done < len) {
-                ssize_t got =
-                        copy_file_range(from, NULL, to, NULL, len < 0 ? 1 << 30 : (gsize)(len - done), 0);
+                gsize most = len < 0 ? RANGE : MIN((gsize)(len - done), (gsize)RANGE);
+                ssize_t got = cancel_check() ? copy_file_range(from, NULL, to, NULL, most, 0) : -1;
 
                 if (got > 0) {
                         done += got;

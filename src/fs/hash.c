@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -68,7 +69,7 @@ bool hash_fd(int fd, char ret[HASH_LEN + 1], guint64 *ret_size)
 
         hash_init(&state);
         for (;;) {
-                ssize_t got = read(fd, buffer, READ_SIZE);
+                ssize_t got = cancel_check() ? read(fd, buffer, READ_SIZE) : -1;
 
                 if (got < 0 && errno == EINTR)
                         continue;

@@ -3,9 +3,9 @@
  *      <dir>/blobs/<xx>/<hash>   contents, 0444; complete and durable since they have that name
  *      <dir>/manifests/<hash>    canonical texts of what was offered
  *      <dir>/<hash>/             trees, 0555, of hard links to contents (executable files are copies: a mode
- * belongs to the inode) <dir>/upload/<hash>       the beginning of a content; staging.<id>/ new contents
- * without a name yet <dir>/.tree.<id>, .gone.<id>  trees being made and removed; here, because a read-only
- * directory cannot change its parent
+ * belongs to the inode) <dir>/upload/<user>/<hash>  the beginning of a content; upload/ staging.<id>/ new
+ * contents without a name yet <dir>/.tree.<id>, .gone.<id>  trees being made and removed; here, because a
+ * read-only directory cannot change its parent
  *
  * Whatever gets its final name gets it by rename, after it is on disk, so kill -9 or a power cut at any
  * moment leaves whole things and leftovers. A content's mutex is held while its upload file is touched, a
@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -27,6 +28,7 @@
 #include "base/keyed-hash.h"
 #include "fs/hash.h"
 #include "fs/manifest.h"
+#include "fs/package-owner.h"
 #include "fs/store.h"
 
 enum {
@@ -58,7 +60,7 @@ GMutex *packages_lock(PackageStore *store, const char *hash)
 
 static bool make_dirs(PackageStore *store, GError **error)
 {
-        static const char *const names[] = { "blobs", "manifests", "upload" };
+        static const char *const names[] = { "blobs", "manifests", "owners", "upload" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
                 if (mkdirat(store->root, names[i], 0755) < 0 && errno != EEXIST)
@@ -81,6 +83,8 @@ static bool is_leftover(int dir, const char *name, bool all)
         if (!all && !g_str_has_prefix(name, ".tree."))
                 return false;
         return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               (!S_ISDIR(st.st_mode) || g_str_has_prefix(name, ".tree.") ||
+                g_str_has_prefix(name, "staging.")) &&
                st.st_mtim.tv_sec + LEFTOVER_S < clock_now_ms() / 1000;
 }
 
@@ -104,6 +108,21 @@ static void sweep(const PackageStore *store, const char *below, bool all)
         closedir(dir);
 }
 
+/* What was sent of contents, user by user: a directory's age says nothing of what is in it. */
+static void sweep_uploads(const PackageStore *store)
+{
+        g_autofree char *path = g_build_filename(store->dir, "upload", NULL);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        const char *user;
+
+        while (dir && (user = g_dir_read_name(dir))) {
+                g_autofree char *below = g_build_filename("upload", user, NULL);
+
+                sweep(store, below, true);
+                (void)unlinkat(store->root, below, AT_REMOVEDIR); /* of those that are empty now */
+        }
+}
+
 PackageStore *package_store_open(const char *dir, GError **error)
 {
         g_autoptr(PackageStore) store = g_new0(PackageStore, 1);
@@ -125,6 +144,8 @@ PackageStore *package_store_open(const char *dir, GError **error)
         if (!make_dirs(store, error))
                 return NULL;
         sweep(store, "upload", true);
+        sweep_uploads(store);
+        owners_sweep(store);
         sweep(store, ".", false);
         return g_steal_pointer(&store);
 }
@@ -149,12 +170,18 @@ void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max
 
 /* Asking and offering */
 
-bool package_store_has(PackageStore *store, const char *hash)
+bool packages_have_tree(PackageStore *store, const char *hash)
 {
         struct stat st;
 
         return hash_is_valid(hash) && fstatat(store->root, hash, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                S_ISDIR(st.st_mode);
+}
+
+bool package_store_has(PackageStore *store, const char *user, const char *hash)
+{
+        return owner_check(user, NULL) && packages_have_tree(store, hash) &&
+               owner_has(store, user, OWNED_PACKAGE, hash);
 }
 
 char *package_store_path(PackageStore *store, const char *hash)
@@ -169,8 +196,9 @@ static bool has_blob(PackageStore *store, const char *hash)
         return faccessat(store->root, name, F_OK, 0) == 0;
 }
 
-static GPtrArray *missing_blobs(PackageStore *store, const Manifest *manifest)
+static GPtrArray *missing_blobs(PackageStore *store, const char *user, const Manifest *manifest)
 {
+        g_autoptr(GHashTable) own = owner_contents(store, user);
         g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash, g_str_equal);
         GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
 
@@ -178,7 +206,7 @@ static GPtrArray *missing_blobs(PackageStore *store, const Manifest *manifest)
                 const Entry *entry = manifest->entries->pdata[i];
 
                 if (entry->kind == ENTRY_FILE && g_hash_table_add(seen, (gpointer)entry->hash) &&
-                    !has_blob(store, entry->hash))
+                    !(g_hash_table_contains(own, entry->hash) && has_blob(store, entry->hash)))
                         g_ptr_array_add(missing, g_strdup(entry->hash));
         }
         return missing;
@@ -204,41 +232,64 @@ static bool remember(PackageStore *store, const Manifest *manifest, GError **err
         return ok;
 }
 
-bool package_store_offer(PackageStore *store, const Manifest *manifest, GPtrArray **ret_missing,
-                         GError **error)
+bool package_store_offer(PackageStore *store, const char *user, const Manifest *manifest,
+                         GPtrArray **ret_missing, GError **error)
 {
-        if (!store_check_hash(manifest->hash, error))
+        if (!owner_check(user, error) || !store_check_hash(manifest->hash, error))
                 return false;
-        if (package_store_has(store, manifest->hash)) {
+        if (package_store_has(store, user, manifest->hash)) {
                 *ret_missing = g_ptr_array_new_with_free_func(g_free);
                 return true;
         }
-        if (!remember(store, manifest, error))
+        if (!remember(store, manifest, error) ||
+            !owner_add(store, user, OWNED_OFFERED, manifest->hash, error))
                 return err_prefix(error, "package %s: ", manifest->hash);
-        *ret_missing = missing_blobs(store, manifest);
+        *ret_missing = missing_blobs(store, user, manifest);
         return true;
 }
 
 /* One content, piece by piece */
 
-static char *upload_name(const char *hash)
+static char *upload_name(const char *user, const char *hash)
 {
-        return g_strconcat("upload/", hash, NULL);
+        return g_build_filename("upload", user, hash, NULL);
 }
 
-guint64 package_store_blob_size(PackageStore *store, const char *hash)
+/* Of one content; owner_contents is for many. */
+static bool has_own_blob(PackageStore *store, const char *user, const char *hash)
 {
-        g_autofree char *blob = NULL, *upload = NULL;
+        g_autoptr(GHashTable) own = NULL;
+
+        if (!has_blob(store, hash))
+                return false;
+        if (owner_has(store, user, OWNED_SENT, hash))
+                return true;
+        own = owner_contents(store, user);
+        return g_hash_table_contains(own, hash);
+}
+
+guint64 package_store_upload_size(PackageStore *store, const char *user, const char *hash)
+{
+        g_autofree char *upload = NULL;
         struct stat st;
 
-        if (!hash_is_valid(hash))
+        if (!hash_is_valid(hash) || !owner_check(user, NULL))
+                return 0;
+        upload = upload_name(user, hash);
+        return fstatat(store->root, upload, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (guint64)st.st_size : 0;
+}
+
+guint64 package_store_blob_size(PackageStore *store, const char *user, const char *hash)
+{
+        g_autofree char *blob = NULL;
+        struct stat st;
+
+        if (!hash_is_valid(hash) || !owner_check(user, NULL))
                 return 0;
         blob = blob_name(hash);
-        upload = upload_name(hash);
-        if (fstatat(store->root, blob, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-            fstatat(store->root, upload, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        if (has_own_blob(store, user, hash) && fstatat(store->root, blob, &st, AT_SYMLINK_NOFOLLOW) == 0)
                 return (guint64)st.st_size;
-        return 0;
+        return package_store_upload_size(store, user, hash);
 }
 
 static bool keep_blob(PackageStore *store, int fd, const char *hash, const char *upload, GError **error)
@@ -259,11 +310,21 @@ static bool keep_blob(PackageStore *store, int fd, const char *hash, const char 
         return true;
 }
 
-static bool append_piece(PackageStore *store, const char *hash, guint64 offset, int piece, bool last,
-                         GError **error)
+static int open_upload(PackageStore *store, const char *user, const char *upload)
 {
-        g_autofree char *upload = upload_name(hash);
-        fd_auto int fd = openat(store->root, upload, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        g_autofree char *dir = g_build_filename("upload", user, NULL);
+        int fd = openat(store->root, upload, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+        if (fd >= 0 || errno != ENOENT || (mkdirat(store->root, dir, 0700) < 0 && errno != EEXIST))
+                return fd;
+        return openat(store->root, upload, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static bool append_piece(PackageStore *store, const char *user, const char *hash, guint64 offset, int piece,
+                         bool last, GError **error)
+{
+        g_autofree char *upload = upload_name(user, hash);
+        fd_auto int fd = open_upload(store, user, upload);
         struct stat st, more;
 
         if (fd < 0 || fstat(fd, &st) < 0 || fstat(piece, &more) < 0)
@@ -283,17 +344,18 @@ static bool append_piece(PackageStore *store, const char *hash, guint64 offset, 
                                                        hash at the end */
                 return disk_error(error, err, "write", upload);
         }
-        return last ? keep_blob(store, fd, hash, upload, error) : true;
+        return !last ||
+               (keep_blob(store, fd, hash, upload, error) && owner_add(store, user, OWNED_SENT, hash, error));
 }
 
-bool package_store_blob_write(PackageStore *store, const char *hash, guint64 offset, const char *file,
-                              bool last, GError **error)
+bool package_store_blob_write(PackageStore *store, const char *user, const char *hash, guint64 offset,
+                              const char *file, bool last, GError **error)
 {
         fd_auto int piece = -1;
         GMutex *lock;
         bool ok;
 
-        if (!store_check_hash(hash, error))
+        if (!owner_check(user, error) || !store_check_hash(hash, error))
                 return false;
         piece = open(file, O_RDONLY | O_CLOEXEC);
         if (piece < 0)
@@ -301,7 +363,7 @@ bool package_store_blob_write(PackageStore *store, const char *hash, guint64 off
         lock = packages_lock(store, hash);
         g_rw_lock_reader_lock(&store->removal);
         g_mutex_lock(lock);
-        ok = has_blob(store, hash) || append_piece(store, hash, offset, piece, last, error);
+        ok = has_own_blob(store, user, hash) || append_piece(store, user, hash, offset, piece, last, error);
         g_mutex_unlock(lock);
         g_rw_lock_reader_unlock(&store->removal);
         return ok;
@@ -352,7 +414,16 @@ static bool copy_checked(FILE *in, int fd, guint64 size, const char *hash, GErro
         return true;
 }
 
-static bool read_blobs(Staging *staging, FILE *in, GError **error)
+/* What has arrived is this user's. */
+static bool own_blobs(const Staging *staging, const char *user, GError **error)
+{
+        for (guint i = 0; i < staging->hashes->len; i++)
+                if (!owner_add(staging->store, user, OWNED_SENT, staging->hashes->pdata[i], error))
+                        return false;
+        return true;
+}
+
+static bool read_blobs(Staging *staging, const char *user, FILE *in, GError **error)
 {
         char line[BLOB_LINE_MAX + 1], hash[HASH_LEN + 1];
         guint64 size;
@@ -375,19 +446,22 @@ static bool read_blobs(Staging *staging, FILE *in, GError **error)
                 staging_keep(staging, &fd, hash);
         }
         return ferror(in) ? err_set(error, ERR_FAILED, "cannot read the contents")
-                          : staging_finish(staging, error);
+                          : staging_finish(staging, error) && own_blobs(staging, user, error);
 }
 
-bool package_store_blobs_write(PackageStore *store, const char *file, GError **error)
+bool package_store_blobs_write(PackageStore *store, const char *user, const char *file, GError **error)
 {
         g_auto(Staging) staging = { 0 };
-        FILE *in = fopen(file, "re");
+        FILE *in;
         bool ok;
 
+        if (!owner_check(user, error))
+                return false;
+        in = fopen(file, "re");
         if (!in)
                 return err_set_errno(error, errno, "cannot open '%s'", file);
         g_rw_lock_reader_lock(&store->removal);
-        ok = staging_open(&staging, store, error) && read_blobs(&staging, in, error);
+        ok = staging_open(&staging, store, error) && read_blobs(&staging, user, in, error);
         g_rw_lock_reader_unlock(&store->removal);
         (void)fclose(in); /* only read */
         return ok;
@@ -495,7 +569,8 @@ static bool tree_seal(Tree *tree)
 static bool fill_tree(Tree *tree, const Manifest *manifest, GError **error)
 {
         for (guint i = 0; i < manifest->entries->len; i++)
-                if (!tree_entry(tree, manifest->entries->pdata[i], error))
+                if (!(cancel_check() || disk_error(error, errno, "make", manifest->hash)) ||
+                    !tree_entry(tree, manifest->entries->pdata[i], error))
                         return false;
         return tree_seal(tree) ? true : disk_error(error, errno, "write", tree->store->dir);
 }
@@ -524,12 +599,13 @@ static bool make_tree(PackageStore *store, const Manifest *manifest, GError **er
                      : disk_error(error, errno, "make directory", temp);
         sync_set_clear(&tree.sync);
         fd_close_p(&tree.dir);
+        cancel_end(); /* what was begun is cleared away, whoever still waits */
         (void)file_remove_tree(path,
                                NULL); /* gone after the rename; otherwise the failure is what is reported */
         return ok;
 }
 
-static Manifest *recall(PackageStore *store, const char *hash, GError **error)
+Manifest *manifest_recall(PackageStore *store, const char *hash, GError **error)
 {
         g_autofree char *path = manifest_path(store, hash), *text = NULL;
         g_autoptr(Manifest) manifest = NULL;
@@ -549,29 +625,68 @@ static Manifest *recall(PackageStore *store, const char *hash, GError **error)
         return g_steal_pointer(&manifest);
 }
 
-bool packages_commit(PackageStore *store, const char *hash, GError **error)
+/* Every content was sent by this user. */
+static bool check_contents(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
+{
+        g_autoptr(GHashTable) own = owner_contents(store, user);
+
+        for (guint i = 0; i < manifest->entries->len; i++) {
+                const Entry *entry = manifest->entries->pdata[i];
+
+                if (entry->kind == ENTRY_FILE && !g_hash_table_contains(own, entry->hash))
+                        return err_set(error, ERR_CONFLICT,
+                                       "the content of '%s' is missing\nSend the package again.",
+                                       entry->path);
+        }
+        return true;
+}
+
+/* The package is the user's, and what was noted on the way to it goes. */
+static bool give_package(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
+{
+        if (!owner_add(store, user, OWNED_PACKAGE, manifest->hash, error))
+                return false;
+        owner_drop(store, user, OWNED_OFFERED, manifest->hash);
+        for (guint i = 0; i < manifest->entries->len; i++) {
+                const Entry *entry = manifest->entries->pdata[i];
+
+                if (entry->kind == ENTRY_FILE)
+                        owner_drop(store, user, OWNED_SENT, entry->hash);
+        }
+        return true;
+}
+
+static bool commit_offered(PackageStore *store, const char *user, const char *hash, GError **error)
+{
+        g_autoptr(Manifest) manifest = NULL;
+
+        if (!owner_has(store, user, OWNED_OFFERED, hash))
+                return err_set(error, ERR_NOT_FOUND, "nothing is known of it\nOffer its manifest first.");
+        manifest = manifest_recall(store, hash, error);
+        return manifest && check_contents(store, user, manifest, error) &&
+               (packages_have_tree(store, hash) || make_tree(store, manifest, error)) &&
+               give_package(store, user, manifest, error);
+}
+
+bool packages_commit(PackageStore *store, const char *user, const char *hash, GError **error)
 {
         GMutex *lock = packages_lock(store, hash);
-        g_autoptr(Manifest) manifest = NULL;
-        bool ok = true;
+        bool ok;
 
         g_mutex_lock(lock);
-        if (!package_store_has(store, hash)) {
-                manifest = recall(store, hash, error);
-                ok = manifest && make_tree(store, manifest, error);
-        }
+        ok = package_store_has(store, user, hash) || commit_offered(store, user, hash, error);
         g_mutex_unlock(lock);
         return ok ? true : err_prefix(error, "package %s: ", hash);
 }
 
-bool package_store_commit(PackageStore *store, const char *hash, GError **error)
+bool package_store_commit(PackageStore *store, const char *user, const char *hash, GError **error)
 {
         bool ok;
 
-        if (!store_check_hash(hash, error))
+        if (!owner_check(user, error) || !store_check_hash(hash, error))
                 return false;
         g_rw_lock_reader_lock(&store->removal);
-        ok = packages_commit(store, hash, error);
+        ok = packages_commit(store, user, hash, error);
         g_rw_lock_reader_unlock(&store->removal);
         return ok;
 }
@@ -636,7 +751,7 @@ static void drop_blobs(PackageStore *store, const Manifest *manifest)
 
 static bool remove_alone(PackageStore *store, const char *hash, GError **error)
 {
-        g_autoptr(Manifest) manifest = recall(store, hash, NULL);
+        g_autoptr(Manifest) manifest = manifest_recall(store, hash, NULL);
         g_autofree char *text = manifest_path(store, hash);
         char id[ID_LEN + 1];
         g_autofree char *gone = (id_new(id), g_strconcat(".gone.", id, NULL));

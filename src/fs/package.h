@@ -53,8 +53,8 @@ Manifest *manifest_parse(const char *text, gsize len,
                          GError **error); /* checks every rule; for outside bytes */
 
 /* Server: a store of packages under `dir` (made if missing): blobs/<xx>/<hash>, <hash>/ (trees),
- * manifests/<hash>, upload/<hash>... Any thread. What has its final name is whole and on disk; a crash leaves
- * only things in upload/, which the next open drops after a day. */
+ * manifests/<hash>, upload/<user>/<hash>, owners/<user>/... Any thread. What has its final name is whole and
+ * on disk; a crash leaves only things in upload/, which the next open drops after a day. */
 typedef struct PackageStore PackageStore;
 PackageStore *package_store_open(const char *dir, GError **error);
 void package_store_close(PackageStore *store);
@@ -62,27 +62,34 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PackageStore, package_store_close)
 /* Lower limits for archives than PACKAGE_*_MAX. Before the store is shared. */
 void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max);
 
-bool package_store_has(PackageStore *store, const char *hash);
+/* Packages and contents are stored once, and each user has those that this user has sent (doc/packages.md):
+ * all that follows is true for `user`, and says the same of what others have sent as of what is nowhere.
+ * ERR_INVALID: the user's name is none of a directory. */
+bool package_store_has(PackageStore *store, const char *user, const char *hash);
 /* Takes a manifest: remembers it, and lists what is missing (char * hashes, in order, each once). Empty: the
  * tree can be made. */
-bool package_store_offer(PackageStore *store, const Manifest *manifest, GPtrArray **ret_missing,
-                         GError **error);
-/* How many bytes of a content have arrived, so that an upload goes on after a break. */
-guint64 package_store_blob_size(PackageStore *store, const char *hash);
+bool package_store_offer(PackageStore *store, const char *user, const Manifest *manifest,
+                         GPtrArray **ret_missing, GError **error);
+/* How many bytes of a content have arrived, so that an upload goes on after a break; of one that is the
+ * user's, all. */
+guint64 package_store_blob_size(PackageStore *store, const char *user, const char *hash);
+/* The same of one that is missing. */
+guint64 package_store_upload_size(PackageStore *store, const char *user, const char *hash);
 /* Appends bytes at `offset` (which must be what has arrived, else ERR_CONFLICT); `last` checks the hash
  * (ERR_INVALID drops it) and keeps it. */
-bool package_store_blob_write(PackageStore *store, const char *hash, guint64 offset, const char *file,
-                              bool last, GError **error);
+bool package_store_blob_write(PackageStore *store, const char *user, const char *hash, guint64 offset,
+                              const char *file, bool last, GError **error);
 /* Takes many small contents in one file: a sequence of <64 hex hash> <decimal size> newline, then that many
  * bytes; each is checked and kept. */
-bool package_store_blobs_write(PackageStore *store, const char *file, GError **error);
+bool package_store_blobs_write(PackageStore *store, const char *user, const char *file, GError **error);
 /* Makes the tree of a remembered manifest when all contents are there: once, read-only, atomically.
  * ERR_CONFLICT when some are missing (offer again), ERR_NOT_FOUND when nothing is known of it. */
-bool package_store_commit(PackageStore *store, const char *hash, GError **error);
+bool package_store_commit(PackageStore *store, const char *user, const char *hash, GError **error);
 /* Unpacks an archive (tar, tar.gz, tar.xz, zip; libarchive) into a package and commits it: refuses absolute
  * paths, "..", links that leave the root, devices, hard links outside, more than the limits in files, bytes
  * or ratio (bombs). `ret_hash` gets HASH_LEN + 1 bytes. */
-bool package_store_unpack(PackageStore *store, const char *archive, char *ret_hash, GError **error);
+bool package_store_unpack(PackageStore *store, const char *user, const char *archive, char *ret_hash,
+                          GError **error);
 char *package_store_path(PackageStore *store, const char *hash); /* of the tree; the caller's */
 /* The text of requirements.txt or else requirments.txt in the root; NULL when neither is there. The caller's.
  */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -59,6 +60,7 @@ void staging_clear(Staging *staging)
 {
         if (!staging->store)
                 return;
+        cancel_end(); /* what was begun is cleared away, whoever still waits */
         sync_set_clear(&staging->sync);
         fd_close_p(&staging->dir);
         if (staging->name) {

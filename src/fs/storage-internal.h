@@ -7,14 +7,13 @@
 
 #include "fs/storage.h"
 
-enum { STORAGE_STRIPES = 64 };
-
 struct Storage {
         char *dir, *dc;
         StorageOwnerOf owner_of; /* NULL: all of it is the server's */
         void *owner_arg;
-        int root;                         /* of the data centre: home/, public/, .upload/ */
-        GRWLock stripes[STORAGE_STRIPES]; /* of an unfinished upload: chunks share, finishing is alone */
+        int root; /* of the data centre: home/, public/, .upload/ */
+        GMutex uploads_mutex;
+        GHashTable *uploads; /* name -> UploadLock, of those that somebody works on; with the mutex */
 };
 
 /* A checked path: the open home or public directory, and the way below it ("." for itself). */

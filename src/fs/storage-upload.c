@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -23,16 +24,56 @@
 enum {
         RECORD = HASH_LEN + 1 + 8 + 1,
         CHUNKS_MAX = 4 * 1024 * 1024 - 1, /* of 4 MiB: 16 TiB, the largest file of ext4 */
+        SHOWN_MAX = 256 * 1024,           /* of them, 1 TiB: as many hashes as one answer has */
 };
 
+/* Chunks of one upload share it, finishing is alone. Nobody waits for another's upload. */
 typedef struct {
+        char name[HASH_LEN + 1];
+        guint users;
+        GRWLock lock;
+} UploadLock;
+
+typedef struct {
+        Storage *storage;
         char *path; /* below storage->root */
         int dir, data, chunks;
-        GRWLock *lock;
+        UploadLock *held;
+        GRWLock *lock; /* of `held` */
 } Upload;
+
+static UploadLock *upload_lock_get(Storage *storage, const char *name)
+{
+        UploadLock *found;
+
+        g_mutex_lock(&storage->uploads_mutex);
+        found = g_hash_table_lookup(storage->uploads, name);
+        if (!found) {
+                found = g_new0(UploadLock, 1);
+                g_strlcpy(found->name, name, sizeof found->name);
+                g_rw_lock_init(&found->lock);
+                g_hash_table_insert(storage->uploads, found->name, found);
+        }
+        found->users++;
+        g_mutex_unlock(&storage->uploads_mutex);
+        return found;
+}
+
+static void upload_lock_put(Storage *storage, UploadLock *held)
+{
+        g_mutex_lock(&storage->uploads_mutex);
+        if (--held->users == 0) {
+                g_hash_table_remove(storage->uploads, held->name);
+                g_rw_lock_clear(&held->lock);
+                g_free(held);
+        }
+        g_mutex_unlock(&storage->uploads_mutex);
+}
 
 static void upload_clear(Upload *upload)
 {
+        if (upload->held)
+                upload_lock_put(upload->storage, upload->held);
         fd_close_p(&upload->dir);
         fd_close_p(&upload->data);
         fd_close_p(&upload->chunks);
@@ -45,11 +86,13 @@ static void upload_name(Upload *upload, Storage *storage, const Place *place)
         char hash[HASH_LEN + 1];
 
         hash_bytes(place->shown, strlen(place->shown), hash);
-        *upload =
-                (Upload){ .path = g_strconcat(".upload/", hash, NULL), .dir = -1, .data = -1, .chunks = -1 };
-        upload->lock =
-                &storage->stripes[(g_ascii_xdigit_value(hash[0]) * 16 + g_ascii_xdigit_value(hash[1])) %
-                                  STORAGE_STRIPES];
+        *upload = (Upload){ .storage = storage,
+                            .path = g_strconcat(".upload/", hash, NULL),
+                            .dir = -1,
+                            .data = -1,
+                            .chunks = -1,
+                            .held = upload_lock_get(storage, hash) };
+        upload->lock = &upload->held->lock;
 }
 
 /* False with errno; ENOENT when nothing has been sent and `make` is false. */
@@ -77,6 +120,49 @@ static json_t *chunks_reply(guint64 size, json_t *chunks)
                          "chunks", chunks);
 }
 
+/* True when nothing was ever written to the chunk at `offset`, which is whole: it reads as zeros. */
+static bool is_hole(int fd, guint64 offset, guint64 size)
+{
+        off_t data;
+
+        if (offset + STORAGE_CHUNK > size)
+                return false;
+        data = lseek(fd, (off_t)offset, SEEK_DATA);
+        return data < 0 ? errno == ENXIO : (guint64)data >= offset + STORAGE_CHUNK;
+}
+
+static const char *hash_of_zeros(void)
+{
+        static char *hash;
+
+        if (g_once_init_enter(&hash)) {
+                g_autofree char *zeros = g_malloc0(STORAGE_CHUNK);
+                char *made = g_malloc(HASH_LEN + 1);
+
+                hash_bytes(zeros, STORAGE_CHUNK, made);
+                g_once_init_leave(&hash, made);
+        }
+        return hash;
+}
+
+/* The length of the chunk at `offset` of a file of `size` bytes, which may change meanwhile: 0 at its end, -1
+ * with errno. */
+static gssize hash_chunk(int fd, guint64 offset, guint64 size, char *buffer, char ret[HASH_LEN + 1])
+{
+        gssize got;
+
+        if (!cancel_check())
+                return -1;
+        if (is_hole(fd, offset, size)) {
+                g_strlcpy(ret, hash_of_zeros(), HASH_LEN + 1);
+                return STORAGE_CHUNK;
+        }
+        got = read_at(fd, buffer, STORAGE_CHUNK, offset);
+        if (got > 0)
+                hash_bytes(buffer, (gsize)got, ret);
+        return got;
+}
+
 static json_t *file_chunks(const Place *place, GError **error)
 {
         fd_auto int fd = open_beneath(place->fd, place->below, O_RDONLY | O_NONBLOCK, 0);
@@ -97,10 +183,16 @@ static json_t *file_chunks(const Place *place, GError **error)
                 place_error(place, error, EXDEV, "open");
                 return NULL;
         }
+        if (st.st_size / STORAGE_CHUNK >= SHOWN_MAX) {
+                err_set(error, ERR_TOO_LARGE,
+                        "'%s' has more than %d chunks, as many as are hashed for one answer", place->shown,
+                        SHOWN_MAX);
+                return NULL;
+        }
         buffer = g_malloc(STORAGE_CHUNK);
         for (;;) {
                 char hash[HASH_LEN + 1];
-                gssize got = read_at(fd, buffer, STORAGE_CHUNK, size);
+                gssize got = hash_chunk(fd, size, (guint64)st.st_size, buffer, hash);
 
                 if (got < 0) {
                         place_error(place, error, errno, "read");
@@ -108,7 +200,6 @@ static json_t *file_chunks(const Place *place, GError **error)
                 }
                 if (got == 0)
                         break;
-                hash_bytes(buffer, (gsize)got, hash);
                 json_array_append_new(chunks, json_string(hash));
                 size += (guint64)got;
                 if (got < STORAGE_CHUNK)
@@ -278,19 +369,34 @@ static bool check_count(const Place *place, guint64 size, const json_t *chunks, 
                        place->shown, size, count, STORAGE_CHUNK, json_array_size(chunks));
 }
 
-/* One chunk that the present file has at this place: its length, 0 when it has another there, -1 with errno.
- */
-static gssize copy_chunk(const Upload *upload, int present, guint64 index, const char *wanted, char *buffer)
+/* A chunk of zeros without reading or writing any; false when that is not possible. */
+static bool make_hole(const Upload *upload, guint64 index)
 {
-        gssize got = read_at(present, buffer, STORAGE_CHUNK, index * STORAGE_CHUNK);
-        char hash[HASH_LEN + 1];
+        off_t offset = (off_t)(index * STORAGE_CHUNK);
 
+        return fallocate(upload->data, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, STORAGE_CHUNK) ==
+               0;
+}
+
+/* One chunk that the present file, of `size` bytes, has at this place: its length, 0 when it has another
+ * there, -1 with errno. */
+static gssize copy_chunk(const Upload *upload, int present, guint64 size, guint64 index, const char *wanted,
+                         char *buffer)
+{
+        guint64 offset = index * STORAGE_CHUNK;
+        char hash[HASH_LEN + 1];
+        gssize got;
+
+        if (is_hole(present, offset, size) &&
+            (strcmp(hash_of_zeros(), wanted) != 0 || make_hole(upload, index)))
+                return strcmp(hash_of_zeros(), wanted) == 0 ? STORAGE_CHUNK : 0;
+        got = read_at(present, buffer, STORAGE_CHUNK, offset);
         if (got <= 0)
                 return got;
         hash_bytes(buffer, (gsize)got, hash);
         if (strcmp(hash, wanted) != 0)
                 return 0;
-        return write_at(upload->data, buffer, (gsize)got, index * STORAGE_CHUNK) ? got : -1;
+        return write_at(upload->data, buffer, (gsize)got, offset) ? got : -1;
 }
 
 /* What the file that is to be replaced has of the new one was not sent: it is taken from there. */
@@ -312,8 +418,10 @@ static bool copy_present(const Upload *upload, const Place *place, const json_t 
                 gssize copied = 0;
                 gint64 len;
 
-                if (wanted && !(record_read(upload, i, hash, &len) && strcmp(hash, wanted) == 0))
-                        copied = copy_chunk(upload, present, i, wanted, buffer);
+                if (!cancel_check())
+                        copied = -1;
+                else if (wanted && !(record_read(upload, i, hash, &len) && strcmp(hash, wanted) == 0))
+                        copied = copy_chunk(upload, present, (guint64)st.st_size, i, wanted, buffer);
                 if (copied < 0)
                         return place_error(place, error, errno, "write");
                 g_array_append_val(lengths, copied);

@@ -14,10 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/keyed-hash.h"
 #include "fs/disk.h"
 #include "fs/manifest.h"
 #include "fs/storage-internal.h"
@@ -62,8 +64,8 @@ Storage *storage_open(const char *dir, const char *dc, GError **error)
         g_autofree char *path = g_build_filename(dir, dc, NULL);
 
         storage->root = -1;
-        for (int i = 0; i < STORAGE_STRIPES; i++)
-                g_rw_lock_init(&storage->stripes[i]);
+        g_mutex_init(&storage->uploads_mutex);
+        storage->uploads = g_hash_table_new(keyed_hash, g_str_equal);
         storage->dir = g_strdup(dir);
         storage->dc = g_strdup(dc);
         if (!path_part_check(dc, error)) {
@@ -88,8 +90,8 @@ void storage_close(Storage *storage)
         if (!storage)
                 return;
         fd_close_p(&storage->root);
-        for (int i = 0; i < STORAGE_STRIPES; i++)
-                g_rw_lock_clear(&storage->stripes[i]);
+        g_hash_table_unref(storage->uploads);
+        g_mutex_clear(&storage->uploads_mutex);
         g_free(storage->dir);
         g_free(storage->dc);
         g_free(storage);
@@ -310,6 +312,8 @@ bool place_error(const Place *place, GError **error, int err, const char *what)
         case ELOOP:
                 return err_set(error, ERR_DENIED, "'%s': a link leads out of /pfs/.../%s", place->shown,
                                place->root);
+        case ENXIO: /* a socket */
+                return err_set(error, ERR_INVALID, "'%s' is neither file nor directory", place->shown);
         default: return disk_error(error, err, what, place->shown);
         }
 }
@@ -467,11 +471,14 @@ int storage_open_file(Storage *storage, const char *pfs_path, const StorageAcces
 
 /* Listing */
 
+enum { NAMES_MAX = 1000000 }; /* of one directory */
+
 typedef struct {
         const Place *place;
         GPtrArray *entries;
         bool recursive;
         int limit;
+        int err; /* an errno: there is no list */
 } Listing;
 
 void storage_entry_free(StorageEntry *entry)
@@ -498,9 +505,15 @@ static gint by_name(gconstpointer a, gconstpointer b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static bool is_name(const char *name)
+{
+        return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* NULL with errno; E2BIG when there are more than NAMES_MAX. */
 static GPtrArray *sorted_names(int dir)
 {
-        GPtrArray *names;
+        g_autoptr(GPtrArray) names = NULL;
         int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 
@@ -509,12 +522,16 @@ static GPtrArray *sorted_names(int dir)
                 return NULL;
         }
         names = g_ptr_array_new_with_free_func(g_free);
-        for (struct dirent *entry; (entry = readdir(stream));)
-                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        for (struct dirent *entry; names->len <= NAMES_MAX && (entry = readdir(stream));)
+                if (is_name(entry->d_name))
                         g_ptr_array_add(names, g_strdup(entry->d_name));
         closedir(stream);
+        if (names->len > NAMES_MAX) {
+                errno = E2BIG;
+                return NULL;
+        }
         g_ptr_array_sort(names, by_name);
-        return names;
+        return g_steal_pointer(&names);
 }
 
 /* What `name` is, links inside the place followed. False for what is not shown: links that lead out or
@@ -533,6 +550,13 @@ static bool entry_stat(const Listing *listing, int dir, const char *name, const 
         return S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode);
 }
 
+static bool goes_on(Listing *listing)
+{
+        if (!listing->err && !cancel_check())
+                listing->err = errno;
+        return !listing->err && (int)listing->entries->len < listing->limit;
+}
+
 static bool is_link(int dir, const char *name)
 {
         struct stat st;
@@ -547,7 +571,9 @@ static void list_dir(Listing *listing, const char *below, const char *shown)
         fd_auto int dir = open_beneath(listing->place->fd, below, O_RDONLY | O_DIRECTORY, 0);
         g_autoptr(GPtrArray) names = dir < 0 ? NULL : sorted_names(dir);
 
-        for (guint i = 0; names && i < names->len && (int)listing->entries->len < listing->limit; i++) {
+        if (dir >= 0 && !names)
+                listing->err = errno;
+        for (guint i = 0; names && i < names->len && goes_on(listing); i++) {
                 const char *name = names->pdata[i];
                 g_autofree char *path =
                         strcmp(below, ".") == 0 ? g_strdup(name) : g_strconcat(below, "/", name, NULL);
@@ -584,6 +610,14 @@ GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAcc
                 list_dir(&listing, place.below, place.shown);
         else if (limit > 0)
                 add_entry(&listing, place.shown, &st);
+        if (listing.err == E2BIG)
+                err_set(error, ERR_TOO_LARGE,
+                        "'%s': a directory of it has more than %d entries, which are too many to list",
+                        place.shown, NAMES_MAX);
+        else if (listing.err)
+                place_error(&place, error, listing.err, "list");
+        if (listing.err)
+                return NULL;
         return g_steal_pointer(&entries);
 }
 

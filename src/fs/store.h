@@ -40,5 +40,8 @@ char *blob_name(const char *hash);
 bool store_check_hash(const char *hash, GError **error);
 GMutex *packages_lock(PackageStore *store, const char *hash);
 
+bool packages_have_tree(PackageStore *store, const char *hash); /* whoever sent it */
+/* What was offered under this hash, by anybody. NULL with ERR_NOT_FOUND. */
+Manifest *manifest_recall(PackageStore *store, const char *hash, GError **error);
 /* package_store_commit for one who shares `removal` already. */
-bool packages_commit(PackageStore *store, const char *hash, GError **error);
+bool packages_commit(PackageStore *store, const char *user, const char *hash, GError **error);

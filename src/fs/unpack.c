@@ -14,11 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/keyed-hash.h"
 #include "fs/hash.h"
 #include "fs/manifest.h"
+#include "fs/package-owner.h"
 #include "fs/store.h"
 
 typedef struct archive Archive;
@@ -36,6 +38,7 @@ enum {
 
 typedef struct {
         PackageStore *store;
+        const char *user;
         Archive *archive;
         Staging staging;
         Manifest *manifest;
@@ -110,6 +113,8 @@ static bool write_content(Unpack *unpack, int fd, Entry *entry, GError **error)
         for (;;) {
                 la_ssize_t got = archive_read_data(unpack->archive, unpack->buffer, BLOCK);
 
+                if (!cancel_check())
+                        return disk_error(error, errno, "unpack", entry->path);
                 if (got == ARCHIVE_RETRY)
                         continue;
                 if (got < 0)
@@ -264,6 +269,8 @@ static bool read_archive(Unpack *unpack, GError **error)
 
                 if (rc == ARCHIVE_EOF)
                         break;
+                if (!cancel_check())
+                        return err_set_errno(error, errno, "not unpacked");
                 if (rc == ARCHIVE_RETRY)
                         continue;
                 if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
@@ -278,13 +285,22 @@ static bool read_archive(Unpack *unpack, GError **error)
         return manifest_seal(unpack->manifest, error);
 }
 
+static bool own_contents(const Unpack *unpack, GError **error)
+{
+        for (guint i = 0; i < unpack->staging.hashes->len; i++)
+                if (!owner_add(unpack->store, unpack->user, OWNED_SENT, unpack->staging.hashes->pdata[i],
+                               error))
+                        return false;
+        return true;
+}
+
 static bool keep_package(Unpack *unpack, GError **error)
 {
         g_autoptr(GPtrArray) missing = NULL;
 
-        return staging_finish(&unpack->staging, error) &&
-               package_store_offer(unpack->store, unpack->manifest, &missing, error) &&
-               packages_commit(unpack->store, unpack->manifest->hash, error);
+        return staging_finish(&unpack->staging, error) && own_contents(unpack, error) &&
+               package_store_offer(unpack->store, unpack->user, unpack->manifest, &missing, error) &&
+               packages_commit(unpack->store, unpack->user, unpack->manifest->hash, error);
 }
 
 static Archive *archive_open(const char *path, GError **error)
@@ -306,7 +322,8 @@ static Archive *archive_open(const char *path, GError **error)
         return g_steal_pointer(&archive);
 }
 
-static bool unpack_all(PackageStore *store, const char *path, char *ret_hash, GError **error)
+static bool unpack_all(PackageStore *store, const char *user, const char *path, char *ret_hash,
+                       GError **error)
 {
         g_autoptr(Archive) archive = archive_open(path, error);
         g_autoptr(Manifest) manifest = manifest_new();
@@ -314,6 +331,7 @@ static bool unpack_all(PackageStore *store, const char *path, char *ret_hash, GE
         g_autofree char *buffer = g_malloc(BLOCK);
         Unpack unpack = {
                 .store = store,
+                .user = user,
                 .archive = archive,
                 .manifest = manifest,
                 .by_path = by_path,
@@ -331,15 +349,16 @@ static bool unpack_all(PackageStore *store, const char *path, char *ret_hash, GE
         return ok;
 }
 
-bool package_store_unpack(PackageStore *store, const char *archive, char *ret_hash, GError **error)
+bool package_store_unpack(PackageStore *store, const char *user, const char *archive, char *ret_hash,
+                          GError **error)
 {
         /* libarchive converts names to the locale's character set: for this thread, UTF-8. */
         locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
         locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
-        bool ok;
+        bool ok = owner_check(user, error);
 
         g_rw_lock_reader_lock(&store->removal);
-        ok = unpack_all(store, archive, ret_hash, error);
+        ok = ok && unpack_all(store, user, archive, ret_hash, error);
         g_rw_lock_reader_unlock(&store->removal);
         if (utf8) {
                 uselocale(before);

@@ -207,14 +207,15 @@ const HttpRoute file_routes[] = {
           "list:boolean:List instead of sending bytes.;recursive:boolean:List all that is "
           "below.;chunks:boolean:The hashes of its "
           "chunks.;upload:boolean:The hashes of what an unfinished upload has sent.",
-          NULL, "FileInfo", 0, "application/octet-stream" },
+          NULL, "FileInfo", 0, "application/octet-stream", .on_pool = true },
         { "PUT", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
           "Send one chunk of an upload.",
           "chunk:integer:Its number, from 0.;hash:string:Its BLAKE2b-256 in hexadecimal.", "Bytes", NULL, 204,
-          NULL },
+          NULL, .on_pool = true },
         { "POST", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_MEMORY, FINISH_MAX, post_file,
-          "Finish an upload, or make a directory.", NULL, "FileOp", "FilePath", 0, NULL },
+          "Finish an upload, or make a directory.", NULL, "FileOp", "FilePath", 0, NULL, .on_pool = true },
         { "DELETE", "/v1/files/{path...}", ACCESS_FILE, VERB_DELETE, HTTP_BODY_NONE, 0, delete_file,
-          "Remove a file or directory.", "recursive:boolean:With all that is below.", NULL, NULL, 204, NULL },
+          "Remove a file or directory.", "recursive:boolean:With all that is below.", NULL, NULL, 204, NULL,
+          .on_pool = true },
         { 0 },
 };

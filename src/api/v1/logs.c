@@ -19,7 +19,8 @@
 enum {
         PIECE = 32 * 1024, /* bytes of one event's text at most */
         TAIL_MAX = 1000000,
-        TAIL_BACK = 64 * 1024, /* bytes read at a time while looking for the start of the tail */
+        TAIL_BACK = 64 * 1024,            /* bytes read at a time while looking for the start of the tail */
+        TAIL_FARTHEST = 16 * 1024 * 1024, /* which is not looked for before that: few line ends, or a hole */
 };
 
 static const char environment_member[] = "environment";
@@ -117,13 +118,13 @@ static int open_log(const Api *api, const char *path)
 static guint64 tail_offset(int fd, guint64 size, gint64 lines)
 {
         g_autofree char *buffer = g_malloc(TAIL_BACK);
-        guint64 end = size;
+        guint64 end = size, first = size > TAIL_FARTHEST ? size - TAIL_FARTHEST : 0;
         bool last_byte = true;
 
         if (lines == 0)
                 return size;
-        while (end > 0) {
-                guint64 start = end > TAIL_BACK ? end - TAIL_BACK : 0;
+        while (end > first) {
+                guint64 start = end - first > TAIL_BACK ? end - TAIL_BACK : first;
                 ssize_t got = pread(fd, buffer, end - start, (off_t)start);
 
                 if (got <= 0)
@@ -135,7 +136,7 @@ static guint64 tail_offset(int fd, guint64 size, gint64 lines)
                 }
                 end = start;
         }
-        return 0;
+        return first;
 }
 
 /* ---- one file ---- */

@@ -35,17 +35,20 @@ static void offer(HttpRequest *request, void *arg)
         g_autoptr(GPtrArray) missing = NULL;
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
-        bool ready = manifest && package_store_has(api->packages, manifest->hash);
+        bool ready = manifest &&
+                     package_store_has(api->packages, http_request_caller(request)->user, manifest->hash);
 
-        if (!manifest || (!ready && !package_store_offer(api->packages, manifest, &missing, &error))) {
+        if (!manifest || (!ready && !package_store_offer(api->packages, http_request_caller(request)->user,
+                                                         manifest, &missing, &error))) {
                 http_fail(request, error);
                 return;
         }
         for (guint i = 0; missing && i < missing->len; i++)
                 json_array_append_new(items,
                                       json_pack("{s:s, s:I}", "hash", missing->pdata[i], "have",
-                                                (json_int_t)package_store_blob_size(api->packages,
-                                                                                    missing->pdata[i])));
+                                                (json_int_t)package_store_upload_size(
+                                                        api->packages, http_request_caller(request)->user,
+                                                        missing->pdata[i])));
         reply = json_pack("{s:s, s:O, s:b}", "package", manifest->hash, "missing", items, "ready", ready);
         http_reply_json(request, 200, reply);
 }
@@ -64,7 +67,8 @@ static void put_blobs(HttpRequest *request, void *arg)
         g_autoptr(GError) error = NULL;
 
         if (has_body(request, &error) &&
-            package_store_blobs_write(api->packages, http_request_body_file(request), &error))
+            package_store_blobs_write(api->packages, http_request_caller(request)->user,
+                                      http_request_body_file(request), &error))
                 http_reply(request, 204, NULL, NULL, 0);
         else
                 http_fail(request, error);
@@ -76,7 +80,8 @@ static void reply_offset(Api *api, HttpRequest *request, const char *hash, const
         g_autoptr(json_t) body = json_from_error(error, http_request_id(request));
 
         json_object_set_new(body, "have",
-                            json_integer((json_int_t)package_store_blob_size(api->packages, hash)));
+                            json_integer((json_int_t)package_store_blob_size(
+                                    api->packages, http_request_caller(request)->user, hash)));
         http_reply_json(request, err_row(error)->http, body);
 }
 
@@ -93,8 +98,8 @@ static void put_blob(HttpRequest *request, void *arg)
                 return;
         if (!check_hash(hash, &error) || (last_text && !boolean_parse("last", last_text, &last, &error)))
                 http_fail(request, error);
-        else if (package_store_blob_write(api->packages, hash, (guint64)offset,
-                                          http_request_body_file(request), last, &error))
+        else if (package_store_blob_write(api->packages, http_request_caller(request)->user, hash,
+                                          (guint64)offset, http_request_body_file(request), last, &error))
                 http_reply(request, 204, NULL, NULL, 0);
         else if (err_is(error, ERR_CONFLICT))
                 reply_offset(api, request, hash, error);
@@ -110,7 +115,8 @@ static void commit(HttpRequest *request, void *arg)
         g_autofree char *requirements = NULL;
         g_autoptr(json_t) reply = NULL;
 
-        if (!check_hash(hash, &error) || !package_store_commit(api->packages, hash, &error)) {
+        if (!check_hash(hash, &error) ||
+            !package_store_commit(api->packages, http_request_caller(request)->user, hash, &error)) {
                 http_fail(request, error);
                 return;
         }
@@ -160,7 +166,8 @@ static void post_archive(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        ok = package_store_unpack(api->packages, part ? part : file, hash, &error);
+        ok = package_store_unpack(api->packages, http_request_caller(request)->user, part ? part : file, hash,
+                                  &error);
         if (part)
                 (void)unlink(part); /* a temporary file: the directory is swept at the next start */
         if (!ok) {
@@ -178,20 +185,21 @@ static void post_archive(HttpRequest *request, void *arg)
 
 const HttpRoute package_routes[] = {
         { "POST", "/v1/packages", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive,
-          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL },
+          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL, .on_pool = true },
         { "POST", "/v1/package", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive,
-          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL },
+          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL, .on_pool = true },
         { "POST", "/v1/packages/offer", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_MEMORY, MANIFEST_MAX, offer,
           "Offer a manifest; the reply lists the contents that are not here yet.", NULL, "Manifest", "Offer",
-          0, NULL },
+          0, NULL, .on_pool = true },
         { "POST", "/v1/packages/blobs", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, BLOBS_MAX, put_blobs,
-          "Send many small contents in one body.", NULL, "Bytes", NULL, 204, NULL },
+          "Send many small contents in one body.", NULL, "Bytes", NULL, 204, NULL, .on_pool = true },
         { "PUT", "/v1/packages/blobs/{hash}", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, BLOBS_MAX,
           put_blob, "Send a piece of one content.",
           "offset:integer:Where the piece begins, after what has arrived.;last:boolean:It is the last "
           "piece.",
-          "Bytes", NULL, 204, NULL },
+          "Bytes", NULL, 204, NULL, .on_pool = true },
         { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_NONE, 0, commit,
-          "Make the package whose contents are all here.", NULL, NULL, "PackageReady", 0, NULL },
+          "Make the package whose contents are all here.", NULL, NULL, "PackageReady", 0, NULL,
+          .on_pool = true },
         { 0 },
 };

@@ -45,8 +45,8 @@ static bool take_path(Api *api, const HttpCaller *caller, json_t *object, const 
         return true;
 }
 
-/* The package must be here; what it requires becomes part of the specification. */
-static bool take_package(Api *api, json_t *object, GError **error)
+/* The package must be here, sent by the caller; what it requires becomes part of the specification. */
+static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GError **error)
 {
         const char *hash = NULL;
         g_autofree char *requirements = NULL;
@@ -60,7 +60,7 @@ static bool take_package(Api *api, json_t *object, GError **error)
                 return err_set(error, ERR_INVALID,
                                "package: '%s' is not a content hash of %d hexadecimal digits", hash,
                                HASH_LEN);
-        if (!package_store_has(api->packages, hash))
+        if (!package_store_has(api->packages, caller->user, hash))
                 return err_set(error, ERR_NOT_FOUND,
                                "package: '%s' is not on this server\nSend it to /v1/packages first.", hash);
         requirements = package_store_requirements(api->packages, hash, &unreadable);
@@ -203,8 +203,9 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
         const HttpCaller *caller = http_request_caller(request);
 
         if (!take_path(api, caller, object, "input", false, error) ||
-            !take_path(api, caller, object, "output", true, error) || !take_package(api, object, error) ||
-            !take_flavours(api, object, error) || !check_origin(api, caller, object, error))
+            !take_path(api, caller, object, "output", true, error) ||
+            !take_package(api, caller, object, error) || !take_flavours(api, object, error) ||
+            !check_origin(api, caller, object, error))
                 return NULL;
         return spec_parse(object, error);
 }

@@ -46,14 +46,14 @@ static bool send_bytes(const Fixture *fixture, const char *hash, guint64 offset,
 {
         g_autofree char *file = spool(fixture, data, len);
 
-        return package_store_blob_write(fixture->store, hash, offset, file, last, error);
+        return package_store_blob_write(fixture->store, "ann", hash, offset, file, last, error);
 }
 
 static bool send_blobs(const Fixture *fixture, const char *body, gsize len, GError **error)
 {
         g_autofree char *file = spool(fixture, body, len);
 
-        return package_store_blobs_write(fixture->store, file, error);
+        return package_store_blobs_write(fixture->store, "ann", file, error);
 }
 
 /* The tables of package_send over a store in this process. */
@@ -72,15 +72,16 @@ static json_t *wire_offer(void *arg, const char *text, gsize len, GError **error
         g_autoptr(json_t) items = json_array();
 
         wire->offers++;
-        if (!manifest || !package_store_offer(wire->fixture->store, manifest, &missing, error))
+        if (!manifest || !package_store_offer(wire->fixture->store, "ann", manifest, &missing, error))
                 return NULL;
         for (guint i = 0; i < missing->len; i++)
                 json_array_append_new(items,
                                       json_pack("{s:s, s:I}", "hash", missing->pdata[i], "have",
                                                 (json_int_t)package_store_blob_size(wire->fixture->store,
+                                                                                    "ann",
                                                                                     missing->pdata[i])));
         return json_pack("{s:O, s:b}", "missing", items, "ready",
-                         package_store_has(wire->fixture->store, manifest->hash));
+                         package_store_has(wire->fixture->store, "ann", manifest->hash));
 }
 
 static bool wire_blobs(void *arg, const void *data, gsize len, GError **error)
@@ -102,7 +103,7 @@ static bool wire_piece(void *arg, const char *hash, guint64 offset, const void *
         wire->pieces++;
         if (send_bytes(wire->fixture, hash, offset, data, len, last, error))
                 return true;
-        *ret_have = package_store_blob_size(wire->fixture->store, hash);
+        *ret_have = package_store_blob_size(wire->fixture->store, "ann", hash);
         return false;
 }
 
@@ -111,7 +112,7 @@ static bool wire_commit(void *arg, const char *hash, GError **error)
         Wire *wire = arg;
 
         wire->commits++;
-        return package_store_commit(wire->fixture->store, hash, error);
+        return package_store_commit(wire->fixture->store, "ann", hash, error);
 }
 
 static const PackageOps wire_ops = { wire_offer, wire_blobs, wire_piece, wire_commit };
@@ -145,7 +146,7 @@ static void test_send(Fixture *fixture, gconstpointer unused)
         manifest = pack_files(fixture);
         g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_cmpuint(wire.bodies, ==, 1);
-        g_assert_true(package_store_has(fixture->store, manifest->hash));
+        g_assert_true(package_store_has(fixture->store, "ann", manifest->hash));
         tree = package_store_path(fixture->store, manifest->hash);
         text = get(tree, "l");
         g_assert_cmpstr(text, ==, "print(1)\n");
@@ -159,7 +160,7 @@ static void test_send(Fixture *fixture, gconstpointer unused)
         g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_cmpuint(wire.bodies, ==, 1); /* nothing is sent twice */
         g_assert_cmpuint(wire.commits, ==, 1);
-        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload/ann"), ==, 0);
 }
 
 static void test_requirements(Fixture *fixture, gconstpointer unused)
@@ -204,13 +205,13 @@ static void test_resume(Fixture *fixture, gconstpointer unused)
         entry = manifest->entries->pdata[0];
         assert_refused(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, error_),
                        ERR_UNAVAILABLE, "cut");
-        g_assert_cmpuint(package_store_blob_size(fixture->store, entry->hash), ==, SEND_BODY);
-        assert_refused(package_store_commit(fixture->store, manifest->hash, error_), ERR_CONFLICT,
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", entry->hash), ==, SEND_BODY);
+        assert_refused(package_store_commit(fixture->store, "ann", manifest->hash, error_), ERR_CONFLICT,
                        "content of 'big' is missing");
         wire = (Wire){ .fixture = fixture };
         g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_cmpuint(wire.pieces, ==, 2);
-        g_assert_cmpuint(package_store_blob_size(fixture->store, entry->hash), ==, len);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", entry->hash), ==, len);
 }
 
 /* Another has sent rubbish under that hash: too little, or more than there should be. */
@@ -231,7 +232,7 @@ static void test_poisoned(Fixture *fixture, gconstpointer unused)
                                          i ? 700 << 10 : 1000, false, &error));
                 g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
                 g_assert_no_error(error);
-                g_assert_true(package_store_has(fixture->store, manifest->hash));
+                g_assert_true(package_store_has(fixture->store, "ann", manifest->hash));
         }
 }
 
@@ -253,12 +254,12 @@ static void test_blob_refused(Fixture *fixture, gconstpointer unused)
         assert_refused(send_bytes(fixture, hash, 4, "ef", 2, true, error_), ERR_CONFLICT,
                        "3 bytes have arrived");
         assert_refused(send_bytes(fixture, hash, 3, "xyz", 3, true, error_), ERR_INVALID, "dropped");
-        g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 0);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 0);
         g_assert_true(send_bytes(fixture, hash, 0, "abcdef", 6, true, &error));
-        g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 6);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 6);
         g_assert_true(send_bytes(fixture, hash, 0, "abc", 3, false, &error)); /* it is there: nothing to do */
-        g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 6);
-        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 6);
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload/ann"), ==, 0);
 }
 
 static void test_blobs_refused(Fixture *fixture, gconstpointer unused)
@@ -281,8 +282,8 @@ static void test_blobs_refused(Fixture *fixture, gconstpointer unused)
                 g_autofree char *body = g_strdup_printf(cases[i].format, hash);
 
                 assert_refused(send_blobs(fixture, body, strlen(body), error_), ERR_INVALID, cases[i].says);
-                g_assert_cmpuint(package_store_blob_size(fixture->store, hash), ==, 0);
-                g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+                g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 0);
+                g_assert_cmpuint(count_names(fixture->store_dir, "upload/ann"), ==, 0);
         }
 }
 
@@ -299,12 +300,63 @@ static void test_lies(Fixture *fixture, gconstpointer unused)
         g_assert_true(send_blobs(fixture, body, strlen(body), &error));
         text = g_strdup_printf("paddle-package 1\nf 644 5 %s a\n", hash);
         manifest = manifest_parse(text, strlen(text), &error);
-        g_assert_true(package_store_offer(fixture->store, manifest, &missing, &error));
+        g_assert_true(package_store_offer(fixture->store, "ann", manifest, &missing, &error));
         g_assert_cmpuint(missing->len, ==, 0);
-        assert_refused(package_store_commit(fixture->store, manifest->hash, error_), ERR_INVALID,
+        assert_refused(package_store_commit(fixture->store, "ann", manifest->hash, error_), ERR_INVALID,
                        "said to have 5 bytes");
-        g_assert_false(package_store_has(fixture->store, manifest->hash));
-        assert_refused(package_store_commit(fixture->store, hash, error_), ERR_NOT_FOUND, "nothing is known");
+        g_assert_false(package_store_has(fixture->store, "ann", manifest->hash));
+        assert_refused(package_store_commit(fixture->store, "ann", hash, error_), ERR_NOT_FOUND,
+                       "nothing is known");
+}
+
+static GPtrArray *offer_as(const Fixture *fixture, const char *user, const Manifest *manifest)
+{
+        g_autoptr(GError) error = NULL;
+        GPtrArray *missing = NULL;
+
+        g_assert_true(package_store_offer(fixture->store, user, manifest, &missing, &error));
+        return missing;
+}
+
+/* What ann has is nowhere for bob, until he has sent it. */
+static void test_owners(Fixture *fixture, gconstpointer unused)
+{
+        static const char half[] = "half of it";
+        Wire wire = { .fixture = fixture };
+        g_autoptr(Manifest) manifest = NULL;
+        g_autoptr(GPtrArray) before = NULL, after = NULL, again = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autofree char *body = NULL, *file = NULL;
+        char hash[HASH_LEN + 1], whole[HASH_LEN + 1];
+
+        put(fixture->files, "secret", "4711", -1);
+        hash_bytes("4711", 4, hash);
+        manifest = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_true(package_store_has(fixture->store, "ann", manifest->hash));
+        g_assert_false(package_store_has(fixture->store, "bob", manifest->hash));
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "bob", hash), ==, 0);
+        assert_refused(package_store_commit(fixture->store, "bob", manifest->hash, error_), ERR_NOT_FOUND,
+                       "nothing is known");
+        before = offer_as(fixture, "bob", manifest);
+        g_assert_cmpuint(before->len, ==, 1);
+        assert_refused(package_store_commit(fixture->store, "bob", manifest->hash, error_), ERR_CONFLICT,
+                       "the content of 'secret' is missing");
+        body = g_strdup_printf("%s 4\n4711", hash);
+        file = spool(fixture, body, strlen(body));
+        g_assert_true(package_store_blobs_write(fixture->store, "bob", file, &error));
+        after = offer_as(fixture, "bob", manifest);
+        g_assert_cmpuint(after->len, ==, 0);
+        g_assert_true(package_store_commit(fixture->store, "bob", manifest->hash, &error));
+        g_assert_true(package_store_has(fixture->store, "bob", manifest->hash));
+        again = offer_as(fixture, "carol", manifest);
+        g_assert_cmpuint(again->len, ==, 1);
+
+        hash_bytes("half of it and the rest", 23, whole);
+        g_assert_true(send_bytes(fixture, whole, 0, half, strlen(half), false, &error));
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", whole), ==, strlen(half));
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "bob", whole), ==, 0);
+        g_assert_false(package_store_has(fixture->store, "../ann", manifest->hash));
 }
 
 static void test_remove(Fixture *fixture, gconstpointer unused)
@@ -324,15 +376,15 @@ static void test_remove(Fixture *fixture, gconstpointer unused)
         one = pack_files(fixture);
         g_assert_true(package_send(fixture->files, one, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_true(package_store_remove(fixture->store, one->hash, &error));
-        g_assert_false(package_store_has(fixture->store, one->hash));
-        g_assert_cmpuint(package_store_blob_size(fixture->store, own), ==, 0);
-        g_assert_cmpuint(package_store_blob_size(fixture->store, shared), ==, 6);
+        g_assert_false(package_store_has(fixture->store, "ann", one->hash));
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", own), ==, 0);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", shared), ==, 6);
         tree = package_store_path(fixture->store, two->hash);
         text = get(tree, "shared");
         g_assert_cmpstr(text, ==, "shared");
         assert_refused(package_store_remove(fixture->store, one->hash, error_), ERR_NOT_FOUND, "is not here");
         g_assert_true(package_send(fixture->files, one, &wire_ops, &wire, NULL, NULL, &error));
-        g_assert_true(package_store_has(fixture->store, one->hash));
+        g_assert_true(package_store_has(fixture->store, "ann", one->hash));
 }
 
 /* What a crash leaves is not taken for whole, and goes when it is old. */
@@ -354,7 +406,7 @@ static void test_leftovers(Fixture *fixture, gconstpointer unused)
         fixture->store = package_store_open(fixture->store_dir, &error);
         g_assert_no_error(error);
         g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 1);
-        g_assert_cmpuint(count_names(fixture->store_dir, "."), ==, 3); /* blobs, manifests, upload */
+        g_assert_cmpuint(count_names(fixture->store_dir, "."), ==, 4); /* blobs, manifests, owners, upload */
 }
 
 /* Four threads send the same and overlapping packages while one removes what comes. */
@@ -430,7 +482,7 @@ static void test_threads(Fixture *fixture, gconstpointer unused)
                 manifest_free(crowd.manifests[i]);
                 g_free(crowd.dirs[i]);
         }
-        g_assert_cmpuint(count_names(fixture->store_dir, "upload"), ==, 0);
+        g_assert_cmpuint(count_names(fixture->store_dir, "upload/ann"), ==, 0);
 }
 
 /* A child sends and removes packages without end and is killed in the middle of it; each time at another
@@ -464,7 +516,7 @@ static guint check_trees(const Fixture *fixture)
                 g_autofree char *tree = g_build_filename(fixture->store_dir, name, NULL);
                 g_autoptr(Manifest) manifest = NULL;
 
-                if (!package_store_has(fixture->store, name))
+                if (!package_store_has(fixture->store, "ann", name))
                         continue;
                 manifest = manifest_of_directory(tree, NULL, NULL, NULL);
                 g_assert_cmpstr(manifest->hash, ==, name);
@@ -561,6 +613,7 @@ int main(int argc, char **argv)
                 { "/fs/package-store/blob-refused", test_blob_refused },
                 { "/fs/package-store/blobs-refused", test_blobs_refused },
                 { "/fs/package-store/lies", test_lies },
+                { "/fs/package-store/owners", test_owners },
                 { "/fs/package-store/remove", test_remove },
                 { "/fs/package-store/leftovers", test_leftovers },
                 { "/fs/package-store/threads", test_threads },

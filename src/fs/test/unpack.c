@@ -112,7 +112,7 @@ static void nothing_left(const char *dir)
         g_assert_cmpuint(blobs, ==, 0);
         g_assert_cmpuint(count_names(dir, "store/upload"), ==, 0);
         g_assert_cmpuint(count_names(dir, "store/manifests"), ==, 0);
-        g_assert_cmpuint(count_names(dir, "store"), ==, 3);
+        g_assert_cmpuint(count_names(dir, "store"), ==, 4);
 }
 
 static PackageStore *open_store(const char *dir)
@@ -134,7 +134,7 @@ static void test_refused(void)
                 char hash[HASH_LEN + 1];
 
                 package_store_limit(store, 4, 20);
-                assert_refused(package_store_unpack(store, archive, hash, error_), refused[i].code,
+                assert_refused(package_store_unpack(store, "ann", archive, hash, error_), refused[i].code,
                                refused[i].says);
                 nothing_left(dir);
         }
@@ -148,7 +148,8 @@ static void test_zip_refused(void)
         g_autofree char *archive = make_archive(dir, members, true);
         char hash[HASH_LEN + 1];
 
-        assert_refused(package_store_unpack(store, archive, hash, error_), ERR_INVALID, "'../../evil'");
+        assert_refused(package_store_unpack(store, "ann", archive, hash, error_), ERR_INVALID,
+                       "'../../evil'");
         nothing_left(dir);
 }
 
@@ -163,7 +164,8 @@ static void test_not_archives(void)
                 char hash[HASH_LEN + 1];
 
                 put(dir, "archive", texts[i], -1);
-                assert_refused(package_store_unpack(store, path, hash, error_), ERR_INVALID, "archive: ");
+                assert_refused(package_store_unpack(store, "ann", path, hash, error_), ERR_INVALID,
+                               "archive: ");
                 nothing_left(dir);
         }
 }
@@ -178,7 +180,7 @@ static void test_cut_off(void)
         char hash[HASH_LEN + 1];
 
         g_assert_cmpint(truncate(archive, 60), ==, 0);
-        assert_refused(package_store_unpack(store, archive, hash, error_), ERR_INVALID, "archive: ");
+        assert_refused(package_store_unpack(store, "ann", archive, hash, error_), ERR_INVALID, "archive: ");
         nothing_left(dir);
 }
 
@@ -204,7 +206,8 @@ static void test_bomb(void)
                 g_assert_cmpint(archive_write_data(archive, zeros, 1 << 20), ==, 1 << 20);
         archive_entry_free(entry);
         archive_write_free(archive);
-        assert_refused(package_store_unpack(store, path, hash, error_), ERR_TOO_LARGE, "more than 1000:1");
+        assert_refused(package_store_unpack(store, "ann", path, hash, error_), ERR_TOO_LARGE,
+                       "more than 1000:1");
         nothing_left(dir);
 }
 
@@ -227,7 +230,7 @@ static void test_tar(void)
         char hash[HASH_LEN + 1] = "", second[HASH_LEN + 1];
         struct stat st;
 
-        package_store_unpack(store, archive, hash, &error);
+        package_store_unpack(store, "ann", archive, hash, &error);
         g_assert_no_error(error);
         tree = package_store_path(store, hash);
         text = get(tree, "gr\xc3\xbc\xc3\x9f/a.py");
@@ -241,7 +244,7 @@ static void test_tar(void)
         manifest = manifest_of_directory(tree, NULL, NULL, &error);
         g_assert_cmpstr(manifest->hash, ==, hash); /* the same program has the same name, however it came */
         g_assert_cmpuint(manifest->entries->len, ==, 5);
-        g_assert_true(package_store_unpack(store, archive, second, &error));
+        g_assert_true(package_store_unpack(store, "ann", archive, second, &error));
         g_assert_cmpstr(second, ==, hash);
         g_assert_cmpuint(count_names(dir, "store/upload"), ==, 0);
 }
@@ -257,7 +260,7 @@ static void test_zip(void)
         g_autoptr(GError) error = NULL;
         char hash[HASH_LEN + 1] = "";
 
-        package_store_unpack(store, archive, hash, &error);
+        package_store_unpack(store, "ann", archive, hash, &error);
         g_assert_no_error(error);
         tree = package_store_path(store, hash);
         text = get(tree, "d/a.py");

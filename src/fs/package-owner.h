@@ -1,0 +1,25 @@
+/* Whose the packages and contents are (package.h): a user has what that user has sent. What others have sent
+ * is, for this one, nowhere; that it is stored once shows to nobody.
+ *
+ *      owners/<user>/offered/<hash>    a manifest was offered, and its package is not made yet
+ *                   /packages/<hash>   a package of this user's, with all its contents
+ *                   /sent/<hash>       a content that was sent and is in none of them yet
+ *
+ * These are empty files. Not for other rooms. */
+#pragma once
+
+#include "fs/store.h"
+
+typedef enum { OWNED_OFFERED, OWNED_PACKAGE, OWNED_SENT } OwnedKind;
+
+/* ERR_INVALID: no name of a directory. */
+bool owner_check(const char *user, GError **error);
+bool owner_has(PackageStore *store, const char *user, OwnedKind kind, const char *hash);
+bool owner_add(PackageStore *store, const char *user, OwnedKind kind, const char *hash, GError **error);
+void owner_drop(PackageStore *store, const char *user, OwnedKind kind, const char *hash);
+/* What was offered or sent and not used for a day is forgotten, of all users. */
+void owners_sweep(PackageStore *store);
+
+/* The contents of a user's latest packages and what was sent besides: a set of hashes. Of packages longer ago
+ * the contents are asked for again. */
+GHashTable *owner_contents(PackageStore *store, const char *user);
