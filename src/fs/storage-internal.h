@@ -2,6 +2,7 @@
 #pragma once
 
 #include <glib.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -12,7 +13,7 @@ struct Storage {
         StorageOwnerOf owner_of; /* NULL: all of it is the server's */
         void *owner_arg;
         int root; /* of the data centre: home/, public/, .upload/ */
-        GMutex uploads_mutex;
+        pthread_mutex_t uploads_mutex;
         GHashTable *uploads; /* name -> UploadLock, of those that somebody works on; with the mutex */
 };
 

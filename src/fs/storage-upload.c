@@ -46,7 +46,7 @@ static UploadLock *upload_lock_get(Storage *storage, const char *name)
 {
         UploadLock *found;
 
-        g_mutex_lock(&storage->uploads_mutex);
+        pthread_mutex_lock(&storage->uploads_mutex);
         found = g_hash_table_lookup(storage->uploads, name);
         if (!found) {
                 found = g_new0(UploadLock, 1);
@@ -55,19 +55,19 @@ static UploadLock *upload_lock_get(Storage *storage, const char *name)
                 g_hash_table_insert(storage->uploads, found->name, found);
         }
         found->users++;
-        g_mutex_unlock(&storage->uploads_mutex);
+        pthread_mutex_unlock(&storage->uploads_mutex);
         return found;
 }
 
 static void upload_lock_put(Storage *storage, UploadLock *held)
 {
-        g_mutex_lock(&storage->uploads_mutex);
+        pthread_mutex_lock(&storage->uploads_mutex);
         if (--held->users == 0) {
                 g_hash_table_remove(storage->uploads, held->name);
                 g_rw_lock_clear(&held->lock);
                 g_free(held);
         }
-        g_mutex_unlock(&storage->uploads_mutex);
+        pthread_mutex_unlock(&storage->uploads_mutex);
 }
 
 static void upload_clear(Upload *upload)

@@ -64,7 +64,7 @@ Storage *storage_open(const char *dir, const char *dc, GError **error)
         g_autofree char *path = g_build_filename(dir, dc, NULL);
 
         storage->root = -1;
-        g_mutex_init(&storage->uploads_mutex);
+        pthread_mutex_init(&storage->uploads_mutex, NULL);
         storage->uploads = g_hash_table_new(keyed_hash, g_str_equal);
         storage->dir = g_strdup(dir);
         storage->dc = g_strdup(dc);
@@ -91,7 +91,7 @@ void storage_close(Storage *storage)
                 return;
         fd_close_p(&storage->root);
         g_hash_table_unref(storage->uploads);
-        g_mutex_clear(&storage->uploads_mutex);
+        pthread_mutex_destroy(&storage->uploads_mutex);
         g_free(storage->dir);
         g_free(storage->dc);
         g_free(storage);

@@ -2,6 +2,8 @@
  * lines from which a work may be taken now. */
 #include "net/pool.h"
 
+#include <pthread.h>
+
 #include "base/err.h"
 #include "base/keyed-hash.h"
 
@@ -19,8 +21,8 @@ typedef struct {
 
 struct Pool {
         PoolConfig config;
-        GMutex mutex; /* of what follows */
-        GCond changed;
+        pthread_mutex_t mutex; /* of what follows */
+        pthread_cond_t changed;
         GHashTable *lines; /* user -> Line, while there is work */
         GQueue round;      /* of Lines with works, each below its share */
         GPtrArray *threads;
@@ -42,8 +44,8 @@ Pool *pool_new(const PoolConfig *config)
         Pool *pool = g_new0(Pool, 1);
 
         pool->config = *config;
-        g_mutex_init(&pool->mutex);
-        g_cond_init(&pool->changed);
+        pthread_mutex_init(&pool->mutex, NULL);
+        pthread_cond_init(&pool->changed, NULL);
         pool->lines = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, line_free);
         pool->threads = g_ptr_array_new();
         return pool;
@@ -60,7 +62,7 @@ static void place(Pool *pool, Line *line)
         if (takes && !line->in_round) {
                 g_queue_push_tail(&pool->round, line);
                 line->in_round = true;
-                g_cond_signal(&pool->changed);
+                pthread_cond_signal(&pool->changed);
         } else if (line->works.length == 0 && line->running == 0) {
                 g_hash_table_remove(pool->lines, line->user);
         }
@@ -82,9 +84,9 @@ static void run_one(Pool *pool, Line *line)
 
         line->running++;
         place(pool, line);
-        g_mutex_unlock(&pool->mutex);
+        pthread_mutex_unlock(&pool->mutex);
         work->func(false, work->arg);
-        g_mutex_lock(&pool->mutex);
+        pthread_mutex_lock(&pool->mutex);
         line->running--;
         place(pool, line);
 }
@@ -93,7 +95,7 @@ static void *run(void *arg)
 {
         Pool *pool = arg;
 
-        g_mutex_lock(&pool->mutex);
+        pthread_mutex_lock(&pool->mutex);
         while (!pool->stopped) {
                 Line *line = next_line(pool);
 
@@ -102,10 +104,10 @@ static void *run(void *arg)
                         continue;
                 }
                 pool->idle++;
-                g_cond_wait(&pool->changed, &pool->mutex);
+                pthread_cond_wait(&pool->changed, &pool->mutex);
                 pool->idle--;
         }
-        g_mutex_unlock(&pool->mutex);
+        pthread_mutex_unlock(&pool->mutex);
         return NULL;
 }
 
@@ -150,7 +152,7 @@ bool pool_push(Pool *pool, const char *user, PoolFunc func, void *arg, GError **
 {
         bool taken = false;
 
-        g_mutex_lock(&pool->mutex);
+        pthread_mutex_lock(&pool->mutex);
         if (pool->stopped) {
                 err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
         } else {
@@ -166,7 +168,7 @@ bool pool_push(Pool *pool, const char *user, PoolFunc func, void *arg, GError **
                 place(pool, line);
                 start_thread(pool);
         }
-        g_mutex_unlock(&pool->mutex);
+        pthread_mutex_unlock(&pool->mutex);
         return taken;
 }
 
@@ -191,11 +193,11 @@ void pool_stop(Pool *pool)
 {
         g_autoptr(GPtrArray) threads = NULL;
 
-        g_mutex_lock(&pool->mutex);
+        pthread_mutex_lock(&pool->mutex);
         pool->stopped = true;
         threads = g_steal_pointer(&pool->threads);
-        g_cond_broadcast(&pool->changed);
-        g_mutex_unlock(&pool->mutex);
+        pthread_cond_broadcast(&pool->changed);
+        pthread_mutex_unlock(&pool->mutex);
         for (guint i = 0; threads && i < threads->len; i++)
                 g_thread_join(threads->pdata[i]);
         drop_waiting(pool->lines); /* nobody else is there any more */
@@ -208,7 +210,7 @@ void pool_free(Pool *pool)
         pool_stop(pool);
         g_queue_clear(&pool->round);
         g_hash_table_unref(pool->lines);
-        g_cond_clear(&pool->changed);
-        g_mutex_clear(&pool->mutex);
+        pthread_cond_destroy(&pool->changed);
+        pthread_mutex_destroy(&pool->mutex);
         g_free(pool);
 }

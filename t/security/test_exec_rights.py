@@ -83,8 +83,8 @@ def test_no_command_gets_the_rights_that_a_member_has_gained(trusting, set_uid):
     """The way from user to root: a member that is a set-uid program, and a command that takes its user from it."""
     ann = Person(trusting, "ann")
     job = ann.submit(f"exec {set_uid}")
-    work = next(trusting.state.glob(f"jobs/*/{job['id']}/*"))
-    wait_for((work / "work/became").exists, what="the member to become root")
+    became = f"jobs/*/{job['id']}/*/work/became"
+    wait_for(lambda: any(trusting.state.glob(became)), what="the member to become root")
     done = ann.paddle("exec", job["id"], "--", *IDS)
     assert done.returncode == 126
     assert "runs with other rights than its user's" in done.stderr

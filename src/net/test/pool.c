@@ -1,15 +1,17 @@
 /* A pool that is shared fairly: works that wait for a word, so that who runs and who waits is known. */
 #include "net/pool.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 
-enum { WAIT_US = 60 * G_USEC_PER_SEC };
+enum { WAIT_S = 60 };
 
 typedef struct {
-        GMutex mutex;
-        GCond changed;
+        pthread_mutex_t mutex;
+        pthread_cond_t changed;
         int running, done, stopped, may_end;
         GString *order; /* a letter for each begin */
 } Stage;
@@ -23,8 +25,8 @@ static Stage *stage_new(void)
 {
         Stage *stage = g_new0(Stage, 1);
 
-        g_mutex_init(&stage->mutex);
-        g_cond_init(&stage->changed);
+        pthread_mutex_init(&stage->mutex, NULL);
+        pthread_cond_init(&stage->changed, NULL);
         stage->order = g_string_new(NULL);
         return stage;
 }
@@ -32,8 +34,8 @@ static Stage *stage_new(void)
 static void stage_free(Stage *stage)
 {
         g_string_free(stage->order, TRUE);
-        g_cond_clear(&stage->changed);
-        g_mutex_clear(&stage->mutex);
+        pthread_cond_destroy(&stage->changed);
+        pthread_mutex_destroy(&stage->mutex);
         g_free(stage);
 }
 
@@ -43,21 +45,21 @@ static void act(bool stopped, void *arg)
         g_autofree Act *self = arg;
         Stage *stage = self->stage;
 
-        g_mutex_lock(&stage->mutex);
+        pthread_mutex_lock(&stage->mutex);
         if (stopped) {
                 stage->stopped++;
         } else {
                 stage->running++;
                 g_string_append_c(stage->order, self->letter);
-                g_cond_broadcast(&stage->changed);
+                pthread_cond_broadcast(&stage->changed);
                 while (stage->may_end == 0)
-                        g_cond_wait(&stage->changed, &stage->mutex);
+                        pthread_cond_wait(&stage->changed, &stage->mutex);
                 stage->may_end--;
                 stage->running--;
                 stage->done++;
         }
-        g_cond_broadcast(&stage->changed);
-        g_mutex_unlock(&stage->mutex);
+        pthread_cond_broadcast(&stage->changed);
+        pthread_mutex_unlock(&stage->mutex);
 }
 
 static bool push(Pool *pool, Stage *stage, const char *user, GError **error)
@@ -73,20 +75,22 @@ static bool push(Pool *pool, Stage *stage, const char *user, GError **error)
 
 static void let_end(Stage *stage, int n)
 {
-        g_mutex_lock(&stage->mutex);
+        pthread_mutex_lock(&stage->mutex);
         stage->may_end += n;
-        g_cond_broadcast(&stage->changed);
-        g_mutex_unlock(&stage->mutex);
+        pthread_cond_broadcast(&stage->changed);
+        pthread_mutex_unlock(&stage->mutex);
 }
 
 static void wait_until(Stage *stage, const int *what, int value)
 {
-        gint64 end = g_get_monotonic_time() + WAIT_US;
+        struct timespec end;
 
-        g_mutex_lock(&stage->mutex);
+        clock_gettime(CLOCK_REALTIME, &end);
+        end.tv_sec += WAIT_S;
+        pthread_mutex_lock(&stage->mutex);
         while (*what != value)
-                g_assert_true(g_cond_wait_until(&stage->changed, &stage->mutex, end));
-        g_mutex_unlock(&stage->mutex);
+                g_assert_cmpint(pthread_cond_timedwait(&stage->changed, &stage->mutex, &end), ==, 0);
+        pthread_mutex_unlock(&stage->mutex);
 }
 
 static void test_one_user_leaves_threads_to_others(void)
