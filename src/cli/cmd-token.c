@@ -21,12 +21,16 @@ static const Option create_options[] = {
 };
 
 static const Option list_options[] = {
+        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", NULL,
+          "those of this user (administrators)", 0, 0, NULL },
         FORMAT_OPTION(offsetof(Token, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option revoke_options[] = {
+        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", NULL,
+          "all tokens of this user (administrators, or your own)", 0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -97,6 +101,15 @@ static const Column columns[] = {
         { "CREATED", false, cell_created }, { "EXPIRES", false, cell_expires }, { 0 },
 };
 
+/* Of `user`, NULL: the caller's own. */
+static bool get_tokens(Cli *cli, const char *user, json_t **ret, GError **error)
+{
+        g_autofree char *escaped = user ? url_escape(user) : NULL;
+        g_autofree char *path = g_strconcat("/v1/tokens", user ? "?user=" : "", escaped, NULL);
+
+        return cli_client(cli, error) && http_call_json(cli->client, "GET", path, NULL, ret, error);
+}
+
 static bool run_list(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Token *token = target;
@@ -106,8 +119,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         gsize i;
         json_t *item;
 
-        if (!format_parse(token->format, &format, error) || !cli_client(cli, error) ||
-            !http_call_json(cli->client, "GET", "/v1/tokens", NULL, &reply, error))
+        if (!format_parse(token->format, &format, error) || !get_tokens(cli, token->user, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "id");
         json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
@@ -115,17 +127,47 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         return true;
 }
 
+static bool revoke_one(Cli *cli, const char *id, GError **error)
+{
+        g_autofree char *escaped = url_escape(id);
+        g_autofree char *path = g_strconcat("/v1/tokens/", escaped, NULL);
+
+        if (!cli_client(cli, error) || !http_call_json(cli->client, "DELETE", path, NULL, NULL, error))
+                return false;
+        cli_say(cli, "token %s is revoked", id);
+        return true;
+}
+
+static bool revoke_all(Cli *cli, const char *user, GError **error)
+{
+        g_autoptr(json_t) reply = NULL;
+        gsize i;
+        json_t *item;
+
+        if (!get_tokens(cli, user, &reply, error))
+                return false;
+        json_array_foreach(json_object_get(reply, "items"), i,
+                           item) if (!revoke_one(cli, text_of(item, "id"), error)) return false;
+        if (i == 0)
+                cli_say(cli, "user '%s' has no tokens", user);
+        return true;
+}
+
 static bool run_revoke(Cli *cli, const void *target, char *const *words, GError **error)
 {
-        for (; *words; words++) {
-                g_autofree char *escaped = url_escape(*words);
-                g_autofree char *path = g_strconcat("/v1/tokens/", escaped, NULL);
+        const Token *token = target;
 
-                if (!cli_client(cli, error) ||
-                    !http_call_json(cli->client, "DELETE", path, NULL, NULL, error))
+        if (token->user && *words)
+                return err_set(error, ERR_USAGE, "token revoke takes IDs or --user, not both");
+        if (token->user)
+                return revoke_all(cli, token->user, error);
+        if (!*words)
+                return err_set(error, ERR_USAGE,
+                               "token revoke needs the IDs of tokens, or --user NAME for all of a "
+                               "user's\n`paddle token list` has the IDs.");
+        for (; *words; words++)
+                if (!revoke_one(cli, *words, error))
                         return false;
-                cli_say(cli, "token %s is revoked", *words);
-        }
         return true;
 }
 
@@ -153,11 +195,10 @@ const Verb verb_token_list = {
 
 const Verb verb_token_revoke = {
         .name = "token revoke",
-        .args = "ID...",
-        .summary = "Revoke tokens",
+        .args = "[ID...]",
+        .summary = "Revoke tokens: what uses them ends",
         .options = revoke_options,
-        .size = sizeof(Common),
-        .min_words = 1,
+        .size = sizeof(Token),
         .max_words = -1,
         .run = run_revoke,
 };

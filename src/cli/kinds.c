@@ -415,7 +415,10 @@ const Verb verb_cluster_delete =
 
 /* ---- users ---- */
 
-#define USER_FIELDS(ROW) ROW(0, "admin", SWITCH, "admin", NULL, "an administrator sees and does everything")
+#define USER_FIELDS(ROW)                                                                                     \
+        ROW(0, "admin", SWITCH, "admin", NULL, "an administrator sees and does everything")                  \
+        ROW(1, "disabled", SWITCH, "disabled", NULL,                                                         \
+            "cannot log in or use a token, and what is open ends; jobs stay as they are")
 
 #define PASSWORD_OPTIONS                                                                                     \
         { "password",                                                                                        \
@@ -436,11 +439,9 @@ const Verb verb_cluster_delete =
 static const Field user_fields[] = { USER_FIELDS(FIELD_ROW){ 0 } };
 static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTIONS, SHOW_OPTIONS, { 0 } };
 static const Column user_columns[] = {
-        { "NAME", .member = "name" },
-        { "ADMIN", .member = "admin" },
-        { "PASSWORD", .member = "has_password" },
-        { "CREATED", .member = "created" },
-        { 0 },
+        { "NAME", .member = "name" },         { "ADMIN", .member = "admin" },
+        { "DISABLED", .member = "disabled" }, { "PASSWORD", .member = "has_password" },
+        { "CREATED", .member = "created" },   { 0 },
 };
 
 /* Whoever changes their own password over TCP has to know it; over the socket the machine vouches. */
@@ -512,14 +513,15 @@ const Verb verb_user_create = {
 const Verb verb_user_set = {
         .name = "user set",
         .args = "NAME",
-        .summary = "Change a user: the password, whether an administrator",
+        .summary = "Change a user: the password, whether an administrator, whether let in",
         .about = "A new password makes all earlier log-ins of the user void. Whoever changes their own over "
                  "TCP is "
                  "asked for the old one, too (with --password-stdin: the old one on the first line, the new "
                  "one on "
                  "the second).",
         .examples = "paddle user set ann --password\n"
-                    "paddle user set ann --no-admin",
+                    "paddle user set ann --no-admin\n"
+                    "paddle user set ann --disabled\tuntil --no-disabled",
         .options = user_options,
         .size = sizeof(ObjectTarget),
         .min_words = 1,

@@ -62,6 +62,7 @@ static bool grant_name_check(const char *what, const char *name, GError **error)
 static const ObjectField fields[] = {
         { "admin", FIELD_BOOL, offsetof(User, admin) },
         { "password", FIELD_TEXT, offsetof(User, password), FIELD_SECRET | FIELD_FIXED, .max = PASSWORD_MAX },
+        { "disabled", FIELD_BOOL, offsetof(User, disabled) },
         { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },
         { NULL },
 };

@@ -8,6 +8,7 @@ typedef struct {
         bool admin;     /* sees and does everything */
         char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: no log-in by password
                          */
+        bool disabled;  /* cannot log in, and no token of theirs is good; jobs stay as they are */
         bool unix_user; /* came by the Unix socket: the machine vouches for it */
 } User;
 

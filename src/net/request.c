@@ -86,6 +86,7 @@ static void request_free(HttpRequest *request)
         for (guint i = 0; i < ROUTE_PARAMS_MAX; i++)
                 g_free(request->params[i]);
         g_free(request->user);
+        g_free(request->credential);
         if (request->body)
                 g_string_free(request->body, TRUE);
         g_free(request->body_file);
@@ -455,7 +456,7 @@ void http_reply_file(HttpRequest *request, const char *path, int fd, guint64 off
 
 HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream)
 {
-        HttpStreamHandle *handle = stream_new(stream, request->caller.user);
+        HttpStreamHandle *handle = stream_new(stream, request->caller.user, request->credential);
         Reply reply = { .kind = REPLY_STREAM,
                         .status = 200,
                         .type = g_strdup(stream->type),

@@ -80,8 +80,8 @@ struct HttpRequest {
         GArray *query;
         const RouteEntry *entry;
         char *params[ROUTE_PARAMS_MAX];
-        char *user;
-        char address[46]; /* INET6_ADDRSTRLEN; of the peer */
+        char *user, *credential; /* or NULL */
+        char address[46];        /* INET6_ADDRSTRLEN; of the peer */
         HttpCaller caller;
         GString *body;
         char *body_file;
@@ -103,10 +103,11 @@ void reply_clear(Reply *reply);
 void reply_write(Reply *reply);
 
 /* The stream of a reply. */
-HttpStreamHandle *stream_new(const HttpStream *stream, const char *user);
+HttpStreamHandle *stream_new(const HttpStream *stream, const char *user, const char *credential);
 /* Calls `close`, once, and frees. */
 void stream_free(HttpStreamHandle *stream);
 const char *stream_user(const HttpStreamHandle *stream);
+const char *stream_credential(const HttpStreamHandle *stream); /* or NULL */
 const char *stream_type(const HttpStreamHandle *stream);
 
 typedef struct {

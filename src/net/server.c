@@ -32,6 +32,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "net/forwarded.h"
 #include "net/framing.h"
 #include "net/pool.h"
 #include "net/request.h"
@@ -52,7 +53,8 @@ enum {
                 16 << 20, /* bytes read after a refusal in mid-body, so that the client sees the reply ... */
         LINGER_MS = 2000, /* ... and for how long */
         LINGER_STEP_MS = 20,
-        STOP_MS = 5000, /* replies under way may take so long when stopping */
+        CREDENTIALS_MS = 1000, /* between two looks at whether followers may stay */
+        STOP_MS = 5000,        /* replies under way may take so long when stopping */
         LATENCY_BASE_US = 64,
         SOCKETS_OUT_FACTOR = 64, /* all WebSockets together may leave so many times unread what one may */
 };
@@ -103,10 +105,11 @@ struct HttpServer {
 
         pthread_mutex_t streams_mutex; /* guards what follows */
         GPtrArray *streams;            /* HttpStreamHandle */
-        guint sockets;                 /* WebSockets */
+        GPtrArray *sockets;            /* WebSocket */
         GHashTable *users;             /* user -> number of followers: streams and WebSockets */
         WebSocketLoop *loop;           /* serves WebSockets; made for the first */
         Pool *pool;                    /* of the routes that say so */
+        gint64 credentials_ms;         /* when followers' credentials were looked at; the watcher's */
 
         atomic_bool stopping;
         _Atomic gint64 active; /* requests whose line has come and that are not completed */
@@ -175,7 +178,7 @@ static bool count_follower(HttpServer *server, const char *user, GError **error)
 
         if (server->stopping)
                 return set_stopping(error);
-        if (server->streams->len + server->sockets >= (guint)server->config.max_streams)
+        if (server->streams->len + server->sockets->len >= (guint)server->config.max_streams)
                 return err_set(error, ERR_UNAVAILABLE,
                                "the server has %d followers, as many as it takes\nTry again later.",
                                server->config.max_streams);
@@ -227,7 +230,7 @@ static void release_socket(WebSocket *socket, void *connection, void *arg)
         HttpServer *server = arg;
 
         pthread_mutex_lock(&server->streams_mutex);
-        server->sockets--;
+        g_ptr_array_remove_fast(server->sockets, socket);
         discount_follower(server, websocket_user(socket));
         pthread_mutex_unlock(&server->streams_mutex);
         if (connection)
@@ -255,7 +258,7 @@ static bool admit_socket(HttpRequest *request, WebSocket *socket, GError **error
         pthread_mutex_lock(&server->streams_mutex);
         bool ok = open_loop(server, error) && count_follower(server, websocket_user(socket), error);
         if (ok) {
-                server->sockets++;
+                g_ptr_array_add(server->sockets, socket);
                 websocket_adopt(socket, server->loop, release_socket, server);
         }
         pthread_mutex_unlock(&server->streams_mutex);
@@ -440,6 +443,8 @@ static bool ask_face(HttpRequest *request, GError **error)
 
         if (!face->authenticate(request, &request->user, &admin, face->arg, error))
                 return false;
+        if (face->credential && request->user)
+                request->credential = face->credential(request, face->arg);
         request->caller.user = request->user;
         request->caller.admin = admin;
         return true;
@@ -449,7 +454,8 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
 {
         const HttpServerConfig *config = &conn->server->config;
         const HttpRoute *route = request->entry->route;
-        HttpAccess access = config->access ? config->access(route, conn->address, config->arg) : HTTP_PUBLIC;
+        HttpAccess access =
+                config->access ? config->access(route, request->address, config->arg) : HTTP_PUBLIC;
         bool admin = false;
 
         if (access == HTTP_PUBLIC)
@@ -458,9 +464,12 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
                 return err_set(error, ERR_DENIED, "'%s %s' is for nobody", route->method, route->path);
         if (!config->authenticate)
                 return err_set(error, ERR_UNAUTHENTICATED, "this server knows no callers");
-        if (!config->authenticate(lookup_header(request, "Authorization"), conn->uid, conn->address,
+        if (!config->authenticate(lookup_header(request, "Authorization"), conn->uid, request->address,
                                   &request->user, &admin, config->arg, error))
                 return false;
+        if (config->credential)
+                request->credential =
+                        config->credential(lookup_header(request, "Authorization"), config->arg);
         request->caller.user = request->user;
         request->caller.admin = admin;
         if (access == HTTP_ADMIN && !admin)
@@ -594,7 +603,10 @@ static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gi
 {
         HttpServer *server = conn->server;
 
-        g_strlcpy(request->address, conn->address, sizeof request->address);
+        g_autofree char *from = forwarded_for(conn->address, lookup_header(request, "X-Forwarded-For"),
+                                              server->config.trusted_proxies);
+
+        g_strlcpy(request->address, from, sizeof request->address);
         request->caller.address = request->address;
         request->caller.port = conn->port;
         request->caller.pid = conn->pid;
@@ -1095,6 +1107,33 @@ static void watch_lingering(HttpServer *server, gint64 now)
         }
 }
 
+/* Those whose right to be here was taken back go. */
+static void watch_credentials(HttpServer *server, gint64 now)
+{
+        const HttpServerConfig *config = &server->config;
+
+        if (!config->is_valid || now - server->credentials_ms < CREDENTIALS_MS)
+                return;
+        server->credentials_ms = now;
+        pthread_mutex_lock(&server->streams_mutex);
+        for (guint i = 0; i < server->streams->len; i++) {
+                HttpStreamHandle *stream = server->streams->pdata[i];
+                const char *credential = stream_credential(stream);
+
+                if (credential && !config->is_valid(credential, config->arg))
+                        stream_finish(stream);
+        }
+        for (guint i = 0; i < server->sockets->len; i++) {
+                WebSocket *socket = server->sockets->pdata[i];
+                const char *credential = websocket_credential(socket);
+
+                if (credential && !config->is_valid(credential, config->arg))
+                        websocket_close(socket, 1008,
+                                        "the token was revoked, has expired, or its password was changed");
+        }
+        pthread_mutex_unlock(&server->streams_mutex);
+}
+
 static void watch_streams(HttpServer *server, gint64 now)
 {
         pthread_mutex_lock(&server->streams_mutex);
@@ -1146,6 +1185,7 @@ static gpointer watch(gpointer data)
                 watch_lingering(server, now);
                 pthread_mutex_unlock(&server->mutex);
                 watch_streams(server, now);
+                watch_credentials(server, now);
                 pthread_mutex_lock(&server->mutex);
         }
         pthread_mutex_unlock(&server->mutex);
@@ -1352,6 +1392,7 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
                                                .line_max = server->config.pool_line_max });
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();
+        server->sockets = g_ptr_array_new();
         server->faces = g_array_new(FALSE, FALSE, sizeof(Face));
         g_array_set_clear_func(server->faces, face_clear);
         server->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -1469,6 +1510,7 @@ static void free_parts(HttpServer *server)
                 close(g_array_index(server->lingering, Linger, i).fd);
         g_array_unref(server->lingering);
         g_ptr_array_unref(server->streams);
+        g_ptr_array_unref(server->sockets);
         g_hash_table_unref(server->users);
         pool_free(server->pool);
         route_table_free(server->routes);
@@ -1513,7 +1555,7 @@ int http_server_port(HttpServer *server)
 void http_server_metrics(HttpServer *server, HttpMetrics *ret)
 {
         pthread_mutex_lock(&server->streams_mutex);
-        gint64 streams = server->streams->len, websockets = server->sockets;
+        gint64 streams = server->streams->len, websockets = server->sockets->len;
         pthread_mutex_unlock(&server->streams_mutex);
 
         *ret = (HttpMetrics){ .requests = server->requests,

@@ -75,6 +75,8 @@ typedef struct {
                              GError **error);
         /* Writes the reply that http_fail stands for; any thread. */
         void (*fail)(HttpRequest *request, const GError *error, void *arg);
+        /* As HttpServerConfig.credential; NULL: nothing may be taken back. */
+        char *(*credential)(HttpRequest *request, void *arg);
 } HttpFace;
 
 typedef struct {
@@ -96,6 +98,9 @@ typedef struct {
         gint64 stream_max_age_ms;    /* a follower is ended after this and resumes; 0: 10 min */
         gsize websocket_message_max; /* bytes of a client's message; 0: 64 KiB */
         gsize websocket_out_max;     /* bytes a client may leave unread; 0: 4 MiB; of all 64 times that */
+        /* Peers whose X-Forwarded-For is believed: the address is then the last of it that is none of these.
+         * NULL: nobody's. */
+        const char *const *trusted_proxies;
         /* Who may reach this route from that address; NULL: anybody. */
         HttpAccess (*access)(const HttpRoute *route, const char *address, void *arg);
         /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.
@@ -104,6 +109,11 @@ typedef struct {
          * ERR_UNAUTHENTICATED. Any worker thread; short. */
         bool (*authenticate)(const char *authorization, uid_t uid, const char *address, char **ret_user,
                              bool *ret_admin, void *arg, GError **error);
+        /* What stands for the caller's right to be here and may be taken back, such as a token: a text, freed
+         * with g_free; NULL: nothing. `is_valid` is asked for it each second while its stream or WebSocket is
+         * open, which ends when it says no. Short. Both NULL: followers stay. */
+        char *(*credential)(const char *authorization, void *arg);
+        bool (*is_valid)(const char *credential, void *arg);
         void *arg;
 } HttpServerConfig;
 

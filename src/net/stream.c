@@ -22,7 +22,7 @@ enum { TURNS_MAX = 16, QUIET_BUFFER_MAX = 4096 };
 
 struct HttpStreamHandle {
         HttpStream owner;
-        char *type, *user, *heartbeat;
+        char *type, *user, *credential, *heartbeat;
         gint64 born_ms;
 
         /* Only the connection's worker. */
@@ -37,13 +37,14 @@ struct HttpStreamHandle {
         gint64 sent_ms;
 };
 
-HttpStreamHandle *stream_new(const HttpStream *stream, const char *user)
+HttpStreamHandle *stream_new(const HttpStream *stream, const char *user, const char *credential)
 {
         HttpStreamHandle *handle = g_new0(HttpStreamHandle, 1);
 
         handle->owner = *stream;
         handle->type = g_strdup(stream->type);
         handle->user = g_strdup(user ? user : "");
+        handle->credential = g_strdup(credential);
         handle->heartbeat = g_strdup(stream->heartbeat);
         handle->born_ms = handle->sent_ms = clock_monotonic_ms();
         handle->out = g_string_new(NULL);
@@ -62,6 +63,7 @@ void stream_free(HttpStreamHandle *stream)
         g_string_free(stream->out, TRUE);
         g_free(stream->type);
         g_free(stream->user);
+        g_free(stream->credential);
         g_free(stream->heartbeat);
         g_free(stream);
 }
@@ -69,6 +71,11 @@ void stream_free(HttpStreamHandle *stream)
 const char *stream_user(const HttpStreamHandle *stream)
 {
         return stream->user;
+}
+
+const char *stream_credential(const HttpStreamHandle *stream)
+{
+        return stream->credential;
 }
 
 const char *stream_type(const HttpStreamHandle *stream)

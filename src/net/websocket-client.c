@@ -14,7 +14,14 @@
 #include "net/reply-parser.h"
 #include "net/websocket-accept.h"
 
-enum { MESSAGE_MAX = 1 << 20, PIECE = 16 << 10, KEY_BYTES = 16, OPEN_MS = 30000, READS_A_TURN = 64 };
+enum {
+        MESSAGE_MAX = 1 << 20,
+        PIECE = 16 << 10,
+        KEY_BYTES = 16,
+        OPEN_MS = 30000,
+        READS_A_TURN = 64,
+        CLOSE_STATUS_BYTES = 2
+};
 
 struct WebSocketClient {
         const CurlApi *api;
@@ -29,6 +36,7 @@ struct WebSocketClient {
         char piece[PIECE];
         gsize piece_len, sent;
         bool ended;
+        char *reason; /* why the server ended it, if it said so */
 };
 
 void websocket_client_free(WebSocketClient *socket)
@@ -40,6 +48,7 @@ void websocket_client_free(WebSocketClient *socket)
         frame_reader_free(socket->reader);
         g_string_free(socket->out, TRUE);
         g_string_free(socket->early, TRUE);
+        g_free(socket->reason);
         g_free(socket);
 }
 
@@ -89,6 +98,15 @@ void websocket_client_send(WebSocketClient *socket, const char *text, gsize len)
 
 /* ---- receiving ---- */
 
+/* RFC 6455, 5.5.1: a status of two bytes, then why in words. */
+static void take_goodbye(WebSocketClient *socket, const char *data, gsize len)
+{
+        socket->ended = true;
+        if (len > CLOSE_STATUS_BYTES && !socket->reason)
+                socket->reason =
+                        g_utf8_make_valid(data + CLOSE_STATUS_BYTES, (gssize)len - CLOSE_STATUS_BYTES);
+}
+
 static bool on_frame(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         WebSocketClient *socket = arg;
@@ -96,7 +114,7 @@ static bool on_frame(FrameOpcode opcode, const char *data, gsize len, void *arg)
         if (opcode == FRAME_PING)
                 frame_append_masked(socket->out, FRAME_PONG, data, len, g_random_int());
         else if (opcode == FRAME_CLOSE)
-                socket->ended = true;
+                take_goodbye(socket, data, len);
         else if (opcode == FRAME_TEXT)
                 socket->found(data, len, socket->found_arg);
         return !socket->ended;
@@ -118,6 +136,8 @@ static bool receive(WebSocketClient *socket, GError **error)
                 if (!frame_reader_feed(socket->reader, buffer, got, error))
                         return false;
         }
+        if (socket->reason)
+                return err_set(error, ERR_UNAVAILABLE, "the server ended the connection: %s", socket->reason);
         return !socket->ended;
 }
 

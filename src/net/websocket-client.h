@@ -17,7 +17,7 @@ bool websocket_client_wants_write(const WebSocketClient *socket); /* for writing
 
 typedef void (*WebSocketText)(const char *text, gsize len, void *arg);
 /* Takes what is there, and sends what waits. False with ERR_UNAVAILABLE, or when the server has said goodbye
- * (no error then). */
+ * (no error then, unless it said why). */
 bool websocket_client_turn(WebSocketClient *socket, WebSocketText text, void *arg, GError **error);
 /* Sent by the turns. */
 void websocket_client_send(WebSocketClient *socket, const char *text, gsize len);

@@ -22,6 +22,7 @@ void websocket_loop_free(WebSocketLoop *loop); /* after websocket_loop_stop; NUL
 typedef void (*WebSocketDone)(WebSocket *socket, void *connection, void *arg);
 
 const char *websocket_user(const WebSocket *socket);
+const char *websocket_credential(const WebSocket *socket); /* of its caller, or NULL */
 /* Takes a socket into the loop's care; before it is attached. */
 void websocket_adopt(WebSocket *socket, WebSocketLoop *loop, WebSocketDone done, void *arg);
 /* The handshake is over: frames come from `fd`, the first ones already read in `extra`. The descriptor stays

@@ -53,7 +53,7 @@ struct WebSocket {
         gint refs;
         WebSocketOps ops;
         void *arg;
-        char *user;
+        char *user, *credential;
         WebSocketLoop *loop; /* from here to `in`: set before the thread knows the socket */
         WebSocketDone done;
         void *done_arg;
@@ -94,17 +94,20 @@ void websocket_unref(WebSocket *socket)
         if (socket->in)
                 g_string_free(socket->in, TRUE);
         g_free(socket->user);
+        g_free(socket->credential);
         g_free(socket);
 }
 
-static WebSocket *websocket_new(const WebSocketOps *ops, void *arg, const char *user)
+static WebSocket *websocket_new(const WebSocketOps *ops, void *arg, const HttpRequest *request)
 {
+        const char *user = ops->user ? ops->user : request->caller.user;
         WebSocket *socket = g_new0(WebSocket, 1);
 
         socket->refs = 1;
         socket->ops = *ops;
         socket->arg = arg;
         socket->user = g_strdup(user ? user : "");
+        socket->credential = g_strdup(request->credential);
         socket->fd = -1;
         socket->out = g_string_new(NULL);
         pthread_mutex_init(&socket->mutex, NULL);
@@ -114,6 +117,11 @@ static WebSocket *websocket_new(const WebSocketOps *ops, void *arg, const char *
 const char *websocket_user(const WebSocket *socket)
 {
         return socket->user;
+}
+
+const char *websocket_credential(const WebSocket *socket)
+{
+        return socket->credential;
 }
 
 void websocket_adopt(WebSocket *socket, WebSocketLoop *loop, WebSocketDone done, void *arg)
@@ -622,7 +630,7 @@ static bool check_handshake(HttpRequest *request, const char **ret_key)
 
 WebSocket *http_upgrade_websocket(HttpRequest *request, const WebSocketOps *ops, void *arg)
 {
-        g_autoptr(WebSocket) socket = websocket_new(ops, arg, ops->user ? ops->user : request->caller.user);
+        g_autoptr(WebSocket) socket = websocket_new(ops, arg, request);
         const char *key = NULL;
 
         if (!check_handshake(request, &key)) {

@@ -45,9 +45,10 @@ typedef struct {
         HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
         char *journal;              /* directory of the scheduler's journal */
         char node_name[HOST_NAME_MAX + 1];
-        char **node_labels;   /* or NULL */
-        char **published;     /* AuthConfig.published; or NULL */
-        char *first_password; /* file of root's, until it is changed */
+        char **node_labels;     /* or NULL */
+        char **published;       /* AuthConfig.published; or NULL */
+        char **trusted_proxies; /* HttpServerConfig.trusted_proxies; or NULL */
+        char *first_password;   /* file of root's, until it is changed */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -295,28 +296,42 @@ static bool open_engine(Server *server, GError **error)
         return server->engine != NULL;
 }
 
-/* The addresses as the server writes those of its callers. */
-static bool read_published(Server *server, GError **error)
+/* "ADDRESS,...", each as the server writes those of its callers; or a word that stands for itself. NULL: not
+ * given, or refused with ERR_USAGE. */
+static char **read_addresses(const char *option, const char *text, const char *word, GError **error)
 {
-        if (!server->options.published)
-                return true;
-        server->published = g_strsplit(server->options.published, ",", -1);
-        for (char **at = server->published; *at; at++) {
+        g_auto(GStrv) list = text ? g_strsplit(text, ",", -1) : NULL;
+
+        for (char **at = list; at && *at; at++) {
                 int family = strchr(*at, ':') ? AF_INET6 : AF_INET;
                 struct in6_addr address;
-                char text[INET6_ADDRSTRLEN];
+                char shown[INET6_ADDRSTRLEN];
 
-                if (strcmp(*at, "unix") == 0)
+                if (g_strcmp0(*at, word) == 0)
                         continue;
-                if (inet_pton(family, *at, &address) != 1)
-                        return err_set(error, ERR_USAGE,
-                                       "--published-password: '%s' is neither an address, such as "
-                                       "127.0.0.1, nor 'unix'",
-                                       *at);
+                if (inet_pton(family, *at, &address) != 1) {
+                        err_set(error, ERR_USAGE, "%s: '%s' is no address, such as 127.0.0.1%s%s", option,
+                                *at, word ? ", nor " : "", word ? word : "");
+                        return NULL;
+                }
                 g_free(*at);
-                *at = g_strdup(inet_ntop(family, &address, text, sizeof text));
+                *at = g_strdup(inet_ntop(family, &address, shown, sizeof shown));
         }
-        return true;
+        return g_steal_pointer(&list);
+}
+
+static bool read_lists(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        GError *failure = NULL;
+
+        server->published = read_addresses("--published-password", options->published, "unix", &failure);
+        if (!failure)
+                server->trusted_proxies =
+                        read_addresses("--trusted-proxies", options->trusted_proxies, NULL, &failure);
+        if (failure)
+                g_propagate_error(error, failure);
+        return !failure;
 }
 
 /* Who may log in as `root` before somebody gave it a password: who reads the file, unless older clients are
@@ -358,7 +373,10 @@ static bool open_http(Server *server, GError **error)
                 .workers = (int)server->options.workers,
                 .max_connections = (int)server->options.max_connections,
                 .access = auth_access,
+                .trusted_proxies = (const char *const *)server->trusted_proxies,
                 .authenticate = auth_authenticate,
+                .credential = auth_credential,
+                .is_valid = auth_is_valid,
                 .arg = server->auth,
         };
 
@@ -384,8 +402,8 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *packages = NULL;
         g_autofree char *storage = NULL;
 
-        if (!read_published(server, error) || !open_identities(server, error) ||
-            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
+        if (!read_lists(server, error) || !open_identities(server, error) || !make_state_dir(server, error) ||
+            !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
@@ -456,6 +474,7 @@ static void server_close(Server *server)
         store_close(server->store);
         g_strfreev(server->node_labels);
         g_strfreev(server->published);
+        g_strfreev(server->trusted_proxies);
         g_free(server->first_password);
         g_free(server->journal);
         g_free(server->id);

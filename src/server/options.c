@@ -26,6 +26,9 @@ const Option server_options[] = {
         { "published-password", 0, OPTION_STRING, FIELD(published), "ADDRESS,...", NULL,
           "let 'root' log in with the password that older clients know, while it has no other: on the Unix "
           "socket and from these addresses, such as 127.0.0.1; never a job, nor through a proxy" },
+        { "trusted-proxies", 0, OPTION_STRING, FIELD(trusted_proxies), "ADDRESS,...", NULL,
+          "proxies whose X-Forwarded-For says who asks; without it all that comes through one is the "
+          "proxy's" },
         { "open-queues", 0, OPTION_BOOL, FIELD(open_queues), NULL, NULL,
           "let every user submit to every queue, granted or not" },
         { "submit-rate", 0, OPTION_INT, FIELD(submit_rate), "N", "0",

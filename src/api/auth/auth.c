@@ -15,12 +15,14 @@ Auth *auth_new(const AuthConfig *config)
         auth->config = *config;
         auth->crew = crew_new("log-ins", THREADS, LINE);
         auth->throttle = throttle_new();
+        auth->timers = timers_new();
         auth->cache = token_cache_new();
         return auth;
 }
 
 void auth_stop(Auth *auth)
 {
+        timers_stop(auth->timers); /* what is due goes to the crew */
         crew_stop(auth->crew);
 }
 
@@ -28,6 +30,7 @@ void auth_free(Auth *auth)
 {
         if (!auth)
                 return;
+        timers_free(auth->timers);
         crew_free(auth->crew);
         throttle_free(auth->throttle);
         token_cache_free(auth->cache);

@@ -39,6 +39,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Auth, auth_free)
  * `arg` is the Auth. */
 bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
                        bool *ret_admin, void *arg, GError **error);
+/* HttpServerConfig.credential and is_valid: the hash of the header's token; NULL: it has none. */
+char *auth_credential(const char *authorization, void *arg);
+bool auth_is_valid(const char *credential, void *arg);
+/* The same of the token itself. */
+char *auth_credential_of(const char *token);
 /* Whose token it is. ERR_UNAUTHENTICATED. */
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error);
 /* Was this token given by a log-in with a password, not longer ago than `within_ms`? */

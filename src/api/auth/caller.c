@@ -126,6 +126,13 @@ static const User *find_token(Auth *auth, const Catalog *catalog, const char *ha
         return user;
 }
 
+static bool check_enabled(const User *user, GError **error)
+{
+        return !user->disabled ||
+               err_set(error, ERR_UNAUTHENTICATED, "the account of '%s' is disabled\nAsk an administrator.",
+                       user->object.name);
+}
+
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
@@ -135,7 +142,7 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_adm
 
         hash_bytes(token, strlen(token), hash);
         user = find_token(auth, catalog, hash, &expires, error);
-        if (!user)
+        if (!user || !check_enabled(user, error))
                 return false;
         if (expires && expires <= clock_now_ms())
                 return err_set(error, ERR_UNAUTHENTICATED,
@@ -196,17 +203,21 @@ static void welcome(Auth *auth, const char *name, bool admin)
         engine_put(auth->config.engine, object, name, ignore_done, NULL);
 }
 
-static void by_socket(Auth *auth, uid_t uid, char **ret_user, bool *ret_admin)
+/* Who has the machine is not kept out. */
+static bool by_socket(Auth *auth, uid_t uid, char **ret_user, bool *ret_admin, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
-        char *name = user_of(auth->cache, uid);
+        g_autofree char *name = user_of(auth->cache, uid);
         const User *user = catalog_user(catalog, name);
         bool owner = uid == 0 || uid == auth->config.owner;
 
         if (!user)
                 welcome(auth, name, owner);
-        *ret_user = name;
+        else if (!owner && !check_enabled(user, error))
+                return false;
+        *ret_user = g_steal_pointer(&name);
         *ret_admin = owner || (user && user->admin);
+        return true;
 }
 
 /* The token of the header; NULL when it is of another form. */
@@ -258,8 +269,35 @@ bool auth_authenticate(const char *authorization, uid_t uid, const char *address
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "a token is needed over TCP\nSend 'Authorization: Bearer TOKEN'; make a token "
                                "with `paddle token create` on the server's machine, or log in.");
-        by_socket(auth, uid, ret_user, ret_admin);
-        return true;
+        return by_socket(auth, uid, ret_user, ret_admin, error);
+}
+
+char *auth_credential_of(const char *token)
+{
+        char *hash = g_malloc(HASH_LEN + 1);
+
+        hash_bytes(token, strlen(token), hash);
+        return hash;
+}
+
+char *auth_credential(const char *authorization, void *arg)
+{
+        const char *secret = find_secret(authorization);
+
+        return secret ? auth_credential_of(secret) : NULL;
+}
+
+bool auth_is_valid(const char *credential, void *arg)
+{
+        Auth *auth = arg;
+        g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
+        g_autoptr(GError) error = NULL;
+        gint64 expires = 0;
+        const User *user = find_token(auth, catalog, credential, &expires, &error);
+
+        if (!user)
+                return error && !err_is(error, ERR_UNAUTHENTICATED); /* the store cannot say now */
+        return !user->disabled && (!expires || expires > clock_now_ms());
 }
 
 Token *auth_new_token(const char *user, const char *note, gint64 expires, char ret_secret[SECRET_LEN + 1])

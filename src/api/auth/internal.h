@@ -3,6 +3,7 @@
 
 #include "api/auth/auth.h"
 #include "api/auth/throttle.h"
+#include "api/auth/timers.h"
 #include "api/crew.h"
 
 typedef struct TokenCache TokenCache;
@@ -11,6 +12,7 @@ struct Auth {
         AuthConfig config;
         Crew *crew;
         Throttle *throttle;
+        Timers *timers; /* attempts that wait for theirs */
         TokenCache *cache;
 };
 

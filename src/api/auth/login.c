@@ -27,6 +27,8 @@ typedef struct {
         char *user, *password, *old, *address, *by;
         Object *draft;  /* of auth_put_user */
         char *verified; /* what User.password was when it was compared */
+        Turn turn;
+        CrewFunc work; /* when it has come */
         char secret[SECRET_LEN + 1], token_id[ID_LEN + 1];
         gint64 expires;
         bool known;     /* who asks is known by a token or the socket already */
@@ -94,15 +96,9 @@ static bool set_stopped(GError **error)
 
 /* ---- attempts ---- */
 
-/* On the Unix socket only accounts are slowed down: all of the machine's users come from there. */
-static const char *slowed_address(const Attempting *at)
-{
-        return at->address && strcmp(at->address, "unix") != 0 ? at->address : NULL;
-}
-
 static void end_attempt(Attempting *at, Attempt how)
 {
-        throttle_end(at->auth->throttle, at->user, slowed_address(at), clock_monotonic_ms(), how);
+        throttle_end(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn, how);
 }
 
 static bool may_use_published(const Attempting *at)
@@ -120,29 +116,42 @@ static bool compare(Attempting *at, const char *given)
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
         bool seeded = user && g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0;
-        bool same =
-                password_verify(user ? user->password : NULL, given) && (!seeded || may_use_published(at));
+        bool same = password_verify(user ? user->password : NULL, given) &&
+                    (!seeded || may_use_published(at)) && !user->disabled;
 
         at->verified = same ? g_strdup(user->password) : NULL;
         end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
         return same;
 }
 
-/* Goes to the crew, unless attempts have failed too often of late. */
-static void attempt(Attempting *at, CrewFunc func)
+/* Its turn has come: it goes to the crew. */
+static void on_turn(bool stopped, void *arg)
 {
+        Attempting *at = arg;
         g_autoptr(GError) error = NULL;
-        gint64 wait_ms = 0;
 
-        if (!throttle_begin(at->auth->throttle, at->user, slowed_address(at), clock_monotonic_ms(),
-                            &wait_ms)) {
-                err_set(&error, ERR_QUOTA,
-                        "too many log-ins of '%s' or from this address have failed\nTry again in %d s.",
-                        at->user, (int)((wait_ms + 999) / 1000));
-                finish(at, error, wait_ms);
-        } else if (!crew_push(at->auth->crew, func, at, &error)) {
+        if (stopped ? !set_stopped(&error) : !crew_push(at->auth->crew, at->work, at, &error)) {
                 end_attempt(at, ATTEMPT_DROPPED);
                 finish(at, error, 0);
+        }
+}
+
+/* Waits for its turn, unless that is too far. */
+static void attempt(Attempting *at, CrewFunc work)
+{
+        g_autoptr(GError) error = NULL;
+
+        at->work = work;
+        if (!throttle_begin(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn)) {
+                err_set(&error, ERR_QUOTA,
+                        "too many log-ins of '%s' or from this address have failed, or wait\nTry again in %d "
+                        "s.",
+                        at->user, (int)((at->turn.wait_ms + 999) / 1000));
+                finish(at, error, at->turn.wait_ms);
+        } else if (at->turn.wait_ms == 0) {
+                on_turn(false, at);
+        } else {
+                timers_add(at->auth->timers, at->turn.wait_ms, on_turn, at);
         }
 }
 
@@ -340,7 +349,7 @@ void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone d
                             .user = g_strdup(change->user),
                             .password = g_strdup(change->password),
                             .old = g_strdup(change->old),
-                            .address = g_strdup(change->address),
+                            .address = g_strdup(change->address ? change->address : "unix"),
                             .by = g_strdup(change->by),
                             .done = done,
                             .arg = arg };

@@ -57,6 +57,11 @@ static bool authenticate(HttpRequest *request, char **ret_user, bool *ret_admin,
         return who_calls(arg, request, ret_user, ret_admin, error);
 }
 
+static char *credential(HttpRequest *request, void *arg)
+{
+        return login_credential(arg, http_request_header(request, "x-pf-authorization"));
+}
+
 /* ---- errors ---- */
 
 static void reply_error(Flow *flow, HttpRequest *request, const GError *error, const CodeMap *map)
@@ -98,7 +103,7 @@ static void fail(HttpRequest *request, const GError *error, void *arg)
 
 HttpFace flow_face(Flow *flow)
 {
-        return (HttpFace){ FLOW_BASE "/", flow_routes(), flow, authenticate, fail };
+        return (HttpFace){ FLOW_BASE "/", flow_routes(), flow, authenticate, fail, credential };
 }
 
 /* ---- calls ---- */

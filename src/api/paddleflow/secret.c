@@ -193,3 +193,14 @@ bool login_is_fresh(Flow *flow, const char *token)
         return login_parse(flow, token, &login) &&
                auth_is_fresh_login(flow->auth, login.secret, LOGIN_FRESH_MS);
 }
+
+char *login_credential(const Flow *flow, const char *token)
+{
+        Login login;
+
+        if (!token)
+                return NULL;
+        if (strlen(token) == SECRET_LEN)
+                return auth_credential_of(token);
+        return login_parse(flow, token, &login) ? auth_credential_of(login.secret) : NULL;
+}

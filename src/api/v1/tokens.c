@@ -47,11 +47,16 @@ static void list_tokens(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         const HttpCaller *caller = http_request_caller(request);
+        const char *whose = http_request_query(request, "user");
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) tokens = store_tokens(api->store, caller->user, &error);
+        g_autoptr(GPtrArray) tokens = NULL;
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
 
+        if (whose && !caller->admin && strcmp(whose, caller->user) != 0)
+                err_set(&error, ERR_DENIED, "user: '%s' may list only their own tokens", caller->user);
+        else
+                tokens = store_tokens(api->store, whose ? whose : caller->user, &error);
         if (!tokens) {
                 http_fail(request, error);
                 return;
@@ -223,7 +228,8 @@ static void drop_token(HttpRequest *request, void *arg)
 
 const HttpRoute token_routes[] = {
         { "GET", "/v1/tokens", ACCESS_TOKEN, VERB_LIST, HTTP_BODY_NONE, 0, list_tokens,
-          "List the caller's tokens, without their secrets.", NULL, NULL, "TokenList", 0, NULL },
+          "List the caller's tokens, without their secrets.",
+          "user:string:Those of this user instead (administrators).", NULL, "TokenList", 0, NULL },
         { "POST", "/v1/tokens", ACCESS_TOKEN, VERB_CREATE, HTTP_BODY_MEMORY, 65536, create_token,
           "Make a token; the secret is shown this once. For another user: administrators only.", NULL,
           "TokenAsk", "NewToken", 201, NULL },
