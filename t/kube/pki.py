@@ -40,21 +40,23 @@ class Authority:
         openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", self.folder / "accounts.key")
         openssl("ec", "-in", self.folder / "accounts.key", "-pubout", "-out", self.folder / "accounts.pub")
 
-    def request(self, name, subject, extensions, *options):
+    def request(self, name, subject, extensions, *options, folder=None):
+        folder = pathlib.Path(folder or self.folder)
         # fmt: off
         openssl("req", "-x509", "-config", self.folder / "openssl.cnf", "-extensions", extensions, "-days", "3650", "-nodes",
                 "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-subj", subject, *options,
-                "-keyout", self.folder / f"{name}.key", "-out", self.folder / f"{name}.crt")
+                "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt")
         # fmt: on
+        return folder / f"{name}.crt", folder / f"{name}.key"
 
-    def issue(self, name, user, groups=(), names=()):
-        """A certificate for `user` in `groups`, which serves `names` (openssl's DNS:... and IP:...)."""
+    def issue(self, name, user, groups=(), names=(), folder=None):
+        """A certificate for `user` in `groups`, which serves `names` (openssl's DNS:... and IP:...). What several processes may
+        make at once goes into a folder of each one's own."""
         subject = "".join(f"/O={group}" for group in groups) + f"/CN={user}"
         options = ["-CA", self.ca, "-CAkey", self.folder / "ca.key"]
         if names:
             options += ["-addext", "subjectAltName=" + ",".join(names)]
-        self.request(name, subject, "leaf", *options)
-        return self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        return self.request(name, subject, "leaf", *options, folder=folder)
 
     def kubeconfig(self, path, server, name=None, token=None, namespace="default"):
         """Writes a kubeconfig that stands by itself, for the certificate called `name` or for a token."""

@@ -17,6 +17,7 @@ import re
 import select
 import socket
 import ssl
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -210,9 +211,9 @@ class Proxy:
     def __init__(self, cluster):
         self.cluster, self.lock, self.closed = cluster, threading.Lock(), threading.Event()
         self.faults, self.seen, self.exchanges = [], [], set()
-        crt, key = cluster.authority.issue("proxy", "proxy", names=["IP:127.0.0.1"])
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(crt, key)
+        with tempfile.TemporaryDirectory() as folder:
+            tls.load_cert_chain(*cluster.authority.issue("proxy", "proxy", names=["IP:127.0.0.1"], folder=folder))
         self.trust = ssl.create_default_context(cafile=cluster.authority.ca)
         self.listener = Listener(self, tls)
         self.url = f"https://127.0.0.1:{self.listener.server_address[1]}"

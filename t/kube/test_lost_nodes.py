@@ -114,7 +114,7 @@ def test_a_node_that_dies(server, kube_fake, nodes, proxy):
     stood = {pod["spec"]["nodeName"] for pod in pods(kube_fake)}
     assert stood == set(nodes.names)
     cancelled = threading.Event()
-    unheard = proxy.fault(held, method="DELETE", path=f"/pods/{whole}-1-pserver-0")
+    unheard = proxy.fault(held, method="DELETE", path=f"/pods/{whole}-1-pserver-")
     going = proxy.fault(late(cancelled), method="DELETE", path=f"/statefulsets/{other}-1-pserver")
     nodes.add("a")
     nodes.die(dead)
