@@ -25,6 +25,7 @@ from slurm import Slurm
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "t"))
 os.environ.setdefault("PADDLE_BIN", str(ROOT / "build/bin"))
+import neighbour  # noqa: E402
 from conftest import Server, wait_for  # noqa: E402
 
 BIN, TOOLS = ROOT / "build/bin", ROOT / "build/bench"
@@ -423,6 +424,11 @@ def crowd_rate():
     return crowd.before(sys.modules[__name__])
 
 
+def neighbours():
+    """p99 of a user's submits while somebody has files hashed, guesses passwords, or opens a crowd of connections."""
+    return neighbour.figures(sys.modules[__name__])
+
+
 def kubernetes_start():
     """A job of 2 parameter servers and 4 trainers on a real node, beside the same pods by `kubectl apply`."""
     return kubernetes.start(sys.modules[__name__])
@@ -447,6 +453,7 @@ BENCHES = {
     "queues-rate": crowd_rate,
     "queued": crowd_queued,
     "history": crowd_history,
+    "neighbours": neighbours,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/background.h"
 #include "base/err.h"
 #include "base/keyed-hash.h"
 
@@ -95,6 +96,7 @@ static void *run(void *arg)
 {
         Pool *pool = arg;
 
+        background_begin();
         pthread_mutex_lock(&pool->mutex);
         while (!pool->stopped) {
                 Line *line = next_line(pool);

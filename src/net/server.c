@@ -1377,6 +1377,12 @@ static bool open_faces(HttpServer *server, GError **error)
         return true;
 }
 
+/* Two threads of one user that compute would leave a machine of two cores to nobody else. */
+static int share_of_pool(int threads)
+{
+        return MAX(1, MIN(threads / 4, (int)g_get_num_processors() / 2));
+}
+
 HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg,
                             GError **error)
 {
@@ -1388,7 +1394,7 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->socket_path = g_strdup(config->socket_path);
         server->arg = arg;
         server->pool = pool_new(&(PoolConfig){ .threads = server->config.pool_threads,
-                                               .share = MAX(1, server->config.pool_threads / 4),
+                                               .share = share_of_pool(server->config.pool_threads),
                                                .line_max = server->config.pool_line_max });
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();

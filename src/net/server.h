@@ -85,7 +85,7 @@ typedef struct {
         const char *socket_path;     /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
         const char *temp_dir;        /* for HTTP_BODY_FILE */
         int workers;                 /* 0: 2; never 1 */
-        int pool_threads;            /* 0: 8; of which one user has a quarter */
+        int pool_threads;            /* 0: 8; one user has a quarter, or half the cores */
         int pool_line_max;           /* requests of one user that wait for one; 0: 64 */
         int max_connections;         /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
         int max_streams;             /* streams and WebSockets in all; 0: 1000 */
