@@ -145,6 +145,52 @@ def test_unit_tests_run_again_too(tmp_path, capsys, options, status, last, unste
     assert "bad" not in options or "failed: bad: FAIL; to repeat: meson test -C build --print-errorlogs bad" in out
 
 
+COUNTS = """project('tests', 'c')
+test('good', find_program('good'))
+test('bad', find_program('bad'))
+"""
+
+
+def test_a_check_runs_what_changed(tmp_path, monkeypatch, capsys):
+    """A unit test that passed is not run again until its program changes; one that failed is, and `make test` runs all."""
+    monkeypatch.setenv("PADDLE_TEST_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "meson.build").write_text(COUNTS)
+    (tmp_path / "doc").mkdir()
+    (tmp_path / "doc/testing.md").write_text(TABLE)
+
+    def write(name, status, note=""):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{note}echo x >>{path}.ran\nexit {status}\n")
+        path.chmod(0o755)
+
+    def ran(check):
+        before = {name: len(lines_of(tmp_path / f"{name}.ran")) for name in ("good", "bad")}
+        run = Run(steps.About(root=tmp_path, build=tmp_path, check=check), [steps.Step("unit", steps.MAIN, act)])
+        run.all_steps()
+        report(run, [])
+        last = capsys.readouterr().out.splitlines()[-1]
+        return last, [name for name in before if len(lines_of(tmp_path / f"{name}.ran")) > before[name]]
+
+    class Built:
+        path = "build"
+        setup = ("sh", "-c", "test -d build || meson setup build")
+
+    act = steps.unit_tests(Built)
+    write("good", 0)
+    write("bad", 1)
+    assert ran(check=True) == ("1 passed, 1 failed, 0 skipped", ["good", "bad"])
+    assert ran(check=True) == ("1 passed, 1 failed, 0 skipped", ["bad"])
+    write("good", 0, note="# changed\n")
+    write("bad", 0)
+    assert ran(check=True) == ("2 passed, 0 failed, 0 skipped", ["good", "bad"])
+    assert ran(check=True) == ("2 passed, 0 failed, 0 skipped", [])
+    assert ran(check=False) == ("2 passed, 0 failed, 0 skipped", ["good", "bad"])
+
+
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
 def test_a_run_beside_shuts_nobody_out(tmp_path):
     """Members run as other users in folders of tests."""
     open_way(tmp_path)

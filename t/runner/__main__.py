@@ -95,6 +95,8 @@ class Run:
         row = {"name": name, "lane": step.lane, "start": start, "end": end, "wall": wall, "cpu": round(outcome.cpu, 1)}
         self.records.append({**row, "busy": busy})
         counts = f"{outcome.passed} passed, {len(outcome.all_failures())} failed, {outcome.skipped} skipped"
+        if outcome.unchanged:
+            counts += f", {outcome.unchanged} of them before and unchanged since"
         with self.say:
             print(f"-- {name}: {counts} ({times.clock(wall)})", flush=True)
             if outcome.all_failures() and log.exists() and not step.is_shown:

@@ -10,10 +10,11 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 
 from sanitizers import build_options
 
-from runner import endtoend, process
+from runner import endtoend, passed, process
 
 KILLED = 128  # exit statuses from here on: by a signal
 TIME_LIMIT_FACTOR = (
@@ -42,6 +43,7 @@ class Outcome:
 
     passed: int = 0
     skipped: int = 0
+    unchanged: int = 0  # of those that passed: not run, because they passed before and nothing of theirs has changed
     failures: list = dataclasses.field(default_factory=list)  # what failed for good, a line each
     failed: dict = dataclasses.field(
         default_factory=dict
@@ -134,11 +136,30 @@ def unit_tests(built, *options):
         made = commands(built.setup, programs)(about, log)
         if made.failures:
             return made
-        outcome = meson_tests(built, about, log, "--num-processes", str(os.cpu_count()), *options)
+        run = changed_tests if about.check else meson_tests
+        outcome = run(built, about, log, "--num-processes", str(os.cpu_count()), *options)
         outcome.cpu += made.cpu
         return outcome
 
     return act
+
+
+def changed_tests(built, about, log, *options):
+    """As `meson_tests`, of all tests but those that passed before and have not changed since."""
+    made = commands(("ninja", "-C", built.path, "--quiet", "meson-test-prereq"))(about, log)
+    if made.failures:
+        return made
+    listed = subprocess.check_output(("meson", "introspect", "--tests", built.path), cwd=about.root)
+    marks = passed.marks_of_tests(about.root / built.path, json.loads(listed))
+    passed.forget_old()
+    changed = [name for name, mark in marks.items() if not mark.exists()]
+    outcome = meson_tests(built, about, log, *options, *changed) if changed else Outcome()
+    for name in outcome.passes:
+        passed.remember(marks[name])
+    outcome.unchanged = len(marks) - len(changed)
+    outcome.passed += outcome.unchanged
+    outcome.cpu += made.cpu
+    return outcome
 
 
 def unit_tests_again(built):
@@ -184,6 +205,10 @@ def end_to_end_again(about, names, log):
     return done.cpu, [name for name in names if name in passed]
 
 
+def fuzz(about, log):
+    return commands(("fuzz/run", *(["--changed"] if about.check else [])))(about, log)
+
+
 # ---- the table
 
 ASAN = Sanitized("build/asan", "address,undefined")
@@ -219,7 +244,7 @@ STEPS = [
         in_check=False,
         again=unit_tests_again(THREADS),
     ),
-    Step("fuzz", BACKGROUND, commands(("fuzz/run",))),
+    Step("fuzz", BACKGROUND, fuzz),
 ]
 
 
