@@ -90,6 +90,41 @@ def test_a_worker_that_dies_fails_the_run(run_of):
     assert (status, last) == (1, "1 passed, 1 failed, 0 skipped")
 
 
+# Ends its worker the first time it is run. The test after it uses the same fixture.
+DIES = """
+    import os, pathlib, pytest
+    @pytest.fixture(scope="module")
+    def made(): pass
+    def test_dies(made):
+        ran = pathlib.Path(__file__).with_suffix(".ran")
+        if not ran.exists():
+            ran.touch()
+            os._exit(3)
+    def test_after(made): pass
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_dead_worker_has_not_run_is_run(run_of, workers):
+    """Groups that are done when it dies, and some that are not."""
+    files = {f"a{i}": GOOD for i in range(9)} | {"b": DIES, "c": GOOD}
+    assert run_of(workers, **files) == (0, "12 passed, 0 failed, 0 skipped", ["test_dies"])
+
+
+def test_what_is_not_run_fails_the_run(run_of):
+    """xdist gives up after some dead workers: four a worker."""
+    dying = {f"a{i}": "import os\ndef test_dies(): os._exit(3)" for i in range(6)}
+    status, last, _ = run_of(**dying, b=GOOD)
+    assert status == 1 and "0 failed" not in last
+
+
+def test_an_end_that_fails_fails_the_run(run_of, tmp_path):
+    """Such as that of a cluster that cannot be taken down."""
+    end = "def pytest_unconfigure(config):\n    if not hasattr(config, 'workerinput'): raise OSError('busy')"
+    (tmp_path / "conftest.py").write_text(end)
+    assert run_of(a=GOOD)[0] == 1
+
+
 def test_a_step_whose_need_failed_is_not_run(tmp_path, capsys):
     about, ran = steps.About(root=ROOT, build=tmp_path), []
     table = [

@@ -173,8 +173,10 @@ def end_to_end(about, log):
     outcome = Outcome(cpu=done.cpu, results=results)
     outcome.passed, outcome.skipped = (len(endtoend.names(results, what)) for what in ("passed", "skipped"))
     outcome.failed = {name: f"{name}; to repeat: t/run '{name}'" for name in endtoend.names(results, "failed")}
-    if done.status == STOPPED:
-        outcome.failures.append("pytest stopped before all tests had run")
+    not_run = endtoend.names(results, "not run")
+    if not_run or done.status == STOPPED:
+        example = f", such as {not_run[0]}" if not_run else ""
+        outcome.failures.append(f"pytest stopped before all tests had run; {len(not_run)} are left{example}")
     return outcome
 
 
