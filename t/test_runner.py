@@ -245,6 +245,57 @@ def test_what_is_needed_is_a_step(tmp_path):
         Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, None, needs=("nosuch",))])
 
 
+def one_passes(*_):
+    return steps.Outcome(passed=1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [("one", steps.MAIN, ()), ("one", steps.BACKGROUND, ())],
+        [("one", steps.MAIN, ("two",)), ("two", steps.MAIN, ())],
+        [("one", steps.MAIN, ("two",)), ("two", steps.BACKGROUND, ("one",))],
+        [("one", steps.MAIN, ("one",))],
+    ],
+)
+def test_a_table_that_would_lose_or_wait_is_refused(tmp_path, table):
+    table = [steps.Step(name, lane, one_passes, needs=needs) for name, lane, needs in table]
+    with pytest.raises(AssertionError, match="'one'"):
+        Run(steps.About(root=ROOT, build=tmp_path), table)
+
+
+def test_a_step_that_runs_nothing_fails(tmp_path, capsys):
+    table = [
+        steps.Step("first", steps.MAIN, lambda *_: steps.Outcome()),
+        steps.Step("second", steps.MAIN, one_passes),
+    ]
+    run = Run(steps.About(root=ROOT, build=tmp_path), table)
+    run.all_steps()
+    assert report(run, []) == 1 and "failed: first: it ran nothing" in capsys.readouterr().out
+
+
+def test_a_test_of_a_step_without_again_fails_the_run(tmp_path):
+    outcome = steps.Outcome(passed=1, failed={"bad": "bad: FAIL"})
+    run = Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, lambda *_: outcome)])
+    run.all_steps()
+    assert report(run, run.failed_tests_again()) == 1
+
+
+@pytest.mark.parametrize("option", ["--check", "t/test_jobs.py"])
+def test_durations_are_those_of_all_tests(option):
+    done = subprocess.run(
+        [ROOT / "t/run", "--save-durations", option], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 2 and f"leave out {option}" in done.stderr
+
+
+def test_the_command_that_repeats_a_test_needs_no_more_than_the_run():
+    short, whole = (steps.About(root=ROOT, build=ROOT, check=check) for check in (True, False))
+    assert steps.to_repeat(short, "t/test_a.py::test_b") == "t/run --check t/test_a.py::test_b"
+    assert steps.to_repeat(whole, "t/test_a.py::test_b[c d]") == "t/run 't/test_a.py::test_b[c d]'"
+    assert "--check leaves out" in steps.why(short, steps.NONE) and "--check" not in steps.why(whole, steps.NONE)
+
+
 def test_a_lane_that_breaks_ends_the_other(tmp_path):
     def breaks(*_):
         raise OSError("the disk is full")

@@ -30,6 +30,16 @@ LONG = 2.0  # seconds; tests below that are not worth a line in t/durations.json
 CCACHE = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}  # objects are found again from another checkout, too
 
 
+def check(table):
+    """Stops a run whose table would lose the outcome of a step, or let lanes wait for each other forever."""
+    for index, step in enumerate(table):
+        earlier = {other.name for other in table[:index]}
+        assert step.name not in earlier, f"two steps have the name '{step.name}'"
+        left_out = {other.name for other in steps.STEPS} - {other.name for other in table}
+        wrong = set(step.needs) - earlier - left_out
+        assert not wrong, f"step '{step.name}' needs {wrong}: not the name of an earlier step"
+
+
 class Run:
     """One run: the lanes, what their steps came to, and when."""
 
@@ -38,8 +48,7 @@ class Run:
         self.ended = {step.name: threading.Event() for step in self.steps}
         self.outcomes, self.records = {}, []
         self.say, self.ending = threading.Lock(), threading.Event()
-        unknown = {name for step in self.steps for name in step.needs} - {step.name for step in steps.STEPS + chosen}
-        assert not unknown, f"steps need what is no step: {unknown}"
+        check(chosen)
 
     def all_steps(self):
         lanes = dict.fromkeys(step.lane for step in self.steps)
@@ -80,6 +89,8 @@ class Run:
         log = self.log(step.name)
         start = time.time()
         outcome = step.act(self.about, log)
+        if not outcome.passed + outcome.skipped + len(outcome.all_failures()):
+            outcome.failures.append(f"{step.name}: it ran nothing")
         self.record(step, step.name, start, outcome, log)
         return outcome
 
@@ -107,7 +118,8 @@ class Run:
         if failed > endtoend.UNSTEADY_MAX:
             print(f"{failed} tests failed; above {endtoend.UNSTEADY_MAX} none is tried again")
             return []
-        return [name for step in self.steps if self.outcomes[step.name].failed for name in self.again(step)]
+        unclear = [step for step in self.steps if step.again and self.outcomes[step.name].failed]
+        return [name for step in unclear for name in self.again(step)]
 
     def again(self, step):
         first, name = self.outcomes[step.name], f"{step.name} again"
@@ -149,8 +161,9 @@ def main():
     parser.add_argument("--save-durations", action="store_true")
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
-    if options.save_durations and options.tests:
-        parser.error("--save-durations takes the durations of all tests: leave out " + " ".join(options.tests))
+    part = [*options.tests, *(["--check"] if options.check else [])]
+    if options.save_durations and part:
+        parser.error("--save-durations takes the durations of all tests: leave out " + " ".join(part))
     about = steps.About(
         root=ROOT,
         build=ROOT / "build",
@@ -162,9 +175,10 @@ def main():
     run = Run(about, steps.chosen(about))
     try:
         run.all_steps()
+        unsteady = run.failed_tests_again()
     except KeyboardInterrupt:
         return 130
-    status = report(run, run.failed_tests_again())
+    status = report(run, unsteady)
     if options.save_durations and status == 0:
         save_durations(run)
     return status
