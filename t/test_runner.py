@@ -1,5 +1,6 @@
 """The test runner itself (t/runner): what it makes of tests that fail, skip or cannot be read, and what it measures."""
 
+import os
 import pathlib
 import signal
 import subprocess
@@ -189,6 +190,18 @@ def test_a_run_beside_shuts_nobody_out(tmp_path):
     top = pathlib.Path(tempfile.gettempdir()).resolve()
     shut = [path for path in (tmp_path, *tmp_path.parents) if top in path.parents and not path.stat().st_mode & 0o001]
     assert not shut
+
+
+@pytest.mark.parametrize("plugin", ["conftest", "kube.fixtures"])
+def test_folders_of_a_killed_run_go_with_the_next(tmp_path, plugin):
+    folders, ours = tmp_path / "folders", tmp_path / "test_a.py"
+    folders.mkdir()
+    environ = {**os.environ, "TMPDIR": str(folders), "PYTHONPATH": str(ROOT / "t")}
+    line = [sys.executable, "-m", "pytest", "-q", "-p", plugin, "--rootdir", tmp_path, ours]
+    for text, left in (("import os\ndef test_a(): os.kill(os.getpid(), 9)", True), (GOOD, False)):
+        ours.write_text(text)
+        subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, check=False)
+        assert any(folders.iterdir()) == left
 
 
 def test_cpu_time_of_what_loses_its_parent_counts(tmp_path):
