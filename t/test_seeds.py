@@ -64,9 +64,17 @@ def test_a_seed_and_a_unique_name_may_be(line):
 
 
 def test_the_seed_is_fixed_random_or_given():
-    assert seeds.choose({}) == seeds.choose({"PADDLE_SOAK": ""}) == seeds.FIXED
+    assert seeds.choose({}) == seeds.choose({"PADDLE_SOAK": ""}) == seeds.choose({"PADDLE_SOAK": "0"}) == seeds.FIXED
     assert len({seeds.choose({"PADDLE_SOAK": "1"}) for _ in range(5)}) > 1
     assert seeds.choose({"PADDLE_SEED": "7"}) == seeds.choose({"PADDLE_SEED": "7", "PADDLE_SOAK": "1"}) == 7
+
+
+def test_all_agree_on_the_long_form():
+    """Each asks one of two functions that read PADDLE_SOAK the same way: `PADDLE_SOAK=0 make test` is `make test`."""
+    asks = re.compile(r"""getenv\("PADDLE_SOAK"|environ(?:\.get\(|\[)"PADDLE_SOAK|os\.getenv\("PADDLE_SOAK""")
+    files = [*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("fuzz/*.c"), *ROOT.glob("t/**/*.py"), ROOT / "fuzz/run"]
+    found = {str(path.relative_to(ROOT)) for path in files if asks.search(path.read_text())}
+    assert found == {"src/base/test/seed.h", "t/soak.py"}
 
 
 def test_the_command_repeats_the_test():

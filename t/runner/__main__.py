@@ -19,6 +19,7 @@ import threading
 import time
 
 from sanitizers import ENVIRONMENT
+from soak import is_soak
 
 from runner import endtoend, process, steps, times
 from runner.cores import Cores
@@ -167,7 +168,7 @@ def main():
     about = steps.About(
         root=ROOT,
         build=ROOT / "build",
-        soak=bool(os.environ.get("PADDLE_SOAK")),
+        soak=is_soak(os.environ),
         check=options.check,
         tests=tuple(options.tests),
     )
