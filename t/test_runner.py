@@ -192,12 +192,11 @@ def test_a_run_beside_shuts_nobody_out(tmp_path):
     assert not shut
 
 
-@pytest.mark.parametrize("plugin", ["conftest", "kube.fixtures"])
-def test_folders_of_a_killed_run_go_with_the_next(tmp_path, plugin):
+def test_folders_of_a_killed_run_go_with_the_next(tmp_path):
     folders, ours = tmp_path / "folders", tmp_path / "test_a.py"
     folders.mkdir()
     environ = {**os.environ, "TMPDIR": str(folders), "PYTHONPATH": str(ROOT / "t")}
-    line = [sys.executable, "-m", "pytest", "-q", "-p", plugin, "--rootdir", tmp_path, ours]
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", tmp_path, ours]
     for text, left in (("import os\ndef test_a(): os.kill(os.getpid(), 9)", True), (GOOD, False)):
         ours.write_text(text)
         subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, check=False)
@@ -211,6 +210,18 @@ def test_cpu_time_of_what_loses_its_parent_counts(tmp_path):
         ["sh", "-c", f"{orphan}; until [ -e ended ]; do sleep 0.1; done; sleep 0.2"], tmp_path / "log", tmp_path
     )
     assert done.status == 0 and done.cpu >= 0.5
+
+
+def test_nothing_that_a_command_starts_is_left(tmp_path, monkeypatch):
+    """Such as the server of a test whose worker died, and what that started."""
+    monkeypatch.setattr(process, "GRACE", 0)
+    left = "setsid sh -c 'echo $$ >> pids; sleep 600 & echo $! >> pids; wait' &"
+    until = "until [ -e pids ] && [ $(wc -l < pids) = 2 ]; do sleep 0.1; done"
+    done = process.run(["sh", "-c", f"{left} {until}; exit 3"], tmp_path / "log", tmp_path)
+    assert done.status == 3
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 2 and not any(pathlib.Path("/proc", pid).exists() for pid in pids)
+    assert "left behind and killed: sleep 600 (" in (tmp_path / "log").read_text()
 
 
 def item(name, scope="function"):
