@@ -119,6 +119,19 @@ def test_what_is_not_run_fails_the_run(run_of):
     assert status == 1 and "0 failed" not in last
 
 
+def test_a_tear_down_that_hangs_ends(run_of, monkeypatch):
+    monkeypatch.setattr(steps.About, "test_timeout", 2)
+    text = """
+        import pytest, time
+        @pytest.fixture
+        def made():
+            yield
+            time.sleep(600)
+        def test_hangs(made): time.sleep(600)
+    """
+    assert run_of(a=GOOD, b=text) == (1, "1 passed, 1 failed, 0 skipped", [])
+
+
 def test_an_end_that_fails_fails_the_run(run_of, tmp_path):
     """Such as that of a cluster that cannot be taken down."""
     end = "def pytest_unconfigure(config):\n    if not hasattr(config, 'workerinput'): raise OSError('busy')"
@@ -328,6 +341,15 @@ def test_a_lane_that_breaks_ends_the_other(tmp_path):
     run = Run(steps.About(root=ROOT, build=tmp_path), table)
     run.all_steps()
     assert report(run, []) == 1
+
+
+def test_a_full_disk_does_not_hide_what_failed(tmp_path, capsys):
+    (tmp_path / "times.json").symlink_to("/dev/full")
+    run = Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, one_passes)])
+    run.all_steps()
+    assert report(run, []) == 1
+    out = capsys.readouterr().out
+    assert "No space left on device" in out and out.endswith("1 passed, 1 failed, 0 skipped\n")
 
 
 INTERRUPTED = """

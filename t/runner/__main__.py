@@ -140,11 +140,14 @@ def report(run, unsteady):
         total.add(outcome)
     results = run.outcomes.get("end-to-end", steps.Outcome()).results
     about = times.summary(run.records, results, run.start, time.time(), run.cores)
-    times.write(run.about.build / "times.json", about)
+    try:
+        times.write(run.about.build / "times.json", about)
+        (run.about.build / "unsteady.txt").write_text("".join(name + "\n" for name in unsteady))
+    except OSError as problem:
+        total.failures.append(f"what came of the run could not be written: {problem}")
     print(*times.table(about), sep="\n")
     for name in unsteady:
         print(f"unsteady: {name}")
-    (run.about.build / "unsteady.txt").write_text("".join(name + "\n" for name in unsteady))
     for failure in total.failures:
         print(f"failed: {failure}")
     print(f"{total.passed} passed, {len(total.failures)} failed, {total.skipped} skipped")

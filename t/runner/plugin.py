@@ -6,6 +6,7 @@ one worker. `PADDLE_TEST_REPORT` names the file to which the results are written
 
 import collections
 import dataclasses
+import faulthandler
 import json
 import os
 import pathlib
@@ -106,6 +107,22 @@ class ByGroup(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     return ByGroup(config, log) if REPORT else None
+
+
+# ---- time limits
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    """A tear-down gets a time limit of its own, since that of pytest-timeout fires once: a test that hung often hangs in its
+    tear-down, too. There is no way on from there: the process ends, and the test has failed."""
+    limit = REPORT and item.config.getoption("timeout", None)
+    if limit:
+        faulthandler.dump_traceback_later(limit, exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 # ---- results
