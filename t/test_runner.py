@@ -12,7 +12,7 @@ import types
 import pytest
 from conftest import PATIENCE, ROOT, open_way, wait_for
 from runner import cores, endtoend, plugin, process, steps
-from runner.__main__ import Run, report
+from runner.__main__ import Run, only_run, report
 
 TABLE = """
 | name | what |
@@ -350,6 +350,14 @@ def test_a_full_disk_does_not_hide_what_failed(tmp_path, capsys):
     assert report(run, []) == 1
     out = capsys.readouterr().out
     assert "No space left on device" in out and out.endswith("1 passed, 1 failed, 0 skipped\n")
+
+
+def test_one_run_at_a_time(tmp_path):
+    """Two in one checkout would read each other's results."""
+    with only_run(tmp_path / "build"):
+        assert not only_run(tmp_path / "build")
+    with only_run(tmp_path / "build") as lock:
+        assert lock
 
 
 INTERRUPTED = """

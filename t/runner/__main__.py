@@ -11,6 +11,7 @@ PADDLE_SOAK=1 runs the long forms. PADDLE_TEST_WORKERS=N sets how many end-to-en
 """
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -154,6 +155,18 @@ def report(run, unsteady):
     return 0 if total.passed and not total.failures else 1
 
 
+def only_run(build):
+    """A file that is locked for as long as it is open; None if another run has it."""
+    build.mkdir(exist_ok=True)
+    lock = open(build / "run.lock", "w")  # noqa: SIM115 - the caller holds it
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
+
+
 def save_durations(run):
     seconds = {r.name: round(r.seconds) for r in run.outcomes["end-to-end"].results if r.seconds >= LONG}
     DURATIONS.write_text(json.dumps(dict(sorted(seconds.items())), indent=0) + "\n", encoding="utf-8")
@@ -176,6 +189,10 @@ def main():
         tests=tuple(options.tests),
     )
     os.environ.update({**ENVIRONMENT, **CCACHE})
+    alone = only_run(about.build)
+    if not alone:
+        print("t/run: another run goes on in this checkout: both would write to build/", file=sys.stderr)
+        return 1
     run = Run(about, steps.chosen(about))
     try:
         run.all_steps()
