@@ -225,8 +225,10 @@ def kube_node(request):
 def own_cluster():
     """A namespace of a cluster with a real node that a test may break."""
     cluster = Cluster.launch("own", os.getpid(), node=True)
-    yield Namespace(cluster, "jobs")
-    cluster.stop()
+    try:
+        yield Namespace(cluster, "jobs")
+    finally:
+        cluster.stop()
 
 
 def has_condition(found, kind):
