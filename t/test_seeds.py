@@ -1,6 +1,8 @@
 """No test draws without a seed that is printed (doc/testing.md, "Seeds")."""
 
+import importlib.metadata
 import re
+import sysconfig
 
 import pytest
 import seeds
@@ -84,6 +86,15 @@ def test_the_command_repeats_the_test():
         said
         == "PADDLE_BIN='build/a b' PADDLE_SOAK=1 PADDLE_SEED=7 .venv/bin/python -m pytest 't/test_x.py::test_y[a b]'"
     )
+
+
+def test_tools_have_fixed_versions():
+    """Another Schemathesis draws other requests from the same seed, another ruff finds other things."""
+    site = sysconfig.get_paths()["purelib"]
+    listed = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "deploy/constraints.txt").read_text(), re.M))
+    fixed = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in listed.items()}
+    installed = {one.name: one.version for one in importlib.metadata.distributions(path=[site]) if one.name != "pip"}
+    assert fixed == {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in installed.items()}
 
 
 def test_noise_is_the_same_in_each_run():
