@@ -383,6 +383,20 @@ def test_ctrl_c_ends_what_runs(tmp_path):
     assert mark.exists() and not after.exists()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_in_the_background_that_is_killed_ends_what_runs(tmp_path, number):
+    mark, ready, after = (tmp_path / name for name in ("mark", "ready", "after"))
+    about = {"mark": mark, "ready": ready, "after": after, "root": tmp_path, "build": tmp_path}
+    program = "from pathlib import *\n" + INTERRUPTED.format(**about)
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", program]  # as the shell's & does
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    wait_for(ready.exists, what="the command")
+    process.send_signal(number)
+    assert process.wait(PATIENCE) == -number
+    wait_for(mark.exists, what="the end of the command")
+    assert not after.exists()
+
+
 def test_the_busy_share():
     assert cores.parse("cpu  10 1 2 80 5 1 1 0 7 0\n") == (15, 100)
     samples = [(0.0, 0, 0), (1.0, 100, 200), (2.0, 150, 400), (3.0, 350, 600)]

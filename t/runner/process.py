@@ -111,8 +111,11 @@ def end_rest(grace):
 def main():
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # in the child: a shell ignores it for what it starts in the background
     child = subprocess.Popen(sys.argv[2:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # here, not in the child
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # here
     signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGINT))  # the group is the command's own
     status = None
     while status is None:
