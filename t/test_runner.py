@@ -155,6 +155,7 @@ def test_a_step_whose_need_failed_is_not_run(tmp_path, capsys):
 
 
 MESON = """project('tests', 'c')
+alias_target('programs', custom_target('one', output: 'one', command: ['touch', '@OUTPUT@']))
 flag = meson.current_build_dir() / 'flag'
 test('steady', find_program('true'), suite: 'two')
 test('two/once', find_program('sh'), args: ['-c', 'test -e $0 || { touch $0; exit 1; }', flag], suite: 'two')
@@ -192,6 +193,13 @@ def test_unit_tests_run_again_too(tmp_path, capsys, options, status, last, unste
     out = capsys.readouterr().out.splitlines()
     assert out[-1] == last and (tmp_path / "unsteady.txt").read_text().splitlines() == unsteady
     assert "bad" not in options or "failed: bad: FAIL; to repeat: meson test -C build --print-errorlogs bad" in out
+
+
+def test_a_release_build_has_no_programs_of_unit_tests():
+    """The target that `make build` asks for. All build directories have the same."""
+    command = ["ninja", "-C", ROOT / "build/asan", "-t", "inputs", "programs"]
+    files = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "src/cli/libcli.a" in files and not [name for name in files if "/test-" in name]
 
 
 def test_a_run_beside_shuts_nobody_out(tmp_path):

@@ -130,7 +130,7 @@ def unit_tests(built, *options):
     """Meson's tests of a build directory, which builds their programs first; each counts."""
 
     def act(about, log):
-        programs = ("ninja", "-C", built.path, "--quiet")  # some tests start them
+        programs = ("ninja", "-C", built.path, "--quiet", "programs")  # some tests start them
         made = commands(built.setup, programs)(about, log)
         if made.failures:
             return made
@@ -209,7 +209,7 @@ STEPS = [
         MAIN,
         commands(
             ASAN.setup,
-            ("ninja", "-C", ASAN.path, "--quiet"),
+            ("ninja", "-C", ASAN.path, "--quiet", "programs", "src/kube/kube-live"),
             ("t/link-programs", ASAN.path, f"{ASAN.path}/bin"),
         ),
     ),
