@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV):$(PATH)
 
 build: setup-build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
-	@ninja -C $(BUILD) --quiet
+	@ninja -C $(BUILD) --quiet programs
 	@t/link-programs $(BUILD) $(BIN)
 
 setup-build:

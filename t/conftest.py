@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 import pytest
-from folders import abandoned, locked
+from folders import own_folder
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("PADDLE_BIN", ROOT / "build/asan/bin")).resolve()
@@ -33,19 +33,7 @@ def pytest_configure(config):
     config.pluginmanager.import_plugin("kube.fixtures")
     config.pluginmanager.import_plugin("seeds")
     if not config.option.basetemp:
-        config.option.basetemp = own_folder(config) / "t"
-
-
-def own_folder(config):
-    """A new folder, which goes with the run. What killed runs left goes now."""
-    for left in abandoned(FOLDER):
-        shutil.rmtree(left, ignore_errors=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=FOLDER))
-    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    lock = contextlib.ExitStack()
-    lock.enter_context(locked(folder))
-    config.add_cleanup(lock.close)
-    return folder
+        config.option.basetemp = own_folder(config, FOLDER) / "t"
 
 
 class UnixConnection(http.client.HTTPConnection):

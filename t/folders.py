@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import shutil
 import stat
 import tempfile
 
@@ -28,3 +29,15 @@ def abandoned(prefix):
                 with open(os.open(folder / "lock", flags)) as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     yield folder
+
+
+def own_folder(config, prefix):
+    """A new folder, which goes with this run of pytest. What killed runs left goes now."""
+    for left in abandoned(prefix):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    lock = contextlib.ExitStack()
+    lock.enter_context(locked(folder))
+    config.add_cleanup(lock.close)
+    return folder

@@ -9,16 +9,17 @@ import random
 import shlex
 
 import pytest
+from soak import is_soak
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOAK = bool(os.environ.get("PADDLE_SOAK"))
+SOAK = is_soak(os.environ)
 FIXED = 1
 
 
 def choose(environ):
     if "PADDLE_SEED" in environ:
         return int(environ["PADDLE_SEED"])
-    return random.SystemRandom().randrange(1 << 32) if environ.get("PADDLE_SOAK") else FIXED
+    return random.SystemRandom().randrange(1 << 32) if is_soak(environ) else FIXED
 
 
 def repeat_command(path, name, number, environ):

@@ -1,5 +1,6 @@
 """The test runner itself (t/runner): what it makes of tests that fail, skip or cannot be read, and what it measures."""
 
+import os
 import pathlib
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import types
 import pytest
 from conftest import PATIENCE, ROOT, open_way, wait_for
 from runner import cores, endtoend, plugin, process, steps
-from runner.__main__ import Run, report
+from runner.__main__ import Run, only_run, report
 
 TABLE = """
 | name | what |
@@ -90,6 +91,54 @@ def test_a_worker_that_dies_fails_the_run(run_of):
     assert (status, last) == (1, "1 passed, 1 failed, 0 skipped")
 
 
+# Ends its worker the first time it is run. The test after it uses the same fixture.
+DIES = """
+    import os, pathlib, pytest
+    @pytest.fixture(scope="module")
+    def made(): pass
+    def test_dies(made):
+        ran = pathlib.Path(__file__).with_suffix(".ran")
+        if not ran.exists():
+            ran.touch()
+            os._exit(3)
+    def test_after(made): pass
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_dead_worker_has_not_run_is_run(run_of, workers):
+    """Groups that are done when it dies, and some that are not."""
+    files = {f"a{i}": GOOD for i in range(9)} | {"b": DIES, "c": GOOD}
+    assert run_of(workers, **files) == (0, "12 passed, 0 failed, 0 skipped", ["test_dies"])
+
+
+def test_what_is_not_run_fails_the_run(run_of):
+    """xdist gives up after some dead workers: four a worker."""
+    dying = {f"a{i}": "import os\ndef test_dies(): os._exit(3)" for i in range(6)}
+    status, last, _ = run_of(**dying, b=GOOD)
+    assert status == 1 and "0 failed" not in last
+
+
+def test_a_tear_down_that_hangs_ends(run_of, monkeypatch):
+    monkeypatch.setattr(steps.About, "test_timeout", 2)
+    text = """
+        import pytest, time
+        @pytest.fixture
+        def made():
+            yield
+            time.sleep(600)
+        def test_hangs(made): time.sleep(600)
+    """
+    assert run_of(a=GOOD, b=text) == (1, "1 passed, 1 failed, 0 skipped", [])
+
+
+def test_an_end_that_fails_fails_the_run(run_of, tmp_path):
+    """Such as that of a cluster that cannot be taken down."""
+    end = "def pytest_unconfigure(config):\n    if not hasattr(config, 'workerinput'): raise OSError('busy')"
+    (tmp_path / "conftest.py").write_text(end)
+    assert run_of(a=GOOD)[0] == 1
+
+
 def test_a_step_whose_need_failed_is_not_run(tmp_path, capsys):
     about, ran = steps.About(root=ROOT, build=tmp_path), []
     table = [
@@ -106,6 +155,7 @@ def test_a_step_whose_need_failed_is_not_run(tmp_path, capsys):
 
 
 MESON = """project('tests', 'c')
+alias_target('programs', custom_target('one', output: 'one', command: ['touch', '@OUTPUT@']))
 flag = meson.current_build_dir() / 'flag'
 test('steady', find_program('true'), suite: 'two')
 test('two/once', find_program('sh'), args: ['-c', 'test -e $0 || { touch $0; exit 1; }', flag], suite: 'two')
@@ -191,6 +241,13 @@ def lines_of(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
+def test_a_release_build_has_no_programs_of_unit_tests():
+    """The target that `make build` asks for. All build directories have the same."""
+    command = ["ninja", "-C", ROOT / "build/asan", "-t", "inputs", "programs"]
+    files = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "src/cli/libcli.a" in files and not [name for name in files if "/test-" in name]
+
+
 def test_a_run_beside_shuts_nobody_out(tmp_path):
     """Members run as other users in folders of tests."""
     open_way(tmp_path)
@@ -202,6 +259,17 @@ def test_a_run_beside_shuts_nobody_out(tmp_path):
     assert not shut
 
 
+def test_folders_of_a_killed_run_go_with_the_next(tmp_path):
+    folders, ours = tmp_path / "folders", tmp_path / "test_a.py"
+    folders.mkdir()
+    environ = {**os.environ, "TMPDIR": str(folders), "PYTHONPATH": str(ROOT / "t")}
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", tmp_path, ours]
+    for text, left in (("import os\ndef test_a(): os.kill(os.getpid(), 9)", True), (GOOD, False)):
+        ours.write_text(text)
+        subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, check=False)
+        assert any(folders.iterdir()) == left
+
+
 def test_cpu_time_of_what_loses_its_parent_counts(tmp_path):
     burn = "import time\nwhile time.process_time() < 0.5: pass\nopen('ended', 'w')"
     orphan = f'(setsid {sys.executable} -c "{burn}" &)'
@@ -209,6 +277,18 @@ def test_cpu_time_of_what_loses_its_parent_counts(tmp_path):
         ["sh", "-c", f"{orphan}; until [ -e ended ]; do sleep 0.1; done; sleep 0.2"], tmp_path / "log", tmp_path
     )
     assert done.status == 0 and done.cpu >= 0.5
+
+
+def test_nothing_that_a_command_starts_is_left(tmp_path, monkeypatch):
+    """Such as the server of a test whose worker died, and what that started."""
+    monkeypatch.setattr(process, "GRACE", 0)
+    left = "setsid sh -c 'echo $$ >> pids; sleep 600 & echo $! >> pids; wait' &"
+    until = "until [ -e pids ] && [ $(wc -l < pids) = 2 ]; do sleep 0.1; done"
+    done = process.run(["sh", "-c", f"{left} {until}; exit 3"], tmp_path / "log", tmp_path)
+    assert done.status == 3
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 2 and not any(pathlib.Path("/proc", pid).exists() for pid in pids)
+    assert "left behind and killed: sleep 600 (" in (tmp_path / "log").read_text()
 
 
 def item(name, scope="function"):
@@ -256,6 +336,57 @@ def test_what_is_needed_is_a_step(tmp_path):
         Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, None, needs=("nosuch",))])
 
 
+def one_passes(*_):
+    return steps.Outcome(passed=1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [("one", steps.MAIN, ()), ("one", steps.BACKGROUND, ())],
+        [("one", steps.MAIN, ("two",)), ("two", steps.MAIN, ())],
+        [("one", steps.MAIN, ("two",)), ("two", steps.BACKGROUND, ("one",))],
+        [("one", steps.MAIN, ("one",))],
+    ],
+)
+def test_a_table_that_would_lose_or_wait_is_refused(tmp_path, table):
+    table = [steps.Step(name, lane, one_passes, needs=needs) for name, lane, needs in table]
+    with pytest.raises(AssertionError, match="'one'"):
+        Run(steps.About(root=ROOT, build=tmp_path), table)
+
+
+def test_a_step_that_runs_nothing_fails(tmp_path, capsys):
+    table = [
+        steps.Step("first", steps.MAIN, lambda *_: steps.Outcome()),
+        steps.Step("second", steps.MAIN, one_passes),
+    ]
+    run = Run(steps.About(root=ROOT, build=tmp_path), table)
+    run.all_steps()
+    assert report(run, []) == 1 and "failed: first: it ran nothing" in capsys.readouterr().out
+
+
+def test_a_test_of_a_step_without_again_fails_the_run(tmp_path):
+    outcome = steps.Outcome(passed=1, failed={"bad": "bad: FAIL"})
+    run = Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, lambda *_: outcome)])
+    run.all_steps()
+    assert report(run, run.failed_tests_again()) == 1
+
+
+@pytest.mark.parametrize("option", ["--check", "t/test_jobs.py"])
+def test_durations_are_those_of_all_tests(option):
+    done = subprocess.run(
+        [ROOT / "t/run", "--save-durations", option], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 2 and f"leave out {option}" in done.stderr
+
+
+def test_the_command_that_repeats_a_test_needs_no_more_than_the_run():
+    short, whole = (steps.About(root=ROOT, build=ROOT, check=check) for check in (True, False))
+    assert steps.to_repeat(short, "t/test_a.py::test_b") == "t/run --check t/test_a.py::test_b"
+    assert steps.to_repeat(whole, "t/test_a.py::test_b[c d]") == "t/run 't/test_a.py::test_b[c d]'"
+    assert "--check leaves out" in steps.why(short, steps.NONE) and "--check" not in steps.why(whole, steps.NONE)
+
+
 def test_a_lane_that_breaks_ends_the_other(tmp_path):
     def breaks(*_):
         raise OSError("the disk is full")
@@ -264,6 +395,23 @@ def test_a_lane_that_breaks_ends_the_other(tmp_path):
     run = Run(steps.About(root=ROOT, build=tmp_path), table)
     run.all_steps()
     assert report(run, []) == 1
+
+
+def test_a_full_disk_does_not_hide_what_failed(tmp_path, capsys):
+    (tmp_path / "times.json").symlink_to("/dev/full")
+    run = Run(steps.About(root=ROOT, build=tmp_path), [steps.Step("one", steps.MAIN, one_passes)])
+    run.all_steps()
+    assert report(run, []) == 1
+    out = capsys.readouterr().out
+    assert "No space left on device" in out and out.endswith("1 passed, 1 failed, 0 skipped\n")
+
+
+def test_one_run_at_a_time(tmp_path):
+    """Two in one checkout would read each other's results."""
+    with only_run(tmp_path / "build"):
+        assert not only_run(tmp_path / "build")
+    with only_run(tmp_path / "build") as lock:
+        assert lock
 
 
 INTERRUPTED = """
@@ -287,6 +435,20 @@ def test_ctrl_c_ends_what_runs(tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) != 0
     assert mark.exists() and not after.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_in_the_background_that_is_killed_ends_what_runs(tmp_path, number):
+    mark, ready, after = (tmp_path / name for name in ("mark", "ready", "after"))
+    about = {"mark": mark, "ready": ready, "after": after, "root": tmp_path, "build": tmp_path}
+    program = "from pathlib import *\n" + INTERRUPTED.format(**about)
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", program]  # as the shell's & does
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    wait_for(ready.exists, what="the command")
+    process.send_signal(number)
+    assert process.wait(PATIENCE) == -number
+    wait_for(mark.exists, what="the end of the command")
+    assert not after.exists()
 
 
 def test_the_busy_share():

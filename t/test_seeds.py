@@ -1,6 +1,8 @@
 """No test draws without a seed that is printed (doc/testing.md, "Seeds")."""
 
+import importlib.metadata
 import re
+import sysconfig
 
 import pytest
 import seeds
@@ -64,9 +66,17 @@ def test_a_seed_and_a_unique_name_may_be(line):
 
 
 def test_the_seed_is_fixed_random_or_given():
-    assert seeds.choose({}) == seeds.choose({"PADDLE_SOAK": ""}) == seeds.FIXED
+    assert seeds.choose({}) == seeds.choose({"PADDLE_SOAK": ""}) == seeds.choose({"PADDLE_SOAK": "0"}) == seeds.FIXED
     assert len({seeds.choose({"PADDLE_SOAK": "1"}) for _ in range(5)}) > 1
     assert seeds.choose({"PADDLE_SEED": "7"}) == seeds.choose({"PADDLE_SEED": "7", "PADDLE_SOAK": "1"}) == 7
+
+
+def test_all_agree_on_the_long_form():
+    """Each asks one of two functions that read PADDLE_SOAK the same way: `PADDLE_SOAK=0 make test` is `make test`."""
+    asks = re.compile(r"""getenv\("PADDLE_SOAK"|environ(?:\.get\(|\[)"PADDLE_SOAK|os\.getenv\("PADDLE_SOAK""")
+    files = [*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("fuzz/*.c"), *ROOT.glob("t/**/*.py"), ROOT / "fuzz/run"]
+    found = {str(path.relative_to(ROOT)) for path in files if asks.search(path.read_text())}
+    assert found == {"src/base/test/seed.h", "t/soak.py"}
 
 
 def test_the_command_repeats_the_test():
@@ -76,6 +86,15 @@ def test_the_command_repeats_the_test():
         said
         == "PADDLE_BIN='build/a b' PADDLE_SOAK=1 PADDLE_SEED=7 .venv/bin/python -m pytest 't/test_x.py::test_y[a b]'"
     )
+
+
+def test_tools_have_fixed_versions():
+    """Another Schemathesis draws other requests from the same seed, another ruff finds other things."""
+    site = sysconfig.get_paths()["purelib"]
+    listed = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "deploy/constraints.txt").read_text(), re.M))
+    fixed = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in listed.items()}
+    installed = {one.name: one.version for one in importlib.metadata.distributions(path=[site]) if one.name != "pip"}
+    assert fixed == {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in installed.items()}
 
 
 def test_noise_is_the_same_in_each_run():

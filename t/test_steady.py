@@ -141,6 +141,12 @@ def test_a_failure_is_reported_with_the_stops_before_it():
     ]
 
 
+def test_none_of_none_is_refused():
+    with steady("--times", "0", "test_sound", stderr=subprocess.PIPE) as program:
+        _, said = program.communicate()
+    assert program.returncode == 2 and "--times" in said
+
+
 def test_a_file_that_is_not_there_is_refused():
     with steady("t/none.py", stderr=subprocess.PIPE) as program:
         _, said = program.communicate()

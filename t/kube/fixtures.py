@@ -10,12 +10,11 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import socket
-import tempfile
 import threading
 
 import pytest
+from folders import own_folder
 
 from kube.cluster import TIERS, ApiError, Cluster
 from kube.images import BASE
@@ -27,19 +26,16 @@ FAKE_NODES = 4
 
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
-        os.environ[FOLDER], os.environ[OWNER] = tempfile.mkdtemp(prefix="paddle-tests-"), str(os.getpid())
+        os.environ[FOLDER], os.environ[OWNER] = str(own_folder(config, "paddle-tests-")), str(os.getpid())
 
 
 def pytest_unconfigure(config):
     if hasattr(config, "workerinput"):
         return
     folder = pathlib.Path(os.environ.pop(FOLDER))
-    try:
-        for tier in TIERS:
-            if (folder / tier).is_symlink():
-                Cluster((folder / tier).resolve()).stop()
-    finally:
-        shutil.rmtree(folder)
+    for tier in TIERS:
+        if (folder / tier).is_symlink():
+            Cluster((folder / tier).resolve()).stop()
 
 
 def shared(tier):
@@ -229,8 +225,10 @@ def kube_node(request):
 def own_cluster():
     """A namespace of a cluster with a real node that a test may break."""
     cluster = Cluster.launch("own", os.getpid(), node=True)
-    yield Namespace(cluster, "jobs")
-    cluster.stop()
+    try:
+        yield Namespace(cluster, "jobs")
+    finally:
+        cluster.stop()
 
 
 def has_condition(found, kind):

@@ -243,8 +243,8 @@ def operator_fixture(kube):
 
 
 @contextlib.contextmanager
-def own_cluster(title, **options):
-    """A cluster that nobody else uses, for faults and for what is cluster-wide."""
+def operator_cluster(title, **options):
+    """A cluster of a test's own with the definition of PaddleJobs, for faults and for what is cluster-wide."""
     cluster = Cluster.launch(title, owner=os.getpid(), **options)
     try:
         install(cluster, CRD, "paddlejobs.batch.paddlepaddle.org")

@@ -10,7 +10,7 @@ import pytest
 from conftest import wait_for
 from kube.cluster import ApiError, only_on
 from kube.fixtures import Namespace
-from pdj import ALL, CRD, GROUP, Job, Operator, install, operator_fixture, own_cluster, role  # noqa: F401
+from pdj import ALL, CRD, GROUP, Job, Operator, install, operator_cluster, operator_fixture, role  # noqa: F401
 from seeds import SOAK
 
 from kube import proxy
@@ -145,7 +145,7 @@ if SOAK:  # the silence after which a watch counts as broken is 3 minutes
 
 @pytest.fixture(scope="module")
 def cluster():
-    with own_cluster("operator-faults") as made:
+    with operator_cluster("operator-faults") as made:
         yield made
 
 

@@ -9,7 +9,7 @@ import yaml
 from conftest import BIN, ROOT, wait_for
 from kube.cluster import ApiError
 from kube.fixtures import Namespace
-from pdj import CRD, GROUP, Job, own_cluster
+from pdj import CRD, GROUP, Job, operator_cluster
 
 from kube import supervise
 
@@ -20,7 +20,7 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/paddle-system/deployments/paddle-controll
 
 @pytest.fixture(scope="module")
 def cluster():
-    with own_cluster("operator-image", node=True) as made, tempfile.TemporaryDirectory() as folder:
+    with operator_cluster("operator-image", node=True) as made, tempfile.TemporaryDirectory() as folder:
         archive = f"{folder}/operator.tar"
         done = subprocess.run(
             [ROOT / "deploy/image/operator", archive],

@@ -19,7 +19,7 @@ from conftest import BIN, PATIENCE, ROOT, wait_for
 from kube.cluster import ApiError
 from kube.components import BIN as KUBE_BIN
 from kube.fixtures import Namespace
-from pdj import CRD, GROUP, Job, Operator, example, install, operator_fixture, own_cluster, role  # noqa: F401
+from pdj import CRD, GROUP, Job, Operator, example, install, operator_cluster, operator_fixture, role  # noqa: F401
 
 GANG = "scheduling.volcano.sh/v1beta1"
 MASTER = 'leader_election_master_status{name="b2a304f2.paddlepaddle.org"}'
@@ -28,7 +28,7 @@ BUSY = 10  # seconds that others' work on the machine may add to what the contra
 
 @pytest.fixture(scope="module")
 def cluster():
-    with own_cluster("operator") as made:
+    with operator_cluster("operator") as made:
         yield made
 
 

@@ -11,7 +11,7 @@ import yaml
 from conftest import PATIENCE, ROOT, wait_for
 from kube.cluster import ApiError
 from kube.fixtures import Namespace
-from pdj import CRD, FINALIZER, GROUP, Job, Operator, install, own_cluster, role
+from pdj import CRD, FINALIZER, GROUP, Job, Operator, install, operator_cluster, role
 
 from kube import components
 
@@ -26,7 +26,7 @@ KIND = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/paddlejobs.batch
 
 @pytest.fixture(scope="module")
 def cluster():
-    with own_cluster("uninstall") as made:
+    with operator_cluster("uninstall") as made:
         yield made
 
 

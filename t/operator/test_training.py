@@ -8,7 +8,7 @@ import time
 import pytest
 import yaml
 from conftest import ROOT, wait_for
-from pdj import ALL, Operator, install, operator_fixture, own_cluster  # noqa: F401
+from pdj import ALL, Operator, install, operator_cluster, operator_fixture  # noqa: F401
 from tj import CRD, GROUP, LABELS, MANIFEST, Training, spec
 
 from kube import proxy
@@ -262,7 +262,7 @@ def test_killed_at_every_step(kube, operator):
 
 def test_crd_that_comes_later():
     """An operator that finds no TrainingJobs looks for them again."""
-    with own_cluster("training") as cluster:
+    with operator_cluster("training") as cluster:
         one = Operator(cluster.kubeconfig)
         assert "training jobs" not in one.text()
         install(cluster, MANIFEST, CRD)

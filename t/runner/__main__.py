@@ -11,6 +11,7 @@ PADDLE_SOAK=1 runs the long forms. PADDLE_TEST_WORKERS=N sets how many end-to-en
 """
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import threading
 import time
 
 from sanitizers import ENVIRONMENT
+from soak import is_soak
 
 from runner import endtoend, process, steps, times
 from runner.cores import Cores
@@ -30,6 +32,16 @@ LONG = 2.0  # seconds; tests below that are not worth a line in t/durations.json
 CCACHE = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}  # objects are found again from another checkout, too
 
 
+def check(table):
+    """Stops a run whose table would lose the outcome of a step, or let lanes wait for each other forever."""
+    for index, step in enumerate(table):
+        earlier = {other.name for other in table[:index]}
+        assert step.name not in earlier, f"two steps have the name '{step.name}'"
+        left_out = {other.name for other in steps.STEPS} - {other.name for other in table}
+        wrong = set(step.needs) - earlier - left_out
+        assert not wrong, f"step '{step.name}' needs {wrong}: not the name of an earlier step"
+
+
 class Run:
     """One run: the lanes, what their steps came to, and when."""
 
@@ -38,8 +50,7 @@ class Run:
         self.ended = {step.name: threading.Event() for step in self.steps}
         self.outcomes, self.records = {}, []
         self.say, self.ending = threading.Lock(), threading.Event()
-        unknown = {name for step in self.steps for name in step.needs} - {step.name for step in steps.STEPS + chosen}
-        assert not unknown, f"steps need what is no step: {unknown}"
+        check(chosen)
 
     def all_steps(self):
         lanes = dict.fromkeys(step.lane for step in self.steps)
@@ -80,6 +91,8 @@ class Run:
         log = self.log(step.name)
         start = time.time()
         outcome = step.act(self.about, log)
+        if not outcome.passed + outcome.skipped + len(outcome.all_failures()):
+            outcome.failures.append(f"{step.name}: it ran nothing")
         self.record(step, step.name, start, outcome, log)
         return outcome
 
@@ -109,7 +122,8 @@ class Run:
         if failed > endtoend.UNSTEADY_MAX:
             print(f"{failed} tests failed; above {endtoend.UNSTEADY_MAX} none is tried again")
             return []
-        return [name for step in self.steps if self.outcomes[step.name].failed for name in self.again(step)]
+        unclear = [step for step in self.steps if step.again and self.outcomes[step.name].failed]
+        return [name for step in unclear for name in self.again(step)]
 
     def again(self, step):
         first, name = self.outcomes[step.name], f"{step.name} again"
@@ -129,15 +143,30 @@ def report(run, unsteady):
         total.add(outcome)
     results = run.outcomes.get("end-to-end", steps.Outcome()).results
     about = times.summary(run.records, results, run.start, time.time(), run.cores)
-    times.write(run.about.build / "times.json", about)
+    try:
+        times.write(run.about.build / "times.json", about)
+        (run.about.build / "unsteady.txt").write_text("".join(name + "\n" for name in unsteady))
+    except OSError as problem:
+        total.failures.append(f"what came of the run could not be written: {problem}")
     print(*times.table(about), sep="\n")
     for name in unsteady:
         print(f"unsteady: {name}")
-    (run.about.build / "unsteady.txt").write_text("".join(name + "\n" for name in unsteady))
     for failure in total.failures:
         print(f"failed: {failure}")
     print(f"{total.passed} passed, {len(total.failures)} failed, {total.skipped} skipped")
     return 0 if total.passed and not total.failures else 1
+
+
+def only_run(build):
+    """A file that is locked for as long as it is open; None if another run has it."""
+    build.mkdir(exist_ok=True)
+    lock = open(build / "run.lock", "w")  # noqa: SIM115 - the caller holds it
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
 
 
 def save_durations(run):
@@ -151,22 +180,28 @@ def main():
     parser.add_argument("--save-durations", action="store_true")
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
-    if options.save_durations and options.tests:
-        parser.error("--save-durations takes the durations of all tests: leave out " + " ".join(options.tests))
+    part = [*options.tests, *(["--check"] if options.check else [])]
+    if options.save_durations and part:
+        parser.error("--save-durations takes the durations of all tests: leave out " + " ".join(part))
     about = steps.About(
         root=ROOT,
         build=ROOT / "build",
-        soak=bool(os.environ.get("PADDLE_SOAK")),
+        soak=is_soak(os.environ),
         check=options.check,
         tests=tuple(options.tests),
     )
     os.environ.update({**ENVIRONMENT, **CCACHE})
+    alone = only_run(about.build)
+    if not alone:
+        print("t/run: another run goes on in this checkout: both would write to build/", file=sys.stderr)
+        return 1
     run = Run(about, steps.chosen(about))
     try:
         run.all_steps()
+        unsteady = run.failed_tests_again()
     except KeyboardInterrupt:
         return 130
-    status = report(run, run.failed_tests_again())
+    status = report(run, unsteady)
     if options.save_durations and status == 0:
         save_durations(run)
     return status

@@ -25,8 +25,10 @@ def workers():
     return int(os.environ.get("PADDLE_TEST_WORKERS") or max(1, min(WORKERS_MAX, free_mib // WORKER_MIB)))
 
 
-def read(report):
-    return [Result(**row) for row in json.loads(report.read_text())]
+def read(report, status):
+    """The results; None if pytest ended otherwise than it had decided, such as when the end of a cluster fails."""
+    told = json.loads(report.read_text())
+    return [Result(**row) for row in told["results"]] if told["status"] == status else None
 
 
 def pytest(about, report, log, *options):
@@ -37,7 +39,7 @@ def pytest(about, report, log, *options):
     env = {"PADDLE_TEST_REPORT": str(report), "PYTHONPATH": str(HERE), "PYTHONHASHSEED": "0"}
     done = process.run(line, log, about.root, env, echo=True)
     whole = done.status in WITH_RESULTS and report.exists()
-    return done, read(report) if whole else None
+    return done, read(report, done.status) if whole else None
 
 
 def first_time(about, log):

@@ -6,10 +6,12 @@ one worker. `PADDLE_TEST_REPORT` names the file to which the results are written
 
 import collections
 import dataclasses
+import faulthandler
 import json
 import os
 import pathlib
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 REPORT = os.environ.get("PADDLE_TEST_REPORT")  # the file for the results; without it nothing is changed but the order
@@ -24,7 +26,7 @@ class Result:
     """What became of one test."""
 
     name: str  # pytest's node id
-    outcome: str  # passed, failed, skipped
+    outcome: str  # passed, failed, skipped, not run
     start: float  # seconds since 1970
     stop: float
     seconds: float  # set-up and tear-down included
@@ -83,9 +85,44 @@ class ByGroup(LoadScopeScheduling):
             self.groups = json.loads(groups_file().read_text())
         return self.groups[nodeid]
 
+    def remove_node(self, node):
+        """Takes back what a worker that died has not run, and returns the test that it died in, which is not run again.
+        xdist itself hands out the finished groups as well, and waits for their end forever."""
+        groups = self.assigned_work.pop(node)
+        left = [(group, name) for group, tests in groups.items() for name, is_done in tests.items() if not is_done]
+        for group, name in left[1:]:
+            self.workqueue.setdefault(group, {})[name] = False
+        for other in self.assigned_work if left else ():
+            self._reschedule(other)
+        return left[0][1] if left else None
+
+    def schedule(self):
+        """Called at the beginning, and for each worker that replaces one that died. A worker begins a test when it knows the
+        next one, so it needs a second group, which xdist gives at the beginning only."""
+        at_the_beginning = self.collection is None
+        super().schedule()
+        for node in () if at_the_beginning else self.nodes:
+            self._reschedule(node)
+
 
 def pytest_xdist_make_scheduler(config, log):
     return ByGroup(config, log) if REPORT else None
+
+
+# ---- time limits
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    """A tear-down gets a time limit of its own, since that of pytest-timeout fires once: a test that hung often hangs in its
+    tear-down, too. There is no way on from there: the process ends, and the test has failed."""
+    limit = REPORT and item.config.getoption("timeout", None)
+    if limit:
+        faulthandler.dump_traceback_later(limit, exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 # ---- results
@@ -96,7 +133,14 @@ class Report:
     its tear-down has: of one that breaks off, no more is heard."""
 
     def __init__(self, path):
-        self.path, self.results, self.ended = pathlib.Path(path), {}, set()
+        self.path, self.results, self.ended, self.collected = pathlib.Path(path), {}, set(), []
+
+    def pytest_collection_finish(self, session):
+        self.collected = [item.nodeid for item in session.items]  # without workers
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids):
+        self.collected = ids
 
     def pytest_runtest_logreport(self, report):
         result = self.results.setdefault(report.nodeid, Result(report.nodeid, "passed", report.start, report.stop, 0.0))
@@ -114,11 +158,13 @@ class Report:
             self.ended.add(report.nodeid)
             self.results[report.nodeid] = Result(report.nodeid, report.outcome, 0.0, 0.0, 0.0)
 
-    def pytest_sessionfinish(self):
+    def pytest_sessionfinish(self, exitstatus):
         for name in self.results.keys() - self.ended:
             self.results[name].outcome = "failed"
+        for name in self.collected:
+            self.results.setdefault(name, Result(name, "not run", 0.0, 0.0, 0.0))
         rows = [dataclasses.asdict(result) for result in self.results.values()]
-        self.path.write_text(json.dumps(rows))
+        self.path.write_text(json.dumps({"status": int(exitstatus), "results": rows}))
 
 
 def pytest_configure(config):

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 from sanitizers import build_options
@@ -73,8 +74,7 @@ class Step:
     again: object = None  # called with About, names of tests that failed, and a log; returns CPU seconds and who passed
 
 
-STOPPED = 2  # pytest's exit status
-WHY = {4: "there is no test of such a name", 5: "there is no test of such a name"}  # by pytest's exit status
+STOPPED, UNKNOWN, NONE = 2, 4, 5  # pytest's exit statuses
 SKIPPED = re.compile(r"^ok \d+ (\S+) # SKIP", re.M)  # a part of a unit test, in the language TAP
 
 
@@ -132,7 +132,7 @@ def unit_tests(built, *options):
     """Meson's tests of a build directory, which builds their programs first; each counts."""
 
     def act(about, log):
-        programs = ("ninja", "-C", built.path, "--quiet")  # some tests start them
+        programs = ("ninja", "-C", built.path, "--quiet", "programs")  # some tests start them
         made = commands(built.setup, programs)(about, log)
         if made.failures:
             return made
@@ -185,17 +185,30 @@ def counted(directory, tests, may_skip):
     return outcome
 
 
+def why(about, status):
+    """What it means that pytest ended with this status and without results."""
+    if status == NONE and about.check:
+        return "there is no test of such a name, or it is on a cluster, which --check leaves out"
+    return "there is no test of such a name" if status in (UNKNOWN, NONE) else f"exit status {status}"
+
+
+def to_repeat(about, name):
+    return " ".join(["t/run", *(["--check"] if about.check else []), shlex.quote(name)])
+
+
 def end_to_end(about, log):
     done, results = endtoend.first_time(about, log)
     if results is None:
-        why = WHY.get(done.status, f"exit status {done.status}")
-        return Outcome(failures=[f"pytest: {why}; its output is in {log}"], cpu=done.cpu)
+        return Outcome(failures=[f"pytest: {why(about, done.status)}; its output is in {log}"], cpu=done.cpu)
     results = endtoend.judged(results, endtoend.may_skip(about.root / "doc/testing.md"))
     outcome = Outcome(cpu=done.cpu, results=results)
     outcome.passed, outcome.skipped = (len(endtoend.names(results, what)) for what in ("passed", "skipped"))
-    outcome.failed = {name: f"{name}; to repeat: t/run '{name}'" for name in endtoend.names(results, "failed")}
-    if done.status == STOPPED:
-        outcome.failures.append("pytest stopped before all tests had run")
+    failed = endtoend.names(results, "failed")
+    outcome.failed = {name: f"{name}; to repeat: {to_repeat(about, name)}" for name in failed}
+    not_run = endtoend.names(results, "not run")
+    if not_run or done.status == STOPPED:
+        example = f", such as {not_run[0]}" if not_run else ""
+        outcome.failures.append(f"pytest stopped before all tests had run; {len(not_run)} are left{example}")
     return outcome
 
 
@@ -221,7 +234,7 @@ STEPS = [
         MAIN,
         commands(
             ASAN.setup,
-            ("ninja", "-C", ASAN.path, "--quiet"),
+            ("ninja", "-C", ASAN.path, "--quiet", "programs", "src/kube/kube-live"),
             ("t/link-programs", ASAN.path, f"{ASAN.path}/bin"),
         ),
     ),

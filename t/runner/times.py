@@ -25,7 +25,7 @@ def seconds_by_file(results):
 
 def summary(steps, results, start, end, cores):
     """What build/times.json holds. `steps`: dicts of name, lane, start and end (seconds since 1970), wall, cpu."""
-    on_clusters = [result for result in results if result.name.startswith(CLUSTER_FOLDERS)]
+    on_clusters = [result for result in results if result.name.startswith(CLUSTER_FOLDERS) and result.start]
     busy = {"run": cores.busy(start, end)}
     if on_clusters:
         first, last = min(r.start for r in on_clusters), max(r.stop for r in on_clusters)

@@ -21,6 +21,13 @@ def count(text):
     return number
 
 
+def times(text):
+    number = count(text)
+    if not number:
+        raise ValueError
+    return number
+
+
 def seconds(text):
     number = float(text)
     if not 0 < number <= 60:
@@ -38,7 +45,7 @@ def parser():
     )
     add = made.add_argument
     add("names", metavar="NAME", nargs="+", help="t/FILE.py, t/FILE.py::TEST, or a unit test such as engine/random")
-    add("--times", type=count, default=5, help="how often each test is run (default: %(default)s)")
+    add("--times", type=times, default=5, help="how often each test is run (default: %(default)s)")
     add("--load", type=count, default=2, help="busy processes beside it (default: %(default)s)")
     add("--seed", type=int, default=random.randrange(100000), help="repeats the choices of an earlier run")
     stop = made.add_mutually_exclusive_group()

@@ -363,7 +363,7 @@ static void test_torture(void)
         g_assert_cmpint(g_mkdir_with_parents(ran, 0755), ==, 0);
         client_connect(client);
         json_decref(client_expect(client, "synced", NULL));
-        torture.n = g_getenv("PADDLE_SOAK") ? TASKS_SOAK : TASKS;
+        torture.n = is_soak() ? TASKS_SOAK : TASKS;
         torture.jobs = g_new0(Job, torture.n);
         for (int i = 0; i < torture.n; i++) {
                 (void)g_snprintf(torture.jobs[i].name, sizeof torture.jobs[i].name, "t%d.1.worker.0", i);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/test/sanitized.h"
+#include "base/test/seed.h"
 #include "engine/life.h"
 #include "model/framework.h"
 #include "sched/scheduler.h"
@@ -657,7 +658,7 @@ int main(int argc, char **argv)
 {
         json_init();
         g_test_init(&argc, &argv, NULL);
-        soak = g_getenv("PADDLE_SOAK") != NULL;
+        soak = is_soak();
         g_test_add_func("/model/three jobs on two nodes", test_model);
         return g_test_run();
 }

@@ -517,7 +517,7 @@ static void live_through(bool gates)
 {
         World world = { .connected = true };
         EngineMetrics metrics;
-        int n_steps = IS_SANITIZED && !g_getenv("PADDLE_SOAK") ? STEPS / 3 : STEPS;
+        int n_steps = IS_SANITIZED && !is_soak() ? STEPS / 3 : STEPS;
 
         faulty_install();
         world.house = house_new_cold();

@@ -71,7 +71,7 @@ static void say(const RoomCounts *counts)
 static void test_invariants(void)
 {
         gint64 usual = IS_SANITIZED ? STEPS / 10 : STEPS;
-        gint64 steps = setting("STEPS", g_getenv("PADDLE_SOAK") ? 10 * usual : usual);
+        gint64 steps = setting("STEPS", is_soak() ? 10 * usual : usual);
         guint32 seed = seed_of_test();
         const char *only = g_getenv("ROOM");
         RoomCounts counts = { 0 };
