@@ -151,6 +151,11 @@ const char *http_request_path(const HttpRequest *request)
         return request->path.text ? request->path.text->str : "";
 }
 
+const HttpCertificate *http_request_certificate(const HttpRequest *request)
+{
+        return request->certificate.name || request->certificate.error ? &request->certificate : NULL;
+}
+
 const HttpRoute *http_request_route(const HttpRequest *request)
 {
         return request->entry ? request->entry->route : NULL;

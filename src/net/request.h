@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "net/peer.h"
 #include "net/route.h"
 #include "net/server.h"
 #include "net/url.h"
@@ -82,7 +83,9 @@ struct HttpRequest {
         char *params[ROUTE_PARAMS_MAX];
         char *user, *credential; /* or NULL */
         char address[46];        /* INET6_ADDRSTRLEN; of the peer */
+        char holder[PEER_HOLDER_MAX];
         HttpCaller caller;
+        HttpCertificate certificate; /* borrowed from the connection */
         GString *body;
         char *body_file;
         int body_fd;

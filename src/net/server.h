@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/json.h"
+#include "net/tls.h"
 
 typedef struct HttpServer HttpServer;
 typedef struct HttpRequest HttpRequest;
@@ -54,6 +55,13 @@ typedef struct {
                        */
 } HttpRoute;
 
+/* What the client showed by TLS. */
+typedef struct {
+        const char *name;    /* of the user whom it names; NULL: see `error` */
+        gint64 until_ms;     /* it is valid until then */
+        const GError *error; /* ERR_UNAUTHENTICATED: it does not hold */
+} HttpCertificate;
+
 typedef struct {
         const char *user; /* who calls; NULL on a route that is public */
         bool admin;
@@ -80,19 +88,25 @@ typedef struct {
 } HttpFace;
 
 typedef struct {
-        const HttpFace *faces;       /* or NULL */
-        const char *listen;          /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
-        const char *socket_path;     /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
-        const char *temp_dir;        /* for HTTP_BODY_FILE */
-        int workers;                 /* 0: 2; never 1 */
-        int pool_threads;            /* 0: 8; one user has a quarter, or half the cores */
-        int pool_line_max;           /* requests of one user that wait for one; 0: 64 */
-        int max_connections;         /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
-        int max_streams;             /* streams and WebSockets in all; 0: 1000 */
-        int max_streams_per_user;    /* 0: 100 */
-        gint64 body_bytes_max;       /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
+        const HttpFace *faces;   /* or NULL */
+        const char *listen;      /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
+        const char *socket_path; /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
+        const char *temp_dir;    /* for HTTP_BODY_FILE */
+        int workers;             /* 0: 2; never 1 */
+        int pool_threads;        /* 0: 8; one user has a quarter, or half the cores */
+        int pool_line_max;       /* requests of one user that wait for one; 0: 64 */
+        int max_connections;     /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
+        int max_per_holder; /* connections of one address, network or Unix user (peer.h); 0: all of them */
+        int max_streams;    /* streams and WebSockets in all; 0: 1000 */
+        int max_streams_per_user;  /* 0: 100 */
+        gint64 body_bytes_max;     /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
+        gint64 user_bytes_max;     /* of them of one user; 0: all */
+        gint64 stranger_bytes_max; /* of them of callers who are not known, of one holder an eighth; 0: all */
+        gint64 stranger_body_ms;   /* how long a body of such a caller may take; 0: as anybody's */
+        gint64 stranger_discard_max; /* bytes of a body of such a caller that are read after it was refused,
+                                        to keep the connection; 0: 1 MiB, as anybody's */
         gint64 header_deadline_ms;   /* 0: 10 s */
-        gint64 body_min_rate;        /* bytes/s averaged after body_grace_ms; 0: 1024 */
+        gint64 body_min_rate;        /* bytes/s, over body_grace_ms and then over each three of it; 0: 1024 */
         gint64 body_grace_ms;        /* 0: 10 s */
         gint64 heartbeat_ms;         /* of streams; 0: 15 s */
         gint64 stream_max_age_ms;    /* a follower is ended after this and resumes; 0: 10 min */
@@ -114,6 +128,11 @@ typedef struct {
          * open, which ends when it says no. Short. Both NULL: followers stay. */
         char *(*credential)(const char *authorization, void *arg);
         bool (*is_valid)(const char *credential, void *arg);
+        /* The same of a caller without `authorization` whose certificate holds, with what may be taken back.
+         * NULL: certificates are looked at by faces alone. */
+        bool (*by_certificate)(const HttpCertificate *certificate, char **ret_user, bool *ret_admin,
+                               char **ret_credential, void *arg, GError **error);
+        Tls *tls; /* what the TCP port speaks; borrowed. NULL: plain HTTP */
         void *arg;
 } HttpServerConfig;
 
@@ -126,6 +145,8 @@ void http_server_free(HttpServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HttpServer, http_server_free)
 /* "127.0.0.1:8999" in parts, "[::1]:0" without its brackets; ERR_INVALID for anything else. */
 bool http_listen_split(const char *listen, char **ret_host, char **ret_port, GError **error);
+/* Is what would be listened on reached from this machine alone? ERR_INVALID. */
+bool http_listen_is_local(const char *listen, bool *ret, GError **error);
 int http_server_port(HttpServer *server); /* the TCP port, 0 without one */
 
 typedef struct {
@@ -148,6 +169,8 @@ const char *http_request_query(const HttpRequest *request, const char *name); /*
 char **http_request_queries(const HttpRequest *request, const char *name); /* all of that name, the caller's;
                                                                               NULL: none */
 const char *http_request_header(const HttpRequest *request, const char *name); /* or NULL */
+/* NULL: the client showed none. Only in `authenticate` and `credential` of a face. */
+const HttpCertificate *http_request_certificate(const HttpRequest *request);
 const char *http_request_body(const HttpRequest *request,
                               gsize *ret_len); /* HTTP_BODY_MEMORY; "" when empty */
 const char *

@@ -25,7 +25,15 @@
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
 #include "server/first-password.h"
+#include "server/listeners.h"
 #include "server/options.h"
+
+enum {
+        USER_BYTES_MAX = 64 << 20, /* of bodies in memory of one user: the longest that any route takes */
+        STRANGER_BYTES_MAX = 32 << 20,
+        STRANGER_BODY_MS = 10000,
+        STRANGER_DISCARD_MAX = 16 << 10, /* as much as the body of a log-in */
+};
 
 typedef struct {
         ServerOptions options;
@@ -42,6 +50,7 @@ typedef struct {
         Auth *auth;
         Api *api;
         Flow *flow;                 /* the older interface */
+        Tls *tls;                   /* what the TCP ports speak; or NULL */
         HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
         char *journal;              /* directory of the scheduler's journal */
         char node_name[HOST_NAME_MAX + 1];
@@ -351,7 +360,8 @@ static bool open_metrics(Server *server, GError **error)
         g_autofree char *temp = state_path(server, "tmp");
         HttpServerConfig config = { .listen = server->options.metrics_listen,
                                     .temp_dir = temp,
-                                    .max_connections = 64 };
+                                    .max_connections = 64,
+                                    .tls = server->tls };
 
         if (!config.listen)
                 return true;
@@ -372,11 +382,20 @@ static bool open_http(Server *server, GError **error)
                 .temp_dir = temp,
                 .workers = (int)server->options.workers,
                 .max_connections = (int)server->options.max_connections,
+                .max_per_holder =
+                        (int)(server->options.max_per_address ? server->options.max_per_address
+                                                              : server->options.max_connections / 4),
+                .user_bytes_max = USER_BYTES_MAX,
+                .stranger_bytes_max = STRANGER_BYTES_MAX,
+                .stranger_body_ms = STRANGER_BODY_MS,
+                .stranger_discard_max = STRANGER_DISCARD_MAX,
                 .access = auth_access,
                 .trusted_proxies = (const char *const *)server->trusted_proxies,
                 .authenticate = auth_authenticate,
                 .credential = auth_credential,
                 .is_valid = auth_is_valid,
+                .by_certificate = auth_by_certificate,
+                .tls = server->tls,
                 .arg = server->auth,
         };
 
@@ -402,8 +421,9 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *packages = NULL;
         g_autofree char *storage = NULL;
 
-        if (!read_lists(server, error) || !open_identities(server, error) || !make_state_dir(server, error) ||
-            !clock_boot_id(server->boot_id, error))
+        if (!listeners_check(&server->options, error) || !read_lists(server, error) ||
+            !listeners_open_tls(&server->options, &server->tls, error) || !open_identities(server, error) ||
+            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
@@ -462,6 +482,7 @@ static void server_close(Server *server)
                 (void)unlink(pid); /* only a running server has written it */
         http_server_free(server->metrics);
         http_server_free(server->http);
+        listeners_close(server->tls);
         flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
@@ -504,7 +525,7 @@ static void serve(Server *server)
                 g_strdup_printf("%d", server->metrics ? http_server_port(server->metrics) : 0);
 
         log_info("serving", "state", server->options.state, "listen", server->options.listen, "port", port,
-                 "metrics_port", metrics, "version", PADDLE_VERSION, NULL);
+                 "metrics_port", metrics, "tls", server->tls ? "yes" : "no", "version", PADDLE_VERSION, NULL);
         g_main_loop_run(server->loop);
         log_info("stopping; jobs run on", NULL);
 }

@@ -21,6 +21,16 @@ const Option server_options[] = {
           "TCP address to listen on, or 'none' for the Unix socket alone" },
         { "metrics-listen", 0, OPTION_STRING, FIELD(metrics_listen), "ADDR:PORT", NULL,
           "TCP address that serves /metrics and nothing else, to anybody; default: none" },
+        { "tls-cert", 0, OPTION_STRING, FIELD(tls_cert), "FILE", NULL,
+          "certificate (PEM, with what leads to its authority) by which all TCP ports speak TLS; read again "
+          "on "
+          "SIGHUP and when it changes" },
+        { "tls-key", 0, OPTION_STRING, FIELD(tls_key), "FILE", NULL, "its key (PEM)" },
+        { "tls-client-ca", 0, OPTION_STRING, FIELD(tls_client_ca), "FILE", NULL,
+          "authorities (PEM) whose certificates stand for the user whom they name: by a SAN "
+          "URI:paddle:user:NAME, else the subject's CN" },
+        { "plain-http", 0, OPTION_BOOL, FIELD(plain_http), NULL, NULL,
+          "listen beyond this machine without TLS, where a proxy speaks it or the network is yours alone" },
         { "token-expire-hours", 0, OPTION_STRING, FIELD(token_expire), "N", "720",
           "how long a log-in lasts; -1: for ever" },
         { "published-password", 0, OPTION_STRING, FIELD(published), "ADDRESS,...", NULL,
@@ -62,6 +72,9 @@ const Option server_options[] = {
         { "workers", 0, OPTION_INT, FIELD(workers), "N", "2", "threads that serve requests", 2, 64 },
         { "max-connections", 0, OPTION_INT, FIELD(max_connections), "N", "4096",
           "connections at one time, an eighth for the Unix socket alone; more are answered 503", 16, 100000 },
+        { "max-connections-per-address", 0, OPTION_INT, FIELD(max_per_address), "N", "0",
+          "of them of one address, IPv6 network (/64) or Unix user of this machine; 0: a quarter", 0,
+          100000 },
         { "max-open-jobs", 0, OPTION_INT, FIELD(max_open_jobs), "N", "1000000",
           "jobs that are not finished at one time", 1, 100000000 },
         { "max-open-jobs-per-user", 0, OPTION_INT, FIELD(max_open_per_user), "N", "0",

@@ -44,6 +44,11 @@ char *auth_credential(const char *authorization, void *arg);
 bool auth_is_valid(const char *credential, void *arg);
 /* The same of the token itself. */
 char *auth_credential_of(const char *token);
+/* HttpServerConfig.by_certificate: the user whom a certificate names. `ret_credential` may be NULL.
+ * ERR_UNAUTHENTICATED. */
+bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, bool *ret_admin,
+                         char **ret_credential, void *arg, GError **error);
+char *auth_certificate_credential(const HttpCertificate *certificate); /* of one that holds; the caller's */
 /* Whose token it is. ERR_UNAUTHENTICATED. */
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error);
 /* Was this token given by a log-in with a password, not longer ago than `within_ms`? */

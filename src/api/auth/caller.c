@@ -293,6 +293,9 @@ bool auth_is_valid(const char *credential, void *arg)
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
         g_autoptr(GError) error = NULL;
         gint64 expires = 0;
+
+        if (certificate_is_credential(credential))
+                return certificate_is_valid(auth, credential);
         const User *user = find_token(auth, catalog, credential, &expires, &error);
 
         if (!user)

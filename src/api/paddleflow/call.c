@@ -35,11 +35,23 @@ static void add_request_id(const Flow *flow, HttpRequest *request)
 
 /* ---- who calls ---- */
 
+static bool by_certificate(Flow *flow, const HttpCertificate *certificate, char **ret_user, bool *ret_admin,
+                           GError **error)
+{
+        g_autoptr(GError) why = NULL;
+
+        return auth_by_certificate(certificate, ret_user, ret_admin, NULL, flow->auth, &why) ||
+               flow_set(error, CODE_AuthFailed, "%s", why->message);
+}
+
 static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, bool *ret_admin,
                       GError **error)
 {
         const char *token = http_request_header(request, "x-pf-authorization");
+        const HttpCertificate *certificate = http_request_certificate(request);
 
+        if (certificate && (!token || !*token))
+                return by_certificate(flow, certificate, ret_user, ret_admin, error);
         if (!token || !*token)
                 return flow_set(error, CODE_AuthWithoutToken,
                                 "a token is needed\nLog in with POST " FLOW_BASE
@@ -59,7 +71,12 @@ static bool authenticate(HttpRequest *request, char **ret_user, bool *ret_admin,
 
 static char *credential(HttpRequest *request, void *arg)
 {
-        return login_credential(arg, http_request_header(request, "x-pf-authorization"));
+        const char *token = http_request_header(request, "x-pf-authorization");
+        const HttpCertificate *certificate = http_request_certificate(request);
+
+        if (certificate && certificate->name && (!token || !*token))
+                return auth_certificate_credential(certificate);
+        return login_credential(arg, token);
 }
 
 /* ---- errors ---- */

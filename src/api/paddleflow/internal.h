@@ -11,6 +11,7 @@
 
 enum {
         FLOW_BODY_MAX = 1024 * 1024,
+        FLOW_LOGIN_BODY_MAX = 16 * 1024, /* it comes from anybody */
         FLOW_KEY_LEN = 32,
         FLOW_KEYS_MAX = 1000, /* of a page */
         FLOW_KEYS = 50,

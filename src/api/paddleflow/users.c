@@ -285,7 +285,7 @@ static void show_description(HttpRequest *request, void *arg)
 #define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
 
 const HttpRoute user_rows[] = {
-        { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, log_in,
+        { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_LOGIN_BODY_MAX, log_in,
           "Log in; the token goes into x-pf-authorization.", NULL, "LogIn", "LoggedIn", 0, NULL },
         { "POST", AT("/user"), ACCESS_USER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_user,
           "Make a user.", NULL, "NewUser", "UserMade", 0, NULL },

@@ -1,0 +1,46 @@
+/* What a server shows of itself by TLS, and whom of its clients it knows by theirs: a certificate, its key,
+ * and an authority for certificates of clients, from PEM files that may change. New connections get what was
+ * read last; open ones keep what they began with. TLS 1.2 and 1.3, forward secrecy and authenticated
+ * encryption only. Any thread. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct Tls Tls;
+
+typedef struct {
+        const char *cert, *key; /* PEM: the server's certificate and what leads from it to its authority */
+        const char *client_ca;  /* PEM: authorities; NULL: certificates of clients are not asked for */
+} TlsFiles;
+
+/* Reads the files. ERR_INVALID names the file that is wrong and why. */
+Tls *tls_new(const TlsFiles *files, GError **error);
+void tls_free(Tls *tls); /* after all its connections; NULL is a no-op */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tls, tls_free)
+
+/* Reads them again. When that fails all stays as it was. */
+bool tls_reload(Tls *tls, GError **error);
+/* Have the files changed since they were last read, well or not? */
+bool tls_is_stale(Tls *tls);
+gint64 tls_expires_ms(Tls *tls); /* until when the certificate is valid */
+
+/* ---- for the server; `session` is a gnutls_session_t ---- */
+
+typedef struct TlsIdentity TlsIdentity;
+
+extern const char tls_priorities[]; /* as GnuTLS writes them */
+
+/* What a new connection shows; given back when the connection is gone. */
+TlsIdentity *tls_identity_ref(Tls *tls);
+void tls_identity_unref(TlsIdentity *identity); /* NULL is a no-op */
+/* Before the handshake. */
+void tls_begin(const TlsIdentity *identity, void *session);
+/* Sends as much as goes without waiting, and the end of what is sent. */
+void tls_say_last(void *session, const char *data, gsize len);
+
+/* Whom the client's certificate names: the SAN "URI:paddle:user:NAME", else the subject's CN. *ret_name is
+ * NULL when it showed none; false with ERR_UNAUTHENTICATED for one that is not of the authority, has expired,
+ * is not for clients or names nobody. After the handshake. */
+bool tls_client(const TlsIdentity *identity, void *session, char **ret_name, gint64 *ret_until_ms,
+                GError **error);
