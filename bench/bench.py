@@ -20,6 +20,7 @@ import kubernetes
 import paddlejobs
 import pods
 import scheduler
+import tls
 from slurm import Slurm
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -439,6 +440,11 @@ def kubernetes_crowd():
     return pods.crowd(sys.modules[__name__])
 
 
+def tls_beside_plain():
+    """GETs on kept connections over TLS beside the same over plain HTTP."""
+    return tls.figures(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -454,6 +460,7 @@ BENCHES = {
     "queued": crowd_queued,
     "history": crowd_history,
     "neighbours": neighbours,
+    "tls": tls_beside_plain,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

@@ -72,10 +72,9 @@ typedef struct {
         HttpServer *server;
         int fd;
         Peer peer;
-        TlsIdentity *identity; /* what it shows; NULL: it does not speak TLS */
-        void *session;         /* of GnuTLS; or NULL */
-        bool client_asked;     /* what follows is known */
-        char *client;          /* whom its certificate names; or NULL */
+        TlsConnection *tls; /* NULL: it does not speak TLS */
+        bool client_asked;  /* what follows is known */
+        char *client;       /* whom its certificate names; or NULL */
         gint64 client_until_ms;
         GError *client_error; /* why its certificate does not hold; or NULL */
         CrowdPlace place;     /* one that is not served: one 503 and the end */
@@ -450,8 +449,8 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
                                        (const char *)headers->pdata[i + 1]);
         g_string_append(text, "\r\n");
         g_string_append_len(text, request->reply.body, (gssize)request->reply.len);
-        if (conn->session)
-                tls_say_last(conn->session, text->str, text->len);
+        if (conn->tls)
+                tls_say_last(conn->tls, text->str, text->len);
         else
                 (void)send(conn->fd, text->str, text->len,
                            MSG_DONTWAIT | MSG_NOSIGNAL); /* at worst the client sees only the end */
@@ -486,11 +485,10 @@ static bool copy_error(const GError *error, GError **ret)
 /* Whom the certificate of the connection names, asked for once. Its time may have passed since. */
 static void take_certificate(HttpRequest *request, Conn *conn)
 {
-        if (!conn->identity)
+        if (!conn->tls)
                 return;
         if (!conn->client_asked)
-                (void)tls_client(conn->identity, conn->session, &conn->client, &conn->client_until_ms,
-                                 &conn->client_error);
+                (void)tls_client(conn->tls, &conn->client, &conn->client_until_ms, &conn->client_error);
         conn->client_asked = true;
         if (conn->client && clock_now_ms() >= conn->client_until_ms) {
                 g_clear_pointer(&conn->client, g_free);
@@ -1081,7 +1079,7 @@ static void cut(Conn *conn, int phase)
 
         if (!atomic_compare_exchange_strong(&conn->phase, &phase, PHASE_CUT))
                 return;
-        if (phase != PHASE_IDLE && !conn->session) /* a session is its worker's */
+        if (phase != PHASE_IDLE && !conn->tls) /* a session is its worker's */
                 (void)send(conn->fd, late, (gsize)len, MSG_DONTWAIT | MSG_NOSIGNAL); /* a courtesy */
         (void)shutdown(conn->fd, SHUT_RDWR);
 }
@@ -1108,13 +1106,6 @@ static void cut_one_of(HttpServer *server, const char *holder)
                 cut(oldest, oldest->phase);
 }
 
-static void begin_tls(HttpServer *server, struct MHD_Connection *connection, Conn *conn)
-{
-        conn->session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
-        conn->identity = tls_identity_ref(server->config.tls);
-        tls_begin(conn->identity, conn->session);
-}
-
 static void conn_open(HttpServer *server, struct MHD_Connection *connection, void **socket_context)
 {
         Conn *conn = g_new0(Conn, 1);
@@ -1127,7 +1118,10 @@ static void conn_open(HttpServer *server, struct MHD_Connection *connection, voi
         pthread_mutex_init(&conn->mutex, NULL);
         peer_read(conn->fd, &conn->peer);
         if (server->config.tls && !conn->peer.local)
-                begin_tls(server, connection, conn);
+                conn->tls = tls_connection_new(
+                        server->config.tls,
+                        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,
+                        conn->fd);
         (*count_of(server, conn->peer.local))++;
         pthread_mutex_lock(&server->mutex);
         conn->place = crowd_enter(server->crowd, &conn->peer, &instead_of);
@@ -1154,7 +1148,7 @@ static void conn_close(HttpServer *server, void **socket_context)
         pthread_mutex_unlock(&server->mutex);
         (*count_of(server, conn->peer.local))--;
         pthread_mutex_destroy(&conn->mutex);
-        tls_identity_unref(conn->identity);
+        tls_connection_free(conn->tls);
         g_clear_error(&conn->client_error);
         g_free(conn->client);
         g_free(conn);
@@ -1353,7 +1347,7 @@ static gpointer watch(gpointer data)
 
 /* ---- Starting ---- */
 
-/* The library wants a certificate to begin with. Each connection gets its own from tls_begin. */
+/* The library wants a certificate to begin with. Each connection gets its own from tls_connection_new. */
 static int show_nothing(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
                         gnutls_pcert_st **pcert, unsigned *pcert_len, gnutls_ocsp_data_st **ocsp,
                         unsigned *ocsp_len, gnutls_privkey_t *key, unsigned *flags)

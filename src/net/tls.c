@@ -1,6 +1,6 @@
 /* TLS of the server's side by GnuTLS (see tls.h). The library's connections come with credentials of their
- * own, which tls_begin replaces: so each connection has those that were read last when it began, and keeps
- * them as long as it lives. */
+ * own, which tls_connection_new replaces: so each connection has those that were read last when it began, and
+ * keeps them as long as it lives. */
 #include "net/tls.h"
 
 #include <gnutls/gnutls.h>
@@ -8,22 +8,39 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/file.h"
 
-enum { FILE_MAX = 1 << 20, NAME_MAX_BYTES = 256, N_FILES = 3 };
+enum {
+        FILE_MAX = 1 << 20,
+        NAME_MAX_BYTES = 256,
+        N_FILES = 3,
+        READ_AHEAD = 4096, /* a handshake, or the usual request */
+};
 
 const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
                               "-CIPHER-ALL:+AES-128-GCM:+CHACHA20-POLY1305:+AES-256-GCM:-MAC-ALL:+AEAD:"
                               "%SERVER_PRECEDENCE";
 
-struct TlsIdentity {
+/* What was read at one time; shared by the connections that began with it. */
+typedef struct {
         atomic_int refs;
         gnutls_certificate_credentials_t credentials;
         bool asks; /* for certificates of clients */
         gint64 expires_ms;
+} TlsIdentity;
+
+/* GnuTLS reads the head of a record and then the rest; reading ahead makes one call to the kernel of the two.
+ */
+struct TlsConnection {
+        TlsIdentity *identity;
+        gnutls_session_t session;
+        int fd;
+        gsize at, len; /* what was read ahead is between */
+        char ahead[READ_AHEAD];
 };
 
 /* What tells a file from its next version. */
@@ -59,7 +76,7 @@ static gnutls_datum_t datum_of(const Pem *pem)
         return (gnutls_datum_t){ (unsigned char *)pem->text, (unsigned)pem->len };
 }
 
-TlsIdentity *tls_identity_ref(Tls *tls)
+static TlsIdentity *identity_ref(Tls *tls)
 {
         pthread_mutex_lock(&tls->mutex);
         TlsIdentity *identity = tls->identity;
@@ -68,7 +85,7 @@ TlsIdentity *tls_identity_ref(Tls *tls)
         return identity;
 }
 
-void tls_identity_unref(TlsIdentity *identity)
+static void tls_identity_unref(TlsIdentity *identity)
 {
         if (!identity || --identity->refs > 0)
                 return;
@@ -214,29 +231,74 @@ void tls_free(Tls *tls)
 
 /* ---- connections ---- */
 
-void tls_begin(const TlsIdentity *identity, void *session)
+/* Both only remember; a session without credentials would end in its handshake. */
+static void show(const TlsConnection *connection)
 {
         static const char http[] = "http/1.1";
         const gnutls_datum_t protocol = { (unsigned char *)http, sizeof http - 1 };
 
-        /* Both only remember; a session without credentials would end in its handshake. */
-        (void)gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, identity->credentials);
-        (void)gnutls_alpn_set_protocols(session, &protocol, 1, 0);
-        if (identity->asks)
-                gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
+        (void)gnutls_credentials_set(connection->session, GNUTLS_CRD_CERTIFICATE,
+                                     connection->identity->credentials);
+        (void)gnutls_alpn_set_protocols(connection->session, &protocol, 1, 0);
+        if (connection->identity->asks)
+                gnutls_certificate_server_set_request(connection->session, GNUTLS_CERT_REQUEST);
 }
 
-void tls_say_last(void *session, const char *data, gsize len)
+/* A gnutls_pull_func. */
+static ssize_t pull(gnutls_transport_ptr_t arg, void *data, size_t len)
+{
+        TlsConnection *connection = arg;
+
+        if (connection->at == connection->len) {
+                ssize_t got;
+
+                if (len >= sizeof connection->ahead)
+                        return recv(connection->fd, data, len, MSG_DONTWAIT);
+                got = recv(connection->fd, connection->ahead, sizeof connection->ahead, MSG_DONTWAIT);
+                if (got <= 0)
+                        return got;
+                connection->at = 0;
+                connection->len = (gsize)got;
+        }
+        len = MIN(len, connection->len - connection->at);
+        memcpy(data, connection->ahead + connection->at, len);
+        connection->at += len;
+        return (ssize_t)len;
+}
+
+TlsConnection *tls_connection_new(Tls *tls, void *session, int fd)
+{
+        TlsConnection *connection = g_new(TlsConnection, 1);
+
+        connection->identity = identity_ref(tls);
+        connection->session = session;
+        connection->fd = fd;
+        connection->at = connection->len = 0;
+        show(connection);
+        gnutls_transport_set_ptr2(session, connection, (gnutls_transport_ptr_t)(intptr_t)fd);
+        gnutls_transport_set_pull_function(session, pull);
+        return connection;
+}
+
+void tls_connection_free(TlsConnection *connection)
+{
+        if (!connection)
+                return;
+        tls_identity_unref(connection->identity);
+        g_free(connection);
+}
+
+void tls_say_last(TlsConnection *connection, const char *data, gsize len)
 {
         while (len > 0) {
-                ssize_t sent = gnutls_record_send(session, data, len);
+                ssize_t sent = gnutls_record_send(connection->session, data, len);
 
                 if (sent <= 0)
                         return;
                 data += sent;
                 len -= (gsize)sent;
         }
-        (void)gnutls_bye(session, GNUTLS_SHUT_WR); /* does not wait, either */
+        (void)gnutls_bye(connection->session, GNUTLS_SHUT_WR); /* does not wait, either */
 }
 
 /* ---- certificates of clients ---- */
@@ -270,7 +332,7 @@ static char *name_of(gnutls_x509_crt_t crt)
         return code >= 0 ? text_of(text, len) : NULL;
 }
 
-static bool verify(void *session, GError **error)
+static bool verify(gnutls_session_t session, GError **error)
 {
         gnutls_typed_vdata_st purpose = { GNUTLS_DT_KEY_PURPOSE_OID,
                                           (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT, 0 };
@@ -293,18 +355,18 @@ static bool verify(void *session, GError **error)
         return false;
 }
 
-bool tls_client(const TlsIdentity *identity, void *session, char **ret_name, gint64 *ret_until_ms,
-                GError **error)
+bool tls_client(TlsConnection *connection, char **ret_name, gint64 *ret_until_ms, GError **error)
 {
         unsigned count = 0;
-        const gnutls_datum_t *chain = identity->asks ? gnutls_certificate_get_peers(session, &count) : NULL;
+        const gnutls_datum_t *chain =
+                connection->identity->asks ? gnutls_certificate_get_peers(connection->session, &count) : NULL;
         gnutls_x509_crt_t crt;
 
         *ret_name = NULL;
         *ret_until_ms = 0;
         if (!chain || count == 0)
                 return true;
-        if (!verify(session, error))
+        if (!verify(connection->session, error))
                 return false;
         gnutls_x509_crt_init(&crt);
         if (gnutls_x509_crt_import(crt, &chain[0], GNUTLS_X509_FMT_DER) >= 0) {

@@ -27,20 +27,18 @@ gint64 tls_expires_ms(Tls *tls); /* until when the certificate is valid */
 
 /* ---- for the server; `session` is a gnutls_session_t ---- */
 
-typedef struct TlsIdentity TlsIdentity;
+typedef struct TlsConnection TlsConnection;
 
 extern const char tls_priorities[]; /* as GnuTLS writes them */
 
-/* What a new connection shows; given back when the connection is gone. */
-TlsIdentity *tls_identity_ref(Tls *tls);
-void tls_identity_unref(TlsIdentity *identity); /* NULL is a no-op */
-/* Before the handshake. */
-void tls_begin(const TlsIdentity *identity, void *session);
+/* What a new connection by the socket `fd` shows and how it reads; before its handshake. It outlives the
+ * session. */
+TlsConnection *tls_connection_new(Tls *tls, void *session, int fd);
+void tls_connection_free(TlsConnection *connection); /* after the session's end; NULL is a no-op */
 /* Sends as much as goes without waiting, and the end of what is sent. */
-void tls_say_last(void *session, const char *data, gsize len);
+void tls_say_last(TlsConnection *connection, const char *data, gsize len);
 
 /* Whom the client's certificate names: the SAN "URI:paddle:user:NAME", else the subject's CN. *ret_name is
  * NULL when it showed none; false with ERR_UNAUTHENTICATED for one that is not of the authority, has expired,
  * is not for clients or names nobody. After the handshake. */
-bool tls_client(const TlsIdentity *identity, void *session, char **ret_name, gint64 *ret_until_ms,
-                GError **error);
+bool tls_client(TlsConnection *connection, char **ret_name, gint64 *ret_until_ms, GError **error);
