@@ -74,7 +74,7 @@ struct HttpRequest {
         /* Written by the connection's worker before the handler runs, then only read. */
         char id[REQUEST_ID_LEN + 1];
         RequestStage stage;
-        bool http_1_1;
+        bool http_1_1, is_head; /* the method is HEAD */
         gint64 started_us;
         char *target; /* as sent: path and query */
         UrlPath path;

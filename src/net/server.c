@@ -398,6 +398,16 @@ static void add_headers(struct MHD_Response *response, const HttpRequest *reques
                 (void)MHD_add_response_header(response, "Connection", "close");
 }
 
+/* The library sends a body that is in memory right after its head; some replies have none (RFC 9110, 6.4.1).
+ */
+static bool has_body_at_once(const HttpRequest *request)
+{
+        const Reply *reply = &request->reply;
+
+        return reply->kind == REPLY_MEMORY && reply->len > 0 && !request->is_head && reply->status >= 200 &&
+               reply->status != 204 && reply->status != 304;
+}
+
 /* Queues the reply that `answered` announced. On the connection's worker. */
 static enum MHD_Result send_reply(HttpRequest *request, const Conn *conn)
 {
@@ -408,6 +418,8 @@ static enum MHD_Result send_reply(HttpRequest *request, const Conn *conn)
         if (!response)
                 return MHD_NO;
         add_headers(response, request, conn);
+        if (conn->tls && has_body_at_once(request))
+                tls_hold_head(conn->tls);
         result = MHD_queue_response(request->connection, (unsigned)request->reply.status, response);
         MHD_destroy_response(response);
         return result;
@@ -965,6 +977,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         switch (request->stage) {
         case STAGE_HEADER:
                 request->http_1_1 = g_str_equal(version, MHD_HTTP_VERSION_1_1);
+                request->is_head = g_str_equal(method, MHD_HTTP_METHOD_HEAD);
                 return take_head(request, conn, method);
         case STAGE_BODY:
         case STAGE_DISCARD: return *len ? take_body(request, conn, data, len) : run_handler(request, conn);

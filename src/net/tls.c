@@ -3,6 +3,7 @@
  * keeps them as long as it lives. */
 #include "net/tls.h"
 
+#include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -19,6 +21,8 @@ enum {
         NAME_MAX_BYTES = 256,
         N_FILES = 3,
         READ_AHEAD = 4096, /* a handshake, or the usual request */
+        HEAD_MAX = 1024,   /* a record with the usual head of a reply */
+        PIECES_MAX = 8,    /* GnuTLS sends a record in fewer */
 };
 
 const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
@@ -33,14 +37,17 @@ typedef struct {
         gint64 expires_ms;
 } TlsIdentity;
 
-/* GnuTLS reads the head of a record and then the rest; reading ahead makes one call to the kernel of the two.
- */
+/* Between GnuTLS and the kernel, to spare calls: GnuTLS reads the head of a record and then the rest, and the
+ * HTTP library sends the head of a reply and then its body. */
 struct TlsConnection {
         TlsIdentity *identity;
         gnutls_session_t session;
         int fd;
         gsize at, len; /* what was read ahead is between */
         char ahead[READ_AHEAD];
+        bool hold; /* the next record, until the one behind it */
+        gsize held_len;
+        char held[HEAD_MAX];
 };
 
 /* What tells a file from its next version. */
@@ -266,6 +273,50 @@ static ssize_t pull(gnutls_transport_ptr_t arg, void *data, size_t len)
         return (ssize_t)len;
 }
 
+static bool keep(TlsConnection *connection, const giovec_t *pieces, int n)
+{
+        gsize len = 0;
+
+        for (int i = 0; i < n; i++)
+                len += pieces[i].iov_len;
+        if (!connection->hold || len > sizeof connection->held)
+                return false;
+        for (int i = 0; i < n; i++) {
+                memcpy(connection->held + connection->held_len, pieces[i].iov_base, pieces[i].iov_len);
+                connection->held_len += pieces[i].iov_len;
+        }
+        return true;
+}
+
+/* A gnutls_vec_push_func. What is held counts as sent already. */
+static ssize_t push(gnutls_transport_ptr_t arg, const giovec_t *pieces, int n)
+{
+        TlsConnection *connection = arg;
+        struct iovec all[PIECES_MAX + 1] = { { connection->held, connection->held_len } };
+        struct msghdr message = { .msg_iov = all, .msg_iovlen = (gsize)MIN(n, PIECES_MAX) + 1 };
+        bool kept = connection->held_len == 0 && keep(connection, pieces, n);
+
+        connection->hold = false;
+        if (kept)
+                return (ssize_t)connection->held_len;
+        memcpy(all + 1, pieces, (message.msg_iovlen - 1) * sizeof *all);
+        ssize_t sent = sendmsg(connection->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0)
+                return sent;
+        gsize held = MIN((gsize)sent, connection->held_len);
+        connection->held_len -= held;
+        memmove(connection->held, connection->held + held, connection->held_len);
+        if ((gsize)sent > held)
+                return sent - (ssize_t)held;
+        errno = EAGAIN;
+        return -1;
+}
+
+void tls_hold_head(TlsConnection *connection)
+{
+        connection->hold = connection->held_len == 0;
+}
+
 TlsConnection *tls_connection_new(Tls *tls, void *session, int fd)
 {
         TlsConnection *connection = g_new(TlsConnection, 1);
@@ -273,10 +324,12 @@ TlsConnection *tls_connection_new(Tls *tls, void *session, int fd)
         connection->identity = identity_ref(tls);
         connection->session = session;
         connection->fd = fd;
-        connection->at = connection->len = 0;
+        connection->at = connection->len = connection->held_len = 0;
+        connection->hold = false;
         show(connection);
-        gnutls_transport_set_ptr2(session, connection, (gnutls_transport_ptr_t)(intptr_t)fd);
+        gnutls_transport_set_ptr(session, connection);
         gnutls_transport_set_pull_function(session, pull);
+        gnutls_transport_set_vec_push_function(session, push);
         return connection;
 }
 

@@ -35,6 +35,9 @@ extern const char tls_priorities[]; /* as GnuTLS writes them */
  * session. */
 TlsConnection *tls_connection_new(Tls *tls, void *session, int fd);
 void tls_connection_free(TlsConnection *connection); /* after the session's end; NULL is a no-op */
+/* The next record is the head of a reply, and the one behind it comes at once: both go out together. Only
+ * where there is one behind it. */
+void tls_hold_head(TlsConnection *connection);
 /* Sends as much as goes without waiting, and the end of what is sent. */
 void tls_say_last(TlsConnection *connection, const char *data, gsize len);
 
