@@ -11,9 +11,7 @@ OPENSSL = ["openssl", "req", "-x509", "-nodes", "-days", "30", "-newkey", "ec", 
 def make_pair(folder):
     """A certificate and its key. wrk does not check whose it is."""
     crt, key = pathlib.Path(folder) / "server.crt", pathlib.Path(folder) / "server.key"
-    subprocess.run(
-        [*OPENSSL, "-subj", "/CN=localhost", "-keyout", key, "-out", crt], capture_output=True, check=True
-    )
+    subprocess.run([*OPENSSL, "-subj", "/CN=localhost", "-keyout", key, "-out", crt], capture_output=True, check=True)
     return crt, key
 
 

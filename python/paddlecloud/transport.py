@@ -68,7 +68,9 @@ class Transport:
                 if cert:
                     self._context.load_cert_chain(cert, os.environ.get("PADDLE_KEY") or None)
             except OSError as error:
-                raise ValueError(f"PADDLE_CACERT, PADDLE_CERT or PADDLE_KEY names no PEM file that can be used: {error}") from error
+                raise ValueError(
+                    f"PADDLE_CACERT, PADDLE_CERT or PADDLE_KEY names no PEM file that can be used: {error}"
+                ) from error
         return self._context
 
     def _headers(self, extra: Optional[Mapping[str, str]]) -> Dict[str, str]:

@@ -166,7 +166,9 @@ def test_bodies_before_log_in_leave_room(served, ann):
 
 
 @pytest.mark.parametrize("length", ["Content-Length: 8000000", "Transfer-Encoding: chunked"])
-@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/packages/offer", "/api/paddleflow/v1/job/single", "/api/paddleflow/v1/login"])
+@pytest.mark.parametrize(
+    "path", ["/v1/jobs", "/v1/packages/offer", "/api/paddleflow/v1/job/single", "/api/paddleflow/v1/login"]
+)
 def test_a_body_of_a_stranger_is_not_read(served, path, length):
     """After little of it comes the refusal, and the end of the connection."""
     with connect(served) as connection:

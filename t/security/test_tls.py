@@ -138,7 +138,9 @@ def test_plain_requests_are_not_answered(served):
 
 
 def test_metrics_speak_it_too(served, authority):
-    connection = http.client.HTTPSConnection("127.0.0.1", served.metrics_port, timeout=PATIENCE, context=context(authority))
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", served.metrics_port, timeout=PATIENCE, context=context(authority)
+    )
     with contextlib.closing(connection):
         connection.request("GET", "/metrics")
         assert Reply(connection.getresponse()).status == 200
@@ -187,8 +189,9 @@ def environment(server, authority, **more):
 
 
 def paddle(env, *words, **about):
-    done = subprocess.run([BIN / "paddle", *words], env=env, capture_output=True, text=True, check=False, timeout=PATIENCE, **about)
-    return done
+    return subprocess.run(
+        [BIN / "paddle", *words], env=env, capture_output=True, text=True, check=False, timeout=PATIENCE, **about
+    )
 
 
 def test_exec_runs_over_it(served, authority, ann):
@@ -295,7 +298,9 @@ def test_a_certificate_stands_for_its_user(served, authority, clients, ann, tmp_
         assert reply.status == 200, reply.body
     # A token goes before it.
     assert ask(served, authority, "GET", "/v1/whoami", headers=bearer(ann), pair=by_uri).json["user"] == "ann"
-    assert ask(served, authority, "GET", "/v1/whoami", headers={"Authorization": "Bearer no"}, pair=by_uri).status == 401
+    assert (
+        ask(served, authority, "GET", "/v1/whoami", headers={"Authorization": "Bearer no"}, pair=by_uri).status == 401
+    )
     # The command line shows it as well.
     env = environment(served, authority, PADDLE_CERT=str(by_uri[0]), PADDLE_KEY=str(by_uri[1]))
     done = paddle(env, "submit", "--name", "by-robot", "--", "true", cwd=tmp_path)
