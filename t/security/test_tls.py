@@ -59,6 +59,11 @@ def connect(server, authority, pair=None):
     return http.client.HTTPSConnection("127.0.0.1", server.tcp, timeout=PATIENCE, context=context(authority, pair))
 
 
+def handshake(server, made):
+    raw = socket.create_connection(("127.0.0.1", server.tcp), timeout=PATIENCE)
+    return made.wrap_socket(raw, server_hostname="localhost")  # which closes it when it fails
+
+
 def ask(server, authority, method, path, body=None, headers=None, pair=None):
     with contextlib.closing(connect(server, authority, pair)) as connection:
         connection.request(method, path, body, headers or {})
@@ -118,10 +123,9 @@ def test_old_versions_are_refused(served, authority):
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         made.maximum_version = version
-        with socket.create_connection(("127.0.0.1", served.tcp), timeout=PATIENCE) as raw:
-            with made.wrap_socket(raw, server_hostname="localhost") as secure:
-                assert secure.selected_alpn_protocol() == "http/1.1"
-                assert "GCM" in secure.cipher()[0] or "POLY1305" in secure.cipher()[0]
+        with handshake(served, made) as secure:
+            assert secure.selected_alpn_protocol() == "http/1.1"
+            assert "GCM" in secure.cipher()[0] or "POLY1305" in secure.cipher()[0]
     done = subprocess.run(
         ["openssl", "s_client", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0", "-connect", f"127.0.0.1:{served.tcp}"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE,
@@ -251,9 +255,8 @@ def test_the_sdk_speaks_it(served, authority, ann):
 
 
 def serial(server, authority):
-    with socket.create_connection(("127.0.0.1", server.tcp), timeout=PATIENCE) as raw:
-        with context(authority).wrap_socket(raw, server_hostname="localhost") as secure:
-            return secure.getpeercert()["serialNumber"]
+    with handshake(server, context(authority)) as secure:
+        return secure.getpeercert()["serialNumber"]
 
 
 @pytest.mark.parametrize("way", ["hangup", "file"])
