@@ -146,6 +146,12 @@ static const HttpRoute routes[] = {
         { .method = "GET", .path = "/digits", .handler = send_file },
         { .method = "GET", .path = "/missing", .handler = missing_file },
         { .method = "GET", .path = "/who", .kind = HTTP_USER, .handler = who },
+        { .method = "POST",
+          .path = "/known",
+          .kind = HTTP_USER,
+          .body = HTTP_BODY_MEMORY,
+          .body_max = 1 << 20,
+          .handler = count_body },
         { .method = "GET", .path = "/admin", .kind = HTTP_ADMIN, .handler = who },
         { .method = "GET", .path = "/nobody", .kind = HTTP_NOBODY, .handler = who },
         { .method = "GET", .path = "/int", .handler = integer },
@@ -493,6 +499,77 @@ static void test_bytes_in_flight(void)
         g_autofree char *reply = raw_reply(holder, true);
         g_assert_cmpint(status_of(reply), ==, 200);
         wait_metric(fixture.server, body_bytes, ==, 0);
+}
+
+/* A body that does not come to its end: of `path`, with so many bytes of it. */
+static int hold_body(int port, const char *path, const char *header, gsize len)
+{
+        g_autofree char *head =
+                g_strdup_printf("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %" G_GSIZE_FORMAT
+                                "\r\n\r\n",
+                                path, header, len + 1);
+        g_autofree char *part = g_strnfill(len, 'x');
+        int fd = raw_connect(port);
+
+        raw_say(fd, head);
+        g_assert_true(raw_send(fd, part, len));
+        return fd;
+}
+
+/* Nobody who holds as much as they may takes from others: a user, all who are not known, one of these. */
+static void test_shares_of_bytes(void)
+{
+        static const char ann[] = "Authorization: Bearer ann\r\n";
+        g_auto(Fixture) fixture = { 0 };
+
+        set_up(&fixture, &(HttpServerConfig){ .body_bytes_max = 300000,
+                                              .user_bytes_max = 100000,
+                                              .stranger_bytes_max = 80000 });
+        fd_auto int user = hold_body(fixture.port, "/known", ann, 90000);
+        wait_metric(fixture.server, body_bytes, ==, 90000);
+        fd_auto int user_more = hold_body(fixture.port, "/known", ann, 20000);
+        raw_say(user_more, "x");
+        g_autofree char *refused = raw_reply(user_more, true);
+        g_assert_cmpint(status_of(refused), ==, 503);
+        g_assert_nonnull(strstr(refused, "requests of 'ann'"));
+
+        fd_auto int stranger = hold_body(fixture.port, "/memory", "", 9000);
+        wait_metric(fixture.server, body_bytes, ==, 99000);
+        fd_auto int stranger_more = hold_body(fixture.port, "/memory", "", 2000); /* an eighth is 10,000 */
+        raw_say(stranger_more, "x");
+        g_autofree char *refused_too = raw_reply(stranger_more, true);
+        g_assert_cmpint(status_of(refused_too), ==, 503);
+        g_assert_nonnull(strstr(refused_too, "127.0.0.1"));
+
+        raw_say(user, "x");
+        g_autofree char *reply = raw_reply(user, true);
+        g_assert_cmpint(status_of(reply), ==, 200);
+        wait_metric(fixture.server, body_bytes, ==, 9000);
+        raw_say(stranger, "x");
+        g_autofree char *reply_too = raw_reply(stranger, true);
+        g_assert_cmpint(status_of(reply_too), ==, 200);
+        wait_metric(fixture.server, body_bytes, ==, 0);
+}
+
+/* A body that came fast may not stand still, and one of a caller who is not known ends in any case. */
+static void test_standing_still(void)
+{
+        static const struct {
+                HttpServerConfig config;
+                const char *path, *header;
+        } cases[] = {
+                { { .body_grace_ms = 100, .body_min_rate = 100 }, "/known", "Authorization: Bearer ann\r\n" },
+                { { .stranger_body_ms = 100 }, "/memory", "" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(Fixture) fixture = { 0 };
+
+                set_up(&fixture, &cases[i].config);
+                fd_auto int fd = hold_body(fixture.port, cases[i].path, cases[i].header, 100000);
+                g_autofree char *reply = raw_rest(fd); /* an average of 100 bytes a second would be 1,000 s */
+                g_assert_true(g_str_has_prefix(reply, "HTTP/1.1 408 "));
+        }
 }
 
 /* ---- Slow clients ---- */
@@ -844,6 +921,8 @@ int main(int argc, char **argv)
         g_test_add_func("/net/server/expect", test_expect);
         g_test_add_func("/net/server/body-file", test_body_file_goes);
         g_test_add_func("/net/server/bytes-in-flight", test_bytes_in_flight);
+        g_test_add_func("/net/server/shares-of-bytes", test_shares_of_bytes);
+        g_test_add_func("/net/server/standing-still", test_standing_still);
         g_test_add_func("/net/server/slow", test_slow);
         g_test_add_func("/net/server/slow-enough", test_slow_enough);
         g_test_add_func("/net/server/connection-limit", test_connection_limit);
