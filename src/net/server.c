@@ -96,6 +96,12 @@ typedef struct {
         gsize left;
 } Linger;
 
+/* The client's end of a WebSocket over TLS. The library forwards what comes by it, but not its end. */
+typedef struct {
+        int fd;
+        bool left; /* when it was last looked at, the client had gone */
+} Wire;
+
 struct HttpServer {
         HttpServerConfig config;
         char *temp_dir, *socket_path;
@@ -117,6 +123,7 @@ struct HttpServer {
         pthread_mutex_t streams_mutex; /* guards what follows */
         GPtrArray *streams;            /* HttpStreamHandle */
         GPtrArray *sockets;            /* WebSocket */
+        GHashTable *wires;             /* WebSocket -> Wire, of those over TLS */
         GHashTable *users;             /* user -> number of followers: streams and WebSockets */
         WebSocketLoop *loop;           /* serves WebSockets; made for the first */
         Pool *pool;                    /* of the routes that say so */
@@ -245,6 +252,7 @@ static void release_socket(WebSocket *socket, void *connection, void *arg)
 
         pthread_mutex_lock(&server->streams_mutex);
         g_ptr_array_remove_fast(server->sockets, socket);
+        g_hash_table_remove(server->wires, socket);
         discount_follower(server, websocket_user(socket));
         pthread_mutex_unlock(&server->streams_mutex);
         if (connection)
@@ -279,6 +287,21 @@ static bool admit_socket(HttpRequest *request, WebSocket *socket, GError **error
         return ok;
 }
 
+static Conn *conn_of(struct MHD_Connection *connection)
+{
+        return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void keep_wire(HttpServer *server, WebSocket *socket, int fd)
+{
+        Wire *wire = g_new0(Wire, 1);
+
+        wire->fd = fd;
+        pthread_mutex_lock(&server->streams_mutex);
+        g_hash_table_insert(server->wires, socket, wire);
+        pthread_mutex_unlock(&server->streams_mutex);
+}
+
 /* The 101 has been sent, and the connection is out of the library's hands until release_socket. */
 static void on_upgraded(void *cls, struct MHD_Connection *connection, void *context, const char *extra,
                         size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
@@ -288,6 +311,8 @@ static void on_upgraded(void *cls, struct MHD_Connection *connection, void *cont
         pthread_mutex_lock(&request->mutex);
         WebSocket *socket = g_steal_pointer(&request->reply.socket);
         pthread_mutex_unlock(&request->mutex);
+        if (conn_of(connection)->tls)
+                keep_wire(request->server, socket, conn_of(connection)->fd);
         websocket_attach(socket, fd, handle, extra, len);
 }
 
@@ -962,11 +987,6 @@ static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
         return send_or_wait(request, conn);
 }
 
-static Conn *conn_of(struct MHD_Connection *connection)
-{
-        return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data, size_t *len,
                                   void **context)
@@ -1300,6 +1320,25 @@ static void watch_credentials(HttpServer *server, gint64 now)
         pthread_mutex_unlock(&server->streams_mutex);
 }
 
+/* At the second look what came before the end has been forwarded. */
+static void watch_wires(HttpServer *server)
+{
+        GHashTableIter iter;
+        gpointer socket, value;
+
+        pthread_mutex_lock(&server->streams_mutex);
+        g_hash_table_iter_init(&iter, server->wires);
+        while (g_hash_table_iter_next(&iter, &socket, &value)) {
+                Wire *wire = value;
+                struct pollfd poll_fd = { .fd = wire->fd, .events = POLLRDHUP };
+
+                if (wire->left)
+                        websocket_close(socket, 1001, "the client has left");
+                wire->left = poll(&poll_fd, 1, 0) > 0;
+        }
+        pthread_mutex_unlock(&server->streams_mutex);
+}
+
 static void watch_streams(HttpServer *server, gint64 now)
 {
         pthread_mutex_lock(&server->streams_mutex);
@@ -1351,6 +1390,7 @@ static gpointer watch(gpointer data)
                 watch_lingering(server, now);
                 pthread_mutex_unlock(&server->mutex);
                 watch_streams(server, now);
+                watch_wires(server);
                 watch_credentials(server, now);
                 pthread_mutex_lock(&server->mutex);
         }
@@ -1478,6 +1518,7 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();
         server->sockets = g_ptr_array_new();
+        server->wires = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         server->bodies = shares_new();
         server->strangers = shares_new();
         server->crowd = crowd_new(&(CrowdLimits){
@@ -1605,6 +1646,7 @@ static void free_parts(HttpServer *server)
         g_array_unref(server->lingering);
         g_ptr_array_unref(server->streams);
         g_ptr_array_unref(server->sockets);
+        g_hash_table_unref(server->wires);
         g_hash_table_unref(server->users);
         pool_free(server->pool);
         route_table_free(server->routes);

@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -207,6 +208,32 @@ def test_exec_runs_over_it(served, authority, ann):
     assert (done.returncode, done.stdout) == (0, "still here\n"), done.stderr
     done = paddle(env, "exec", job["id"], "--", "sh", "-c", "head -c 2000000 /dev/zero | tr '\\0' x; exit 7")
     assert (done.returncode, len(done.stdout)) == (7, 2000000), done.stderr
+    ann.server.paddle("cancel", job["id"])
+
+
+def command_lines():
+    """Of all processes."""
+    lines = set()
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.add(path.read_bytes())
+    return lines
+
+
+def test_a_command_ends_with_its_client(served, authority, ann):
+    """Who leaves without a word is noticed over TLS as well, long before pings stay without answers."""
+    job = ann.submit("exec sleep 600")
+    served.wait(job["id"], "running")
+    line = [BIN / "paddle", "exec", "-i", job["id"], "--", "sh", "-c", "echo $$; exec sleep 777"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(
+        line, env=environment(served, authority, PADDLE_TOKEN=ann.token), text=True, **pipes
+    ) as client:
+        assert client.stdout.readline().strip().isdigit()
+        start = time.monotonic()
+        client.kill()
+    wait_for(lambda: b"sleep\x00777\x00" not in command_lines(), what="the end of the command")
+    assert time.monotonic() - start < 14  # the first ping comes after 15 s of silence
     ann.server.paddle("cancel", job["id"])
 
 
