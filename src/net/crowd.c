@@ -62,7 +62,7 @@ static CrowdPlace enter_proxied(Crowd *crowd)
         return CROWD_PROXY;
 }
 
-/* All are taken: by the holder of most, who gives one up to somebody who has less. */
+/* All are taken: the largest holder gives one up to a holder that has fewer. */
 static CrowdPlace displace(Crowd *crowd, const Peer *peer, gint64 all_max, const char **ret_instead_of)
 {
         Shares *shares = shares_for(crowd, peer);

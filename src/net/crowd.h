@@ -1,5 +1,5 @@
 /* How many connections a server has, and who may have one more: bounded in all and for each holder (peer.h),
- * and when all are taken, in favour of those who have few. Decides only; its owner counts and cuts. Plain
+ * and when all are taken, in favour of holders that have few. Decides only; its owner counts and cuts. Plain
  * data: no I/O, no clock. Not thread-safe. */
 #pragma once
 

@@ -81,7 +81,7 @@ static uid_t find_owner(const End *peer, const End *own)
         struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
         union {
                 struct nlmsghdr head;
-                char bytes[1024]; /* the entry, and attributes that nobody asked for */
+                char bytes[1024]; /* the entry, and attributes */
         } answer;
         Question question;
 

@@ -22,8 +22,8 @@ void peer_read(int fd, Peer *ret);
 /* For whom a connection from this address counts, as a text:
  *
  *     the Unix socket                "uid 1000"
- *     this machine, by TCP           "uid 1000" when the kernel knows whose socket the other end is: all of
- *                                    127.0.0.0/8 is everybody's here. Root's count by address.
+ *     this machine, by TCP           "uid 1000" when the kernel knows whose socket the other end is: every
+ *                                    local user may use any address of 127.0.0.0/8. Root's count by address.
  *     IPv4                           the address, also where IPv6 carries it (::ffff:10.0.0.1)
  *     IPv6                           its first 64 bits: one network, often one machine
  *

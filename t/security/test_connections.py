@@ -145,7 +145,7 @@ def test_a_user_of_this_machine_counts_as_one(make_server, way):
 
 
 def test_bodies_before_log_in_leave_room(served, ann):
-    """What walls were tested with: 259 bodies of log-ins, a byte short, filled the memory for all bodies."""
+    """260 log-in bodies of 1 MiB, each one byte short, would fill the memory for all bodies."""
     sizes = {"/v1/login": LOGIN, "/api/paddleflow/v1/login": 1 << 20}
     with contextlib.ExitStack() as stack:
         for path, size in sizes.items():

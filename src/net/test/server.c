@@ -516,7 +516,7 @@ static int hold_body(int port, const char *path, const char *header, gsize len)
         return fd;
 }
 
-/* Nobody who holds as much as they may takes from others: a user, all who are not known, one of these. */
+/* Bodies are bounded for a user, for all callers that are not known, and for one holder among these. */
 static void test_shares_of_bytes(void)
 {
         static const char ann[] = "Authorization: Bearer ann\r\n";
