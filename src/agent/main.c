@@ -16,6 +16,7 @@
 
 #include "agent/cgroup.h"
 #include "agent/keep.h"
+#include "agent/proxy.h"
 #include "agent/server.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -279,6 +280,8 @@ int main(int argc, char **argv)
         g_autoptr(GError) error = NULL;
         bool ok;
 
+        if (argc > 1 && strcmp(argv[1], "egress") == 0)
+                return proxy_main();
         json_init();
         umask(077); /* logs and records are for nobody else */
         (void)signal(SIGPIPE, SIG_IGN);

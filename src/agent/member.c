@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/egress.h"
 #include "agent/record.h"
 
 enum { FIRST_REAL_TIME = 32 }; /* of those on, none is ignored by habit (nohup, shells) */
@@ -168,6 +169,20 @@ static void bind_directories(const Spawn *spawn, int log_fd)
         }
 }
 
+/* The port of its proxy; 0: it has the machine's network. */
+static int leave_network(const Spawn *spawn, int gate, int log_fd)
+{
+        char why[RECORD_TEXT_MAX / 2];
+        int port = 0;
+
+        if (spawn->head->n_egress == 0 || egress_enter(spawn, &port, why, sizeof why))
+                return port;
+        if (egress_is_required(spawn))
+                fail(gate, EPERM, "cannot be kept from the machine's network: %s", why);
+        note(log_fd, "paddle: this member reaches all that this machine reaches: %s\n", why);
+        return 0;
+}
+
 /* Without a memory controller: what a process may allocate, each for itself. RLIMIT_AS would count what is
  * only reserved. */
 static void limit_data(const Spawn *spawn)
@@ -271,12 +286,14 @@ static char **pointers(const char *strings, uint32_t n, int gate)
         return list;
 }
 
-static _Noreturn void execute(const Spawn *spawn, int gate)
+static _Noreturn void execute(const Spawn *spawn, int gate, int proxy_port)
 {
         char **argv = pointers(spawn->argv, spawn->head->n_argv, gate);
         int err;
 
         environ = pointers(spawn->env, spawn->head->n_env, gate);
+        if (proxy_port)
+                egress_variables(proxy_port);
         execvp(argv[0], argv);
         err = errno;
         if (err == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
@@ -292,6 +309,8 @@ static _Noreturn void execute(const Spawn *spawn, int gate)
 
 void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
 {
+        int proxy_port;
+
         die_with(keeper);
         (void)setsid(); /* a fresh child leads no group, so it cannot fail */
         wait_for_word(gate);
@@ -299,6 +318,7 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
                 fail(gate, errno, "cannot write to the log '%s': %m", spawn->strings[WIRE_LOG]);
         bind_directories(spawn, log_fd);
+        proxy_port = leave_network(spawn, gate, log_fd);
         limit_data(spawn);
         raise_oom_score(); /* while the file in /proc is still ours */
         if (spawn->head->as_user)
@@ -307,5 +327,5 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
                 confine(gate);
         enter(spawn, gate);
         reset_signals();
-        execute(spawn, gate);
+        execute(spawn, gate, proxy_port);
 }

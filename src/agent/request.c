@@ -10,6 +10,7 @@ enum {
         WORDS_MAX = 1 << 20, /* a line of 2 MiB holds fewer */
         LINE_MAX_BYTES = 2 << 20,
         BINDS_MAX = 256,
+        EGRESS_MAX = 16,
         GRACE_MAX_MS = 7 * 24 * 3600 * 1000,
         GROUPS_MAX = 4096,
         GROUP_DIGITS = 11, /* with its comma */
@@ -128,7 +129,8 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
             !json_get_bool(object, "", "new_privileges", &ret->new_privileges, error) ||
             !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
-            !get_strings(object, "binds", BINDS_MAX, &ret->binds, error))
+            !get_strings(object, "binds", BINDS_MAX, &ret->binds, error) ||
+            !get_strings(object, "egress", EGRESS_MAX, &ret->egress, error))
                 return false;
         if (json_array_size(ret->argv) == 0 || !*json_string_value(json_array_get(ret->argv, 0)))
                 return err_set(error, ERR_INVALID, "task '%s': argv names no program", task);
@@ -196,6 +198,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
         head.n_argv = add_list(message, request->argv);
         head.n_env = add_list(message, request->env);
         head.n_binds = add_list(message, request->binds);
+        head.n_egress = add_list(message, request->egress);
         head.payload = message->len - (guint32)sizeof head;
         memcpy(message->data, &head, sizeof head);
         return message;

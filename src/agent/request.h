@@ -10,6 +10,7 @@ enum { TASK_NAME_SIZE = 161 }; /* with its NUL; the rule is in doc/agent.md */
 typedef struct {
         const char *task, *dir, *log, *banner, *ready_file;
         json_t *argv, *env, *binds;
+        json_t *egress;      /* no network but a proxy: its program, then its variables (egress.h); or NULL */
         json_t *groups;      /* numbers; of `uid` */
         gint64 uid, gid;     /* -1: the agent's own */
         bool new_privileges; /* set-uid programs give the member the rights of their owners */

@@ -68,7 +68,9 @@ static bool lay_out(Spawn *spawn, const char *strings)
         spawn->env = at;
         at = skip(at, end, head->n_env);
         spawn->binds = at;
-        return skip(at, end, head->n_binds) == end && head->n_argv > 0;
+        at = skip(at, end, head->n_binds);
+        spawn->egress = at;
+        return skip(at, end, head->n_egress) == end && head->n_argv > 0;
 }
 
 /* Maps or finds the strings of a request of `len` bytes. */

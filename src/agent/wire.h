@@ -20,7 +20,7 @@ enum {
         WIRE_TASKS_FD = 5,
 };
 
-/* The fixed strings of a request, in this order; then argv, env, binds. Each ends in NUL; absent is empty. */
+/* The fixed strings of a request, in this order; then argv, env, binds, egress. Each ends in NUL; absent is empty. */
 typedef enum {
         WIRE_TASK,
         WIRE_DIR,
@@ -37,7 +37,7 @@ typedef struct {
         uint64_t id;
         uint32_t payload;  /* bytes of strings */
         uint32_t by_memfd; /* they are in the descriptor that came along */
-        uint32_t n_argv, n_env, n_binds;
+        uint32_t n_argv, n_env, n_binds, n_egress;
         int32_t slot;     /* -1: none */
         uint32_t slot_v2; /* bit per controller */
         uint32_t

@@ -486,15 +486,18 @@ static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, con
             (was && was->env_state == ENV_BUILDING && !moved))
                 return;
         runtime_job_fill(engine, now, &about);
+        (void)building_wants(engine->catalog, slot->runtime, now, &about.builder);
         slot->runtime->ops->prepare(slot->runtime, &about);
 }
 
-static void abandon(const RuntimeSlot *slot, const Job *was, const Job *now)
+/* The one that was asked: the job may have gone to another cluster since. */
+static void abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
-        const RuntimeOps *ops = slot->runtime->ops;
+        const RuntimeSlot *asked = was ? slot_of(engine, was) : NULL;
 
-        if (was && was->env_state == ENV_BUILDING && job_state_is_final(now->state) && ops->abandon)
-                ops->abandon(slot->runtime, now->id);
+        if (was && was->env_state == ENV_BUILDING && asked->connected && asked->runtime->ops->abandon &&
+            (job_state_is_final(now->state) || asked != slot))
+                asked->runtime->ops->abandon(asked->runtime, now->id);
 }
 
 void actions_run(Engine *engine, const Job *was, const Job *now)
@@ -504,7 +507,7 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
 
         if (slot->connected) { /* else all of it is asked for when the runtime is synced */
                 prepare(engine, slot, was, now);
-                abandon(slot, was, now);
+                abandon(engine, slot, was, now);
                 start_members(engine, slot, was, now);
                 reprioritize(engine, slot, was, now);
                 mark_members(runtime, was, now);

@@ -94,6 +94,10 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         Runtime *runtime = slot_of(engine, live->job)->runtime;
         Life life;
 
+        if (building_leads(live)) {
+                building_begin(engine, live);
+                return;
+        }
         if (n + extra > 0 &&
             !(runtime && runtime->ops->lease_ports(runtime, live->job->id, n, extra, ports, NULL))) {
                 lacks_ports(engine, live);

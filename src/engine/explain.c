@@ -440,11 +440,13 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
 
                 return own_reason("environment", message);
         }
+        views_state(engine->views, &state);
+        if (job->env_state == ENV_WAITING)
+                return here && !state.connected ? away_reason(cluster, &view, starts_then) : NULL;
         if (job->after)
                 return dependency_reason(engine, job);
         if (job->not_before > now)
                 return time_reason(job, now);
-        views_state(engine->views, &state);
         if (here && !state.connected)
                 return away_reason(cluster, &view, starts_then);
         if (lacks_ports(job, &state))
@@ -684,6 +686,22 @@ static void ask_behind(Question *question, int ahead)
         add(question, &reason);
 }
 
+/* Of its build, while that is what waits. */
+static bool find_want(Question *question, const ClusterView *view)
+{
+        const Spec *spec = question->job->spec;
+        g_autofree char *cpu = NULL, *memory = NULL, *message = NULL;
+
+        if (question->job->env_state != ENV_WAITING ||
+            !building_wants(question->catalog, question->engine->config.runtime, question->job, &question->want))
+                return feed_wants(spec, cluster_view_share(view, spec), true, &question->want);
+        cpu = quantity_named(RESOURCE_CPU, question->want.cpu_milli);
+        memory = quantity_named(RESOURCE_MEMORY, question->want.memory);
+        message = g_strdup_printf("its environment is built first, with %s and %s of its queue", cpu, memory);
+        json_array_append_new(question->reasons, own_reason("environment", message));
+        return true;
+}
+
 static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reasons)
 {
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
@@ -704,8 +722,7 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
         cluster_view(engine, question.cluster, &view);
         question.most = view.most;
         find_room(&question, &view);
-        if (!feed_wants(job->spec, cluster_view_share(&view, job->spec), true, &question.want) ||
-            ask_unusable(&question, &view) || ask_size(&question, queue))
+        if (!find_want(&question, &view) || ask_unusable(&question, &view) || ask_size(&question, queue))
                 return;
         ask_limits(&question, queue);
         ask_max(&question, queue);

@@ -168,8 +168,8 @@ static bool is_held(const Live *live)
 {
         const Job *job = live->job;
 
-        return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_BUILDING ||
-               job->env_state == ENV_FAILED || job->after || live->portless;
+        return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_WAITING ||
+               job->env_state == ENV_BUILDING || job->env_state == ENV_FAILED || job->after || live->portless;
 }
 
 static SchedJobState state_of(const Job *job)
@@ -247,13 +247,13 @@ static void mix(guint64 *digest, guint64 value)
 }
 
 /* Of all that may change about a job. */
-static guint64 digest_of(const SchedJob *put, int n_tasks)
+static guint64 digest_of(const SchedJob *put, bool builds, int n_tasks)
 {
         guint64 digest = 1;
 
         mix(&digest, (guint64)put->queue << 32 | (guint32)put->priority);
         mix(&digest, (guint64)put->not_before);
-        mix(&digest, (guint64)put->state << 1 | put->held);
+        mix(&digest, (guint64)put->state << 2 | (guint64)builds << 1 | put->held);
         if (put->state != SCHED_PENDING) {
                 mix(&digest, (guint64)put->started);
                 mix(&digest, (guint64)put->saved);
@@ -286,13 +286,18 @@ bool feed_later(const Live *live)
 
 static void put(Engine *engine, Live *live, bool tell)
 {
+        static const SchedTask builder = { .node = NODE };
+        bool builds = building_leads(live);
         SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(engine, live->job);
         SchedJobFill fill;
         SchedJob job;
         guint64 digest;
 
-        fill_job(engine, live, tasks, &fill, &job);
-        digest = digest_of(&job, live->job->n_members);
+        if (builds)
+                building_fill(engine, live, &builder, &fill, &job);
+        else
+                fill_job(engine, live, tasks, &fill, &job);
+        digest = digest_of(&job, builds, builds ? 1 : live->job->n_members);
         if (tell && (!live->fed || digest != live->told)) {
                 live->fed = journal_put_job(engine->journal, &job);
                 engine->pass_due = engine->figures_due = true;

@@ -505,6 +505,12 @@ void life_submitted(Life *life, EnvState env)
                 note(life, "job.environment", json_pack("{s:s}", "state", "building"));
 }
 
+void life_building(Life *life)
+{
+        life->job->env_state = ENV_BUILDING;
+        note(life, "job.environment", json_pack("{s:s}", "state", "building"));
+}
+
 void life_environment(Life *life, EnvState env, const char *why)
 {
         g_autofree char *text = NULL;

@@ -16,6 +16,9 @@
 #include "engine/views.h"
 #include "sched/journal.h"
 
+/* Jobs that wait for one build, see building.c. */
+typedef struct BuildGroup BuildGroup;
+
 /* A live job. The first touch in a batch clones its view into a draft; until the commit both are here. */
 typedef struct Live {
         Job *job; /* as it stands: the draft while dirty (owned), else the published view (borrowed from the
@@ -28,6 +31,9 @@ typedef struct Live {
         bool in_array;        /* counted among the open ones of its array */
         bool portless;        /* no ports could be leased: held back until engine->ports_at */
         guint64 told;         /* digest of what the scheduler knows of it; 0: it has to be told in any case */
+        BuildGroup *group;    /* it waits for a build that counts; or NULL */
+        GSequenceIter *place; /* in its group */
+        bool builds;          /* counted there as one that is built */
         const char *queue;    /* in whose books it is open; interned, NULL: in none */
         gint64 due;           /* when the clock matters, ms; 0: never */
         GSequenceIter *timer; /* in engine->timers, or NULL */
@@ -85,6 +91,7 @@ struct Engine {
         GHashTable *books;   /* queue (interned) -> Book: who has how many open jobs in it */
         GHashTable *arrays;  /* array_seq -> how many of its jobs are open */
         GHashTable *waiters; /* id of a job or array -> Waiters, see depend.c */
+        GHashTable *build_groups; /* key -> BuildGroup, see building.c */
         GHashTable *rates;   /* user (interned) -> Rate, see submit.c */
         GSequence *timers;   /* Live by due */
 
@@ -166,6 +173,26 @@ void feed_usage(Engine *engine, const GPtrArray *usage /* Usage */);
 void feed_take_usage(Engine *engine, GPtrArray *ret);
 /* Any thread. */
 bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue, SchedQueue *ret);
+
+/* ---- building.c: builds of environments in the books of queues ---- */
+
+void building_init(Engine *engine);
+void building_clear(Engine *engine);
+/* What the build of its environment is counted as in its queue. False: as nothing. Any thread, with a catalog
+ * and a runtime that it may use. */
+bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret);
+/* After every change of the job; before it goes. */
+void building_settle(Engine *engine, Live *live);
+void building_leave(Engine *engine, Live *live);
+/* It stands for its build in the scheduler. */
+bool building_leads(const Live *live);
+/* Where a job begins whose environment is not there: waiting, or building with others. */
+EnvState building_first(Engine *engine, const Job *job);
+/* The scheduler has started the build. */
+void building_begin(Engine *engine, Live *leader);
+/* What the scheduler is told of one that leads; `task` is where it stands. */
+void building_fill(Engine *engine, const Live *live, const SchedTask *task, SchedJobFill *fill,
+                   SchedJob *put);
 
 /* ---- depend.c: jobs that wait for others ---- */
 

@@ -802,7 +802,7 @@ EnvState submit_environment(Engine *engine, const Job *job)
 
         runtime_job_fill(engine, job, &about);
         if (!runtime || !runtime->ops->is_prepared(runtime, &about))
-                return ENV_BUILDING;
+                return building_first(engine, job);
         return job->spec->requirements ? ENV_READY : ENV_NONE;
 }
 

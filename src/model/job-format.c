@@ -11,6 +11,7 @@ static const char *const env_states[] = {
         [ENV_BUILDING] = "building",
         [ENV_READY] = "ready",
         [ENV_FAILED] = "failed",
+        [ENV_WAITING] = "waiting",
 };
 
 static json_t *time_or_null(gint64 ms)

@@ -40,7 +40,7 @@ typedef struct {
 
 static const Field job_fields[] = {
         JOB_FIELD(revision, I64, 0, G_MAXINT64),
-        JOB_FIELD(env_state, U8, 0, ENV_FAILED),
+        JOB_FIELD(env_state, U8, 0, ENV_WAITING),
         JOB_FIELD(stop_to, U8, 0, JOB_STATES - 1),
         JOB_FIELD(attempt, I32, 0, G_MAXINT32),
         JOB_FIELD(failures, I32, 0, G_MAXINT32),

@@ -76,7 +76,8 @@ typedef struct {
         char *error;        /* why it could not be started, or NULL */
 } Member;
 
-typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED } EnvState;
+/* WAITING: its build waits until the job's queue has what that takes. Numbers are stored. */
+typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED, ENV_WAITING } EnvState;
 
 typedef struct Job {
         gatomicrefcount refs;

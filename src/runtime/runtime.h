@@ -35,6 +35,7 @@ typedef struct {
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */
+        const char *const *egress;   /* of this machine: no network but a proxy (agent/egress.h); or NULL */
         bool new_privileges; /* of this machine: set-uid programs give the member the rights of their owners
                               */
         const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
@@ -140,6 +141,7 @@ struct RuntimeJob {
         const char *image;          /* or NULL */
         const char *namespace;      /* asked for, or its queue's; or NULL */
         const char *requirements;   /* text or NULL */
+        Resources builder;          /* of a prepare: what its build may take, as it is counted; 0: nothing was */
         const char *input, *output; /* /pfs/... or NULL */
         const char *framework;      /* its name */
         bool single;                /* its members are started one by one, not as sets (model/framework.h) */
@@ -181,7 +183,12 @@ typedef struct {
         /* True when prepare would find nothing to do (so that submit, admission and start fit one
          * transaction). */
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
-        /* What prepare was asked for is not waited for any more: the job is over. Or NULL: it goes on. */
+        /* What runs for it on nodes of the cluster until it is prepared: prepare is asked for when the job's
+         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Does
+         * not block. NULL: false, of every job. */
+        bool (*prepare_wants)(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
+        /* What prepare was asked for is not waited for any more: the job is over, or elsewhere. Or NULL: it
+         * goes on. */
         void (*abandon)(Runtime *runtime, const char *job_id);
 
         /* Leases ports that nobody else has where the members stand: `n` for as many members, then `extra`

@@ -165,6 +165,33 @@ static bool read_resources(const ServerOptions *options, Resources *ret, GError 
         return true;
 }
 
+static bool read_build_network(const char *text, BuildNetwork *ret, GError **error)
+{
+        static const char *const names[] = { [BUILD_NETWORK_HOST] = "host",
+                                             [BUILD_NETWORK_AUTO] = "auto",
+                                             [BUILD_NETWORK_INDEX] = "index" };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                if (strcmp(names[i], text) == 0) {
+                        *ret = (BuildNetwork)i;
+                        return true;
+                }
+        return err_set(error, ERR_USAGE, "--build-network: '%s' is not auto, index or host", text);
+}
+
+static bool read_builds(const ServerOptions *options, BuildBounds *ret, GError **error)
+{
+        *ret = (BuildBounds){ .processes = options->build_processes,
+                              .time_limit_ms = options->build_limit_ms,
+                              .at_once = (int)options->builds,
+                              .at_once_per_user = (int)options->builds_per_user,
+                              .urls = options->requirement_urls,
+                              .allow = options->build_allow };
+        return cpu_parse("--build-cpus", options->build_cpus, &ret->each.cpu_milli, error) &&
+               memory_parse("--build-memory", options->build_memory, &ret->each.memory, error) &&
+               read_build_network(options->build_network, &ret->network, error);
+}
+
 static bool open_runtime(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -189,8 +216,9 @@ static bool open_runtime(Server *server, GError **error)
             (options->memory &&
              !memory_parse("--memory", options->memory, &config.inventory.memory, error)) ||
             !memory_parse("--log-limit", options->log_limit, &config.log_limit, error) ||
-            !next_epoch(server, &config.epoch, error))
+            !read_builds(options, &config.builds, error) || !next_epoch(server, &config.epoch, error))
                 return false;
+        server->drivers.builds = config.builds;
         if (new_privileges)
                 log_warning("members of some users may gain rights by set-uid programs: who finds a fault in "
                             "one of "

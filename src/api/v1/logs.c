@@ -381,7 +381,7 @@ static bool send_pieces(LogStream *stream, GString *out, bool over)
 
 static void send_state(LogStream *stream, const Job *job, GString *out)
 {
-        static const char *const environments[] = { "none", "building", "ready", "failed" };
+        static const char *const environments[] = { "none", "building", "ready", "failed", "waiting" };
         g_autofree char *waiting = engine_explain(stream->api->engine, job);
         const char *reason = waiting ? waiting : job->reason ? job->reason : "";
         json_t *data =

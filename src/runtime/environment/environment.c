@@ -71,18 +71,6 @@ static const char identity_program[] = "import sys, sysconfig\n"
 static pthread_mutex_t identities_lock = PTHREAD_MUTEX_INITIALIZER;
 static GHashTable *identities;
 
-bool environment_is_needed(const char *requirements)
-{
-        g_auto(GStrv) lines = g_strsplit(requirements ? requirements : "", "\n", -1);
-
-        for (char **line = lines; *line; line++) {
-                g_strstrip(*line);
-                if (**line && **line != '#')
-                        return true;
-        }
-        return false;
-}
-
 static char *identity_get(const char *python)
 {
         char *identity;
@@ -146,58 +134,6 @@ static char *interpreter_identity(const char *python, GError **error)
         return identity;
 }
 
-static bool begins_with(const char *word, const char *const *beginnings)
-{
-        for (; *beginnings; beginnings++)
-                if (g_str_has_prefix(word, *beginnings))
-                        return true;
-        return false;
-}
-
-/* A line of options may hold several. */
-static bool is_outside(const char *line)
-{
-        static const char *const options[] = { "-r", "--requirement", "-c", "--constraint",
-                                               "-e", "--editable",    NULL };
-        static const char *const paths[] = { "./", "../", NULL };
-        g_auto(GStrv) words = g_strsplit_set(line, " \t", -1);
-
-        if (*line != '-')
-                return begins_with(line, paths);
-        for (char **word = words; *word; word++)
-                if (begins_with(*word, options))
-                        return true;
-        return false;
-}
-
-/* Comments, blanks around lines and empty lines do not count; the order of lines does (it decides between
- * index options). */
-char *environment_normal(const char *requirements, GError **error)
-{
-        g_auto(GStrv) lines = g_strsplit(requirements, "\n", -1);
-        g_autoptr(GString) text = g_string_new(NULL);
-
-        for (guint n = 0; lines[n]; n++) {
-                char *comment = lines[n][0] == '#' ? lines[n] : strstr(lines[n], " #");
-
-                if (comment)
-                        *comment = '\0';
-                g_strstrip(lines[n]);
-                if (is_outside(lines[n])) {
-                        err_set(error, ERR_INVALID,
-                                "requirements, line %u: '%s' refers to another file, but an environment is "
-                                "made from this text alone\n"
-                                "Write the packages themselves; the job's own package is on PYTHONPATH "
-                                "anyway.",
-                                n + 1, lines[n]);
-                        return NULL;
-                }
-                if (*lines[n])
-                        g_string_append_printf(text, "%s\n", lines[n]);
-        }
-        return g_string_free(g_steal_pointer(&text), FALSE);
-}
-
 /* "u<uid>-"; nothing for the server's own. */
 static void format_prefix(char ret[16], const Owner *owner)
 {
@@ -232,7 +168,7 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
                         strlen(requirements), REQUIREMENTS_MAX);
                 return NULL;
         }
-        packages = environment_normal(requirements, error);
+        packages = environment_normal(requirements, config->urls, error);
         if (!packages)
                 return NULL;
         identity = interpreter_identity(config->python, error);

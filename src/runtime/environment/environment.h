@@ -19,26 +19,22 @@
 #include <stdbool.h>
 
 #include "fs/tree.h"
+#include "runtime/environment/requirements.h"
 
 typedef struct {
         const char *envs_dir;
         const char *uv;     /* program or NULL: pip */
         const char *python; /* interpreter: a path, or a name looked up in PATH */
+        bool urls;          /* requirements may say where packages come from */
 } EnvironmentConfig;
 
 enum { REQUIREMENTS_MAX = 1024 * 1024 };
 
-/* False when the text (or NULL) names no package at all: then there is nothing to build. */
-bool environment_is_needed(const char *requirements);
-/* Without comments, blanks around lines and empty lines; the caller's. ERR_INVALID for a requirement that
- * refers to another file. */
-char *environment_normal(const char *requirements, GError **error);
 /* True when environment_key() would not have to ask the interpreter first (some 20 ms, once in a process). */
 bool environment_is_known(const EnvironmentConfig *config);
 /* The key of an environment: hex; the caller's. Index settings are read from the process's environment
  * (PIP_*, UV_*) and the configuration files of pip and uv. ERR_NOT_FOUND when the interpreter is missing;
- * ERR_INVALID for a requirement that refers to another file, which an environment shared by content cannot
- * have. */
+ * ERR_INVALID for a line that environment_normal() refuses. */
 char *environment_key(const EnvironmentConfig *config, const Owner *owner, const char *requirements,
                       GError **error);
 bool environment_is_for(const char *key, const Owner *owner);

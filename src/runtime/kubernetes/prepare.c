@@ -277,6 +277,7 @@ static void run_prepare(Order *order)
                 return;
         }
         images_want(k8s->images, &(RuntimeJob){ .id = order->name,
+                                                .user = order->user,
                                                 .image = order->image,
                                                 .package = order->package,
                                                 .package_name = order->package_name,
@@ -294,6 +295,7 @@ void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
         }
         order_give(k8s, &(Order){ .run = run_prepare,
                                   .name = g_strdup(job->id),
+                                  .user = g_strdup(job->user),
                                   .image = g_strdup(job->image ? job->image : k8s->setting->image),
                                   .package = g_strdup(job->package),
                                   .package_name = g_strdup(job->package_name),

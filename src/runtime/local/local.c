@@ -54,6 +54,7 @@ typedef struct {
         char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         gint64 log_limit, max_processes;
+        BuildBounds bounds; /* of builders; `allow` is not kept */
         char **inherited;
         Storage *storage;
         Ports *ports;
@@ -81,23 +82,45 @@ typedef struct Work Work;
 struct Work {
         void (*run)(LocalRuntime *local, Work *work);
         char *text[2];
+        char *user;         /* of a build; or NULL */
+        Resources limits;   /* of a build */
         Identity *identity; /* or NULL */
 };
 
-/* The engine's thread. */
-static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
-                      const char *second, const Identity *identity)
+static Work *work_new(void (*run)(LocalRuntime *, Work *), const char *first, const char *second,
+                      const Identity *identity)
 {
-        Work *work;
+        Work *work = g_new0(Work, 1);
 
-        if (!local->workers)
-                return; /* closed: the next server is asked again */
-        work = g_new0(Work, 1);
         work->run = run;
         work->text[0] = g_strdup(first);
         work->text[1] = g_strdup(second);
         work->identity = identity ? identity_ref(identity) : NULL;
-        workers_push(local->workers, work);
+        return work;
+}
+
+static void work_free(Work *work)
+{
+        g_free(work->text[0]);
+        g_free(work->text[1]);
+        g_free(work->user);
+        identity_unref(work->identity);
+        g_free(work);
+}
+
+/* The engine's thread. Takes the work; once closed, the next server is asked again. */
+static void work_give(LocalRuntime *local, Work *work)
+{
+        if (local->workers)
+                workers_push(local->workers, work);
+        else
+                work_free(work);
+}
+
+static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
+                      const char *second, const Identity *identity)
+{
+        work_give(local, work_new(run, first, second, identity));
 }
 
 static void work_run(void *data, void *arg)
@@ -105,10 +128,7 @@ static void work_run(void *data, void *arg)
         Work *work = data;
 
         work->run(arg, work);
-        g_free(work->text[0]);
-        g_free(work->text[1]);
-        identity_unref(work->identity);
-        g_free(work);
+        work_free(work);
 }
 
 static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text,
@@ -352,7 +372,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
-        EnvironmentConfig config = { envs_dir, local->uv, local->python };
+        EnvironmentConfig config = { envs_dir, local->uv, local->python, local->bounds.urls };
         const Owner *owner = owner_of(plan->identity);
         g_autofree char *key = NULL;
 
@@ -618,7 +638,37 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt, gint64 e
 
 static void prepare(LocalRuntime *local, Work *work)
 {
-        builds_prepare(local->builds, work->text[0], work->text[1], work->identity);
+        builds_prepare(local->builds, &(BuildWish){ .job_id = work->text[0],
+                                                    .user = work->user,
+                                                    .requirements = work->text[1],
+                                                    .limits = work->limits,
+                                                    .identity = work->identity });
+}
+
+static void abandon(LocalRuntime *local, Work *work)
+{
+        builds_abandon(local->builds, work->text[0]);
+}
+
+/* The machine may have less than a builder may take. */
+static bool op_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+{
+        const LocalRuntime *local = (const LocalRuntime *)runtime;
+
+        if (!environment_is_needed(job->requirements))
+                return false;
+        *ret_wants = (Resources){ .cpu_milli = MIN(local->bounds.each.cpu_milli, local->total.cpu_milli),
+                                  .memory = MIN(local->bounds.each.memory, local->total.memory) };
+        return !resources_is_zero(ret_wants);
+}
+
+/* What its queue does not count at all is limited in any case. */
+static Resources limits_of(const LocalRuntime *local, const RuntimeJob *job)
+{
+        const Resources *each = &local->bounds.each, *given = &job->builder;
+
+        return (Resources){ .cpu_milli = given->cpu_milli ? given->cpu_milli : each->cpu_milli,
+                            .memory = given->memory ? given->memory : each->memory };
 }
 
 static void op_prepare(Runtime *runtime, const RuntimeJob *job)
@@ -627,12 +677,26 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
         g_autoptr(GError) failure = NULL;
         g_autoptr(Identity) identity = NULL;
 
-        if (!environment_is_needed(job->requirements))
+        if (!environment_is_needed(job->requirements)) {
                 post(local, OBSERVED_PREPARED, job->id, NULL, false);
-        else if (find_identity(local, job->user, job->user_seq, &identity, &failure))
-                work_push(local, prepare, job->id, job->requirements, identity);
-        else
+        } else if (find_identity(local, job->user, job->user_seq, &identity, &failure)) {
+                Work *work = work_new(prepare, job->id, job->requirements, identity);
+
+                work->user = g_strdup(job->user);
+                work->limits = limits_of(local, job);
+                builds_want(local->builds, job->id);
+                work_give(local, work);
+        } else {
                 post(local, OBSERVED_PREPARE_FAILED, job->id, failure->message, false);
+        }
+}
+
+static void op_abandon(Runtime *runtime, const char *job_id)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        builds_unwant(local->builds, job_id);
+        work_push(local, abandon, job_id, NULL, NULL);
 }
 
 static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
@@ -725,6 +789,8 @@ static const RuntimeOps local_ops = {
         .address = op_address,
         .prepare = op_prepare,
         .is_prepared = op_is_prepared,
+        .prepare_wants = op_prepare_wants,
+        .abandon = op_abandon,
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
         .release_ports = op_release_ports,
@@ -802,6 +868,8 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
         local->max_processes = config->max_processes;
+        local->bounds = config->builds;
+        local->bounds.allow = NULL;
         local->new_privileges = g_strdupv((char **)config->new_privileges);
         local->inherited = variables_inherit(environ_list);
         inventory_get(&config->inventory, &local->total);
@@ -811,17 +879,19 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->terminals = terminals_new(local->agent_program);
 }
 
-static void connect_parts(LocalRuntime *local, gint64 epoch)
+static void connect_parts(LocalRuntime *local, const LocalConfig *config)
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
         LinkConfig link = { .program = local->agent_program,
                             .state_dir = local->state_dir,
-                            .epoch = epoch,
+                            .epoch = config->epoch,
                             .deliver = deliver,
                             .arg = local };
         PortsConfig ports = { .seed = g_str_hash(local->state_dir) };
         BuildsConfig builds = { .environment = { envs_dir, local->uv, local->python },
                                 .state_dir = local->state_dir,
+                                .egress_program = local->agent_program,
+                                .bounds = config->builds,
                                 .log_limit = local->log_limit };
 
         local->ports = ports_new(&ports);
@@ -846,7 +916,7 @@ Runtime *local_runtime_new(const LocalConfig *config, GError **error)
                 return NULL;
         }
         make_fallback_path(local);
-        connect_parts(local, config->epoch);
+        connect_parts(local, config);
         return &local->runtime;
 }
 
@@ -858,8 +928,8 @@ void local_runtime_free(Runtime *runtime)
                 return;
         if (local->link)
                 op_close(runtime);
+        builds_free(local->builds); /* its clock uses the link */
         agent_link_free(local->link);
-        builds_free(local->builds);
         ports_free(local->ports);
         spares_close(local->spares);
         storage_close(local->storage);

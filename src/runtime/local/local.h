@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "runtime/environment/bounds.h"
 #include "runtime/local/identity.h"
 #include "runtime/runtime.h"
 
@@ -15,6 +16,7 @@ typedef struct {
         gint64 log_limit;            /* bytes per log file; 0: none */
         gint64 max_processes;        /* per member; 0: none */
         Identities *identities;      /* borrowed; whom members run as. NULL: as the server, all of them */
+        BuildBounds builds;          /* of builders of environments */
         char *const *new_privileges; /* users whose members may gain rights by set-uid programs; or NULL */
         gint64 epoch;                /* grows with each start of the server; the agent refuses older ones */
 } LocalConfig;

@@ -78,6 +78,8 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
         add_number(out, "ready_port_other", task->ready_port_other);
         add_string(out, "ready_file", task->ready_file);
         add_list(out, "binds", task->binds);
+        if (task->egress)
+                add_list(out, "egress", task->egress);
         if (task->new_privileges)
                 g_string_append(out, ",\"new_privileges\":true");
         if (identity)
