@@ -264,6 +264,52 @@ static void test_refused(void)
         g_assert_true(err_is(error, ERR_TOO_LARGE));
 }
 
+static void test_places(void)
+{
+        static const struct {
+                const char *text;
+                bool taken;
+        } cases[] = {
+                { "a==1\nb[x,y]>=2,<3 ; python_version >= \"3.8\" and sys_platform == 'linux'\n", true },
+                { "a==1 --hash=sha256:0123abcd \\\n    --hash=sha256:4567\n", true },
+                { "--no-binary :all:\n--only-binary=a,b\n--pre\n--prefer-binary\n--no-index\na", true },
+                { "a~=1.0 # https://example.com/why", true },
+                { "a @ http://h/a.tar.gz", false },
+                { "a@http://h/a.tar.gz", false },
+                { "a @ \\\nhttp://h/a", false },
+                { "a \\\n@ file:a", false },
+                { "http://h/a.whl", false },
+                { "git+https://h/a", false },
+                { "/a/b", false },
+                { "a/b", false },
+                { "a-1.0.tar.gz", false },
+                { "a-1.0-py3-none-any.WHL", false },
+                { "${INDEX}", false },
+                { "-i http://h", false },
+                { "-ihttp://h", false },
+                { "--index-url=http://h", false },
+                { "--index-\\\nurl=http://h", false },
+                { "--extra-index-url http://h", false },
+                { "-f h", false },
+                { "--find-links=h", false },
+                { "--trusted-host h", false },
+                { "--pre --proxy p", false },
+                { "a --config-settings x=/y", false },
+                { "a --no-index=/x", false },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *strict = environment_normal(cases[i].text, false, &error);
+                g_autofree char *free = environment_normal(cases[i].text, true, NULL);
+
+                g_test_message("%s", cases[i].text);
+                g_assert_true((strict != NULL) == cases[i].taken);
+                g_assert_true(cases[i].taken || err_is(error, ERR_INVALID));
+                g_assert_nonnull(free);
+        }
+}
+
 static void test_needed(void)
 {
         g_assert_false(environment_is_needed(NULL));
@@ -355,6 +401,7 @@ int main(int argc, char **argv)
         g_test_add_func("/environment/interpreter", test_interpreter);
         g_test_add_func("/environment/key", test_key);
         g_test_add_func("/environment/refused", test_refused);
+        g_test_add_func("/environment/places", test_places);
         g_test_add_func("/environment/failure", test_failure);
         g_test_add_func("/environment/build-uv", test_build_uv);
         g_test_add_func("/environment/build-pip", test_build_pip);
