@@ -26,11 +26,12 @@ static bool split_host(const char *text, gsize len, char **ret_host, int *ret_po
                         host_end = colon = end;
         }
         if (!host_end || host_end == host || (colon < end && *colon != ':'))
-                return err_set(error, ERR_INVALID, "'%.*s' is not HOST or HOST:PORT", (int)MIN(len, 200), text);
+                return err_set(error, ERR_INVALID, "'%.*s' is not HOST or HOST:PORT", (int)MIN(len, 200),
+                               text);
         for (const char *at = host; at < host_end; at++)
                 if (!g_ascii_isalnum(*at) && !strchr(".-_:*", *at))
-                        return err_set(error, ERR_INVALID, "'%.*s' is not HOST or HOST:PORT", (int)MIN(len, 200),
-                                       text);
+                        return err_set(error, ERR_INVALID, "'%.*s' is not HOST or HOST:PORT",
+                                       (int)MIN(len, 200), text);
         if (colon < end) {
                 g_autofree char *number = g_strndup(colon + 1, (gsize)(end - colon - 1));
 
@@ -109,7 +110,8 @@ static bool parse_target(const char *target, AllowAsk *ret, GError **error)
         len = strcspn(authority, "/?#");
         path = authority + len;
         ret->port = HTTP_PORT;
-        if (memchr(authority, '@', len)) /* credentials of the index, which the client sends as a header, too */
+        if (memchr(authority, '@',
+                   len)) /* credentials of the index, which the client sends as a header, too */
                 return err_set(error, ERR_INVALID, "a URL with credentials is not taken");
         if (!split_host(authority, len, &ret->host, &ret->port, error))
                 return false;
@@ -121,7 +123,7 @@ static bool parse_target(const char *target, AllowAsk *ret, GError **error)
 /* Of the client and its proxy; and the host, which is said once. */
 static bool stays_here(const char *line)
 {
-        static const char *const names[] = { "Connection:", "Proxy-", "Keep-Alive:", "TE:",
+        static const char *const names[] = { "Connection:", "Proxy-",   "Keep-Alive:", "TE:",
                                              "Trailer:",    "Upgrade:", "Host:" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
@@ -213,8 +215,8 @@ bool allow_proxy_parse(const char *url, AllowProxy *ret, GError **error)
         AllowProxy proxy = { .port = HTTP_PORT };
 
         if (scheme && g_ascii_strncasecmp(url, "http://", strlen("http://")) != 0)
-                return err_set(error, ERR_INVALID, "a proxy is reached by http://, not '%.*s'", (int)(scheme - url),
-                               url);
+                return err_set(error, ERR_INVALID, "a proxy is reached by http://, not '%.*s'",
+                               (int)(scheme - url), url);
         if (!split_host(host, len - (gsize)(host - authority), &proxy.host, &proxy.port, error))
                 return false;
         if (at)

@@ -1,4 +1,5 @@
-/* What a builder's proxy lets through, and what it is asked for. Pure; reads bytes of code that is not trusted. */
+/* What a builder's proxy lets through, and what it is asked for. Pure; reads bytes of code that is not
+ * trusted. */
 #pragma once
 
 #include <glib.h>

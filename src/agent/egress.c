@@ -6,14 +6,15 @@
  *     listen ──socket──▶ accepts there, connects here; says that it is ready
  *     goes on
  *
- * A socket belongs to the network it was made in, so the proxy serves the member's without being in it. It dies
- * with the member, and cannot be looked into by it (PR_SET_DUMPABLE). */
+ * A socket belongs to the network it was made in, so the proxy serves the member's without being in it. It
+ * dies with the member, and cannot be looked into by it (PR_SET_DUMPABLE). */
 #include "agent/egress.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PROXY_FD = 3, STRINGS_MAX = 32, BACKLOG = 64 };
@@ -48,11 +50,12 @@ static bool take_rights(const WireSpawn *head, pid_t member)
                getppid() == member;
 }
 
-/* Standard error is the log already. */
+/* Standard error is the log already. The program may lie where its user has no way to. */
 static _Noreturn void become_proxy(const Spawn *spawn, int socket, pid_t member)
 {
         char *variables[STRINGS_MAX + 1], *at = (char *)spawn->egress;
         const char *program = at;
+        int file = open(program, O_PATH | O_CLOEXEC);
         uint32_t n = 0;
         sigset_t none;
 
@@ -63,11 +66,14 @@ static _Noreturn void become_proxy(const Spawn *spawn, int socket, pid_t member)
         variables[n] = NULL;
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        if (file == PROXY_FD)
+                file = fcntl(file, F_DUPFD_CLOEXEC, PROXY_FD + 1);
         if (!take_rights(spawn->head, member) || dup2(socket, PROXY_FD) < 0 ||
             fcntl(PROXY_FD, F_SETFD, 0) < 0)
                 _exit(127);
-        (void)close_range(PROXY_FD + 1, ~0u, 0);
-        (void)execve(program, (char *[]){ (char *)program, (char *)"egress", NULL }, variables);
+        (void)close_range(PROXY_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+        (void)syscall(SYS_execveat, file, "", (char *[]){ (char *)program, (char *)"egress", NULL },
+                      variables, AT_EMPTY_PATH);
         _exit(127);
 }
 

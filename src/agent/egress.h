@@ -1,13 +1,13 @@
-/* A member without the machine's network: it has a network namespace of its own, in which there is nothing but
- * loopback and a proxy, which connects to the addresses it was told (agent/proxy.h). The member's side, from the
- * fork in the keeper. No GLib. */
+/* A member without the machine's network: it has a network namespace of its own, in which there is nothing
+ * but loopback and a proxy, which connects to the addresses it was told (agent/proxy.h). The member's side,
+ * from the fork in the keeper. No GLib. */
 #pragma once
 
 #include "agent/keeper.h"
 
-/* `spawn->egress` is the proxy's program and then its variables; EGRESS_REQUIRED among them: no member without
- * it. True: the member is cut off, and *ret_port is the proxy's. False: it is not; `why` says what failed.
- * Before the member gives up its rights; the proxy runs with the rights that the member will have. */
+/* `spawn->egress` is the proxy's program and then its variables; EGRESS_REQUIRED among them: no member
+ * without it. True: the member is cut off, and *ret_port is the proxy's. False: it is not; `why` says what
+ * failed. Before the member gives up its rights; the proxy runs with the rights that the member will have. */
 #define EGRESS_REQUIRED "REQUIRED=1"
 bool egress_enter(const Spawn *spawn, int *ret_port, char *why, size_t size);
 bool egress_is_required(const Spawn *spawn);

@@ -9,7 +9,8 @@
 typedef struct {
         const WireSpawn *head;
         const char *strings[WIRE_STRINGS];
-        const char *argv, *env, *binds, *egress; /* the first of head->n_argv, ... strings that follow each other */
+        const char *argv, *env, *binds,
+                *egress;    /* the first of head->n_argv, ... strings that follow each other */
         void *memory, *big; /* mappings that the keeper gives back once the member runs; `big` may be NULL */
         size_t memory_size, big_size;
         int memfd; /* of `big`, or -1 */

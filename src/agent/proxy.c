@@ -1,6 +1,6 @@
-/* A member's proxy (see proxy.h): a thread for each connection, which reads one request and then carries bytes.
- * Runs beside code that is not trusted, with the same uid: it cannot be traced, and holds nothing but addresses
- * and, in its memory, the credentials of the machine's proxies. */
+/* A member's proxy (see proxy.h): a thread for each connection, which reads one request and then carries
+ * bytes. Runs beside code that is not trusted, with the same uid: it cannot be traced, and holds nothing but
+ * addresses and, in its memory, the credentials of the machine's proxies. */
 #include "agent/proxy.h"
 
 #include <errno.h>
@@ -189,15 +189,16 @@ static const char *brackets(const char *host, bool open)
 
 /* Through another proxy, as far as its consent: what it said otherwise is not passed on, since the connection
  * would then ask it for more. */
-static bool tunnel_through(int there, const AllowAsk *ask, const AllowProxy *proxy, GString *rest, GError **error)
+static bool tunnel_through(int there, const AllowAsk *ask, const AllowProxy *proxy, GString *rest,
+                           GError **error)
 {
         g_autoptr(GString) text = g_string_new(NULL);
         g_autofree char *line = NULL;
         gsize len;
 
         g_string_printf(text, "CONNECT %s%s%s:%d HTTP/1.1\r\nHost: %s%s%s:%d\r\n", brackets(ask->host, true),
-                        ask->host, brackets(ask->host, false), ask->port, brackets(ask->host, true), ask->host,
-                        brackets(ask->host, false), ask->port);
+                        ask->host, brackets(ask->host, false), ask->port, brackets(ask->host, true),
+                        ask->host, brackets(ask->host, false), ask->port);
         add_authorization(text, proxy);
         g_string_append(text, "\r\n");
         if (!send_all(there, text->str, text->len))
@@ -205,8 +206,8 @@ static bool tunnel_through(int there, const AllowAsk *ask, const AllowProxy *pro
         len = read_head(there, rest);
         line = g_strndup(rest->str, strcspn(rest->str, "\r\n"));
         if (len == 0 || !g_str_has_prefix(line, "HTTP/1.") || strlen(line) < 10 || line[9] != '2')
-                return err_set(error, ERR_UNREACHABLE, "proxy '%s:%d' does not connect to '%s:%d': %s", proxy->host,
-                               proxy->port, ask->host, ask->port, *line ? line : "no answer");
+                return err_set(error, ERR_UNREACHABLE, "proxy '%s:%d' does not connect to '%s:%d': %s",
+                               proxy->host, proxy->port, ask->host, ask->port, *line ? line : "no answer");
         g_string_erase(rest, 0, (gssize)len);
         return true;
 }
@@ -261,7 +262,9 @@ static void pass(int here, const AllowAsk *ask, const char *behind, gsize len)
         g_autoptr(GString) rest = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
         bool through = find_proxy(ask, &proxy, &error);
-        fd_auto int there = error ? -1 : connect_to(through ? proxy.host : ask->host, through ? proxy.port : ask->port, &error);
+        fd_auto int there = error ? -1
+                                  : connect_to(through ? proxy.host : ask->host,
+                                               through ? proxy.port : ask->port, &error);
 
         if (there < 0 || (through && ask->tunnel && !tunnel_through(there, ask, &proxy, rest, &error))) {
                 refuse(here, "502 Bad Gateway", error->message);
@@ -319,9 +322,10 @@ static int receive_listener(void)
                 char bytes[CMSG_SPACE(sizeof(int))];
                 struct cmsghdr align;
         } control;
-        struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
-        };
+        struct msghdr message = { .msg_iov = &part,
+                                  .msg_iovlen = 1,
+                                  .msg_control = control.bytes,
+                                  .msg_controllen = sizeof control.bytes };
         const struct cmsghdr *header;
         int fd = -1;
 
@@ -353,7 +357,8 @@ static _Noreturn void accept_all(int listener)
                         pthread_cond_wait(&room, &lock);
                 connections++;
                 pthread_mutex_unlock(&lock);
-                if (pthread_create(&thread, &attributes, run, GINT_TO_POINTER(here)) != 0) { /* no process left */
+                if (pthread_create(&thread, &attributes, run, GINT_TO_POINTER(here)) !=
+                    0) { /* no process left */
                         close(here);
                         pthread_mutex_lock(&lock);
                         connections--;

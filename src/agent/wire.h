@@ -20,7 +20,8 @@ enum {
         WIRE_TASKS_FD = 5,
 };
 
-/* The fixed strings of a request, in this order; then argv, env, binds, egress. Each ends in NUL; absent is empty. */
+/* The fixed strings of a request, in this order; then argv, env, binds, egress. Each ends in NUL; absent is
+ * empty. */
 typedef enum {
         WIRE_TASK,
         WIRE_DIR,

@@ -61,7 +61,8 @@ static void close_status(Follower *f)
 /* What a person calls the state: preparing the environment is a stage of its own. */
 static const char *stage_of(const char *state, const char *environment)
 {
-        if ((strcmp(environment, "building") == 0 || strcmp(environment, "waiting") == 0) && strcmp(state, "queued") == 0)
+        if ((strcmp(environment, "building") == 0 || strcmp(environment, "waiting") == 0) &&
+            strcmp(state, "queued") == 0)
                 return "environment";
         if (strcmp(state, "submitted") == 0)
                 return "queued";

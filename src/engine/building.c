@@ -1,13 +1,14 @@
-/* Builds in the books of queues. While a job waits for its environment to be built, the scheduler is told of the
- * build instead of the job: one task that asks for what a builder may take (RuntimeOps.prepare_wants), in the
- * job's queue, with its user and priority. The runtime is asked for the build when the scheduler starts that
- * task, and it is counted in the queue until the environment is there. Then the job takes its own place.
+/* Builds in the books of queues. While a job waits for its environment to be built, the scheduler is told of
+ * the build instead of the job: one task that asks for what a builder may take (RuntimeOps.prepare_wants), in
+ * the job's queue, with its user and priority. The runtime is asked for the build when the scheduler starts
+ * that task, and it is counted in the queue until the environment is there. Then the job takes its own place.
  *
- *     environment waiting ──the scheduler starts the build──▶ building ──the runtime's answer──▶ ready, failed
+ *     environment waiting ──the scheduler starts the build──▶ building ──the runtime's answer──▶ ready,
+ * failed
  *
- * Jobs of one user in one queue with the same requirements wait for one build: a group. One of them, its leader,
- * stands for it in the scheduler; the others are held until then. All follows from the jobs, so that undoing a
- * batch is settling them again. */
+ * Jobs of one user in one queue with the same requirements wait for one build: a group. One of them, its
+ * leader, stands for it in the scheduler; the others are held until then. All follows from the jobs, so that
+ * undoing a batch is settling them again. */
 #include "engine/state.h"
 
 #include <string.h>

@@ -693,7 +693,8 @@ static bool find_want(Question *question, const ClusterView *view)
         g_autofree char *cpu = NULL, *memory = NULL, *message = NULL;
 
         if (question->job->env_state != ENV_WAITING ||
-            !building_wants(question->catalog, question->engine->config.runtime, question->job, &question->want))
+            !building_wants(question->catalog, question->engine->config.runtime, question->job,
+                            &question->want))
                 return feed_wants(spec, cluster_view_share(view, spec), true, &question->want);
         cpu = quantity_named(RESOURCE_CPU, question->want.cpu_milli);
         memory = quantity_named(RESOURCE_MEMORY, question->want.memory);

@@ -84,16 +84,16 @@ struct Engine {
         Ids *cluster_ids, *node_ids; /* the scheduler's numbers, see slots.c */
 
         /* From here on the engine thread's alone. */
-        GHashTable *by_id;   /* set of Live: every live job, new ones of this batch too */
-        GHashTable *by_seq;  /* the same */
-        GHashTable *by_name; /* set of Live: (user, name) */
-        GHashTable *by_key;  /* set of Live: (user, idempotency key); jobs without a key are not in it */
-        GHashTable *books;   /* queue (interned) -> Book: who has how many open jobs in it */
-        GHashTable *arrays;  /* array_seq -> how many of its jobs are open */
-        GHashTable *waiters; /* id of a job or array -> Waiters, see depend.c */
+        GHashTable *by_id;        /* set of Live: every live job, new ones of this batch too */
+        GHashTable *by_seq;       /* the same */
+        GHashTable *by_name;      /* set of Live: (user, name) */
+        GHashTable *by_key;       /* set of Live: (user, idempotency key); jobs without a key are not in it */
+        GHashTable *books;        /* queue (interned) -> Book: who has how many open jobs in it */
+        GHashTable *arrays;       /* array_seq -> how many of its jobs are open */
+        GHashTable *waiters;      /* id of a job or array -> Waiters, see depend.c */
         GHashTable *build_groups; /* key -> BuildGroup, see building.c */
-        GHashTable *rates;   /* user (interned) -> Rate, see submit.c */
-        GSequence *timers;   /* Live by due */
+        GHashTable *rates;        /* user (interned) -> Rate, see submit.c */
+        GSequence *timers;        /* Live by due */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all openings */

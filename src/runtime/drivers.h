@@ -11,7 +11,7 @@ typedef struct {
         const char *dc;     /* its datacenter's name */
         gint64 log_limit;
         BuildBounds builds; /* of builders of images */
-        gint64 pending_ms; /* a pod that is pending for longer ends its job; 0: it may */
+        gint64 pending_ms;  /* a pod that is pending for longer ends its job; 0: it may */
 } DriversConfig;
 
 /* `config`: a DriversConfig. NULL without an error: no driver takes clusters of this type. */

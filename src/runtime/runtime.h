@@ -20,22 +20,22 @@ enum { TASK_NAME_MAX = 160 };
  * PYTHONPATH), dir, log, binds and new_privileges. */
 typedef struct {
         const char *task;
-        char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
-        char *const *env;         /* complete */
-        const char *dir;          /* working directory; must exist */
-        const char *log;          /* file, made if missing, appended to; its directory is made */
-        const char *log_banner;   /* a line written to the log before the start, or NULL */
-        Resources limits;         /* 0: no limit; cpu_milli as a hard limit */
-        gint64 cpu_weight_milli;  /* relative share when there is no hard limit */
-        gint64 max_processes;     /* 0: no limit */
-        gint64 log_limit;         /* bytes; 0: none */
-        gint64 grace_ms;          /* used when the member has to be ended for a reason of its keeper's own */
-        int ready_port;           /* > 0: READY is observed when a process of the member listens on it */
-        int ready_port_other;     /* > 0: or on this one */
-        const char *ready_file;   /* not NULL: READY is observed when this file exists */
-        const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
-                                     names, where a mount namespace can be had */
-        const char *const *egress;   /* of this machine: no network but a proxy (agent/egress.h); or NULL */
+        char *const *argv;         /* argv[0] is looked up in the PATH of `env` */
+        char *const *env;          /* complete */
+        const char *dir;           /* working directory; must exist */
+        const char *log;           /* file, made if missing, appended to; its directory is made */
+        const char *log_banner;    /* a line written to the log before the start, or NULL */
+        Resources limits;          /* 0: no limit; cpu_milli as a hard limit */
+        gint64 cpu_weight_milli;   /* relative share when there is no hard limit */
+        gint64 max_processes;      /* 0: no limit */
+        gint64 log_limit;          /* bytes; 0: none */
+        gint64 grace_ms;           /* used when the member has to be ended for a reason of its keeper's own */
+        int ready_port;            /* > 0: READY is observed when a process of the member listens on it */
+        int ready_port_other;      /* > 0: or on this one */
+        const char *ready_file;    /* not NULL: READY is observed when this file exists */
+        const char *const *binds;  /* pairs source, target, ..., NULL: directories to be seen under other
+                                      names, where a mount namespace can be had */
+        const char *const *egress; /* of this machine: no network but a proxy (agent/egress.h); or NULL */
         bool new_privileges; /* of this machine: set-uid programs give the member the rights of their owners
                               */
         const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
@@ -138,10 +138,10 @@ struct RuntimeJob {
         int attempt;         /* 0 while it only waits */
         const char *package; /* hash or NULL */
         const char *package_name;
-        const char *image;          /* or NULL */
-        const char *namespace;      /* asked for, or its queue's; or NULL */
-        const char *requirements;   /* text or NULL */
-        Resources builder;          /* of a prepare: what its build may take, as it is counted; 0: nothing was */
+        const char *image;        /* or NULL */
+        const char *namespace;    /* asked for, or its queue's; or NULL */
+        const char *requirements; /* text or NULL */
+        Resources builder; /* of a prepare: what its build may take, as it is counted; 0: nothing was */
         const char *input, *output; /* /pfs/... or NULL */
         const char *framework;      /* its name */
         bool single;                /* its members are started one by one, not as sets (model/framework.h) */

@@ -167,9 +167,9 @@ static bool read_resources(const ServerOptions *options, Resources *ret, GError 
 
 static bool read_build_network(const char *text, BuildNetwork *ret, GError **error)
 {
-        static const char *const names[] = { [BUILD_NETWORK_HOST] = "host",
-                                             [BUILD_NETWORK_AUTO] = "auto",
-                                             [BUILD_NETWORK_INDEX] = "index" };
+        static const char *const names[] = {
+                [BUILD_NETWORK_HOST] = "host", [BUILD_NETWORK_AUTO] = "auto", [BUILD_NETWORK_INDEX] = "index"
+        };
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
                 if (strcmp(names[i], text) == 0) {

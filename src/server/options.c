@@ -72,7 +72,8 @@ const Option server_options[] = {
         { "build-time-limit", 0, OPTION_DURATION, FIELD(build_limit_ms), "TIME", "60m",
           "a build that takes longer is ended and fails its jobs; 0: it may" },
         { "build-network", 0, OPTION_STRING, FIELD(build_network), "auto|index|host", "auto",
-          "what builds reach: the package index alone, or all that the machine does; auto: the index where the "
+          "what builds reach: the package index alone, or all that the machine does; auto: the index where "
+          "the "
           "kernel allows" },
         { "build-allow", 0, OPTION_STRING, FIELD(build_allow), "HOST[:PORT],...", NULL,
           "what builds reach beside the index, such as files.example.com or *.example.com" },

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import pathlib
-import socket
 import tarfile
 import threading
 
@@ -228,14 +227,20 @@ def limits_of(pid):
     for names, path in lines:
         for place in (*names.split(","), "unified", ""):
             group = pathlib.Path(f"/sys/fs/cgroup/{place}{path}")
-            for name, file in (("processes", "pids.max"), ("memory", "memory.limit_in_bytes"), ("memory", "memory.max")):
+            for name, file in (
+                ("processes", "pids.max"),
+                ("memory", "memory.limit_in_bytes"),
+                ("memory", "memory.max"),
+            ):
                 if (group / file).exists():
                     found[name] = (group / file).read_text().strip()
             if (group / "cpu.max").exists():
                 quota, period = (group / "cpu.max").read_text().split()
                 found["cpu"] = int(quota) / int(period)
             elif (group / "cpu.cfs_quota_us").exists():
-                found["cpu"] = int((group / "cpu.cfs_quota_us").read_text()) / int((group / "cpu.cfs_period_us").read_text())
+                found["cpu"] = int((group / "cpu.cfs_quota_us").read_text()) / int(
+                    (group / "cpu.cfs_period_us").read_text()
+                )
     return found
 
 
@@ -327,7 +332,7 @@ def test_a_build_waits_for_its_queue_and_is_counted_there(server, ann, index):
     job = submit(ann, "hold_books", queue="small")
     about = wait_for(lambda: (found := server.job(job))["environment"] == "waiting" and found)
     assert about["state"] == "queued" and "its environment is built first" in about["reason"], about["reason"]
-    assert ["environment", "queue_max"] == [reason["cause"] for reason in about["reasons"]], about["reasons"]
+    assert [reason["cause"] for reason in about["reasons"]] == ["environment", "queue_max"], about["reasons"]
     assert "hold_books" not in index.held and not builders(server)
 
     server.request("DELETE", f"/v1/jobs/{running}")
@@ -376,7 +381,15 @@ def test_builds_at_one_time_are_bounded_in_all_and_for_each_user(server, ann, bo
 def strict(index, tmp_path_factory):
     """Less time, and more that is allowed."""
     other = index.second.server_address[1]
-    options = ["--build-time-limit", "5s", "--build-network", "index", "--build-allow", f"127.0.0.1:{other}", "--requirement-urls"]
+    options = [
+        "--build-time-limit",
+        "5s",
+        "--build-network",
+        "index",
+        "--build-allow",
+        f"127.0.0.1:{other}",
+        "--requirement-urls",
+    ]
     server = Server(tmp_path_factory.mktemp("strict"), "--cpus", "8", *options).start()
     yield server
     server.destroy()

@@ -48,11 +48,13 @@ static void test_ask(void)
                 { "CONNECT pypi.org:443 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n", "pypi.org", 443, NULL, "" },
                 { "CONNECT PyPI.org.:443 HTTP/1.0\r\n\r\n", "pypi.org", 443, NULL, "" },
                 { "CONNECT [::1]:8 HTTP/1.1\r\n\r\n", "::1", 8, NULL, "" },
-                { "GET http://a/x?y HTTP/1.1\r\nHost: other\r\nAccept: b\r\nProxy-Connection: k\r\nconnection: c\r\n\r\n", "a", 80, "/x?y",
-                  "Accept: b\r\n" },
+                { "GET http://a/x?y HTTP/1.1\r\nHost: other\r\nAccept: b\r\nProxy-Connection: "
+                  "k\r\nconnection: c\r\n\r\n",
+                  "a", 80, "/x?y", "Accept: b\r\n" },
                 { "GET http://a:81 HTTP/1.1\r\n\r\n", "a", 81, "/", "" },
                 { "GET http://a?q HTTP/1.1\r\n\r\n", "a", 80, "/?q", "" },
-                { "HEAD http://a/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "a", 80, "/", "Content-Length: 0\r\n" },
+                { "HEAD http://a/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "a", 80, "/",
+                  "Content-Length: 0\r\n" },
                 { "GET http://a/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n" },
                 { "GET http://a/ HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n" },
                 { "POST http://a/ HTTP/1.1\r\n\r\n" },
@@ -99,14 +101,10 @@ static void test_direct(void)
                 const char *no_proxy, *host;
                 bool direct;
         } cases[] = {
-                { NULL, "a", false },
-                { "*", "a", true },
-                { "a.b", "a.b", true },
-                { "a.b, .c", "x.c", true },
-                { "*.c", "x.c", true },
-                { "c", "xc", false },
-                { ",,", "a", false },
-                { "127.0.0.1", "127.0.0.1", true },
+                { NULL, "a", false },   { "*", "a", true },
+                { "a.b", "a.b", true }, { "a.b, .c", "x.c", true },
+                { "*.c", "x.c", true }, { "c", "xc", false },
+                { ",,", "a", false },   { "127.0.0.1", "127.0.0.1", true },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)

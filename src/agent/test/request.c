@@ -27,6 +27,8 @@ static void test_refused(void)
                 { "{\"task\":\"a\",\"argv\":\"x\"," BASE "}", "argv" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"env\":[null]," BASE "}", "env[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"binds\":[\"/a\"]," BASE "}", "binds are not pairs" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"egress\":[\"/p\",\"ALLOW=a:1\"]," BASE "}", NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"egress\":[1]," BASE "}", "egress[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"dir\":\"d\",\"log\":\"/l\"}", "must be absolute" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"memory\":-1," BASE "}", "memory" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"ready_port\":65536," BASE "}", "ready_port" },

@@ -5,7 +5,8 @@
 #include "engine/test/help.h"
 
 #define JOB(name, cpu, more)                                                                                 \
-        "{'name':'" name "','command':['t']" more ",'roles':[{'name':'worker','replicas':1,'cpu':'" cpu "'}]}"
+        "{'name':'" name "','command':['t']" more ",'roles':[{'name':'worker','replicas':1,'cpu':'" cpu "'}" \
+                                                                                                        "]}"
 #define NEEDS ",'requirements':'six'"
 
 static House *open_house(void)

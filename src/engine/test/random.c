@@ -38,7 +38,7 @@ typedef struct {
         GHashTable *confirmed; /* names of tasks whose start is durable */
         GQueue calls;          /* not carried out yet */
         bool connected, full;
-        bool builds;  /* environments are built, which counts in the queue */
+        bool builds;          /* environments are built, which counts in the queue */
         GHashTable *building; /* requirements of which a build is counted */
         bool leaving; /* members leave a job that runs on: what the first ones held is free with the last */
         int n_ids, submitted, n_start, n_restart, n_full, n_lost, n_unconnected;
@@ -293,10 +293,10 @@ static char *random_spec(World *world)
                 chance(world, 15)
                         ? g_strdup_printf(",'after':['%s:j%d']", kinds[draw(world, 0, 3)], draw(world, 0, 10))
                         : g_strdup("");
-        const char *requirements = !world->builds        ? ""
-                                   : chance(world, 40)   ? ",'requirements':'a'"
-                                   : chance(world, 40)   ? ",'requirements':'b'"
-                                                         : "";
+        const char *requirements = !world->builds      ? ""
+                                   : chance(world, 40) ? ",'requirements':'a'"
+                                   : chance(world, 40) ? ",'requirements':'b'"
+                                                       : "";
 
         return g_strdup_printf("{'name':'j%d','command':['t']%s,'retries':%d,'backoff':'%ds','on_lost':'%s',"
                                "'priority':%d%s%s%s%s%s,'roles':[%s]}",

@@ -28,7 +28,7 @@ struct Script {
         int ports, leased;
         bool prepared, at_once;
         Resources builder; /* 0: builds are not counted */
-        char *address; /* or NULL */
+        char *address;     /* or NULL */
         ObserveFunc observe;
         void *arg;
 };

@@ -1,5 +1,5 @@
-/* What builders of environments may take and reach: options of the server. Builders run code of packages, so each
- * of these holds for that code, too. */
+/* What builders of environments may take and reach: options of the server. Builders run code of packages, so
+ * each of these holds for that code, too. */
 #pragma once
 
 #include "model/resources.h"

@@ -361,6 +361,7 @@ static const struct {
         { "Invalid requirement", false },
         { "Couldn't parse requirement", false },
         { "No solution found", false },
+        { "paddle: a connection to ", true }, /* agent/proxy.c */
         { "Request failed", false },
         { "Failed to fetch", false },
         { "Could not connect", false },

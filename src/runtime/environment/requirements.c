@@ -45,8 +45,9 @@ static bool is_outside(const char *line)
 /* Options that do not say where something comes from. */
 static bool is_harmless_option(const char *word)
 {
-        static const char *const options[] = { "--hash",          "--no-index", "--no-binary",     "--only-binary",
-                                               "--prefer-binary", "--pre",      "--require-hashes" };
+        static const char *const options[] = { "--hash",          "--no-index",      "--no-binary",
+                                               "--only-binary",   "--prefer-binary", "--pre",
+                                               "--require-hashes" };
         size_t len = strcspn(word, "=");
 
         for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
@@ -75,7 +76,8 @@ static bool names_place(const char *line)
         g_auto(GStrv) words = g_strsplit_set(line, " \t\r\v\f", -1);
 
         for (char **word = words; *word; word++)
-                if (**word && (**word == '-' ? !is_harmless_option(*word) || is_place(*word) : is_place(*word)))
+                if (**word &&
+                    (**word == '-' ? !is_harmless_option(*word) || is_place(*word) : is_place(*word)))
                         return true;
         return false;
 }
@@ -83,11 +85,12 @@ static bool names_place(const char *line)
 static bool check(const char *line, guint number, bool urls, GError **error)
 {
         if (is_outside(line))
-                return err_set(error, ERR_INVALID,
-                               "requirements, line %u: '%s' refers to another file, but an environment is made "
-                               "from this text alone\n"
-                               "Write the packages themselves; the job's own package is on PYTHONPATH anyway.",
-                               number, line);
+                return err_set(
+                        error, ERR_INVALID,
+                        "requirements, line %u: '%s' refers to another file, but an environment is made "
+                        "from this text alone\n"
+                        "Write the packages themselves; the job's own package is on PYTHONPATH anyway.",
+                        number, line);
         if (!urls && names_place(line))
                 return err_set(error, ERR_INVALID,
                                "requirements, line %u: '%s' says where a package comes from, and this server "

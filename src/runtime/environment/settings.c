@@ -361,7 +361,8 @@ static char *address_of(const char *authority, gsize len, const char *port)
 
         if (n == 0)
                 return NULL;
-        return strchr(behind ? behind : name, ':') ? g_steal_pointer(&name) : g_strconcat(name, ":", port, NULL);
+        return strchr(behind ? behind : name, ':') ? g_steal_pointer(&name)
+                                                   : g_strconcat(name, ":", port, NULL);
 }
 
 static void add_urls(GPtrArray *list, const char *text)
@@ -441,8 +442,8 @@ static bool sets_index(const char *uv_config)
 char *settings_addresses(char *const *environ_list)
 {
         static const char *const of_pip[] = { "index-url", "extra-index-url", "find-links" };
-        static const char *const of_uv[] = { "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX",
-                                             "UV_FIND_LINKS" };
+        static const char *const of_uv[] = { "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
+                                             "UV_INDEX", "UV_FIND_LINKS" };
         g_autoptr(GHashTable) pip = settings_read_pip(environ_list);
         g_auto(GStrv) env = settings_variables(environ_list);
         g_autofree char *uv_config = read_uv_config(env);
@@ -455,7 +456,8 @@ char *settings_addresses(char *const *environ_list)
                 if (g_environ_getenv(env, of_uv[i]))
                         add_urls(list, g_environ_getenv(env, of_uv[i]));
         add_urls(list, uv_config);
-        if (!is_set(env, "UV_DEFAULT_INDEX") && !g_hash_table_lookup(pip, "index-url") && !sets_index(uv_config))
+        if (!is_set(env, "UV_DEFAULT_INDEX") && !g_hash_table_lookup(pip, "index-url") &&
+            !sets_index(uv_config))
                 add_urls(list, pypi);
         return join_addresses(list);
 }

@@ -15,7 +15,7 @@ enum {
         DEADLINE_S = 2 * 3600, /* of a build, where no limit is set */
         REQUEST_MILLI = 100,   /* what a node must have free for it; the limits are often not used */
         REQUEST_BYTES = 256 * 1024 * 1024,
-        KEEP_S = 600,          /* an ended Job, for people to look at */
+        KEEP_S = 600, /* an ended Job, for people to look at */
 };
 
 #define KEY_PREFIX "image-"
@@ -216,9 +216,10 @@ json_t *image_job(const ImageBuild *build)
         podspec_label(job, IMAGE_LABEL, build->key);
         json_object_set_new(job, "spec",
                             json_pack("{s:i, s:I, s:i, s:{s:[{s:s, s:[{s:s}]}]}, s:o}", "backoffLimit", 0,
-                                      "activeDeadlineSeconds", (json_int_t)limit_s, "ttlSecondsAfterFinished", KEEP_S,
-                                      "podFailurePolicy", "rules", "action", "Ignore", "onPodConditions",
-                                      "type", "DisruptionTarget", "template", build_pod(build)));
+                                      "activeDeadlineSeconds", (json_int_t)limit_s, "ttlSecondsAfterFinished",
+                                      KEEP_S, "podFailurePolicy", "rules", "action", "Ignore",
+                                      "onPodConditions", "type", "DisruptionTarget", "template",
+                                      build_pod(build)));
         return job;
 }
 

@@ -460,9 +460,10 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
         g_autofree char *dir = dir_of(images->state_dir, place);
         g_autofree char *tree =
                 wish->package ? g_build_filename(images->state_dir, "packages", wish->package, NULL) : NULL;
-        g_autofree char *normal = environment_is_needed(wish->requirements)
-                                          ? environment_normal(wish->requirements, images->config.bounds.urls, NULL)
-                                          : NULL;
+        g_autofree char *normal =
+                environment_is_needed(wish->requirements)
+                        ? environment_normal(wish->requirements, images->config.bounds.urls, NULL)
+                        : NULL;
         BuildConfig config = { .client = images->config.client,
                                .context = images->config.context,
                                .logs = images->config.logs,

@@ -1,12 +1,12 @@
-/* Builds of environments (see builds.h). `all` maps a key to its Build, under the lock. A forget and a new start
- * of the same name are handed to the link under that lock, so that the agent sees them in order.
+/* Builds of environments (see builds.h). `all` maps a key to its Build, under the lock. A forget and a new
+ * start of the same name are handed to the link under that lock, so that the agent sees them in order.
  *
  *     asked for ──▶ in line ──its turn──▶ handed to the agent ──▶ runs ──▶ ended: those that waited are told
  *                      │                     ▲                     │
  *                      └─ unwanted: dropped  └─ lost, wanted again ┴─ stopped: unwanted, or over its time
  *
- * A thread of its own looks at the clock: for time limits, and for builds of an earlier server that nobody has
- * claimed. */
+ * A thread of its own looks at the clock: for time limits, and for builds of an earlier server that nobody
+ * has claimed. */
 #include "runtime/local/builds.h"
 
 #include <pthread.h>
@@ -87,8 +87,8 @@ Builds *builds_new(const BuildsConfig *config)
         builds->python = g_strdup(config->environment.python);
         builds->bounds = config->bounds;
         builds->bounds.allow = builds->allow = g_strdup(config->bounds.allow);
-        builds->environment = (EnvironmentConfig){ builds->envs_dir, builds->uv, builds->python,
-                                                   config->bounds.urls };
+        builds->environment =
+                (EnvironmentConfig){ builds->envs_dir, builds->uv, builds->python, config->bounds.urls };
         builds->state_dir = g_strdup(config->state_dir);
         builds->egress_program = g_strdup(config->egress_program);
         builds->log_limit = config->log_limit;
@@ -444,8 +444,7 @@ static gint64 end_overdue(Builds *builds)
                 gint64 due = due_of(build);
 
                 if (due && due <= now)
-                        ask_to_stop(builds, build,
-                                    is_overdue(build) ? STOPPED_OVERDUE : STOPPED_UNWANTED);
+                        ask_to_stop(builds, build, is_overdue(build) ? STOPPED_OVERDUE : STOPPED_UNWANTED);
                 else if (due && (!next || due < next))
                         next = due;
         }

@@ -33,7 +33,8 @@ typedef struct {
         const Identity *identity;
 } BuildWish;
 
-/* Any thread, does not block: builds_prepare() of this job will follow, unless builds_unwant() comes first. */
+/* Any thread, does not block: builds_prepare() of this job will follow, unless builds_unwant() comes first.
+ */
 void builds_want(Builds *builds, const char *job_id);
 void builds_unwant(Builds *builds, const char *job_id);
 /* Any thread but the engine's and the link's (it may ask the interpreter): OBSERVED_PREPARED or

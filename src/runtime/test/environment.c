@@ -349,6 +349,8 @@ static const struct {
           "because these package versions have "
           "conflicting dependencies.\nERROR: ResolutionImpossible: for help visit a page\n",
           "Cannot install a==1 and a==2 because these package versions have conflicting dependencies" },
+        { "paddle: a connection to 'cdn:443' was refused: a build\nerror: Request failed after 3 retries\n",
+          "paddle: a connection to 'cdn:443' was refused: a build" },
         { "ERROR: Invalid requirement: 'this is not' (from line 1 of w.txt)\n",
           "Invalid requirement: 'this is not' (from line 1 of w.txt)" },
         { "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\nERROR: "

@@ -174,7 +174,8 @@ static void test_addresses(void)
                 { { "PIP_FIND_LINKS=/opt/wheels http://a:1/x" }, NULL, "a:1," PYPI "," PYPI_FILES },
                 { { "UV_DEFAULT_INDEX=http://[::1]:3141/x" }, NULL, "[::1]:3141" },
                 { { "UV_INDEX=name=https://a/x" }, NULL, "a:443," PYPI "," PYPI_FILES },
-                { { "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu", "PIP_INDEX_URL=http://i" }, NULL,
+                { { "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu", "PIP_INDEX_URL=http://i" },
+                  NULL,
                   "i:80,download.pytorch.org:443,download-r2.pytorch.org:443" },
                 { { NULL }, "index-url = \"https://i/simple\"\n# https://no\n", "i:443" },
                 { { NULL }, "[[index]]\nurl = 'http://i:8/s'\ndefault = true\n", "i:8" },
@@ -184,8 +185,8 @@ static void test_addresses(void)
         g_autofree char *file = g_strconcat("UV_CONFIG_FILE=", path, NULL);
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", file, cases[i].set[0], cases[i].set[1],
-                                             NULL };
+                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", file, cases[i].set[0],
+                                             cases[i].set[1], NULL };
                 g_auto(GStrv) env = env_with(more);
                 g_autofree char *got = NULL;
 
@@ -221,7 +222,8 @@ static void test_proxies(void)
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", cases[i].set[0], cases[i].set[1], NULL };
+                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", cases[i].set[0], cases[i].set[1],
+                                             NULL };
                 g_auto(GStrv) env = env_with(more);
                 g_auto(GStrv) got = settings_proxies(env, NULL);
                 g_autofree char *words = got ? g_strjoinv(" ", got) : NULL;
