@@ -100,6 +100,9 @@ def reach():
         by_proxy=fetch(f"http://127.0.0.1:{{OTHER}}/"), tunnel=tunnel(f"127.0.0.1:{{OTHER}}"),
         tunnel_index=tunnel(f"127.0.0.1:{{port}}"), entered=enter_proxy())
 
+def proxied():
+    say(tunnel=tunnel(f"127.0.0.1:{{OTHER}}"), refused=tunnel("refused.example:443"), secret="s3cret" in str(os.environ))
+
 def build_wheel(directory, settings=None, metadata=None):
     globals()[NAME.partition("_")[0]]()
     name = NAME + "-1.0-py3-none-any.whl"
@@ -154,9 +157,20 @@ class Index(http.server.ThreadingHTTPServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    def do_CONNECT(self):
+        self.server.asked.append((self.path, self.headers["Proxy-Authorization"]))
+        self.send_response(403 if "refused" in self.path else 200)
+        self.end_headers()
+        self.close_connection = True
+
     def do_GET(self):
-        _, kind, name = (self.path + "/").split("/")[:3]
-        self.server.asked.append(self.path)
+        path = self.path
+        if path.startswith("http://"):  # it is somebody's proxy
+            self.server.asked.append((path, self.headers["Proxy-Authorization"]))
+            path = "/" + path.split("/", 3)[3]
+        else:
+            self.server.asked.append(path)
+        _, kind, name = (path + "/").split("/")[:3]
         body = b"hello"
         if kind == "hold":
             self.server.hold(name)
@@ -409,3 +423,25 @@ def test_an_administrator_may_allow_more(index, strict):
     job = strict.wait(submit(Person(strict, "guest"), f"allowed @ {url}"))
     assert job["state"] == "succeeded", log_of(strict, job["id"])
     assert index.second.asked[before:]
+
+
+def test_the_proxy_of_the_machine_is_used_and_its_password_kept(index, tmp_path):
+    upstream = Index(index)
+    port = index.server_address[1]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("http_proxy", "https_proxy"):
+            patch.setenv(name, f"http://me:s3cret@127.0.0.1:{upstream.server_address[1]}")
+        server = Server(tmp_path / "state", "--build-network", "index", "--build-allow", "refused.example:443").start()
+    try:
+        person = Person(server, "carl")
+        before = len(index.asked)
+        job = server.wait(submit(person, "proxied"))
+        assert job["state"] == "succeeded", log_of(server, job["id"])
+        assert said(person, "proxied") == {"tunnel": 200, "refused": 502, "secret": False}
+        asked = dict(upstream.asked)
+        assert f"http://127.0.0.1:{port}/files/proxied-1.0.tar.gz" in asked and f"127.0.0.1:{port}" in asked
+        assert set(asked.values()) == {"Basic bWU6czNjcmV0"}
+        assert len(index.asked) == before
+    finally:
+        server.destroy()
+        upstream.shutdown()

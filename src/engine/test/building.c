@@ -6,7 +6,7 @@
 
 #define JOB(name, cpu, more)                                                                                 \
         "{'name':'" name "','command':['t']" more ",'roles':[{'name':'worker','replicas':1,'cpu':'" cpu "'}" \
-                                                                                                        "]}"
+        "]}"
 #define NEEDS ",'requirements':'six'"
 
 static House *open_house(void)
