@@ -505,9 +505,9 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
         const RuntimeSlot *slot = slot_of(engine, now);
         Runtime *runtime = slot->runtime;
 
+        abandon(engine, slot, was, now);
         if (slot->connected) { /* else all of it is asked for when the runtime is synced */
                 prepare(engine, slot, was, now);
-                abandon(engine, slot, was, now);
                 start_members(engine, slot, was, now);
                 reprioritize(engine, slot, was, now);
                 mark_members(runtime, was, now);
