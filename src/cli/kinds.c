@@ -306,7 +306,8 @@ const Verb verb_flavour_delete =
         ROW(0, "type", TEXT, "type", "TYPE", "Local, Kubernetes or K3S")                                     \
         ROW(1, "endpoint", TEXT, "endpoint", "ADDRESS", "where it is reached")                               \
         ROW(2, "credential", SECRET, "credential", "@FILE", "a kubeconfig; it is never shown again")         \
-        ROW(3, "namespaces", WORDS, "namespaces", "LIST", "namespaces that queues may use; empty: any")      \
+        ROW(3, "namespaces", WORDS, "namespaces", "LIST",                                                    \
+            "namespaces of queues and jobs; empty: of queues any")                                           \
         ROW(4, "status", TEXT, "status", "STATUS", "online or offline: nothing new starts there")            \
         ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \

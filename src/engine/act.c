@@ -134,6 +134,7 @@ static const Queue *new_queue(Engine *engine, const Job *job, Input *input)
 
         if (!queue || !check_fit(engine, engine->batch.catalog, queue, job->spec, &input->error) ||
             !check_namespace(engine, queue, job->spec, input->admin, &input->error) ||
+            !check_words(engine, queue, job_labels(job), job_annotations(job), input->admin, &input->error) ||
             !check_templates(engine, queue, job->spec, input->admin, &input->error))
                 return NULL;
         if (strcmp(job->queue, queue->object.name) != 0 &&
@@ -190,6 +191,9 @@ bool apply_change(Engine *engine, Input *input)
         if ((input->queue || input->sets_priority) && !check_waiting(engine, live->job, input))
                 return true;
         if (input->queue && !(queue = new_queue(engine, live->job, input)))
+                return true;
+        if (!check_words(engine, queue ? queue : catalog_queue(engine->batch.catalog, live->job->queue),
+                         input->labels, input->annotations, input->admin, &input->error))
                 return true;
         change(engine, live, queue, input);
         input->live = live;

@@ -214,6 +214,10 @@ void submit_clear(Engine *engine);
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error);
 /* Whether it names a namespace where jobs of the queue may be, for this user. */
 bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, bool admin, GError **error);
+/* Whether the user's labels and annotations may be those of the pods of a job in the queue. Either may be
+ * NULL. */
+bool check_words(const Engine *engine, const Queue *queue, char *const *labels, char *const *annotations,
+                 bool admin, GError **error);
 /* Whether the user may have `n` more open jobs in it. */
 bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error);
 /* Whether the runtime of its cluster has what it needs to start. */

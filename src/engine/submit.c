@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/keyed-hash.h"
 #include "base/number.h"
+#include "model/baseline.h"
 #include "model/catalog.h"
 #include "model/framework.h"
 
@@ -695,15 +696,26 @@ static void entry_free(gpointer data)
         g_free(entry);
 }
 
-/* Kubernetes' own hold secrets that open the cluster; where a queue or a list names one, it is meant. */
-static bool check_own_namespace(const Queue *queue, const Spec *spec, bool admin, GError **error)
+/* A namespace holds secrets and accounts of somebody; Kubernetes' own open the cluster. Where a queue or a
+ * list names one, it is meant. */
+static bool check_own_namespace(const Cluster *cluster, const Queue *queue, const Spec *spec, bool admin,
+                                GError **error)
 {
-        if (admin || !g_str_has_prefix(spec->namespace, "kube-") ||
-            g_strcmp0(spec->namespace, queue->namespace) == 0)
+        if (admin || g_strcmp0(spec->namespace, queue->namespace) == 0)
                 return true;
-        return err_set(error, ERR_DENIED,
-                       "namespace: '%s' is the cluster's own, where only administrators' jobs run\n"
-                       "Name another, or none.",
+        if (g_str_has_prefix(spec->namespace, "kube-"))
+                return err_set(error, ERR_DENIED,
+                               "namespace: '%s' is the cluster's own, where only administrators' jobs run\n"
+                               "Name another, or none.",
+                               spec->namespace);
+        return !cluster || cluster->type == CLUSTER_LOCAL ||
+               err_set(error, ERR_DENIED,
+                       "namespace: '%s' is not that of queue '%s', and cluster '%s' has no list of "
+                       "namespaces: "
+                       "only administrators' jobs may name any\n"
+                       "Leave it out, or let an administrator allow it: `paddle cluster set %s --namespaces "
+                       "%s`.",
+                       spec->namespace, queue->object.name, cluster->object.name, cluster->object.name,
                        spec->namespace);
 }
 
@@ -717,12 +729,21 @@ bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec,
         if (!spec->namespace)
                 return true;
         if (!allowed)
-                return check_own_namespace(queue, spec, admin, error);
+                return check_own_namespace(cluster, queue, spec, admin, error);
         if (g_strv_contains(allowed, spec->namespace))
                 return true;
         words = g_strjoinv(", ", cluster->namespaces);
         return err_set(error, ERR_INVALID, "namespace: '%s' is not one of cluster '%s', which has %s",
                        spec->namespace, queue->cluster, words);
+}
+
+bool check_words(const Engine *engine, const Queue *queue, char *const *labels, char *const *annotations,
+                 bool admin, GError **error)
+{
+        const BaselinePlace place = baseline_place(engine->batch.catalog, queue, NULL);
+
+        return admin || (baseline_check_words("labels", labels, &place, error) &&
+                         baseline_check_words("annotations", annotations, &place, error));
 }
 
 static bool fill_entry(Submission *submission, Entry *entry)
@@ -734,6 +755,8 @@ static bool fill_entry(Submission *submission, Entry *entry)
         return entry->queue &&
                check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
                check_namespace(engine, entry->queue, entry->spec, input->admin, &input->error) &&
+               check_words(engine, entry->queue, entry->spec->labels, entry->spec->annotations, input->admin,
+                           &input->error) &&
                (!entry->spec->array ||
                 spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
 }
