@@ -317,14 +317,22 @@ static const char *queue_name(Engine *engine, int id)
         return name ? name : "?";
 }
 
-json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now)
+/* The job that a reason is about, if the user may know of it: whose others' jobs are is not told. */
+static Job *job_of(Engine *engine, const Reason *reason, const char *user)
+{
+        g_autoptr(Job) job = reason->key ? views_job_by_seq(engine->views, reason->key) : NULL;
+
+        return job && (!user || strcmp(job->user, user) == 0) ? g_steal_pointer(&job) : NULL;
+}
+
+json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user)
 {
         const Words words = { .engine = engine,
                               .reason = reason,
                               .now = now,
                               .queue = queue_name(engine, reason->queue),
                               .other = queue_name(engine, reason->other),
-                              .job = reason->key ? views_job_by_seq(engine->views, reason->key) : NULL };
+                              .job = job_of(engine, reason, user) };
         g_autofree char *message =
                 say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
         json_t *object = json_pack("{s:s, s:s}", "cause", cause_name(reason->cause), "message", message);
@@ -480,7 +488,8 @@ static void add(Question *question, const Reason *reason)
 {
         if (json_array_size(question->reasons) < REASONS_MAX)
                 json_array_append_new(question->reasons,
-                                      engine_reason_format(question->engine, reason, question->now));
+                                      engine_reason_format(question->engine, reason, question->now,
+                                                           question->job->user));
 }
 
 static Reason reason_of(const Question *question, Cause cause)

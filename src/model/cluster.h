@@ -14,7 +14,7 @@ typedef struct {
         ClusterType type;
         bool offline;
         char *description, *endpoint, *source, *version, *credential, *setting; /* NULL: "" */
-        char **namespaces;                                                      /* for users' jobs; NULL: those of queues */
+        char **namespaces; /* for users' jobs; NULL: those of queues */
 } Cluster;
 
 /* A setting that is a JSON object may hold passwords: members called "password", however deep. They are shown

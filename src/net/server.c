@@ -75,8 +75,10 @@ typedef struct {
         atomic_int phase;
         _Atomic gint64 since_ms; /* of the phase */
         _Atomic gint64 received; /* bytes of the body, in PHASE_BODY */
-        pthread_mutex_t mutex;   /* guards request */
+        pthread_mutex_t mutex;   /* guards what follows */
         HttpRequest *request;
+        int sent_fd;      /* of the file that is being sent, a descriptor of its own; -1: none */
+        guint64 sent_end; /* its reply ends there in it */
 } Conn;
 
 /* A socket that a refusal was written to, being emptied so that the refusal is not lost to a reset. */
@@ -379,11 +381,25 @@ static void add_headers(struct MHD_Response *response, const HttpRequest *reques
                 (void)MHD_add_response_header(response, "Connection", "close");
 }
 
-/* Queues the reply that `answered` announced. On the connection's worker. */
-static enum MHD_Result send_reply(HttpRequest *request, const Conn *conn)
+/* For watch_file. */
+static void note_file(Conn *conn, const Reply *reply)
 {
-        struct MHD_Response *response = make_response[request->reply.kind](request, &request->reply);
+        if (reply->kind != REPLY_FILE || reply->size == 0)
+                return;
+        pthread_mutex_lock(&conn->mutex);
+        conn->sent_fd = fcntl(reply->fd, F_DUPFD_CLOEXEC, 0); /* -1: the client waits for SILENCE_S, then */
+        conn->sent_end = (guint64)reply->offset + (guint64)reply->size;
+        pthread_mutex_unlock(&conn->mutex);
+}
+
+/* Queues the reply that `answered` announced. On the connection's worker. */
+static enum MHD_Result send_reply(HttpRequest *request, Conn *conn)
+{
+        struct MHD_Response *response;
         enum MHD_Result result;
+
+        note_file(conn, &request->reply);
+        response = make_response[request->reply.kind](request, &request->reply);
 
         request->stage = STAGE_SENT;
         if (!response)
@@ -912,6 +928,14 @@ static void request_detach(HttpRequest *request)
                 (void)unlink(request->body_file); /* it may have been renamed away */
 }
 
+/* With conn->mutex held. */
+static void forget_file(Conn *conn)
+{
+        if (conn->sent_fd >= 0)
+                close(conn->sent_fd);
+        conn->sent_fd = -1;
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode code)
 {
@@ -925,6 +949,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         *context = NULL;
         pthread_mutex_lock(&conn->mutex);
         conn->request = NULL;
+        forget_file(conn);
         pthread_mutex_unlock(&conn->mutex);
         if (request->stage != STAGE_HEADER)
                 count_request(server, request, now_us);
@@ -978,6 +1003,7 @@ static void conn_open(HttpServer *server, struct MHD_Connection *connection, voi
 
         conn->server = server;
         conn->link.data = conn;
+        conn->sent_fd = -1;
         conn->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->since_ms = clock_monotonic_ms();
         pthread_mutex_init(&conn->mutex, NULL);
@@ -1000,6 +1026,7 @@ static void conn_close(HttpServer *server, void **socket_context)
         g_queue_unlink(&server->connections, &conn->link);
         pthread_mutex_unlock(&server->mutex);
         (*count_of(server, conn->local))--;
+        forget_file(conn);
         pthread_mutex_destroy(&conn->mutex);
         g_free(conn);
         *socket_context = NULL;
@@ -1068,6 +1095,21 @@ static void cut(Conn *conn, int phase)
         (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
+/* A file that was cut while it is sent: what was promised will not come, for which its client would wait
+ * until SILENCE_S. A size that is known is enough: a file system that does not answer must not hold up the
+ * watcher. */
+static void watch_file(Conn *conn)
+{
+        struct statx found;
+
+        pthread_mutex_lock(&conn->mutex);
+        if (conn->sent_fd >= 0 &&
+            statx(conn->sent_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &found) == 0 &&
+            found.stx_size < conn->sent_end)
+                (void)shutdown(conn->fd, SHUT_RDWR);
+        pthread_mutex_unlock(&conn->mutex);
+}
+
 static void watch_connections(HttpServer *server, gint64 now)
 {
         for (GList *link = server->connections.head; link; link = link->next) {
@@ -1076,6 +1118,7 @@ static void watch_connections(HttpServer *server, gint64 now)
 
                 if (is_overdue(server, conn, phase, now))
                         cut(conn, phase);
+                watch_file(conn);
         }
 }
 

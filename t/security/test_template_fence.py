@@ -1,4 +1,5 @@
-"""A template of a user is a list of what is allowed: any other field is refused, whichever way it comes in (doc/kubernetes.md, "What a template may ask for").
+"""A template of a user is a list of what is allowed (doc/kubernetes.md, "What a template may ask for").
+Any other field is refused, whichever way it comes in.
 The cluster needs not be there: all this is looked at before a job is taken."""
 
 import json
@@ -7,7 +8,10 @@ import pytest
 from conftest import Server
 from people import Person
 
-SETTING = {"image": "x", "allow": {"tolerations": ["example.com/team"], "volumes": ["nfs"], "metadata": ["example.com/"]}}
+SETTING = {
+    "image": "x",
+    "allow": {"tolerations": ["example.com/team"], "volumes": ["nfs"], "metadata": ["example.com/"]},
+}
 TAINTS = {"tolerations": [{"operator": "Exists"}]}
 
 
@@ -82,7 +86,10 @@ def test_a_directory_of_the_node_cannot_be_allowed(served):
     """The setting is broken, which the cluster's jobs say; a template is refused all the same."""
     bad = {"name": "bad", "type": "Kubernetes", "setting": json.dumps({"allow": {"volumes": ["hostPath"]}})}
     assert served.post("/v1/clusters", bad).status == 201
-    assert served.post("/v1/queues", {"name": "bad", "cluster": "bad", "everyone": True, "max": {"cpu": "1"}}).status == 201
+    assert (
+        served.post("/v1/queues", {"name": "bad", "cluster": "bad", "everyone": True, "max": {"cpu": "1"}}).status
+        == 201
+    )
     person = Person(served, "zoe")
     host = {"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}
     assert_denied(person.ask(job(pod(host), "bad")), "volumes[0].hostPath")

@@ -89,6 +89,9 @@ typedef struct {
         bool forwarded;   /* by a proxy: the address is not of who asks */
 } LoginOrigin;
 LoginOrigin login_origin(const HttpRequest *request);
+/* Whether older clients are at home there, which have the published password built in (AuthConfig.published):
+ * they are also told what a stranger is not, that there is no user of a name. */
+bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin);
 /* The published password opens its account only as AuthConfig.published says, never for what is forwarded or
  * comes from a member of a job; on the loopback only by a name that means it. */
 void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,

@@ -242,6 +242,11 @@ static void log_in(bool stopped, void *arg)
         engine_put_token(config->engine, token, token_done, at);
 }
 
+bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin)
+{
+        return published_is_open(auth->config.published, origin);
+}
+
 void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,
                 AuthLoginDone done, void *arg)
 {

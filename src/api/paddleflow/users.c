@@ -16,6 +16,7 @@ typedef struct {
         Flow *flow;
         HttpRequest *request;
         char *user;
+        bool older; /* auth_is_older_clients */
 } LogIn;
 
 static bool is_known(Flow *flow, const char *user)
@@ -25,6 +26,9 @@ static bool is_known(Flow *flow, const char *user)
         return catalog_user(catalog, user) != NULL;
 }
 
+/* The contract has a code of its own for a user that is not there. A stranger would learn by it who has an
+ * account: everywhere but where older clients are at home it is the code of a wrong password, with its words.
+ */
 static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms)
 {
         g_autofree char *after = g_strdup_printf("%d", (int)((wait_ms + 999) / 1000));
@@ -32,7 +36,7 @@ static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms
 
         if (wait_ms)
                 http_reply_header(login->request, "Retry-After", after);
-        if (err_is(error, ERR_UNAUTHENTICATED) && !is_known(login->flow, login->user))
+        if (login->older && err_is(error, ERR_UNAUTHENTICATED) && !is_known(login->flow, login->user))
                 flow_set(&refusal, CODE_UserNotExist, "there is no user '%.60s'", login->user);
         else if (err_is(error, ERR_UNAUTHENTICATED) || err_is(error, ERR_QUOTA))
                 flow_set(&refusal, CODE_AuthFailed, "%s", error->message);
@@ -71,8 +75,9 @@ static void log_in(HttpRequest *request, void *arg)
                 return;
         }
         login = g_new0(LogIn, 1);
-        *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")) };
         origin = login_origin(request);
+        *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")),
+                          auth_is_older_clients(call.flow->auth, &origin) };
         auth_login(call.flow->auth, login->user, go_text(body, "password"), &origin, login_done, login);
 }
 

@@ -151,6 +151,12 @@ static char *extract_part(const char *path, const char *type, GError **error)
         return g_steal_pointer(&archive);
 }
 
+/* Older clients expect a path. Where the state directory is, is for administrators. */
+static char *shown_path(Api *api, const HttpCaller *caller, const char *hash)
+{
+        return caller->admin ? package_store_path(api->packages, hash) : g_strconcat("packages/", hash, NULL);
+}
+
 static void post_archive(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -174,7 +180,7 @@ static void post_archive(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        tree = package_store_path(api->packages, hash);
+        tree = shown_path(api, http_request_caller(request), hash);
         reply = json_pack("{s:i, s:s, s:s, s:s, s:s}", "code", 200, "msg", "", "job_id", hash, "path", tree,
                           "package", hash);
         http_reply_json(request, 200, reply);

@@ -1137,7 +1137,7 @@ static void test_clone(void)
                 pthread_cond_wait(&got.there, &got.lock);
         pthread_mutex_unlock(&got.lock);
         g_assert_cmpint(scheduler_explain(got.clone, job->seq, house->clock_ms, reasons), >, 0);
-        shown = engine_reason_format(house->engine, &reasons[0], house->clock_ms);
+        shown = engine_reason_format(house->engine, &reasons[0], house->clock_ms, NULL);
         g_assert_nonnull(json_object_get(shown, "message"));
         fill = engine_fill_job(house->engine, "bob", job->spec, G_MAXINT64, house->clock_ms, &put, &error);
         g_assert_no_error(error);

@@ -26,6 +26,7 @@
 #include "runtime/local/measure.h"
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
+#include "runtime/local/search-path.h"
 #include "runtime/local/terminal.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
@@ -54,7 +55,8 @@ typedef struct {
         char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         gint64 log_limit, max_processes;
-        char **inherited;
+        char **inherited; /* by members that are the server's user */
+        char **inherited_by_others;
         Storage *storage;
         Ports *ports;
         AgentLink *link;
@@ -460,7 +462,8 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .ready_file = plan->ready_file,
                               .fallback_path = local->fallback_path };
 
-        plan->env = variables_complete(local->inherited, &place, task->env);
+        plan->env = variables_complete(place.home ? local->inherited_by_others : local->inherited, &place,
+                                       task->env);
 }
 
 static bool has_new_privileges(const LocalRuntime *local, const char *user)
@@ -804,6 +807,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->max_processes = config->max_processes;
         local->new_privileges = g_strdupv((char **)config->new_privileges);
         local->inherited = variables_inherit(environ_list);
+        local->inherited_by_others = search_path_for_others(local->inherited);
         inventory_get(&config->inventory, &local->total);
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
@@ -868,6 +872,7 @@ void local_runtime_free(Runtime *runtime)
         g_hash_table_unref(local->pids);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
+        g_strfreev(local->inherited_by_others);
         g_strfreev(local->new_privileges);
         g_free(local->fallback_path);
         g_free(local->state_dir);
