@@ -97,9 +97,10 @@ static bool is_scheduler(const Fence *fence, const json_t *value)
         return g_strcmp0(json_string_value(value), fence->volcano ? "volcano" : "default-scheduler") == 0;
 }
 
+/* `false`: there is to be no token. */
 static bool is_place_of_administrators(const Fence *fence, const json_t *value)
 {
-        return !fence->chosen;
+        return !fence->chosen || json_is_false(value);
 }
 
 /* A group or an SELinux level is put on all of a volume, not on the part that a pod sees. */

@@ -29,7 +29,7 @@ static bool refuse(const char *where, const char *what, const char *list, GError
                        shown, what, widen ? widen : "");
 }
 
-/* null, false, 0 and an empty list say nothing. */
+/* In a field that is not for users null, false, 0 and an empty list say nothing. */
 static bool is_unsaid(const json_t *value)
 {
         return json_is_null(value) || json_is_false(value) ||
@@ -54,8 +54,7 @@ static bool is_allowed(const Field *field, const Fence *fence, const json_t *val
 {
         bool bounded = field->words || field->list || field->may;
 
-        return !bounded || is_unsaid(value) || is_word(field, fence, value) ||
-               (field->may && field->may(fence, value));
+        return !bounded || is_word(field, fence, value) || (field->may && field->may(fence, value));
 }
 
 static bool refuse_value(const Field *field, const char *where, GError **error)

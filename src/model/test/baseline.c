@@ -371,7 +371,9 @@ static void test_allow(void)
                 { "{\"volumes\": {\"local\": {\"claim\": \"homes\", \"sub_path\": \"%s\"}}}",
                   POD("'securityContext': {'runAsUser': 7}"), POD("'securityContext': {'fsGroup': 7}") },
                 { "{\"volumes\": {\"local\": {\"claim\": \"homes\", \"sub_path\": \"%s\"}}}",
-                  POD("'securityContext': {'fsGroup': 0}"),
+                  POD("'securityContext': {'runAsGroup': 0}"), POD("'securityContext': {'fsGroup': 0}") },
+                { "{\"volumes\": {\"local\": {\"claim\": \"homes\", \"sub_path\": \"%s\"}}}",
+                  SECURITY("'seLinuxOptions': {'type': ''}"),
                   SECURITY("'seLinuxOptions': {'level': 's0:c1'}") },
         };
 
@@ -482,6 +484,7 @@ static void test_elsewhere(void)
                 { "{'spec': {'automountServiceAccountToken': true}}",
                   "pod.spec.automountServiceAccountToken" },
                 { "{'spec': {'imagePullSecrets': [{'name': 'any'}]}}", "pod.spec.imagePullSecrets" },
+                { "{'spec': {'automountServiceAccountToken': false}}", NULL },
                 { VOLUME("'emptyDir': {}"), NULL },
                 { CONTAINER("'env': [{'name': 'SECRET', 'value': 'x'}]"), NULL },
         };
