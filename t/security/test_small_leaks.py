@@ -105,8 +105,8 @@ def test_jobs_of_others_are_not_named(make_server):
     queue = {"name": "team", "everyone": True, "max": {"cpu": "4"}, "preemption": "lower-priority"}
     assert server.post("/v1/queues", queue).status == 201
     own = {"queue": "team", "priority": "low", "roles": [{"name": "worker", "cpu": "2"}]}
-    for person in (ann, bob):
-        server.wait(person.submit("sleep 600", name=f"secret-of-{person.name}", **own)["id"], "running")
+    held, _ = (person.submit("sleep 600", name=f"secret-of-{person.name}", **own)["id"] for person in (ann, bob))
+    wait_for(lambda: server.get("/v1/info").json["jobs"]["running"] == 2, what="both jobs")
     wish = {"command": ["true"], "queue": "team", "priority": "high", "roles": [{"name": "worker", "cpu": "4"}]}
 
     def victims(headers):
@@ -123,6 +123,20 @@ def test_jobs_of_others_are_not_named(make_server):
     wait_for(lambda: server.job(waits)["reason"], what="why it waits")
     for path in (f"/v1/jobs/{waits}", f"/v1/jobs/{waits}/explain"):
         assert "secret-of-bob" not in ann.get(path).body.decode()
+    high = bob.submit(
+        "true", name="urgent-of-bob", queue="team", priority="high", roles=[{"name": "worker", "cpu": "4"}]
+    )["id"]
+    server.wait(high, "succeeded")
+    for path in (
+        "/v1/jobs",
+        f"/v1/jobs/{waits}",
+        f"/v1/jobs/{held}",
+        f"/v1/jobs/{held}/events",
+        f"/v1/jobs/{waits}/events",
+    ):
+        said = ann.get(path).body.decode()
+        assert "of-bob" not in said and high not in said, said
+    assert server.job(held)["evictions"] == 1
 
 
 # -- what members are given

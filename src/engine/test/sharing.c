@@ -422,7 +422,8 @@ static House *house_with_preemption(void)
         return house;
 }
 
-static void test_evicted(void)
+/* `by`: whose job it goes for. Another user's is not named. */
+static void check_evicted(const char *by, bool told)
 {
         House *house = house_with_preemption();
         g_autofree char *low = submit(house, "ann", JOB("low", "4", ",'priority':'low','grace':'5s'"));
@@ -431,7 +432,7 @@ static void test_evicted(void)
         EngineMetrics metrics;
 
         started(house, low, 1, 0);
-        high = submit(house, "bob", JOB("high", "4", ",'priority':'high'"));
+        high = submit(house, by, JOB("high", "4", ",'priority':'high'"));
         house_barrier(house);
         assert_state(house, low, JOB_PREEMPTING);
         assert_state(house, high, JOB_QUEUED);
@@ -442,7 +443,7 @@ static void test_evicted(void)
         g_assert_cmpint(job->state, ==, JOB_QUEUED);
         g_assert_cmpint(job->failures, ==, 0);
         g_assert_cmpint(job->evictions, ==, 1);
-        g_assert_cmpstr(job->evicted_for, ==, high);
+        g_assert_cmpstr(job->evicted_for, ==, told ? high : NULL);
         engine_metrics(house->engine, &metrics);
         g_assert_cmpint(metrics.evictions, ==, 1);
         ended(house, high, 1, 0, 0);
@@ -455,6 +456,12 @@ static void test_evicted(void)
                         "job.queued job.starting member.started job.running job.preempting member.exited "
                         "job.requeued job.starting member.started job.running member.exited job.succeeded");
         house_free(house);
+}
+
+static void test_evicted(void)
+{
+        check_evicted("ann", true);
+        check_evicted("bob", false);
 }
 
 /* Who goes for another cannot hold on to what is lent for as long as it likes. */
