@@ -418,7 +418,11 @@ const Verb verb_cluster_delete =
 #define USER_FIELDS(ROW)                                                                                     \
         ROW(0, "admin", SWITCH, "admin", NULL, "an administrator sees and does everything")                  \
         ROW(1, "disabled", SWITCH, "disabled", NULL,                                                         \
-            "cannot log in or use a token, and what is open ends; jobs stay as they are")
+            "cannot log in or use a token, and what is open ends; jobs stay as they are")                    \
+        ROW(2, "disk", TEXT, "disk", "SIZE",                                                                 \
+            "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the default") \
+        ROW(3, "files", TEXT, "files", "N",                                                                  \
+            "files that the user may hold there, such as 2M; 0: no limit; '': the default")
 
 #define PASSWORD_OPTIONS                                                                                     \
         { "password",                                                                                        \
@@ -441,6 +445,7 @@ static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTION
 static const Column user_columns[] = {
         { "NAME", .member = "name" },         { "ADMIN", .member = "admin" },
         { "DISABLED", .member = "disabled" }, { "PASSWORD", .member = "has_password" },
+        { "DISK", true, .member = "disk" },   { "FILES", true, .member = "files" },
         { "CREATED", .member = "created" },   { 0 },
 };
 
@@ -513,7 +518,7 @@ const Verb verb_user_create = {
 const Verb verb_user_set = {
         .name = "user set",
         .args = "NAME",
-        .summary = "Change a user: the password, whether an administrator, whether let in",
+        .summary = "Change a user: the password, whether an administrator, whether let in, the disk quota",
         .about = "A new password makes all earlier log-ins of the user void. Whoever changes their own over "
                  "TCP is "
                  "asked for the old one, too (with --password-stdin: the old one on the first line, the new "
@@ -521,7 +526,8 @@ const Verb verb_user_set = {
                  "the second).",
         .examples = "paddle user set ann --password\n"
                     "paddle user set ann --no-admin\n"
-                    "paddle user set ann --disabled\tuntil --no-disabled",
+                    "paddle user set ann --disabled\tuntil --no-disabled\n"
+                    "paddle user set ann --disk 200Gi --files 2M\tsee `paddle storage usage --all`",
         .options = user_options,
         .size = sizeof(ObjectTarget),
         .min_words = 1,

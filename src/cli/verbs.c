@@ -50,6 +50,8 @@ const Verb *const cli_verbs[] = {
         &verb_sim,
         &verb_upload,
         &verb_download,
+        &verb_storage_usage,
+        &verb_gc,
         &verb_login,
         &verb_whoami,
         &verb_token_create,

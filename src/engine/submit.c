@@ -406,6 +406,10 @@ static bool check_count(Submission *submission)
                 return err_set(&submission->input->error, ERR_INVALID,
                                "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
                                MAX_JOBS);
+        if (engine->config.may_write &&
+            !engine->config.may_write(submission->input->user, engine->config.may_write_arg,
+                                      &submission->input->error))
+                return false;
         if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
                 return check_user_count(submission, max);
         return err_set(&submission->input->error, ERR_QUOTA,

@@ -84,6 +84,7 @@ static const struct {
                                [VERB_DELETE] = OWN } },
         [ACCESS_SCHEDULER] = { "scheduler", { [VERB_LIST] = ADMIN, [VERB_SHOW] = ADMIN } },
         [ACCESS_STATISTICS] = { "statistics", { [VERB_LIST] = USER, [VERB_SHOW] = OWN } },
+        [ACCESS_STORAGE] = { "storage", { [VERB_LIST] = USER, [VERB_SHOW] = OWN, [VERB_DELETE] = ADMIN } },
 };
 
 static const char *const verbs[VERBS] = {

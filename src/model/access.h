@@ -36,6 +36,7 @@ typedef enum {
         ACCESS_PACKAGE,
         ACCESS_SCHEDULER, /* journal, what if */
         ACCESS_STATISTICS,
+        ACCESS_STORAGE, /* what users hold on the disk; what goes from it */
         ACCESS_KINDS,
 } AccessKind;
 

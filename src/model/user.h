@@ -9,12 +9,17 @@ typedef struct {
         char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: no log-in by password
                          */
         bool disabled;  /* cannot log in, and no token of theirs is good; jobs stay as they are */
+        char *disk, *files; /* what they may hold on the server's disk: bytes, inodes, as quantities ("200Gi",
+                               "2M"); "0": no limit; NULL: the server's default */
         bool unix_user; /* came by the Unix socket: the machine vouches for it */
 } User;
 
 #define SEEDED_USER "root"
 /* Stands for the published password of the seeded account (api/auth/published.h). */
 #define USER_PASSWORD_SEEDED "!seeded"
+
+/* *ret: 0 for no limit. False: the text is NULL, the server's default counts. */
+bool user_limit(const char *text, gint64 *ret);
 
 /* /v1: 1..60 bytes of [A-Za-z0-9._-], not beginning with '-' or '.'. The older rule is the façade's. */
 bool user_name_check(const char *what, const char *name, GError **error);

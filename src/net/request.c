@@ -78,6 +78,8 @@ void reply_clear(Reply *reply)
 static void request_free(HttpRequest *request)
 {
         reply_clear(&request->reply);
+        if (request->held > 0)
+                request->release(request->user, request->held, request->hold_arg);
         pthread_mutex_destroy(&request->mutex);
         g_free(request->target);
         url_path_clear(&request->path);

@@ -87,6 +87,9 @@ struct HttpRequest {
         char *body_file;
         int body_fd;
         guint64 body_len, discarded;
+        gint64 held; /* bytes, released with the request by the next */
+        void (*release)(const char *user, gint64 bytes, void *arg);
+        void *hold_arg;
         gint64 accounted; /* bytes of this body in the server's count of bytes in flight */
 
         GPtrArray *kept; /* header values handed out; guarded by mutex */

@@ -48,6 +48,7 @@ enum {
         IDLE_FACTOR = 6,       /* a kept connection may idle this many header deadlines */
         LOCAL_SHARE = 8,       /* one of so many connections is kept for the Unix socket */
         OVER_LIMIT_MAX = 1024, /* connections above the limit that are held long enough to be told so */
+        HOLD_STEP = 1 << 20,   /* bytes of a body of unknown length that are held at once */
         DISCARD_MAX = 1 << 20, /* bytes of a refused body read so that the connection can be kept */
         LINGER_MAX =
                 16 << 20, /* bytes read after a refusal in mid-body, so that the client sees the reply ... */
@@ -544,6 +545,21 @@ static bool set_crowded(GError **error)
                        "the server holds as many bytes of requests as it may\nTry again in a moment.");
 }
 
+/* Of a body that goes to the disk: `bytes` more of it. */
+static bool hold_body(HttpRequest *request, gint64 bytes, GError **error)
+{
+        const HttpServerConfig *config = &request->server->config;
+
+        if (!config->hold || !request->user || bytes <= 0)
+                return true;
+        if (!config->hold(request->user, bytes, config->hold_arg, error))
+                return false;
+        request->held += bytes;
+        request->release = config->release;
+        request->hold_arg = config->hold_arg;
+        return true;
+}
+
 static bool open_body(HttpRequest *request, gint64 announced, GError **error)
 {
         HttpServer *server = request->server;
@@ -561,6 +577,8 @@ static bool open_body(HttpRequest *request, gint64 announced, GError **error)
                 request->body = g_string_new(NULL);
                 return true;
         }
+        if (!hold_body(request, announced, error))
+                return false;
         request->body_file = g_strdup_printf("%s/body-%s-XXXXXX", server->temp_dir, request->id);
         request->body_fd = g_mkstemp_full(request->body_file, O_RDWR | O_CLOEXEC, 0600);
         if (request->body_fd < 0) {
@@ -695,6 +713,9 @@ static bool take_piece(HttpRequest *request, const char *data, gsize len, GError
                 return set_too_large(request, error);
         if (route->body == HTTP_BODY_MEMORY)
                 return take_memory(request, data, len, error);
+        if (request->body_len > (guint64)request->held &&
+            !hold_body(request, MAX(HOLD_STEP, (gint64)request->body_len - request->held), error))
+                return false;
         return file_write_all(request->body_fd, data, len, error) ||
                err_prefix(error, "the body could not be kept: ");
 }

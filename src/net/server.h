@@ -115,6 +115,12 @@ typedef struct {
         char *(*credential)(const char *authorization, void *arg);
         bool (*is_valid)(const char *credential, void *arg);
         void *arg;
+        /* HTTP_BODY_FILE: may the user have so many bytes on the disk? Asked before they are read, as many as
+         * are announced, else piece by piece; what was held is released when the request is over. ERR_QUOTA,
+         * say. Any worker thread; short. Both NULL: nobody is asked. */
+        bool (*hold)(const char *user, gint64 bytes, void *arg, GError **error);
+        void (*release)(const char *user, gint64 bytes, void *arg);
+        void *hold_arg; /* outlives all requests */
 } HttpServerConfig;
 
 /* Binds and listens; `routes` are arrays ending with a NULL method, in a NULL-terminated list; `arg` goes to

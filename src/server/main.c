@@ -24,6 +24,7 @@
 #include "runtime/drivers.h"
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
+#include "server/disk.h"
 #include "server/first-password.h"
 #include "server/options.h"
 
@@ -36,6 +37,7 @@ typedef struct {
         Runtime *runtime;
         DriversConfig drivers; /* of other clusters' runtimes */
         char *id;              /* by which this server knows its own in a cluster */
+        Disk *disk;
         Storage *storage;
         PackageStore *packages;
         Engine *engine;
@@ -279,6 +281,8 @@ static bool open_engine(Server *server, GError **error)
                 .max_open_jobs = (int)server->options.max_open_jobs,
                 .max_open_per_user = (int)server->options.max_open_per_user,
                 .submit_rate = (int)server->options.submit_rate,
+                .may_write = disk_may_write,
+                .may_write_arg = server->disk,
                 .open_queues = server->options.open_queues,
                 .node_name = server->node_name,
                 .scheduler.topology = server->options.topology,
@@ -378,6 +382,9 @@ static bool open_http(Server *server, GError **error)
                 .credential = auth_credential,
                 .is_valid = auth_is_valid,
                 .arg = server->auth,
+                .hold = disk_hold,
+                .release = disk_release,
+                .hold_arg = server->disk,
         };
 
         if (tcp && !settle_root(server, error))
@@ -407,6 +414,8 @@ static bool server_open(Server *server, GError **error)
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
+        if (!(server->disk = disk_new(&server->options, error)))
+                return false;
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
@@ -414,6 +423,13 @@ static bool server_open(Server *server, GError **error)
                 return false;
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
+        storage_count(server->storage, disk_ledger(server->disk));
+        package_store_count(server->packages, disk_ledger(server->disk));
+        disk_start(server->disk, &(DiskParts){ .engine = server->engine,
+                                               .store = server->store,
+                                               .identities = server->identities,
+                                               .storage = server->storage,
+                                               .packages = server->packages });
         server->first_password = state_path(server, "root-password");
         server->auth =
                 auth_new(&(AuthConfig){ .engine = server->engine,
@@ -429,6 +445,8 @@ static bool server_open(Server *server, GError **error)
                                             .runtime = server->runtime,
                                             .storage = server->storage,
                                             .packages = server->packages,
+                                            .ledger = disk_ledger(server->disk),
+                                            .janitor = disk_janitor(server->disk),
                                             .auth = server->auth,
                                             .dc = server->options.datacenter,
                                             .state_dir = server->options.state,
@@ -465,6 +483,7 @@ static void server_close(Server *server)
         flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
+        disk_stop(server->disk);
         engine_free(server->engine);
         if (server->runtime)
                 local_runtime_free(server->runtime);
@@ -472,6 +491,7 @@ static void server_close(Server *server)
         storage_close(server->storage);
         package_store_close(server->packages);
         store_close(server->store);
+        disk_free(server->disk);
         g_strfreev(server->node_labels);
         g_strfreev(server->published);
         g_strfreev(server->trusted_proxies);

@@ -77,6 +77,16 @@ const Option server_options[] = {
           "processes and threads of one member; 0: no limit", 0, 4194304 },
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",
           "size of one member's log; 0: no limit" },
+        { "user-disk", 0, OPTION_STRING, FIELD(user_disk), "SIZE|N%", NULL,
+          "what one user, who is no administrator, may hold on the disk in all; 0: no limit; default: 25% of "
+          "it where the state directory is new, no limit where it is of an older version" },
+        { "user-files", 0, OPTION_STRING, FIELD(user_files), "N|N%", NULL,
+          "the same in files and directories" },
+        { "gc", 0, OPTION_LIST, FIELD(gc), "KIND=AGE[,SIZE]", NULL,
+          "what nothing needs is removed after so long unused, and the least recently used when all of its kind "
+          "hold more; 0: never; may be repeated; `paddle gc --dry-run` tells the kinds" },
+        { "gc-every", 0, OPTION_DURATION, FIELD(gc_every_ms), "TIME", "1h",
+          "how often that is done; 0: only by `paddle gc`" },
         { "keep-events", 0, OPTION_INT, FIELD(keep_events), "N", "1000000", "events that are kept", 1000,
           G_MAXINT64 },
         { "keep-finished", 0, OPTION_DURATION, FIELD(keep_finished_ms), "TIME", "0",

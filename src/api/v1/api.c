@@ -14,7 +14,7 @@ const HttpRoute *const *api_routes(void)
         static const HttpRoute *const all[] = { system_routes,    metrics_routes, job_routes,  change_routes,
                                                 ask_routes,       event_routes,   log_routes,  package_routes,
                                                 file_routes,      token_routes,   user_routes, catalog_routes,
-                                                scheduler_routes, exec_routes,    NULL };
+                                                scheduler_routes, exec_routes,    storage_routes, NULL };
 
         return all;
 }
@@ -35,6 +35,8 @@ Api *api_new(const ApiConfig *config)
         api->runtime = config->runtime;
         api->storage = config->storage;
         api->packages = config->packages;
+        api->ledger = config->ledger;
+        api->janitor = config->janitor;
         api->auth = config->auth;
         api->dc = g_strdup(config->dc);
         api->state_dir = g_strdup(config->state_dir);

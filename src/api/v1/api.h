@@ -8,6 +8,7 @@
 
 #include "api/auth/auth.h"
 #include "engine/engine.h"
+#include "fs/janitor.h"
 #include "fs/package.h"
 #include "fs/storage.h"
 #include "net/server.h"
@@ -20,6 +21,8 @@ typedef struct {
         Runtime *runtime;
         Storage *storage;
         PackageStore *packages;
+        Ledger *ledger;
+        Janitor *janitor;
         Auth *auth;
         const char *dc, *state_dir;
         const char *journal_dir; /* of the scheduler; NULL: none is kept */

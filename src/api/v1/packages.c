@@ -36,7 +36,7 @@ static void offer(HttpRequest *request, void *arg)
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
         bool ready = manifest &&
-                     package_store_has(api->packages, http_request_caller(request)->user, manifest->hash);
+                     package_store_use(api->packages, http_request_caller(request)->user, manifest->hash);
 
         if (!manifest || (!ready && !package_store_offer(api->packages, http_request_caller(request)->user,
                                                          manifest, &missing, &error))) {

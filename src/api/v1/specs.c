@@ -60,7 +60,7 @@ static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GEr
                 return err_set(error, ERR_INVALID,
                                "package: '%s' is not a content hash of %d hexadecimal digits", hash,
                                HASH_LEN);
-        if (!package_store_has(api->packages, caller->user, hash))
+        if (!package_store_use(api->packages, caller->user, hash))
                 return err_set(error, ERR_NOT_FOUND,
                                "package: '%s' is not on this server\nSend it to /v1/packages first.", hash);
         requirements = package_store_requirements(api->packages, hash, &unreadable);

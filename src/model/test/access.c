@@ -29,6 +29,7 @@ static const struct {
         { ACCESS_PACKAGE, "package", "uoga", "uoga", "uoga", "oa", "oa", "" },
         { ACCESS_SCHEDULER, "scheduler", "a", "a", "", "", "", "" },
         { ACCESS_STATISTICS, "statistics", "uoga", "oa", "", "", "", "" },
+        { ACCESS_STORAGE, "storage", "uoga", "oa", "", "", "a", "" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(rows) == ACCESS_KINDS);
 

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "fs/package.h"
 #include "runtime/environment/settings.h"
 
@@ -264,6 +266,63 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
         g_autofree char *ready = made(config, key, "ready");
 
         return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* a link may be its user's */
+}
+
+/* Between "it is there" and "it was just used" none goes. */
+static pthread_mutex_t uses_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool environment_use(const EnvironmentConfig *config, const char *key)
+{
+        g_autofree char *mark = inside(config, key, "used");
+        fd_auto int fd = -1;
+        bool ready;
+
+        pthread_mutex_lock(&uses_lock);
+        fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0)
+                (void)futimens(fd, NULL); /* it goes sooner, then */
+        ready = environment_is_ready(config, key);
+        pthread_mutex_unlock(&uses_lock);
+        return ready;
+}
+
+/* A builder has its lock. */
+static bool is_being_built(const EnvironmentConfig *config, const char *key)
+{
+        g_autofree char *path = made(config, key, "lock");
+        fd_auto int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+        return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+static bool hide(const EnvironmentConfig *config, const char *key, const char *gone, gint64 since,
+                 bool *ret_gone, GError **error)
+{
+        g_autofree char *mark = inside(config, key, "used"), *path = inside(config, key, NULL);
+        struct stat st;
+
+        if ((lstat(mark, &st) == 0 && (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
+            is_being_built(config, key))
+                return true;
+        *ret_gone = rename(path, gone) == 0;
+        return *ret_gone || errno == ENOENT || err_set_errno(error, errno, "cannot move '%s' away", path);
+}
+
+bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool *ret_gone, GError **error)
+{
+        const EnvironmentConfig config = { .envs_dir = envs_dir };
+        char id[ID_LEN + 1];
+        g_autofree char *dir = g_build_filename(envs_dir, ".gone", NULL);
+        g_autofree char *gone = (id_new(id), g_build_filename(dir, id, NULL));
+        bool ok;
+
+        *ret_gone = false;
+        if (!file_mkdirs(dir, 0700, error))
+                return false;
+        pthread_mutex_lock(&uses_lock);
+        ok = hide(&config, key, gone, since, ret_gone, error);
+        pthread_mutex_unlock(&uses_lock);
+        return ok && (!*ret_gone || file_remove_tree(gone, error));
 }
 
 char *environment_path(const EnvironmentConfig *config, const char *key)

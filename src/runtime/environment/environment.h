@@ -8,6 +8,7 @@
  *     envs/<key>/lock               flock of the builder
  *     envs/<key>/venv/              the environment, built in place (it cannot be moved)
  *     envs/<key>/ready              made last
+ *     envs/<key>/used               empty; its time is that of the last use
  *
  * What builds runs code of packages. For jobs that run as somebody else than the server it does so as they
  * do, and the environment is theirs alone: the key is u<uid>-<hash>, lock, venv and ready are in
@@ -43,6 +44,11 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
                       GError **error);
 bool environment_is_for(const char *key, const Owner *owner);
 bool environment_is_ready(const EnvironmentConfig *config, const char *key);
+/* The same, and from now on it counts as just used (envs/<key>/used): it is not dropped for an hour at least. */
+bool environment_use(const EnvironmentConfig *config, const char *key);
+/* Removes an environment, or u<uid>/, unless it was used after `since` (ms) or is being built: true and
+ * *ret_gone false. Whole: it leaves its place by one rename, into envs/.gone/. */
+bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool *ret_gone, GError **error);
 char *environment_path(const EnvironmentConfig *config, const char *key); /* what holds bin/; the caller's */
 char *environment_log_path(const EnvironmentConfig *config, const char *key); /* of its build; the caller's */
 /* What builds it: writes the requirements file and returns argv for a task whose exit 0 means ready. It takes

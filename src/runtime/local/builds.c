@@ -180,7 +180,7 @@ void builds_prepare(Builds *builds, const char *job_id, const char *requirements
         key = environment_key(&builds->environment, owner, requirements, &failure);
         if (!key || !workdir_link_environment(builds->state_dir, job_id, key, &failure))
                 answer(builds, job_id, failure->message);
-        else if (environment_is_ready(&builds->environment, key))
+        else if (environment_use(&builds->environment, key))
                 answer(builds, job_id, NULL);
         else
                 wait_for_build(builds, key, job_id, requirements, identity);
@@ -196,7 +196,7 @@ bool builds_is_prepared(Builds *builds, const char *requirements, const Identity
                 return false;
         key = environment_key(&builds->environment, identity ? &identity->owner : NULL, requirements,
                               NULL); /* prepare() tells what is wrong */
-        return key && environment_is_ready(&builds->environment, key);
+        return key && environment_use(&builds->environment, key);
 }
 
 /* ---- the link's thread ---- */
@@ -219,7 +219,7 @@ static void on_lost(Builds *builds, Build *build, const Observation *observation
 static void on_exited(Builds *builds, Build *build, const Observation *observation)
 {
         g_autofree char *log = environment_log_path(&builds->environment, build->key);
-        bool ready = observation->exit_code == 0 && environment_is_ready(&builds->environment, build->key);
+        bool ready = observation->exit_code == 0 && environment_use(&builds->environment, build->key);
         g_autofree char *text = ready ? NULL : environment_failure(log);
 
         answer_all(builds, build, text);
