@@ -130,6 +130,18 @@ bool disk_check(const char *user, const DiskUse *use, const DiskAmount *limit, c
         return true;
 }
 
+static bool is_far_over(gint64 held, gint64 limit)
+{
+        return limit > 0 && held >= limit && held - limit >= limit / 10;
+}
+
+bool disk_is_far_over(const DiskUse *use, const DiskAmount *limit)
+{
+        DiskAmount sum = disk_use_sum(use);
+
+        return is_far_over(sum.bytes, limit->bytes) || is_far_over(sum.files, limit->files);
+}
+
 /* ---- accounts ---- */
 
 Ledger *ledger_new(LedgerLimitOf limit_of, void *arg)

@@ -33,6 +33,10 @@ DiskAmount disk_use_sum(const DiskUse *use);
 bool disk_check(const char *user, const DiskUse *use, const DiskAmount *limit, const DiskAmount *more,
                 GError **error);
 
+/* Does a user who holds so much stand in the way of others: a tenth above the limit, or more? What the server
+ * writes ends at the limit, so only jobs get there. Pure. */
+bool disk_is_far_over(const DiskUse *use, const DiskAmount *limit);
+
 typedef struct Ledger Ledger;
 /* What a user may hold; 0: no limit. Any thread, short. */
 typedef void (*LedgerLimitOf)(const char *user, DiskAmount *ret, void *arg);

@@ -65,7 +65,9 @@ static bool limit_check(const char *what, const char *value, GError **error)
 {
         gint64 amount;
 
-        return memory_parse(what, value, &amount, error);
+        return memory_parse(what, value, &amount, NULL) ||
+               err_set(error, ERR_INVALID, "%s: '%s' is not an amount such as 200Gi or 2M; 0: no limit", what,
+                       value);
 }
 
 bool user_limit(const char *text, gint64 *ret)

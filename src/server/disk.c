@@ -9,10 +9,15 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/keyed-hash.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "runtime/environment/environment.h"
 
-enum { JOBS_PAGE = 500, DEFAULT_PERCENT = 25 };
+enum {
+        JOBS_PAGE = 500,
+        DEFAULT_PERCENT = 25,
+        HELD_MAX = 5000, /* jobs of one user that are held after one survey */
+};
 
 /* "200Gi" or "25%". */
 typedef struct {
@@ -241,6 +246,68 @@ static bool drop_environment(const char *key, gint64 since, bool *ret_gone, void
         return environment_drop(((Disk *)arg)->envs, key, since, ret_gone, error);
 }
 
+/* ---- who is far over ---- */
+
+static void held_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        if (job)
+                log_info("held a job: its user is far over the disk quota", "job", job->id, "user", job->user,
+                         NULL);
+}
+
+/* Why, as what follows "held by". */
+static char *say_quota(const DiskUse *use, const DiskAmount *limit)
+{
+        DiskAmount sum = disk_use_sum(use);
+        g_autofree char *held = bytes_format((guint64)sum.bytes);
+        g_autofree char *most = bytes_format((guint64)limit->bytes);
+
+        if (limit->bytes > 0 && sum.bytes >= limit->bytes)
+                return g_strdup_printf("the disk quota: its user holds %s of at most %s", held, most);
+        return g_strdup_printf("the disk quota: its user holds %" G_GINT64_FORMAT
+                               " files of at most %" G_GINT64_FORMAT,
+                               sum.files, limit->files);
+}
+
+/* Jobs that run are stopped, with their grace, and those that wait do not start: `paddle release` lets them
+ * go on when there is room. */
+static void hold_jobs(const Disk *disk, const char *user, const char *by)
+{
+        JobQuery query = { .user = user,
+                           .states = 1u << JOB_QUEUED | 1u << JOB_ADMITTED | 1u << JOB_STARTING |
+                                     1u << JOB_RUNNING,
+                           .limit = JOBS_PAGE };
+        guint held = 0;
+
+        do {
+                g_autoptr(GPtrArray) page = store_jobs(disk->parts.store, &query, &query.before_seq, NULL);
+
+                for (guint i = 0; page && i < page->len; i++, held++)
+                        engine_act(disk->parts.engine, ((const Job *)page->pdata[i])->id, ACT_HOLD, by,
+                                   held_done, NULL);
+                if (!page)
+                        return; /* the next survey tries again */
+        } while (query.before_seq > 0 && held < HELD_MAX);
+}
+
+static void surveyed(void *arg)
+{
+        Disk *disk = arg;
+        g_autoptr(GPtrArray) users = ledger_users(disk->ledger);
+
+        for (guint i = 0; i < users->len; i++) {
+                g_autofree char *by = NULL;
+                DiskAmount limit;
+                DiskUse use;
+
+                ledger_use(disk->ledger, users->pdata[i], &use, &limit);
+                if (!disk_is_far_over(&use, &limit))
+                        continue;
+                by = say_quota(&use, &limit);
+                hold_jobs(disk, users->pdata[i], by);
+        }
+}
+
 /* ---- its life ---- */
 
 void disk_start(Disk *disk, const DiskParts *parts)
@@ -258,6 +325,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
                 .ledger_file = disk->usage_file,
                 .collect_ms = disk->options->gc_every_ms,
                 .drop_environment = drop_environment,
+                .surveyed = surveyed,
         };
 
         (void)read_policy(disk, &config.policy, NULL); /* disk_new has read it */

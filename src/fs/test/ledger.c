@@ -53,6 +53,26 @@ static void may(void)
         }
 }
 
+static void far_over(void)
+{
+        static const struct {
+                gint64 held, most, files, most_files;
+                bool is;
+        } cases[] = {
+                { 109, 100, 0, 0, false },  { 110, 100, 0, 0, true },         { 1000, 0, 1000, 0, false },
+                { 0, 100, 1099, 1000, false }, { 0, 100, 1100, 1000, true }, { 10, 100, 0, 0, false },
+                { G_MAXINT64, 1, 0, 0, true }, { 5, 5, 0, 0, true }, /* a tenth of 5 is none */
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const DiskAmount limit = { cases[i].most, cases[i].most_files };
+                DiskUse use = { 0 };
+
+                use.of[DISK_WORK] = (DiskAmount){ cases[i].held, cases[i].files };
+                g_assert_cmpint(disk_is_far_over(&use, &limit), ==, cases[i].is);
+        }
+}
+
 static void limit_of(const char *user, DiskAmount *ret, void *arg)
 {
         *ret = strcmp(user, "root") == 0 ? (DiskAmount){ 0 } : (DiskAmount){ 100, 10 };
@@ -148,6 +168,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ledger/may", may);
+        g_test_add_func("/ledger/far-over", far_over);
         g_test_add_func("/ledger/many-at-once-pass-as-one", many_at_once_pass_as_one);
         g_test_add_func("/ledger/a-survey-corrects", a_survey_corrects);
         g_test_add_func("/ledger/it-is-kept", it_is_kept);
