@@ -108,7 +108,11 @@ def test_pieces_contents_and_offers_that_became_no_package(kept):
     offer = kept.state / "packages/manifests" / digest(manifest)
     age(2, piece, blob, offer)
     kept.removes(piece)  # the others are noted as sent and as offered, which holds them for a day
-    age(2, kept.state / "packages/owners/ann/sent" / digest(sent), kept.state / "packages/owners/ann/offered" / digest(manifest))
+    age(
+        2,
+        kept.state / "packages/owners/ann/sent" / digest(sent),
+        kept.state / "packages/owners/ann/offered" / digest(manifest),
+    )
     kept.gc(dry=False)
     kept.gc(dry=False)
     assert not blob.exists() and not offer.exists()
@@ -197,7 +201,9 @@ def test_bytes_bound_a_kind_and_the_least_recently_used_goes_first(tmp_path):
             age(5 - i, upload)
         table = kept.server.paddle("gc", "--dry-run", check=0)
         assert "uploads hold 16." in table.stdout and "2 things would go, 8." in table.stderr
-        assert [item["name"] for item in kept.gc(dry=True)["items"]] == [str(u.relative_to(kept.state)) for u in uploads[:2]]
+        assert [item["name"] for item in kept.gc(dry=True)["items"]] == [
+            str(u.relative_to(kept.state)) for u in uploads[:2]
+        ]
         done = kept.server.paddle("gc", "-o", "name", check=0)
         assert done.stdout.split() == [str(upload.relative_to(kept.state)) for upload in uploads[:2]]
         assert "2 things are gone, 8." in done.stderr
@@ -217,13 +223,19 @@ def test_it_happens_by_itself_and_a_crash_leaves_nothing_half(tmp_path):
         upload = server.state / "storage/local/.upload" / digest(b"/pfs/local/home/ann/x")
         server.kill()
         age(30, upload)
-        left = [server.state / area / name for area, name in (("jobs/.gone", "0"), ("envs/.gone", "0"), ("packages", ".gone.0"))]
+        left = [
+            server.state / area / name
+            for area, name in (("jobs/.gone", "0"), ("envs/.gone", "0"), ("packages", ".gone.0"))
+        ]
         left.append(server.state / "storage/local/.upload/gone.0")
         for path in left:
             (path / "half").mkdir(parents=True)
         server.start()
         wait_for(lambda: not any(path.exists() for path in left), what="the end of what a crash has left")
-        wait_for(lambda: not upload.exists() or ann.get("/v1/storage/usage?count=true").status != 200, what="the upload's end")
+        wait_for(
+            lambda: not upload.exists() or ann.get("/v1/storage/usage?count=true").status != 200,
+            what="the upload's end",
+        )
         assert not upload.exists()
         wait_for(lambda: "removed what nothing needs" in server.log(), what="a word of it in the log")
     finally:

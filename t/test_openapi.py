@@ -1,6 +1,7 @@
 """GET /v1/openapi.json: valid OpenAPI 3.1, the same as the routes that answer, and true about their replies."""
 
 import json
+import os
 import re
 
 import jsonschema
@@ -178,6 +179,11 @@ def test_replies_are_as_described(shared_server, document):
     check("GET", "/v1/tokens")
     check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
     check("DELETE", f"{output}?recursive=true", route=files)
+    check("GET", "/v1/storage/usage?all=true&count=true")
+    forgotten = server.state / "jobs/op/openapi"  # a job that no longer exists
+    forgotten.mkdir(parents=True)
+    os.utime(forgotten, (0, 0))
+    assert [item["kind"] for item in check("POST", "/v1/storage/gc?dry_run=true").json["items"]] == ["jobs"]
     check_catalog(check)
     check_scheduling(server, check)
     # errors

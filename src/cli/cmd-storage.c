@@ -13,8 +13,8 @@ typedef struct {
 static const Option usage_options[] = {
         { "user", 'u', OPTION_STRING, offsetof(Storage, user), "NAME", NULL,
           "what this user holds (administrators)", 0, 0, NULL },
-        { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, NULL, "what everybody holds (administrators)",
-          0, 0, NULL },
+        { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, NULL,
+          "what everybody holds (administrators)", 0, 0, NULL },
         { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL, NULL,
           "have the server count anew first, which may take a while", 0, 0, NULL },
         FORMAT_OPTION(offsetof(Storage, format)),
@@ -103,8 +103,12 @@ static const Column usage_columns[] = {
 };
 
 static const Column gc_columns[] = {
-        { "KIND", .member = "kind" },   { "NAME", .member = "name" }, { "USER", .member = "user" },
-        { ">SIZE", false, cell_bytes }, { "WHY", .member = "why" },   { ">FILES", true, .member = "files" },
+        { "KIND", .member = "kind" },
+        { "NAME", .member = "name" },
+        { "USER", .member = "user" },
+        { ">SIZE", false, cell_bytes },
+        { "WHY", .member = "why" },
+        { ">FILES", true, .member = "files" },
         { 0 },
 };
 
@@ -146,7 +150,8 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
 static bool run_gc(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Storage *storage = target;
-        g_autofree char *path = g_strconcat("/v1/storage/gc?dry_run=", storage->dry_run ? "true" : "false", NULL);
+        g_autofree char *path =
+                g_strconcat("/v1/storage/gc?dry_run=", storage->dry_run ? "true" : "false", NULL);
         g_autoptr(json_t) reply = NULL;
         g_autoptr(Listing) listing = NULL;
         g_autofree char *size = NULL;
@@ -191,7 +196,8 @@ const Verb verb_gc = {
         .args = "",
         .summary = "Remove what nothing needs from the server's disk",
         .about = "Abandoned uploads, and packages, environments and logs that no open job needs, by age and "
-                 "bytes, the least recently used first. The server does it every hour (paddled --gc-every), by "
+                 "bytes, the least recently used first. The server does it every hour (paddled --gc-every), "
+                 "by "
                  "the rules that --gc sets. Only administrators may.",
         .examples = "paddle gc --dry-run\twhat would go, and why",
         .options = gc_options,

@@ -420,7 +420,8 @@ const Verb verb_cluster_delete =
         ROW(1, "disabled", SWITCH, "disabled", NULL,                                                         \
             "cannot log in or use a token, and what is open ends; jobs stay as they are")                    \
         ROW(2, "disk", TEXT, "disk", "SIZE",                                                                 \
-            "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the default") \
+            "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the "        \
+            "default")                                                                                       \
         ROW(3, "files", TEXT, "files", "N",                                                                  \
             "files that the user may hold there, such as 2M; 0: no limit; '': the default")
 

@@ -128,8 +128,7 @@ static gint least_recent_first(gconstpointer a, gconstpointer b)
 /* Days are what ages are thought of in. */
 static char *say_age(gint64 ms)
 {
-        return ms < 2 * DAY ? duration_format(ms)
-                            : g_strdup_printf("%" G_GINT64_FORMAT " days", ms / DAY);
+        return ms < 2 * DAY ? duration_format(ms) : g_strdup_printf("%" G_GINT64_FORMAT " days", ms / DAY);
 }
 
 /* Why it goes; NULL: it stays. `sum`: bytes of the kind that are there still. */

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 typedef enum {
-        GC_UPLOAD,      /* an unfinished upload of a file */
-        GC_PIECE,       /* the beginning of a content of a package */
-        GC_OFFER,       /* a manifest that became no package */
-        GC_CONTENT,     /* one that no package has */
+        GC_UPLOAD,  /* an unfinished upload of a file */
+        GC_PIECE,   /* the beginning of a content of a package */
+        GC_OFFER,   /* a manifest that became no package */
+        GC_CONTENT, /* one that no package has */
         GC_PACKAGE,
         GC_ENVIRONMENT,
         GC_DOWNLOADS, /* what builds of environments have downloaded for a user */
@@ -23,8 +23,8 @@ const char *gc_kind_about(GcKind kind);
 
 typedef struct {
         GcKind kind;
-        char *name;  /* its path below the state directory */
-        char *user;  /* whose; NULL: nobody's, or several */
+        char *name; /* its path below the state directory */
+        char *user; /* whose; NULL: nobody's, or several */
         gint64 bytes, files;
         gint64 used;      /* ms since 1970: last */
         const char *held; /* why it is needed ("job is open"); NULL: nothing needs it. Static */

@@ -24,8 +24,9 @@
 enum {
         REST_MIN_MS = 60 * 1000,
         REST_TIMES = 20,
-        HURRY_MIN_MS = 1000, /* and as long as the last one took */
-        ASK_MS = 200,        /* so often who waits looks whether somebody waits for it */
+        HURRY_MIN_MS = 1000, /* and a few times as long as the last one took: */
+        HURRY_TIMES = 4,
+        ASK_MS = 200, /* so often who waits looks whether somebody waits for it */
 };
 
 struct Janitor {
@@ -40,6 +41,7 @@ struct Janitor {
         gint64 collected;    /* when things were removed last; monotonic ms */
         Survey *last;
         pthread_mutex_t removing; /* one at a time */
+        GHashTable *open;         /* packages of open jobs, as of that one; with `removing` */
 };
 
 static bool is_stopped(void *arg)
@@ -121,7 +123,8 @@ static bool hide_logs(const Janitor *janitor, const char *job_dir, GError **erro
         while (dir && (name = g_dir_read_name(dir))) {
                 g_autofree char *attempt = g_build_filename(job_dir, name, NULL);
 
-                if (g_file_test(attempt, G_FILE_TEST_IS_DIR) && !g_file_test(attempt, G_FILE_TEST_IS_SYMLINK) &&
+                if (g_file_test(attempt, G_FILE_TEST_IS_DIR) &&
+                    !g_file_test(attempt, G_FILE_TEST_IS_SYMLINK) &&
                     !hide_parts(janitor, attempt, true, error))
                         return false;
         }
@@ -133,9 +136,9 @@ static bool is_over(const GcThing *thing, const SurveyJob *job, char *const *par
 {
         gint64 attempt;
 
-        return !job->open || (thing->kind == GC_WORK &&
-                              number_parse("attempt", parts[3], 0, G_MAXINT, &attempt, NULL) &&
-                              attempt < job->attempt);
+        return !job->open ||
+               (thing->kind == GC_WORK && number_parse("attempt", parts[3], 0, G_MAXINT, &attempt, NULL) &&
+                attempt < job->attempt);
 }
 
 /* A job's things: what it is now decides, not what it was when the survey saw it. */
@@ -157,12 +160,9 @@ static bool drop_of_job(Janitor *janitor, const GcThing *thing, bool *ret_gone, 
 
 static bool drop_package_thing(Janitor *janitor, const GcThing *thing, bool *ret_gone, GError **error)
 {
-        if (thing->kind == GC_PACKAGE) {
-                g_autoptr(GHashTable) open = ask_packages(janitor);
-
-                if (!open || g_hash_table_contains(open, strrchr(thing->name, '/') + 1))
-                        return true;
-        }
+        if (thing->kind == GC_PACKAGE &&
+            (!janitor->open || g_hash_table_contains(janitor->open, strrchr(thing->name, '/') + 1)))
+                return true;
         return package_store_drop(janitor->config.survey.packages, thing->kind, thing->name, thing->used,
                                   ret_gone, error);
 }
@@ -180,11 +180,11 @@ static bool drop_environment(Janitor *janitor, const GcThing *thing, bool *ret_g
 }
 
 static bool (*const drops[GC_KINDS])(Janitor *, const GcThing *, bool *, GError **) = {
-        [GC_UPLOAD] = drop_upload,           [GC_PIECE] = drop_package_thing,
-        [GC_OFFER] = drop_package_thing,     [GC_CONTENT] = drop_package_thing,
-        [GC_PACKAGE] = drop_package_thing,   [GC_ENVIRONMENT] = drop_environment,
-        [GC_DOWNLOADS] = drop_environment,   [GC_LOGS] = drop_of_job,
-        [GC_WORK] = drop_of_job,             [GC_JOB] = drop_of_job,
+        [GC_UPLOAD] = drop_upload,         [GC_PIECE] = drop_package_thing,
+        [GC_OFFER] = drop_package_thing,   [GC_CONTENT] = drop_package_thing,
+        [GC_PACKAGE] = drop_package_thing, [GC_ENVIRONMENT] = drop_environment,
+        [GC_DOWNLOADS] = drop_environment, [GC_LOGS] = drop_of_job,
+        [GC_WORK] = drop_of_job,           [GC_JOB] = drop_of_job,
 };
 
 static JanitorRemoval *removal_new(const GcVerdict *verdict)
@@ -192,8 +192,10 @@ static JanitorRemoval *removal_new(const GcVerdict *verdict)
         const GcThing *thing = verdict->thing;
         JanitorRemoval *removal = g_new(JanitorRemoval, 1);
 
-        *removal = (JanitorRemoval){ thing->kind,  g_strdup(thing->name), g_strdup(thing->user),
-                                     g_strdup(verdict->why), thing->bytes, thing->files, thing->used, false };
+        *removal = (JanitorRemoval){ thing->kind,           g_strdup(thing->name),
+                                     g_strdup(thing->user), g_strdup(verdict->why),
+                                     thing->bytes,          thing->files,
+                                     thing->used,           false };
         return removal;
 }
 
@@ -219,10 +221,11 @@ static void remove_one(Janitor *janitor, const GcThing *thing, JanitorRemoval *r
 /* Of the survey, which stays as it is. */
 static GPtrArray *collect(Janitor *janitor, const Survey *survey, bool dry)
 {
-        g_autoptr(GPtrArray) verdicts =
-                gc_decide(survey->things, &janitor->config.policy, clock_now_ms());
+        g_autoptr(GPtrArray) verdicts = gc_decide(survey->things, &janitor->config.policy, clock_now_ms());
         GPtrArray *removals = g_ptr_array_new_with_free_func((GDestroyNotify)janitor_removal_free);
 
+        /* A job that comes later has used its package just now, which the store sees. */
+        janitor->open = dry || verdicts->len == 0 ? NULL : ask_packages(janitor);
         for (guint i = 0; i < verdicts->len && !is_stopped(janitor) && cancel_check(); i++) {
                 const GcVerdict *verdict = verdicts->pdata[i];
                 JanitorRemoval *removal = removal_new(verdict);
@@ -231,6 +234,7 @@ static GPtrArray *collect(Janitor *janitor, const Survey *survey, bool dry)
                 if (!dry)
                         remove_one(janitor, verdict->thing, removal);
         }
+        g_clear_pointer(&janitor->open, g_hash_table_unref);
         if (!dry) {
                 sweep_gone(janitor, "jobs");
                 sweep_gone(janitor, "envs");
@@ -368,7 +372,7 @@ static void wait_ms(Janitor *janitor, gint64 ms)
 
 static void rest(Janitor *janitor, gint64 took_ms)
 {
-        gint64 began = clock_monotonic_ms(), least = MAX(HURRY_MIN_MS, took_ms),
+        gint64 began = clock_monotonic_ms(), least = MAX(HURRY_MIN_MS, HURRY_TIMES * took_ms),
                most = MAX(REST_MIN_MS, REST_TIMES * took_ms);
         bool hurry = false;
 
@@ -376,7 +380,8 @@ static void rest(Janitor *janitor, gint64 took_ms)
         for (;;) {
                 gint64 rested = clock_monotonic_ms() - began;
 
-                hurry = hurry || janitor->wanted > janitor->begun || ledger_take_refused(janitor->config.ledger);
+                hurry = hurry || janitor->wanted > janitor->begun ||
+                        ledger_take_refused(janitor->config.ledger);
                 if (janitor->stopped || rested >= (hurry ? least : most))
                         break;
                 wait_ms(janitor, MIN((hurry ? least : most) - rested, 1000));

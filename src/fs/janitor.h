@@ -1,7 +1,7 @@
 /* Looks now and then at all that the state directory holds (survey.h), tells the ledger who holds how much,
- * and removes what nothing needs (gc.h), now and then: on a thread of its own that leaves the processor to others. It rests
- * for twenty times as long as a survey took, a minute at least; somebody who was refused, or asks, has it
- * begin sooner. */
+ * and removes what nothing needs (gc.h), now and then: on a thread of its own that leaves the processor to
+ * others. It rests for twenty times as long as a survey took, a minute at least; somebody who was refused, or
+ * asks, has it begin sooner. */
 #pragma once
 
 #include <glib.h>

@@ -20,9 +20,12 @@
 enum { FILE_MAX = 64 * 1024 * 1024 };
 
 static const char *const kinds[DISK_KINDS] = {
-        [DISK_HOME] = "homes",         [DISK_PUBLIC] = "public",
-        [DISK_PACKAGES] = "packages",  [DISK_UPLOADS] = "uploads",
-        [DISK_ENVIRONMENTS] = "environments", [DISK_LOGS] = "logs",
+        [DISK_HOME] = "homes",
+        [DISK_PUBLIC] = "public",
+        [DISK_PACKAGES] = "packages",
+        [DISK_UPLOADS] = "uploads",
+        [DISK_ENVIRONMENTS] = "environments",
+        [DISK_LOGS] = "logs",
         [DISK_WORK] = "work",
 };
 
@@ -80,8 +83,7 @@ static char *say_parts(const DiskUse *use, bool bytes)
                 if (most < 0)
                         break;
                 said[most] = true;
-                shown = bytes ? bytes_format((guint64)amount)
-                              : g_strdup_printf("%" G_GINT64_FORMAT, amount);
+                shown = bytes ? bytes_format((guint64)amount) : g_strdup_printf("%" G_GINT64_FORMAT, amount);
                 g_string_append_printf(text, "%s%s %s", text->len ? ", " : "", kinds[most], shown);
         }
         return g_string_free(g_steal_pointer(&text), FALSE);
@@ -110,8 +112,8 @@ static bool refuse(const char *user, const DiskUse *use, gint64 limit, gint64 mo
                        bytes ? "disk SIZE" : "files N");
 }
 
-/* `any`: nothing is to be added now, but something that is begun will write, such as a job: who holds all that
- * is allowed may not. */
+/* `any`: nothing is to be added now, but something that is begun will write, such as a job: who holds all
+ * that is allowed may not. */
 static bool fits(gint64 held, gint64 more, gint64 limit, bool any)
 {
         return limit <= 0 || (any ? held < limit : more <= 0 || more <= limit - held);

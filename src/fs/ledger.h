@@ -27,9 +27,9 @@ typedef struct {
 } DiskUse;
 DiskAmount disk_use_sum(const DiskUse *use);
 
-/* May `user`, who holds `use`, hold `more`? A limit of 0 is none. More of 0 and 0 asks for something that will
- * write, such as a job: who holds all that is allowed may not begin it. ERR_QUOTA says whose, what, how much
- * and what to do. Pure. */
+/* May `user`, who holds `use`, hold `more`? A limit of 0 is none. More of 0 and 0 asks for something that
+ * will write, such as a job: who holds all that is allowed may not begin it. ERR_QUOTA says whose, what, how
+ * much and what to do. Pure. */
 bool disk_check(const char *user, const DiskUse *use, const DiskAmount *limit, const DiskAmount *more,
                 GError **error);
 

@@ -469,8 +469,8 @@ Manifest *manifest_parse(const char *text, gsize len, GError **error)
         return g_steal_pointer(&manifest);
 }
 
-/* What of `path` is above it and not above `before`, the path before it in the order of bytes: paths below one
- * directory stand together. */
+/* What of `path` is above it and not above `before`, the path before it in the order of bytes: paths below
+ * one directory stand together. */
 static gint64 new_dirs(const char *before, const char *path)
 {
         gsize same = 0;

@@ -173,8 +173,7 @@ gint64 owners_latest(PackageStore *store, const char *hash)
                 struct stat st;
 
                 if (fstatat(store->root, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-                        latest = MAX(latest,
-                                     (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
         }
         return latest;
 }

@@ -832,8 +832,8 @@ static bool is_used(const struct stat *st, gint64 since)
 }
 
 /* Out of sight, and nobody's; the rest has time. */
-static bool hide_package(PackageStore *store, const char *hash, const char *gone, gint64 since, bool *ret_gone,
-                         GError **error)
+static bool hide_package(PackageStore *store, const char *hash, const char *gone, gint64 since,
+                         bool *ret_gone, GError **error)
 {
         g_autofree char *text = manifest_path(store, hash);
 

@@ -162,7 +162,8 @@ static void look_at_pieces(Look *look)
 
         while (dir && (user = g_dir_read_name(dir))) {
                 g_autofree char *below = g_build_filename(path, user, NULL);
-                g_autoptr(GDir) pieces = g_str_has_prefix(user, "staging.") ? NULL : g_dir_open(below, 0, NULL);
+                g_autoptr(GDir) pieces =
+                        g_str_has_prefix(user, "staging.") ? NULL : g_dir_open(below, 0, NULL);
 
                 while (pieces && (hash = g_dir_read_name(pieces))) {
                         g_autofree char *piece = g_build_filename(below, hash, NULL);
@@ -246,6 +247,7 @@ static bool look_at_tree(Look *look, const char *hash)
                 thing->used = package->used;
         else if (fstatat(look->store->root, hash, &st, AT_SYMLINK_NOFOLLOW) == 0)
                 thing->used = time_of(&st);
+        thing->used = MAX(thing->used, config->since);
         if (!look->survey->packages || g_hash_table_contains(look->survey->packages, hash))
                 thing->held = "an open job has it";
         return true;

@@ -111,8 +111,8 @@ char *package_store_requirements(PackageStore *store, const char *hash, GError *
 /* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 
-/* Removes what a survey found unused (gc.h), unless it was used after `since` (ms). `kind` is a GcKind of this
- * store, `name` its path below the state directory. True and *ret_gone false: it is in use now. */
+/* Removes what a survey found unused (gc.h), unless it was used after `since` (ms). `kind` is a GcKind of
+ * this store, `name` its path below the state directory. True and *ret_gone false: it is in use now. */
 bool package_store_drop(PackageStore *store, int kind, const char *name, gint64 since, bool *ret_gone,
                         GError **error);
 /* Drops what crashes have left and what was sent and not used for a day. */

@@ -15,7 +15,7 @@ struct Storage {
         StorageOwnerOf owner_of; /* NULL: all of it is the server's */
         void *owner_arg;
         Ledger *ledger; /* borrowed; NULL: nothing is counted */
-        int root; /* of the data centre: home/, public/, .upload/ */
+        int root;       /* of the data centre: home/, public/, .upload/ */
         pthread_mutex_t uploads_mutex;
         GHashTable *uploads; /* name -> UploadLock, of those that somebody works on; with the mutex */
 };

@@ -106,7 +106,8 @@ static void upload_name(Upload *upload, Storage *storage, const Place *place)
 /* A file beside the chunks, so that a survey finds it. */
 static bool note_user(const Upload *upload, const char *user)
 {
-        fd_auto int fd = openat(upload->dir, "user", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd_auto int fd =
+                openat(upload->dir, "user", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
         if (fd < 0)
                 return errno == EEXIST;
@@ -294,7 +295,7 @@ json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAcce
         upload_name(&unfinished, storage, &place);
         g_rw_lock_reader_lock(unfinished.lock);
         reply = upload_open(&unfinished, storage, NULL) ? uploaded_chunks(&unfinished)
-                                                         : chunks_reply(0, json_array());
+                                                        : chunks_reply(0, json_array());
         g_rw_lock_reader_unlock(unfinished.lock);
         return reply;
 }
@@ -335,25 +336,34 @@ static gint64 upload_bytes(const Upload *upload)
 
 enum { UPLOAD_FILES = 4 }; /* the directory, data, chunks, user */
 
-static bool store_chunk(Storage *storage, const Place *place, Upload *upload, guint64 index, const char *hash,
-                        const char *buffer, gsize len, GError **error)
+/* A new upload counts as soon as it is there; the bytes of its chunks were reserved with their bodies. */
+static bool upload_make(Upload *upload, Storage *storage, const Place *place, GError **error)
 {
         bool fresh = faccessat(storage->root, upload->path, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
-        gint64 before;
-        bool ok;
 
-        /* the bytes were reserved with the body */
         if (fresh && !ledger_check(storage->ledger, place->payer, 0, UPLOAD_FILES, error))
                 return false;
         if (!upload_open(upload, storage, place->payer))
                 return place_error(place, error, errno, "write");
-        before = fresh ? 0 : upload_bytes(upload);
+        if (fresh)
+                ledger_add(storage->ledger, place->payer, DISK_UPLOADS, upload_bytes(upload), UPLOAD_FILES);
+        return true;
+}
+
+static bool store_chunk(Storage *storage, const Place *place, Upload *upload, guint64 index, const char *hash,
+                        const char *buffer, gsize len, GError **error)
+{
+        gint64 before;
+        bool ok;
+
+        if (!upload_make(upload, storage, place, error))
+                return false;
+        before = upload_bytes(upload);
         ok = write_at(upload->data, buffer, len, index * STORAGE_CHUNK) && fdatasync(upload->data) == 0 &&
              record_write(upload, index, hash, len);
         if (!ok)
                 place_error(place, error, errno, "write");
-        ledger_add(storage->ledger, place->payer, DISK_UPLOADS, upload_bytes(upload) - before,
-                   fresh ? UPLOAD_FILES : 0);
+        ledger_add(storage->ledger, place->payer, DISK_UPLOADS, upload_bytes(upload) - before, 0);
         return ok;
 }
 
@@ -588,8 +598,11 @@ bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess 
                 return err_set(error, ERR_CONFLICT, "'%s' is a directory", place.shown);
         upload_name(&upload, storage, &place);
         g_rw_lock_writer_lock(upload.lock);
-        opened = upload_open(&upload, storage, size == 0 ? place.payer : NULL);
-        if (!opened && errno == ENOENT)
+        opened = size == 0 ? upload_make(&upload, storage, &place, error)
+                           : upload_open(&upload, storage, NULL);
+        if (!opened && size == 0)
+                ok = false;
+        else if (!opened && errno == ENOENT)
                 ok = err_set(error, ERR_CONFLICT,
                              "'%s': nothing of it has arrived\nSend its chunks, then finish.", place.shown);
         else if (!opened)
@@ -614,8 +627,7 @@ static gint64 last_piece(const Upload *upload)
                 struct stat st;
 
                 if (fds[i] >= 0 && fstat(fds[i], &st) == 0)
-                        latest = MAX(latest,
-                                     (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
         }
         return latest;
 }

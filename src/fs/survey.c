@@ -111,10 +111,9 @@ static bool look_at_public(Survey *survey)
         const SurveyConfig *config = survey->config;
         g_autofree char *path = g_build_filename(config->state_dir, "storage", config->dc, "public", NULL);
         PublicLook look = { survey, geteuid(), NULL };
-        const WeighHow how = { .func = count_public,
-                               .arg = &look,
-                               .stopped = config->stopped,
-                               .stopped_arg = config->arg };
+        const WeighHow how = {
+                .func = count_public, .arg = &look, .stopped = config->stopped, .stopped_arg = config->arg
+        };
         Weight weight = { 0 };
         bool ok = tree_weigh(AT_FDCWD, path, &how, &weight);
 
@@ -327,6 +326,7 @@ static bool look_at_environments(Survey *survey, const JobsLook *look)
                 set_weight(thing, &weight);
                 if (!downloads && lstat(mark, &st) == 0) /* what is in it was made with the times of others */
                         thing->used = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+                thing->used = MAX(thing->used, survey->config->since);
                 if (is_needed(look, key, downloads))
                         thing->held = "an open job has it";
         }

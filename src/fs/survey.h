@@ -22,6 +22,8 @@ typedef struct {
 
 typedef struct {
         const char *state_dir, *dc;
+        gint64 since; /* ms: from then on uses of packages and environments are noted; they count as used then
+                       */
         PackageStore *packages;
         /* JOB_NO_ANSWER: it cannot be known now, so nothing of it goes. */
         SurveyAnswer (*job)(const char *id, SurveyJob *ret, void *arg);

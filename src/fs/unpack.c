@@ -32,7 +32,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Archive, archive_end)
 
 enum {
         BLOCK = 64 * 1024,
-        RESERVED = 4 * 1024 * 1024, /* of the quota at once */
+        RESERVED = 4 * 1024 * 1024,    /* of the quota at once */
         RATIO_MAX = 1000,              /* deflate ends at 1032:1; programs stay far below */
         RATIO_FROM = 64 * 1024 * 1024, /* bytes: what unpacks to less harms nobody */
 };

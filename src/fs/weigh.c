@@ -13,8 +13,8 @@
 
 enum {
         SEEN_MAX = 1000000, /* inodes of several names that are remembered; of more each name counts */
-        ASK_EVERY = 256,     /* entries */
-        KEPT = 128,          /* levels */
+        ASK_EVERY = 256,    /* entries */
+        KEPT = 128,         /* levels */
 };
 
 typedef struct {

@@ -15,7 +15,8 @@ typedef void (*WeighFunc)(const struct stat *st, void *arg);
 
 typedef struct {
         bool shared; /* a file of n names counts an (n - 1)th: of trees of links to one store of contents */
-        GHashTable *seen; /* inodes of several names, of walks that count each once together (weigh_seen_new) */
+        GHashTable
+                *seen;  /* inodes of several names, of walks that count each once together (weigh_seen_new) */
         WeighFunc func; /* or NULL */
         void *arg;
         bool (*stopped)(void *arg); /* asked now and then; or NULL */

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/keyed-hash.h"
@@ -16,7 +18,9 @@
 enum {
         JOBS_PAGE = 500,
         DEFAULT_PERCENT = 25,
-        HELD_MAX = 5000, /* jobs of one user that are held after one survey */
+        NOTE_MAX = 4096,
+        BY_UID_MS = 60 * 1000, /* for as long as identity.h remembers */
+        HELD_MAX = 5000,       /* jobs of one user that are held after one survey */
 };
 
 /* "200Gi" or "25%". */
@@ -28,7 +32,10 @@ typedef struct {
 struct Disk {
         char *state, *envs, *usage_file;
         const ServerOptions *options;
-        bool fresh; /* the state directory was made by a version that has limits */
+        bool fresh;         /* the state directory was made by a version that has limits */
+        gint64 since;       /* ms: of an older one, when such a version first served it; else 0 */
+        GHashTable *by_uid; /* uid -> name, of the janitor's thread; as of `by_uid_at` */
+        gint64 by_uid_at;
         Limit bytes, files;
         gint64 disk_bytes, disk_files; /* of the file system */
         Ledger *ledger;
@@ -107,20 +114,29 @@ Janitor *disk_janitor(Disk *disk)
 
 /* ---- a new one ---- */
 
-/* A server that has no store yet writes down that its users have limits; one of an older version has a store
- * and no such file. */
+#define FRESH_NOTE "new: users have limits by default (paddled --user-disk, --user-files)\n"
+#define OLDER_NOTE "older: users have limits where they were given some (paddled --user-disk, --user-files)\n"
+
+/* Noted when such a version first serves the state directory: an older one has a store by then. */
 static bool find_age(Disk *disk, GError **error)
 {
-        static const char note[] = "Users of this server have the limits of a new installation (paddled "
-                                   "--user-disk, --user-files).\n";
         g_autofree char *mark = g_build_filename(disk->state, "disk-limits", NULL);
         g_autofree char *store = g_build_filename(disk->state, "paddle.db", NULL);
+        g_autofree char *text = NULL;
+        const char *note;
+        struct stat st;
 
-        disk->fresh = access(mark, F_OK) == 0;
-        if (disk->fresh || access(store, F_OK) == 0)
-                return true;
-        disk->fresh = true;
-        return file_replace(mark, note, strlen(note), 0644, true, error);
+        if (access(mark, F_OK) < 0) {
+                note = access(store, F_OK) == 0 ? OLDER_NOTE : FRESH_NOTE;
+                if (!file_replace(mark, note, strlen(note), 0644, true, error))
+                        return false;
+        }
+        if (!file_read(mark, NOTE_MAX, &text, NULL, error))
+                return false;
+        disk->fresh = !g_str_has_prefix(text, "older");
+        if (!disk->fresh && stat(mark, &st) == 0)
+                disk->since = (gint64)st.st_mtim.tv_sec * 1000;
+        return true;
 }
 
 static bool measure_disk(Disk *disk, GError **error)
@@ -128,7 +144,8 @@ static bool measure_disk(Disk *disk, GError **error)
         struct statvfs about;
 
         if (statvfs(disk->state, &about) < 0)
-                return err_set_errno(error, errno, "the size of the disk of '%s' cannot be read", disk->state);
+                return err_set_errno(error, errno, "the size of the disk of '%s' cannot be read",
+                                     disk->state);
         disk->disk_bytes = (gint64)(about.f_blocks * about.f_frsize);
         disk->disk_files = (gint64)about.f_files; /* 0 where inodes are made as needed: then N% is no limit */
         return true;
@@ -160,6 +177,7 @@ Disk *disk_new(const ServerOptions *options, GError **error)
         GcPolicy unused;
 
         disk->options = options;
+        disk->by_uid = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         disk->state = g_strdup(options->state);
         disk->envs = g_build_filename(options->state, "envs", NULL);
         disk->usage_file = g_build_filename(options->state, "disk-usage", NULL);
@@ -178,6 +196,7 @@ void disk_free(Disk *disk)
         disk_stop(disk);
         janitor_free(disk->janitor);
         ledger_free(disk->ledger);
+        g_hash_table_unref(disk->by_uid);
         g_free(disk->state);
         g_free(disk->envs);
         g_free(disk->usage_file);
@@ -194,7 +213,8 @@ static SurveyAnswer find_job(const char *id, SurveyJob *ret, void *arg)
 
         if (!job)
                 return err_is(error, ERR_NOT_FOUND) ? JOB_UNKNOWN : JOB_NO_ANSWER;
-        *ret = (SurveyJob){ g_strdup(job->user), !job_state_is_final(job->state), job->attempt, job->finished };
+        *ret = (SurveyJob){ g_strdup(job->user), !job_state_is_final(job->state), job->attempt,
+                            job->finished };
         job_unref(job);
         return JOB_FOUND;
 }
@@ -223,22 +243,32 @@ static GHashTable *open_packages(void *arg)
         return g_steal_pointer(&hashes);
 }
 
-/* Users are few beside files, and the answers are remembered for a minute (identity.h). */
-static char *user_of_uid(uid_t uid, void *arg)
+static void read_uids(Disk *disk)
 {
-        Disk *disk = arg;
         g_autoptr(Catalog) catalog = engine_catalog(disk->parts.engine);
         const GPtrArray *users = catalog_list(catalog, KIND_USER);
 
+        g_hash_table_remove_all(disk->by_uid);
         for (guint i = 0; disk->parts.identities && i < users->len; i++) {
                 const User *user = users->pdata[i];
                 g_autoptr(Identity) identity = NULL;
 
-                if (identity_find(disk->parts.identities, user->object.name, user->object.seq, &identity, NULL) &&
-                    identity && identity->owner.uid == uid)
-                        return g_strdup(user->object.name);
+                if (identity_find(disk->parts.identities, user->object.name, user->object.seq, &identity,
+                                  NULL) &&
+                    identity)
+                        g_hash_table_insert(disk->by_uid, GUINT_TO_POINTER(identity->owner.uid),
+                                            g_strdup(user->object.name));
         }
-        return NULL;
+        disk->by_uid_at = clock_monotonic_ms();
+}
+
+static char *user_of_uid(uid_t uid, void *arg)
+{
+        Disk *disk = arg;
+
+        if (!disk->by_uid_at || disk->by_uid_at + BY_UID_MS < clock_monotonic_ms())
+                read_uids(disk);
+        return g_strdup(g_hash_table_lookup(disk->by_uid, GUINT_TO_POINTER(uid)));
 }
 
 static bool drop_environment(const char *key, gint64 since, bool *ret_gone, void *arg, GError **error)
@@ -315,6 +345,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
         JanitorConfig config = {
                 .survey = { .state_dir = disk->state,
                             .dc = disk->options->datacenter,
+                            .since = disk->since,
                             .packages = parts->packages,
                             .job = find_job,
                             .open_packages = open_packages,

@@ -29,5 +29,5 @@ typedef struct {
 /* Limits hold, and the janitor works, from here on ... */
 void disk_start(Disk *disk, const DiskParts *parts);
 /* ... to here: before the engine goes. */
-void disk_stop(Disk *disk); /* NULL is a no-op */
+void disk_stop(Disk *disk);        /* NULL is a no-op */
 Janitor *disk_janitor(Disk *disk); /* NULL before disk_start */

@@ -83,7 +83,8 @@ const Option server_options[] = {
         { "user-files", 0, OPTION_STRING, FIELD(user_files), "N|N%", NULL,
           "the same in files and directories" },
         { "gc", 0, OPTION_LIST, FIELD(gc), "KIND=AGE[,SIZE]", NULL,
-          "what nothing needs is removed after so long unused, and the least recently used when all of its kind "
+          "what nothing needs is removed after so long unused, and the least recently used when all of its "
+          "kind "
           "hold more; 0: never; may be repeated; `paddle gc --dry-run` tells the kinds" },
         { "gc-every", 0, OPTION_DURATION, FIELD(gc_every_ms), "TIME", "1h",
           "how often that is done; 0: only by `paddle gc`" },

@@ -29,9 +29,9 @@ static json_t *format_use(Ledger *ledger, const char *user)
 
         ledger_use(ledger, user, &use, &limit);
         sum = disk_use_sum(&use);
-        return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "user", user, "bytes", (json_int_t)sum.bytes, "files",
-                         (json_int_t)sum.files, "limit_bytes", amount_or_null(limit.bytes), "limit_files",
-                         amount_or_null(limit.files), "kinds", format_kinds(&use));
+        return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "user", user, "bytes", (json_int_t)sum.bytes,
+                         "files", (json_int_t)sum.files, "limit_bytes", amount_or_null(limit.bytes),
+                         "limit_files", amount_or_null(limit.files), "kinds", format_kinds(&use));
 }
 
 /* All that hold something; else one user, whether they do or not. */
@@ -70,15 +70,23 @@ static void show_usage(HttpRequest *request, void *arg)
         bool all, count;
         gint64 counted;
 
-        if (!api_query_flag(request, "all", &all, &error) || !api_query_flag(request, "count", &count, &error) ||
-            !may_see(caller, all ? NULL : user ? user : caller->user, &error) ||
+        if (!api_query_flag(request, "all", &all, &error) ||
+            !api_query_flag(request, "count", &count, &error) ||
+            !may_see(caller,
+                     all    ? NULL
+                     : user ? user
+                            : caller->user,
+                     &error) ||
             (count && !janitor_survey(api->janitor, &error))) {
                 http_fail(request, error);
                 return;
         }
         counted = ledger_surveyed(api->ledger);
         time = counted ? clock_format(counted) : NULL;
-        reply = json_pack("{s:o, s:s?}", "items", list_uses(api->ledger, all ? NULL : user ? user : caller->user),
+        reply = json_pack("{s:o, s:s?}", "items",
+                          list_uses(api->ledger, all    ? NULL
+                                                 : user ? user
+                                                        : caller->user),
                           "counted_at", time);
         http_reply_json(request, 200, reply);
 }
@@ -96,12 +104,12 @@ static json_t *format_removals(const GPtrArray *removals, bool dry)
                         bytes += removal->bytes;
                         files += removal->files;
                 }
-                json_array_append_new(items, json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:s, s:b}", "kind",
-                                                       gc_kind_name(removal->kind), "name", removal->name,
-                                                       "user", removal->user, "bytes",
-                                                       (json_int_t)removal->bytes, "files",
-                                                       (json_int_t)removal->files, "used_at", used, "why",
-                                                       removal->why, "gone", removal->gone));
+                json_array_append_new(items,
+                                      json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:s, s:b}", "kind",
+                                                gc_kind_name(removal->kind), "name", removal->name, "user",
+                                                removal->user, "bytes", (json_int_t)removal->bytes, "files",
+                                                (json_int_t)removal->files, "used_at", used, "why",
+                                                removal->why, "gone", removal->gone));
         }
         return json_pack("{s:o, s:b, s:I, s:I}", "items", items, "dry_run", dry, "bytes", (json_int_t)bytes,
                          "files", (json_int_t)files);

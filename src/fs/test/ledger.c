@@ -18,10 +18,12 @@ static void may(void)
                 { 5 * MI, 0, 1, 0, 0, G_MAXINT64, G_MAXINT64, NULL },
                 { 5 * MI, 0, 1, 10 * MI, 0, 5 * MI, 1, NULL },
                 { 5 * MI, 0, 1, 10 * MI, 0, 5 * MI + 1, 1,
-                  "disk quota: 'ann' holds 5.0 MiB of at most 10.0 MiB (homes 5.0 MiB), and this would be 5.0 "
+                  "disk quota: 'ann' holds 5.0 MiB of at most 10.0 MiB (homes 5.0 MiB), and this would be "
+                  "5.0 "
                   "MiB more\n" },
                 { 4 * MI, 8 * MI, 1, 10 * MI, 0, 1, 0,
-                  "'ann' holds 12.0 MiB of at most 10.0 MiB (packages 8.0 MiB, homes 4.0 MiB), and this would" },
+                  "'ann' holds 12.0 MiB of at most 10.0 MiB (packages 8.0 MiB, homes 4.0 MiB), and this "
+                  "would" },
                 { 10 * MI, 0, 1, 10 * MI, 0, 0, 1, NULL }, /* no byte is asked for */
                 { 10 * MI, 0, 1, 10 * MI, 0, 0, 0, "holds 10.0 MiB of at most 10.0 MiB (homes 10.0 MiB)\n" },
                 { 10 * MI - 1, 0, 1, 10 * MI, 0, 0, 0, NULL },
@@ -59,7 +61,7 @@ static void far_over(void)
                 gint64 held, most, files, most_files;
                 bool is;
         } cases[] = {
-                { 109, 100, 0, 0, false },  { 110, 100, 0, 0, true },         { 1000, 0, 1000, 0, false },
+                { 109, 100, 0, 0, false },     { 110, 100, 0, 0, true },     { 1000, 0, 1000, 0, false },
                 { 0, 100, 1099, 1000, false }, { 0, 100, 1100, 1000, true }, { 10, 100, 0, 0, false },
                 { G_MAXINT64, 1, 0, 0, true }, { 5, 5, 0, 0, true }, /* a tenth of 5 is none */
         };

@@ -31,7 +31,8 @@ static void a_name_counts_once(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
         g_autofree char *file = g_build_filename(dir, "a", NULL), *second = g_build_filename(dir, "b", NULL),
-                        *hole = g_build_filename(dir, "hole", NULL), *link = g_build_filename(dir, "link", NULL);
+                        *hole = g_build_filename(dir, "hole", NULL),
+                        *link = g_build_filename(dir, "link", NULL);
         g_autoptr(GHashTable) seen = weigh_seen_new();
         const WeighHow shared = { .shared = true }, together = { .seen = seen };
         fd_auto int fd = open(hole, O_RDWR | O_CREAT, 0600);

@@ -301,7 +301,8 @@ static bool hide(const EnvironmentConfig *config, const char *key, const char *g
         g_autofree char *mark = inside(config, key, "used"), *path = inside(config, key, NULL);
         struct stat st;
 
-        if ((lstat(mark, &st) == 0 && (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
+        if ((lstat(mark, &st) == 0 &&
+             (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
             is_being_built(config, key))
                 return true;
         *ret_gone = rename(path, gone) == 0;

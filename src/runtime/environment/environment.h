@@ -44,7 +44,8 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
                       GError **error);
 bool environment_is_for(const char *key, const Owner *owner);
 bool environment_is_ready(const EnvironmentConfig *config, const char *key);
-/* The same, and from now on it counts as just used (envs/<key>/used): it is not dropped for an hour at least. */
+/* The same, and from now on it counts as just used (envs/<key>/used): it is not dropped for an hour at least.
+ */
 bool environment_use(const EnvironmentConfig *config, const char *key);
 /* Removes an environment, or u<uid>/, unless it was used after `since` (ms) or is being built: true and
  * *ret_gone false. Whole: it leaves its place by one rename, into envs/.gone/. */

@@ -3,10 +3,12 @@
 #include "runtime/environment/environment.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "runtime/test/wheel.h"
@@ -264,6 +266,44 @@ static void test_refused(void)
         g_assert_true(err_is(error, ERR_TOO_LARGE));
 }
 
+static bool drop(const char *key, gint64 since)
+{
+        g_autoptr(GError) error = NULL;
+        bool gone;
+
+        g_assert_true(environment_drop(envs, key, since, &gone, &error));
+        g_assert_no_error(error);
+        return gone;
+}
+
+/* An environment goes unless it was used since it was looked at, or is being built. */
+static void test_drop(void)
+{
+        static const char key[] = "00112233445566778899aabbccddeeff";
+        const EnvironmentConfig config = config_of(NULL);
+        gint64 before = clock_now_ms() - 1000, after = clock_now_ms() + 60 * 1000;
+        g_autofree char *dir = g_build_filename(envs, key, NULL), *venv = g_build_filename(dir, "venv", NULL),
+                        *ready = g_build_filename(dir, "ready", NULL),
+                        *lock = g_build_filename(dir, "lock", NULL);
+        int fd;
+
+        g_assert_false(environment_use(&config, key)); /* it is nowhere, and stays so */
+        g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
+        g_assert_true(file_mkdirs(venv, 0755, NULL));
+        write_file(ready, "");
+        write_file(lock, "");
+        g_assert_true(environment_use(&config, key));
+        g_assert_false(drop(key, before));
+        fd = open(lock, O_RDONLY | O_CLOEXEC);
+        g_assert_cmpint(flock(fd, LOCK_EX), ==, 0);
+        g_assert_false(drop(key, after));
+        close(fd);
+        g_assert_true(drop(key, after));
+        g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
+        g_assert_false(environment_use(&config, key));
+        g_assert_false(drop(key, after)); /* already */
+}
+
 static void test_needed(void)
 {
         g_assert_false(environment_is_needed(NULL));
@@ -354,6 +394,7 @@ int main(int argc, char **argv)
         g_test_add_func("/environment/needed", test_needed);
         g_test_add_func("/environment/interpreter", test_interpreter);
         g_test_add_func("/environment/key", test_key);
+        g_test_add_func("/environment/drop", test_drop);
         g_test_add_func("/environment/refused", test_refused);
         g_test_add_func("/environment/failure", test_failure);
         g_test_add_func("/environment/build-uv", test_build_uv);
