@@ -1,9 +1,11 @@
 """What nothing needs goes from the disk, by age and bytes, the least recently used first; what is in use stays. doc/storage.md."""
 
+import contextlib
 import hashlib
 import io
 import os
 import shutil
+import sqlite3
 import tarfile
 import time
 
@@ -157,6 +159,30 @@ def test_logs_of_jobs_that_have_ended(kept):
     age(400, directory)  # files say what they like: the job's end counts
     assert not kept.would_go()
     assert kept.server.member_log(job["id"]) == "said\n"
+
+
+def test_logs_go_when_all_hold_too_much_or_are_too_old(tmp_path):
+    """A job's end cannot be aged, so the age is short here; nothing that ended within the hour goes."""
+    kept = Kept(tmp_path / "state", "--gc", "logs=1s")
+    try:
+        job = kept.ann.submit("echo said")["id"]
+        kept.server.wait(job)
+        assert not kept.would_go()
+        kept.server.stop()
+        with contextlib.closing(sqlite3.connect(kept.state / "paddle.db")) as store:
+            earlier = "json_set(body, '$.finished', json_extract(body, '$.finished') - 7200000)"
+            assert store.execute(f"UPDATE job SET body = {earlier} WHERE id = ?", (job,)).rowcount == 1
+            store.commit()
+        kept.server.start()
+        directory = next(kept.state.glob(f"jobs/*/{job}"))
+        kept.removes(directory)
+        assert not list(directory.glob("*/log"))
+        for path in ("/logs/worker-0", "/logs"):
+            reply = kept.ann.get(f"/v1/jobs/{job}{path}")
+            assert reply.status == 410 and "were removed" in reply.json["message"]
+        assert kept.ann.paddle("logs", job).returncode != 0 and kept.server.job(job)["state"] == "succeeded"
+    finally:
+        kept.server.destroy()
 
 
 def test_jobs_that_are_forgotten(kept):

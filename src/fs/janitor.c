@@ -115,11 +115,15 @@ static bool hide_parts(const Janitor *janitor, const char *attempt, bool logs, G
         return true;
 }
 
+/* Who asks for them is told that they were there. */
 static bool hide_logs(const Janitor *janitor, const char *job_dir, GError **error)
 {
+        g_autofree char *mark = g_build_filename(job_dir, SURVEY_LOGS_GONE, NULL);
         g_autoptr(GDir) dir = g_dir_open(job_dir, 0, NULL);
         const char *name;
 
+        if (!file_replace(mark, "", 0, 0600, false, error))
+                return false;
         while (dir && (name = g_dir_read_name(dir))) {
                 g_autofree char *attempt = g_build_filename(job_dir, name, NULL);
 

@@ -20,6 +20,9 @@ typedef struct {
         gint64 finished; /* ms; of one that is not open */
 } SurveyJob;
 
+/* In the directory of a job whose logs were removed. */
+#define SURVEY_LOGS_GONE "logs-gone"
+
 typedef struct {
         const char *state_dir, *dc;
         gint64 since; /* ms: from then on uses of packages and environments are noted; they count as used then

@@ -14,10 +14,10 @@ Disk *disk_new(const ServerOptions *options, GError **error);
 void disk_free(Disk *disk); /* NULL is a no-op */
 
 Ledger *disk_ledger(Disk *disk);
-bool disk_may_write(const char *user, void *disk, GError **error); /* EngineConfig.may_write */
-/* HttpServerConfig.hold, .release */
-bool disk_hold(const char *user, gint64 bytes, void *disk, GError **error);
-void disk_release(const char *user, gint64 bytes, void *disk);
+/* `arg` is a Disk: EngineConfig.may_write, HttpServerConfig.hold and .release. */
+bool disk_may_write(const char *user, void *arg, GError **error);
+bool disk_hold(const char *user, gint64 bytes, void *arg, GError **error);
+void disk_release(const char *user, gint64 bytes, void *arg);
 
 typedef struct {
         Engine *engine;

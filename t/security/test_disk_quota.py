@@ -11,6 +11,7 @@ import tarfile
 
 import pytest
 from conftest import PATIENCE, Server, wait_for
+from paddleflow.client import Flow
 from people import Person
 from seeds import noise
 
@@ -254,6 +255,26 @@ def test_who_is_over_starts_no_jobs_until_there_is_room(served):
     refused(ann.put("x", b"x"))
     assert ann.call("DELETE", f"{ann.home}/big").status == 204  # by its own means
     wait_for(lambda: submit(ann, "/v1/jobs").status == 201, what="room for jobs again")
+
+
+def test_the_older_interface_asks_as_well(served):
+    ann = Limited(served, "ann-older", disk="20Mi")
+    password = "correct horse battery"
+    assert served.request("PUT", "/v1/users/ann-older/password", {"password": password}).status == 204
+    ann.run("dd if=/dev/zero of=$PADDLE_OUTPUT/big bs=1M count=20", output="/pfs/local/home/ann-older")
+    assert ann.usage()["bytes"] >= 20 * MI
+    flow = Flow(served, "127.0.0.1", served.port)
+    flow.passwords["ann-older"] = password
+    body = {
+        "image": "any",
+        "command": "true",
+        "flavour": {"name": "flavour1"},
+        "schedulingPolicy": {"queue": "default"},
+    }
+    reply = flow.post("/job/single", body, who="ann-older")
+    assert reply.status >= 400 and "disk quota: 'ann-older' holds 20." in reply.json["message"], reply
+    ann.limit(disk="1Gi")
+    assert flow.post("/job/single", body, who="ann-older").status == 200
 
 
 def test_jobs_of_who_is_far_over_are_held(served):
