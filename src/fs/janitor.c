@@ -24,7 +24,7 @@
 enum {
         REST_MIN_MS = 60 * 1000,
         REST_TIMES = 20,
-        HURRY_MIN_MS = 1000, /* and a few times as long as the last one took: */
+        HURRY_MIN_MS = 50, /* and a few times as long as the last one took: */
         HURRY_TIMES = 4,
         ASK_MS = 200, /* so often who waits looks whether somebody waits for it */
 };
