@@ -75,11 +75,18 @@ void reply_clear(Reply *reply)
         *reply = (Reply){ .fd = -1 };
 }
 
+/* What the body held of its user's quota. */
+static void release_held(HttpRequest *request)
+{
+        if (request->held > 0)
+                request->release(request->user, request->held, request->hold_arg);
+        request->held = 0;
+}
+
 static void request_free(HttpRequest *request)
 {
         reply_clear(&request->reply);
-        if (request->held > 0)
-                request->release(request->user, request->held, request->hold_arg);
+        release_held(request);
         pthread_mutex_destroy(&request->mutex);
         g_free(request->target);
         url_path_clear(&request->path);
@@ -258,6 +265,7 @@ static bool answer_locked(HttpRequest *request, Reply *reply)
 {
         if (request->answered)
                 return false;
+        release_held(request); /* before the client sees the answer and sends the next one */
         reply->headers = g_steal_pointer(&request->reply.headers);
         request->reply = *reply;
         request->answered = true;

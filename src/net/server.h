@@ -116,7 +116,7 @@ typedef struct {
         bool (*is_valid)(const char *credential, void *arg);
         void *arg;
         /* HTTP_BODY_FILE: may the user have so many bytes on the disk? Asked before they are read, as many as
-         * are announced, else piece by piece; what was held is released when the request is over. ERR_QUOTA,
+         * are announced, else piece by piece; what was held is released with the answer. ERR_QUOTA,
          * say. Any worker thread; short. Both NULL: nobody is asked. */
         bool (*hold)(const char *user, gint64 bytes, void *arg, GError **error);
         void (*release)(const char *user, gint64 bytes, void *arg);

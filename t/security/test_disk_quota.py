@@ -209,6 +209,16 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(served):
     assert not list(served.state.glob("packages/upload/staging.*"))
 
 
+def test_an_archive_in_a_form_is_on_the_disk_twice(served):
+    ann = Limited(served, "ann-form", disk="20Mi")
+    data = noise(12 * MI, 90)
+    form = b'--b\r\nContent-Disposition: form-data; name="package"; filename="a"\r\n\r\n' + data + b"\r\n--b--\r\n"
+    said = refused(ann.call("POST", "/v1/packages", form, "multipart/form-data; boundary=b"), "12.0 MiB more")
+    assert "uploads 12.0 MiB" in said["message"]  # the body itself
+    assert not ann.call("POST", "/v1/packages", data).json["message"].startswith("disk quota")  # it is no archive
+    assert ann.usage()["bytes"] < MI
+
+
 def test_an_archive_of_too_many_files_is_refused(served):
     ann = Limited(served, "ann-names", files="1000")
     refused(ann.call("POST", "/v1/packages", archive_of({f"{i}": str(i).encode() for i in range(2000)})), "files more")
