@@ -136,13 +136,11 @@ static void end_task(Keep *keep, Task *task, const RecordEnd *end)
                 .cpu_us = end->cpu_us,
                 .text = end->text[0] ? g_strdup(end->text) : NULL,
         };
-        if (end->clean)
-                cgroup_pool_give(keep->pool, task->slot);
-        else
-                cgroup_pool_discard(keep->pool, task->slot);
-        task->slot = -1;
         if (!end->clean)
+                cgroup_pool_discard(keep->pool, task->slot);
+        if (!end->clean || cgroup_pool_give(keep->pool, task->slot))
                 watch_sweep(keep);
+        task->slot = -1;
         report(keep, task, task_format_end);
 }
 
@@ -634,7 +632,8 @@ static void refused(Keep *keep, Task *task, const char *text)
         int slot = task->slot;
 
         task->slot = -1;
-        cgroup_pool_give(keep->pool, slot); /* no keeper was made, so it is as we took it */
+        (void)cgroup_pool_give(keep->pool, slot); /* no keeper was made, so it is as we took it; a sweep
+                                                     follows the next end */
         end_with_text(keep, task, END_FAILED, text);
 }
 
@@ -722,6 +721,7 @@ void keep_start(Keep *keep, const StartRequest *request)
         Task *task = g_hash_table_lookup(keep->tasks, request->task);
         g_autoptr(GError) error = NULL;
         g_autofree char *spare = NULL;
+        const SlotOwner owner = { request->user, request->user_processes, request->limits.cpu_weight_milli };
         Slot slot;
         int number;
 
@@ -732,7 +732,7 @@ void keep_start(Keep *keep, const StartRequest *request)
                         keep->config.report(keep->line->str, keep->config.arg);
                 return;
         }
-        if (!cgroup_pool_take(keep->pool, &number, &error)) {
+        if (!cgroup_pool_take(keep->pool, &owner, &number, &error)) {
                 keep_refuse(keep, request->task, error->message, false);
                 return;
         }
@@ -823,6 +823,22 @@ static void note_limits(Keep *keep)
                         keep->limits[n++] = rows[i].word;
 }
 
+static gint64 kernel_number(const char *path)
+{
+        g_autofree char *text = NULL;
+
+        return file_read(path, 64, &text, NULL, NULL) ? g_ascii_strtoll(text, NULL, 10) : G_MAXINT64;
+}
+
+/* Members leave the machine a quarter of the processes that the kernel has numbers and memory for. */
+static gint64 processes_of_members(void)
+{
+        gint64 all =
+                MIN(kernel_number("/proc/sys/kernel/pid_max"), kernel_number("/proc/sys/kernel/threads-max"));
+
+        return all - all / 4;
+}
+
 Keep *keep_new(const KeepConfig *config, GError **error)
 {
         static const SpawnLinkOps ops = { on_reply, on_spawner_down };
@@ -836,6 +852,7 @@ Keep *keep_new(const KeepConfig *config, GError **error)
         keep->line = g_string_new(NULL);
         keep->spares = g_array_new(FALSE, FALSE, sizeof(int));
         keep->pool = cgroup_pool_new("/proc/self/mountinfo", "/proc/self/cgroup", config->cgroup_id);
+        cgroup_pool_bound(keep->pool, processes_of_members());
         keep->tasks_fd = open(config->tasks_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         keep->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         keep->link = spawn_link_new(config->spawner_program, config->lock_fd, keep->tasks_fd, &ops, keep);

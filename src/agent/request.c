@@ -97,6 +97,8 @@ static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
                 { "cpu_weight_milli", 1000000000, &ret->limits.cpu_weight_milli },
                 { "memory", G_MAXINT64 / 2, &ret->limits.memory },
                 { "processes", 4194304, &ret->limits.processes },
+                { "user", G_MAXINT64, &ret->user },
+                { "user_processes", 4194304, &ret->user_processes },
                 { "log_bytes", G_MAXINT64 / 2, &ret->log_bytes },
                 { "grace_ms", GRACE_MAX_MS, &ret->grace_ms },
                 { "ready_port", 65535, &ret->ready_port },

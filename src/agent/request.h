@@ -14,6 +14,8 @@ typedef struct {
         gint64 uid, gid;     /* -1: the agent's own */
         bool new_privileges; /* set-uid programs give the member the rights of their owners */
         gint64 ready_port, ready_port_other, log_bytes, grace_ms;
+        gint64 user;           /* number of the user whose members are bounded together; 0: nobody's */
+        gint64 user_processes; /* of them all; 0: no limit */
         SlotLimits limits;
 } StartRequest;
 

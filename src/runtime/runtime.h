@@ -17,7 +17,7 @@ enum { TASK_NAME_MAX = 160 };
 
 /* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
  * limits, grace, ready_* and what follows new_privileges; the runtime completes env (directories, PATH,
- * PYTHONPATH), dir, log, binds and new_privileges. */
+ * PYTHONPATH), dir, log, binds, processes, user and new_privileges. */
 typedef struct {
         const char *task;
         char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
@@ -28,6 +28,8 @@ typedef struct {
         Resources limits;         /* 0: no limit; cpu_milli as a hard limit */
         gint64 cpu_weight_milli;  /* relative share when there is no hard limit */
         gint64 max_processes;     /* 0: no limit */
+        gint64 user;              /* of this machine: number of the user whose members are bounded together */
+        gint64 user_processes;    /* of them all; 0: no limit */
         gint64 log_limit;         /* bytes; 0: none */
         gint64 grace_ms;          /* used when the member has to be ended for a reason of its keeper's own */
         int ready_port;           /* > 0: READY is observed when a process of the member listens on it */

@@ -180,6 +180,7 @@ static bool open_runtime(Server *server, GError **error)
                 .python = options->python,
                 .inventory.gpus = options->gpus,
                 .max_processes = options->max_processes,
+                .max_user_processes = options->max_user_processes,
                 .identities = server->identities,
                 .new_privileges = new_privileges,
         };

@@ -75,6 +75,10 @@ const Option server_options[] = {
           "becomes root by a job; default: nobody" },
         { "max-processes", 0, OPTION_INT, FIELD(max_processes), "N", "4096",
           "processes and threads of one member; 0: no limit", 0, 4194304 },
+        { "max-processes-per-user", 0, OPTION_INT, FIELD(max_user_processes), "N", "0",
+          "of all members of one user, and of commands beside them; 0: a quarter of what the kernel has room "
+          "for",
+          0, 4194304 },
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",
           "size of one member's log; 0: no limit" },
         { "keep-events", 0, OPTION_INT, FIELD(keep_events), "N", "1000000", "events that are kept", 1000,

@@ -53,7 +53,7 @@ typedef struct {
         char **new_privileges;  /* users who have them; or NULL */
         char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
-        gint64 log_limit, max_processes;
+        gint64 log_limit, max_processes, max_user_processes;
         char **inherited;
         Storage *storage;
         Ports *ports;
@@ -468,7 +468,7 @@ static bool has_new_privileges(const LocalRuntime *local, const char *user)
         return local->new_privileges && g_strv_contains((const char *const *)local->new_privileges, user);
 }
 
-static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart *task, const Plan *plan)
+static GString *plan_line(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, const Plan *plan)
 {
         GString *line = g_string_sized_new(4096); /* most are smaller */
         TaskStart complete = *task;
@@ -477,12 +477,14 @@ static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart
         complete.dir = plan->work;
         complete.log = plan->log;
         complete.ready_file = plan->ready_file;
-        complete.new_privileges = has_new_privileges(local, user);
+        complete.new_privileges = has_new_privileges(local, job->user);
         complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
         if (!complete.log_limit)
                 complete.log_limit = local->log_limit;
         if (!complete.max_processes)
                 complete.max_processes = local->max_processes;
+        complete.user = job->user_seq;
+        complete.user_processes = local->max_user_processes;
         message_start(line, &complete, plan->identity);
         return line;
 }
@@ -517,7 +519,7 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
             !make_directories(local, job, &plan, error))
                 return false;
         plan_variables(local, job, task, &plan);
-        line = plan_line(local, job->user, task, &plan);
+        line = plan_line(local, job, task, &plan);
         if (line->len > MESSAGE_MAX) {
                 err_set(error, ERR_TOO_LARGE,
                         "command and environment of %" G_GSIZE_FORMAT " bytes: the limit is %d", line->len,
@@ -802,6 +804,8 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
         local->max_processes = config->max_processes;
+        local->max_user_processes =
+                config->max_user_processes > 0 ? config->max_user_processes : inventory_processes("/") / 4;
         local->new_privileges = g_strdupv((char **)config->new_privileges);
         local->inherited = variables_inherit(environ_list);
         inventory_get(&config->inventory, &local->total);

@@ -14,6 +14,7 @@ typedef struct {
         Resources inventory;         /* 0 in a field: what the machine has */
         gint64 log_limit;            /* bytes per log file; 0: none */
         gint64 max_processes;        /* per member; 0: none */
+        gint64 max_user_processes;   /* of all members of a user together; 0: a quarter of the machine's */
         Identities *identities;      /* borrowed; whom members run as. NULL: as the server, all of them */
         char *const *new_privileges; /* users whose members may gain rights by set-uid programs; or NULL */
         gint64 epoch;                /* grows with each start of the server; the agent refuses older ones */

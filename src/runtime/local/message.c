@@ -72,6 +72,10 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
         add_number(out, "cpu_weight_milli", task->cpu_weight_milli);
         add_number(out, "memory", task->limits.memory);
         add_number(out, "processes", task->max_processes);
+        if (task->user > 0) {
+                add_number(out, "user", task->user);
+                add_number(out, "user_processes", task->user_processes);
+        }
         add_number(out, "log_bytes", task->log_limit);
         add_number(out, "grace_ms", task->grace_ms);
         add_number(out, "ready_port", task->ready_port);

@@ -17,6 +17,8 @@ static void test_start(void)
                            .limits = { .cpu_milli = 1500, .memory = G_GINT64_CONSTANT(1) << 40 },
                            .cpu_weight_milli = 7,
                            .max_processes = 8,
+                           .user = 12,
+                           .user_processes = 13,
                            .log_limit = 9,
                            .grace_ms = 30000,
                            .ready_port = 20001,
@@ -41,6 +43,8 @@ static void test_start(void)
                         G_GINT64_CONSTANT(1) << 40);
         g_assert_cmpint(json_integer_value(json_object_get(object, "cpu_milli")), ==, 1500);
         g_assert_cmpint(json_integer_value(json_object_get(object, "processes")), ==, 8);
+        g_assert_cmpint(json_integer_value(json_object_get(object, "user")), ==, 12);
+        g_assert_cmpint(json_integer_value(json_object_get(object, "user_processes")), ==, 13);
         g_assert_cmpint(json_integer_value(json_object_get(object, "log_bytes")), ==, 9);
         g_assert_cmpint(json_integer_value(json_object_get(object, "ready_port")), ==, 20001);
         g_assert_true(json_is_null(json_object_get(object, "ready_file")));
