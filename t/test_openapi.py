@@ -217,6 +217,7 @@ def check_catalog(check):
     grant = check("POST", "/v1/grants", {"user": "described", "resource": "described"}).json["name"]
     check("GET", "/v1/grants")
     check("GET", f"/v1/grants/{grant}", route="/v1/grants/{name}")
+    check("PATCH", f"/v1/grants/{grant}", {"max_priority": "high"}, route="/v1/grants/{name}")
     check("DELETE", f"/v1/grants/{grant}", route="/v1/grants/{name}")
     for kind in made:
         check("DELETE", f"/v1/{kind}/described", route=f"/v1/{kind}/{{name}}")

@@ -88,7 +88,9 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
         ROW(16, "location", LABELS, "location", "K=V", "its jobs run only on nodes with this label")         \
         ROW(17, "policies", WORDS, "policies", "LIST",                                                       \
             "scheduling policies of the older interface, kept as given")                                     \
-        ROW(18, "quota-type", TEXT, "quota_type", "TYPE", "elasticQuota or volcanoCapabilityQuota")
+        ROW(18, "quota-type", TEXT, "quota_type", "TYPE", "elasticQuota or volcanoCapabilityQuota")          \
+        ROW(19, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
+            "what each member gets that asks for none, and is held to: cpu=1,memory=4Gi")
 
 static const Field queue_fields[] = { QUEUE_FIELDS(FIELD_ROW){ 0 } };
 static const Option queue_create_options[] = { QUEUE_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
@@ -312,7 +314,9 @@ const Verb verb_flavour_delete =
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
         ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
         ROW(8, "setting", TEXT, "setting", "JSON", "image, volumes and more; doc/kubernetes.md")             \
-        ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")
+        ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")            \
+        ROW(10, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
+            "what each member gets that asks for none, where its queue says nothing: cpu=1,memory=4Gi")
 
 static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
 static const Option cluster_options[] = { CLUSTER_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
@@ -549,16 +553,25 @@ static bool grant_begin(json_t *body, char *const *words, GError **error)
         return true;
 }
 
+#define GRANT_FIELDS(ROW)                                                                                    \
+        ROW(0, "max-priority", TEXT, "max_priority", "N",                                                    \
+            "the highest priority of the user's jobs there: normal, high, very-high, or 0 to 1000")
+
+static const Field grant_fields[] = { GRANT_FIELDS(FIELD_ROW){ 0 } };
+static const Option grant_options[] = { GRANT_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
+
 static const Column grant_columns[] = {
         { "USER", .member = "user" },
         { "TYPE", .member = "type" },
         { "RESOURCE", .member = "resource" },
+        { ">MAX PRIORITY", .member = "max_priority" },
         { "CREATED", true, .member = "created" },
         { 0 },
 };
 static const Kind grant_kind = { .word = "grant",
                                  .path = "/v1/grants",
                                  .columns = grant_columns,
+                                 .fields = grant_fields,
                                  .name = grant_name,
                                  .begin = grant_begin,
                                  .empty = "there are no grants" };
@@ -570,12 +583,31 @@ const Verb verb_grant_create = {
         .name = "grant create",
         .args = "USER QUEUE",
         .summary = "Let a user submit to a queue",
-        .examples = "paddle grant create ann vision",
-        .options = show_options,
+        .about = "Priorities above normal are a right of the grant: without --max-priority the user's jobs "
+                 "there "
+                 "have "
+                 "normal priority at most.",
+        .examples = "paddle grant create ann vision\n"
+                    "paddle grant create bob vision --max-priority high",
+        .options = grant_options,
         .size = sizeof(ObjectTarget),
         .min_words = 2,
         .max_words = 2,
         .run = object_create,
+        .row = &grant_act,
+};
+const Verb verb_grant_set = {
+        .name = "grant set",
+        .args = "USER QUEUE",
+        .summary = "Change what a grant allows",
+        .about = "Jobs that are there keep their priority.",
+        .examples = "paddle grant set ann vision --max-priority high\n"
+                    "paddle grant set ann vision --max-priority normal",
+        .options = grant_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 2,
+        .max_words = 2,
+        .run = object_set,
         .row = &grant_act,
 };
 const Verb verb_grant_delete = DELETE_VERB("grant", &grant_act, "USER QUEUE", 2, 2,

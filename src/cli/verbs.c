@@ -43,6 +43,7 @@ const Verb *const cli_verbs[] = {
         &verb_grant_list,
         &verb_grant_show,
         &verb_grant_create,
+        &verb_grant_set,
         &verb_grant_delete,
         &verb_sched_decisions,
         &verb_sched_journal,

@@ -87,6 +87,17 @@ static void lacks_ports(Engine *engine, Live *live)
         feed_again(engine, live);
 }
 
+/* What the scheduler was told of it (feed.c). */
+static void give_shares(Engine *engine, Job *job)
+{
+        const Catalog *catalog = engine_catalog_now(engine);
+        SpecShare share =
+                slot_share(slot_of(engine, job), catalog, catalog_queue(catalog, job->queue), job->spec);
+
+        job->cpu_share = (int)MIN(share.cpu_milli, G_MAXINT32);
+        job->memory_share = share.memory;
+}
+
 static void start(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
 {
         int n = count_ports(live->job), extra = live->job->spec->framework->extra_ports;
@@ -102,7 +113,7 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         live->leased = n + extra > 0;
         life = batch_life(engine, live);
         life.job->attempt++;
-        life.job->cpu_share = (int)slot_share(slot_of(engine, live->job), live->job->spec);
+        give_shares(engine, life.job);
         make_members(engine, life.job, tasks, ports);
         life_admitted(&life);
         feed_known(engine, live);

@@ -318,6 +318,8 @@ static void restore(Engine *engine)
         }
         if (batch->catalog != engine->catalog)
                 feed_queues(engine, engine->catalog);
+        if (batch->catalog != engine->catalog)
+                feed_shares(engine);
         restore_fed(engine, kept, true);
         restore_fed(engine, kept, false);
         engine->pass_due = true;

@@ -704,7 +704,8 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
         cluster_view(engine, question.cluster, &view);
         question.most = view.most;
         find_room(&question, &view);
-        if (!feed_wants(job->spec, cluster_view_share(&view, job->spec), true, &question.want) ||
+        if (!feed_wants(job->spec, cluster_view_share(&view, catalog, queue, job->spec), true,
+                        &question.want) ||
             ask_unusable(&question, &view) || ask_size(&question, queue))
                 return;
         ask_limits(&question, queue);

@@ -371,9 +371,15 @@ static char *see_log(const Job *job, const char *member)
 
 static char *say_oom(const Job *job, const Member *member, const char *name)
 {
-        gint64 limit = job->spec->roles[member->role].each.memory;
+        gint64 declared = job->spec->roles[member->role].each.memory;
+        gint64 limit = declared > 0 ? declared : job->memory_share;
         g_autofree char *text = limit > 0 ? memory_format(limit) : NULL;
 
+        if (text && declared == 0)
+                return g_strdup_printf(
+                        "%s was killed by its memory limit of %s, which queue '%s' gives to members that ask "
+                        "for none; ask for more with --memory",
+                        name, text, job->queue);
         if (text)
                 return g_strdup_printf("%s was killed by its memory limit of %s; ask for more with --memory",
                                        name, text);

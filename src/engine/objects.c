@@ -8,6 +8,11 @@
 #include "base/err.h"
 #include "model/catalog.h"
 
+const Catalog *engine_catalog_now(const Engine *engine)
+{
+        return engine->batch.catalog ? engine->batch.catalog : engine->catalog;
+}
+
 /* ---- what the catalog asks ---- */
 
 static gint64 open_jobs(const char *queue, void *arg)
@@ -100,6 +105,21 @@ static void note_event(Engine *engine, const char *what, const Object *object, c
                 *ret_version = revision;
 }
 
+/* What members get that declare nothing may be another amount. */
+static bool shares_differ(const Object *was, const Object *now)
+{
+        if (now->kind == KIND_CLUSTER)
+                return was && memcmp(&((const Cluster *)was)->defaults, &((const Cluster *)now)->defaults,
+                                     sizeof(ResourceLimits)) != 0;
+        if (now->kind != KIND_QUEUE || !was)
+                return false; /* a new queue has no jobs */
+        const Queue *a = (const Queue *)was, *b = (const Queue *)now;
+
+        return memcmp(&a->defaults, &b->defaults, sizeof a->defaults) != 0 ||
+               memcmp(&a->max, &b->max, sizeof a->max) != 0 || a->only_listed != b->only_listed ||
+               g_strcmp0(a->parent, b->parent) != 0;
+}
+
 static void change_catalog(Engine *engine, Catalog *next)
 {
         catalog_unref(engine->batch.catalog);
@@ -141,6 +161,7 @@ bool apply_put(Engine *engine, Input *input)
         const Object *was = catalog_find(engine->batch.catalog, input->object->kind, input->object->name);
         const CatalogFacts known = facts(engine);
         g_autoptr(Object) object = NULL;
+        bool shares;
 
         if (!check_version(was, input->object, &input->error) ||
             !catalog_check_put(engine->batch.catalog, was, input->object, &known, &input->error))
@@ -153,9 +174,12 @@ bool apply_put(Engine *engine, Input *input)
         object->updated = engine->batch.now;
         note_event(engine, "put", object, input->user, &object->version);
         log_out(engine, was, object);
+        shares = shares_differ(was, object); /* the catalog gives `was` up */
         change_catalog(engine, catalog_with(engine->batch.catalog, object));
         g_ptr_array_add(engine->batch.objects, object_ref(object));
         tell_put(engine, object);
+        if (shares)
+                feed_shares(engine);
         return true;
 }
 

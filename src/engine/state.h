@@ -147,9 +147,9 @@ struct SchedJobFill {
         SchedRole roles[SPEC_ROLES_MAX];
         Spec *spec;
 };
-void feed_spec(const Spec *spec, gint64 share, char *const *topology, SchedJobFill *fill, SchedJob *ret);
+void feed_spec(const Spec *spec, SpecShare share, char *const *topology, SchedJobFill *fill, SchedJob *ret);
 /* What its members ask for together at least, and at most. False on overflow. */
-bool feed_wants(const Spec *spec, gint64 share, bool least, Resources *ret);
+bool feed_wants(const Spec *spec, SpecShare share, bool least, Resources *ret);
 void feed_limit(Resources *total); /* to what the scheduler can count on one node */
 void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue);
 void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those not in it are dropped */
@@ -157,6 +157,8 @@ void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those 
 void feed_jobs(Engine *engine);
 /* The scheduler knows what the draft says already: it decided so. */
 void feed_known(Engine *engine, Live *live);
+/* Of all jobs that have no attempt, as far as it has changed what their members get that declare nothing. */
+void feed_shares(Engine *engine);
 /* At once, even if nothing seems to have changed. */
 void feed_again(Engine *engine, Live *live);
 void feed_drop(Engine *engine, Live *live);
@@ -214,6 +216,9 @@ void submit_clear(Engine *engine);
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error);
 /* Whether it names a namespace where jobs of the queue may be, for this user. */
 bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, bool admin, GError **error);
+/* Whether jobs of the user may have this priority in it. */
+bool check_priority(const Engine *engine, const Queue *queue, const char *user, bool admin, int priority,
+                    GError **error);
 /* Whether the user may have `n` more open jobs in it. */
 bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error);
 /* Whether the runtime of its cluster has what it needs to start. */
@@ -222,6 +227,9 @@ EnvState submit_environment(Engine *engine, const Job *job);
 const Queue *submit_queue(Engine *engine, const char *name, const char *user, bool admin, GError **error);
 
 /* ---- objects.c ---- */
+
+/* Of the batch that is open, else the committed one. */
+const Catalog *engine_catalog_now(const Engine *engine);
 
 /* The catalog of a new start: what was stored, and what a new server begins with. */
 bool objects_load(Engine *engine, GPtrArray *objects, GError **error);

@@ -310,7 +310,7 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
 {
         const RuntimeSlot *slot =
                 slot_of_cluster(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);
-        gint64 share = slot_share(slot, spec);
+        SpecShare share = slot_share(slot, catalog, queue, spec);
         Resources least, most;
 
         if (!feed_wants(spec, share, true, &least) || !feed_wants(spec, share, false, &most))
@@ -725,6 +725,24 @@ bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec,
                        spec->namespace, queue->cluster, words);
 }
 
+bool check_priority(const Engine *engine, const Queue *queue, const char *user, bool admin, int priority,
+                    GError **error)
+{
+        const Catalog *catalog = engine->batch.catalog;
+        int most = catalog_max_priority(catalog, queue, catalog_user(catalog, user));
+
+        if (admin || priority <= most)
+                return true;
+        return err_set(
+                error, ERR_DENIED,
+                "priority: %d is above %d, the most that is granted to '%s' in queue '%s'\n"
+                "Ask for less. An administrator grants more with 'paddle grant %s %s %s --max-priority "
+                "%d'.",
+                priority, most, user, queue->object.name,
+                catalog_grant(catalog, user, GRANT_QUEUE, queue->object.name) ? "set" : "create", user,
+                queue->object.name, priority);
+}
+
 static bool fill_entry(Submission *submission, Entry *entry)
 {
         Engine *engine = submission->engine;
@@ -732,6 +750,8 @@ static bool fill_entry(Submission *submission, Entry *entry)
 
         entry->queue = submit_queue(engine, entry->spec->queue, input->user, input->admin, &input->error);
         return entry->queue &&
+               check_priority(engine, entry->queue, input->user, input->admin, entry->spec->priority,
+                              &input->error) &&
                check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
                check_namespace(engine, entry->queue, entry->spec, input->admin, &input->error) &&
                (!entry->spec->array ||

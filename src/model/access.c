@@ -35,6 +35,7 @@ static const struct {
                            { [VERB_LIST] = USER,
                              [VERB_SHOW] = OWN,
                              [VERB_CREATE] = ADMIN,
+                             [VERB_UPDATE] = ADMIN,
                              [VERB_DELETE] = ADMIN } },
         [ACCESS_CLUSTER] = { "cluster",
                              { [VERB_LIST] = USER,

@@ -15,6 +15,7 @@ typedef struct {
         bool offline;
         char *description, *endpoint, *source, *version, *credential, *setting; /* NULL: "" */
         char **namespaces;                                                      /* allowed ones; NULL: all */
+        ResourceLimits defaults; /* for members that declare none, where no queue says one: cpu, memory */
 } Cluster;
 
 /* A setting that is a JSON object may hold passwords: members called "password", however deep. They are shown

@@ -478,6 +478,8 @@ static bool take_resources(const Draft *draft, const json_t *object, const char 
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                 if (limits.said & (1u << kind))
                         role->each.amount[kind] = limits.amount.amount[kind];
+        if (role->each.cpu_milli == 0) /* as of every kind: to ask for nothing is not to declare */
+                role->each.cpu_milli = -1;
         if (role->each.gpus > GPUS_MAX)
                 return err_set(error, ERR_INVALID, "%s: %" G_GINT64_FORMAT " GPUs are more than %d", what,
                                role->each.gpus, GPUS_MAX);

@@ -73,6 +73,7 @@ static const ObjectField grant_fields[] = {
         { "user", FIELD_TEXT, offsetof(Grant, user), FIELD_ONCE, .max = NAME_MAX_BYTES },
         { "type", FIELD_WORD, offsetof(Grant, type), FIELD_ONCE, .words = grant_types },
         { "resource", FIELD_TEXT, offsetof(Grant, resource), FIELD_ONCE, .max = RESOURCE_MAX },
+        { "max_priority", FIELD_PRIORITY, offsetof(Grant, max_priority) },
         { NULL },
 };
 

@@ -28,7 +28,9 @@ typedef struct {
         Object object;
         char *user;
         GrantType type;
-        char *resource; /* name of a queue, id of a file system */
+        char *resource;   /* name of a queue, id of a file system */
+        int max_priority; /* of the user's jobs in the queue, 0..1000; 0: normal. Those made before there was
+                             such a right have none */
 } Grant;
 
 char *grant_key(const char *user, GrantType type, const char *resource); /* the name; the caller's */

@@ -594,6 +594,7 @@ const HttpRoute catalog_routes[] = {
         LIST("/v1/grants", ACCESS_GRANT, "grants", "Grant"),
         CREATE("/v1/grants", ACCESS_GRANT, "grant", "Grant"),
         SHOW("/v1/grants/{name...}", ACCESS_GRANT, "grant", "Grant"),
+        CHANGE("/v1/grants/{name...}", ACCESS_GRANT, "grant", NULL, "Grant", "Grant"),
         DROP("/v1/grants/{name...}", ACCESS_GRANT, "grant"),
         LIST("/v1/pools", ACCESS_POOL, "resource pools", "Pool"),
         CREATE("/v1/pools", ACCESS_POOL, "resource pool", "Pool"),

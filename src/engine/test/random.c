@@ -224,7 +224,7 @@ static void check_job(World *world, const char *id, Resources *ret_used)
                 world->leaving |= member_is_leaving(view, &view->members[i]);
                 if (view->members[i].state == MEMBER_SURPLUS)
                         continue;
-                spec_member_wants(view->spec, view->members[i].role, view->cpu_share, &want);
+                spec_member_wants(view->spec, view->members[i].role, job_share(view), &want);
                 g_assert_true(resources_add(ret_used, &want, 1));
         }
 }
@@ -532,6 +532,7 @@ static void live_through(bool gates)
         script_gates(world.house->script, gates);
         script_ports(world.house->script, 9);
         house_queue(world.house, "default", "{'preemption':'lower-priority'}");
+        house_let_rise(world.house, "ann", "default");
         for (int i = 0; i < n_steps; i++) {
                 random_step(&world);
                 check(&world);

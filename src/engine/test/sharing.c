@@ -355,10 +355,11 @@ static void test_positions(void)
 {
         House *house = house_new();
         g_autofree char *run = submit(house, "ann", WHOLE("run")), *low = submit(house, "ann", ONE("low"));
-        g_autofree char *next = submit(house, "bob", ONE("next"));
-        g_autofree char *high = submit(house, "bob", JOB("high", "1", ",'priority':'high'"));
+        g_autofree char *next = submit(house, "bob", ONE("next")), *high = NULL;
         const int top = 200;
 
+        house_let_rise(house, "bob", "default");
+        high = submit(house, "bob", JOB("high", "1", ",'priority':'high'"));
         assert_state(house, run, JOB_STARTING);
         assert_because(house, next, "resources", "2 jobs are ahead of it in queue 'default'");
         assert_because(house, low, "resources", "1 job is ahead of it");
@@ -419,6 +420,7 @@ static House *house_with_preemption(void)
         House *house = house_new();
 
         house_queue(house, "default", "{'preemption':'lower-priority'}");
+        house_let_rise(house, "bob", "default");
         return house;
 }
 
@@ -1073,6 +1075,12 @@ static void test_changes(void)
 
         house_queue(house, "q", "{'everyone':true,'max':{'cpu':'1'}}");
         house_queue(house, "closed", "{}");
+        g_assert_false(house_change(house, a,
+                                    &(JobChange){ .queue = "q", .priority = &priority, .by = "ann" },
+                                    &error));
+        g_assert_error(error, ERR_DOMAIN, ERR_DENIED);
+        g_clear_error(&error);
+        house_let_rise(house, "ann", "q");
         g_assert_true(house_change(house, a,
                                    &(JobChange){ .queue = "q",
                                                  .priority = &priority,

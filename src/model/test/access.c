@@ -16,7 +16,7 @@ static const struct {
         { ACCESS_USER, "user", "a", "oa", "a", "a", "a", "" },
         { ACCESS_PASSWORD, "password", "", "", "", "oa", "", "" },
         { ACCESS_TOKEN, "token", "uoga", "o", "uoga", "", "oa", "" },
-        { ACCESS_GRANT, "grant", "uoga", "oa", "a", "", "a", "" },
+        { ACCESS_GRANT, "grant", "uoga", "oa", "a", "a", "a", "" },
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
         { ACCESS_NODE, "node", "a", "a", "", "", "", "" },
         { ACCESS_QUEUE, "queue", "uoga", "ga", "a", "a", "a", "ga" },
