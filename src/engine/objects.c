@@ -105,19 +105,16 @@ static void note_event(Engine *engine, const char *what, const Object *object, c
                 *ret_version = revision;
 }
 
-/* What members get that declare nothing may be another amount. */
+/* What members get that declare nothing may be another amount. A new object has no jobs. */
 static bool shares_differ(const Object *was, const Object *now)
 {
-        if (now->kind == KIND_CLUSTER)
-                return was && memcmp(&((const Cluster *)was)->defaults, &((const Cluster *)now)->defaults,
-                                     sizeof(ResourceLimits)) != 0;
-        if (now->kind != KIND_QUEUE || !was)
-                return false; /* a new queue has no jobs */
         const Queue *a = (const Queue *)was, *b = (const Queue *)now;
 
-        return memcmp(&a->defaults, &b->defaults, sizeof a->defaults) != 0 ||
-               memcmp(&a->max, &b->max, sizeof a->max) != 0 || a->only_listed != b->only_listed ||
-               g_strcmp0(a->parent, b->parent) != 0;
+        if (was && now->kind == KIND_CLUSTER)
+                return !limits_equal(&((const Cluster *)was)->defaults, &((const Cluster *)now)->defaults);
+        return was && now->kind == KIND_QUEUE &&
+               (!limits_equal(&a->defaults, &b->defaults) || !limits_equal(&a->max, &b->max) ||
+                a->only_listed != b->only_listed || g_strcmp0(a->parent, b->parent) != 0);
 }
 
 static void change_catalog(Engine *engine, Catalog *next)

@@ -124,8 +124,9 @@ static gint64 memory_of(const SharePlace *place, const Spec *spec, gint64 cpu_mi
                      portion(place->total->memory, sum.gpus, place->total->gpus)) /
                  sum.members;
         cap = cap_of(place, &sum);
-        memory = cap > 0 && cap < memory ? cap : memory;
-        return memory > MIB ? memory / MIB * MIB : MAX(memory, 1);
+        if (memory == 0 || (cap > 0 && cap < memory)) /* 0: nobody knows what the machines have */
+                memory = MAX(cap, 1);
+        return memory > MIB ? memory / MIB * MIB : memory;
 }
 
 SpecShare share_on(const SharePlace *place, const Spec *spec)

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes cgrou
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--memory", "16Gi", "--max-processes-per-user", "60")
+    server = Server(
+        tmp_path_factory.mktemp("state"), "--cpus", "8", "--memory", "16Gi", "--max-processes-per-user", "60"
+    )
     server.start()
     yield server
     server.destroy()
@@ -131,7 +133,9 @@ def test_nothing_limits_a_job_where_nothing_is_limited(server):
 
 
 def test_defaults_of_queues_and_clusters(server):
-    server.paddle("queue", "create", "given", "--everyone", "--defaults", "cpu=500m,memory=64Mi", "--max", "memory=128Mi", check=0)
+    server.paddle(
+        "queue", "create", "given", "--everyone", "--defaults", "cpu=500m,memory=64Mi", "--max", "memory=128Mi", check=0
+    )
     first, second = (running(server, queue="given") for _ in range(2))
     assert used(server, "given") == {"cpu": "1", "memory": "128Mi"}
     assert held(first["members"][0], QUOTA) == 500 and held(first["members"][0], MEMORY) == 64 * MIB
@@ -190,7 +194,9 @@ def test_processes_of_a_user_are_bounded_over_members_and_commands(server):
     ann, bob = Person(server, "ann"), Person(server, "bob")
 
     def fork(person, n):
-        reply = person.ask({"command": ["python3", "-c", FORK, str(n), "stay"], "roles": [{"name": "worker", "cpu": "100m"}]})
+        reply = person.ask(
+            {"command": ["python3", "-c", FORK, str(n), "stay"], "roles": [{"name": "worker", "cpu": "100m"}]}
+        )
         assert reply.status == 201, reply.body
         name = reply.json["id"]
         said = wait_for(lambda: re.search(r"^(\D*)(\d+)\n", server.member_log(name), re.M), what="its count")

@@ -221,6 +221,22 @@ static void test_queues(void)
         }
 }
 
+/* A cluster that tells of no nodes yet: what fits into the limits is all that is known. */
+static void test_unknown_machine(void)
+{
+        g_autoptr(GPtrArray) objects = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref);
+        g_autoptr(Spec) spec = spec_of("[{'name':'worker','replicas':4}]");
+        g_autoptr(Catalog) catalog = NULL;
+        const Resources nothing = { 0 };
+        SharePlace place = { .total = &nothing };
+
+        put(objects, KIND_QUEUE, "q", "{'max':{'memory':'8Gi'}}");
+        catalog = catalog_load(objects);
+        place.catalog = catalog;
+        place.queue = catalog_queue(catalog, "q");
+        g_assert_cmpint(share_on(&place, spec).memory, ==, 2 * (gint64)GIB);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -229,5 +245,6 @@ int main(int argc, char **argv)
         g_test_add_func("/share/machine", test_machine);
         g_test_add_func("/share/many", test_many);
         g_test_add_func("/share/queues", test_queues);
+        g_test_add_func("/share/unknown-machine", test_unknown_machine);
         return g_test_run();
 }

@@ -547,8 +547,9 @@ static void test_priorities(void)
                 const char *queue, *user; /* user NULL: nobody */
                 int most;
         } cases[] = {
-                { "left", "root", 1000 }, { "left", "ann", 0 },  { "left", "bob", 200 },  { "in-c2", "ann", 7 },
-                { "busy", "ann", 0 },     { "busy", "bob", 50 }, { "default", "bob", 0 }, { "left", NULL, 0 },
+                { "left", "root", 1000 }, { "left", "ann", 0 }, { "left", "bob", 200 },
+                { "in-c2", "ann", 7 },    { "busy", "ann", 0 }, { "busy", "bob", 50 },
+                { "default", "bob", 0 },  { "left", NULL, 0 },
         };
         g_autoptr(Catalog) catalog = world_new();
 
@@ -563,9 +564,8 @@ static void test_priorities(void)
                 const User *user = cases[i].user ? catalog_user(catalog, cases[i].user) : NULL;
 
                 g_test_message("%s %s", cases[i].queue, cases[i].user ? cases[i].user : "-");
-                g_assert_cmpint(
-                        catalog_max_priority(catalog, catalog_queue(catalog, cases[i].queue), user), ==,
-                        cases[i].most);
+                g_assert_cmpint(catalog_max_priority(catalog, catalog_queue(catalog, cases[i].queue), user),
+                                ==, cases[i].most);
         }
 }
 
