@@ -150,7 +150,8 @@ def test_defaults_of_queues_and_clusters(server):
     server.cancel([fourth["id"]])
     server.paddle("queue", "set", "given", "--defaults", "memory=8Mi", check=0)
     server.wait(fifth["id"])
-    assert used(server, "given") == {"cpu": "500m", "memory": "64Mi"}
+    first_alone = {"cpu": "500m", "memory": "64Mi"}
+    wait_for(lambda: used(server, "given") == first_alone, what="the books to have the first alone")
     server.cancel([first["id"]])
     for bad, says in (({"cpu": 0}, "above 0"), ({"gpu": 1}, "has none"), ({"memory": "1Gi"}, "above max")):
         reply = server.request("PATCH", "/v1/queues/given", {"defaults": bad})
@@ -165,7 +166,7 @@ def test_defaults_of_the_cluster_hold_where_the_queue_says_nothing(make_server):
     # The books know it after a restart, too.
     server.stop()
     server.start()
-    assert used(server, "default") == {"cpu": "1", "memory": "32Mi"}
+    wait_for(lambda: used(server, "default") == {"cpu": "1", "memory": "32Mi"}, what="the books to be as before")
     server.cancel([job["id"]])
 
 
