@@ -242,11 +242,11 @@ static bool check_token(Engine *engine, const Token *token, GError **error)
         if (!token->parent)
                 return true;
         parent = store_token_by_hash(engine->store, token->parent, NULL);
-        if (parent && !has_text(engine->batch.logged_out, parent->user) &&
+        if (parent && (parent->login == TOKEN_OWN || !has_text(engine->batch.logged_out, parent->user)) &&
             !has_text(engine->batch.dropped_tokens, parent->id))
                 return true;
         return err_set(error, ERR_UNAUTHENTICATED,
-                       "the log-in that asks for a token has ended\nLog in again.");
+                       "the token or log-in that asks for a token has ended\nLog in again.");
 }
 
 bool apply_token(Engine *engine, Input *input)

@@ -87,6 +87,8 @@ static void request_free(HttpRequest *request)
                 g_free(request->params[i]);
         g_free(request->user);
         g_free(request->credential);
+        g_free(request->right.queue);
+        g_free(request->right.token);
         if (request->body)
                 g_string_free(request->body, TRUE);
         g_free(request->body_file);

@@ -81,7 +81,8 @@ struct HttpRequest {
         const RouteEntry *entry;
         char *params[ROUTE_PARAMS_MAX];
         char *user, *credential; /* or NULL */
-        char address[46];        /* INET6_ADDRSTRLEN; of the peer */
+        HttpRight right;
+        char address[46]; /* INET6_ADDRSTRLEN; of the peer */
         HttpCaller caller;
         GString *body;
         char *body_file;

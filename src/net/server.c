@@ -435,19 +435,31 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
 
 /* ---- Receiving ---- */
 
+/* It is known who calls; may they use the route? */
+static bool admit_caller(HttpRequest *request, GError **error)
+{
+        const HttpServerConfig *config = &request->server->config;
+        const HttpRight *right = &request->right;
+
+        request->caller.user = request->user;
+        request->caller.admin = right->admin;
+        request->caller.scope = right->scope;
+        request->caller.queue = right->queue;
+        request->caller.token = right->token;
+        return !request->user || !config->permits ||
+               config->permits(request->entry->route, &request->caller, config->arg, error);
+}
+
 /* Of a face: it asks for itself, and its handlers decide. */
 static bool ask_face(HttpRequest *request, GError **error)
 {
         const HttpFace *face = &request->face->face;
-        bool admin = false;
 
-        if (!face->authenticate(request, &request->user, &admin, face->arg, error))
+        if (!face->authenticate(request, &request->user, &request->right, face->arg, error))
                 return false;
         if (face->credential && request->user)
                 request->credential = face->credential(request, face->arg);
-        request->caller.user = request->user;
-        request->caller.admin = admin;
-        return true;
+        return admit_caller(request, error);
 }
 
 static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
@@ -456,7 +468,6 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
         const HttpRoute *route = request->entry->route;
         HttpAccess access =
                 config->access ? config->access(route, request->address, config->arg) : HTTP_PUBLIC;
-        bool admin = false;
 
         if (access == HTTP_PUBLIC)
                 return true;
@@ -465,14 +476,14 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
         if (!config->authenticate)
                 return err_set(error, ERR_UNAUTHENTICATED, "this server knows no callers");
         if (!config->authenticate(lookup_header(request, "Authorization"), conn->uid, request->address,
-                                  &request->user, &admin, config->arg, error))
+                                  &request->user, &request->right, config->arg, error))
                 return false;
         if (config->credential)
                 request->credential =
                         config->credential(lookup_header(request, "Authorization"), config->arg);
-        request->caller.user = request->user;
-        request->caller.admin = admin;
-        if (access == HTTP_ADMIN && !admin)
+        if (!admit_caller(request, error))
+                return false;
+        if (access == HTTP_ADMIN && !request->caller.admin)
                 return err_set(error, ERR_DENIED, "'%s %s' is for administrators, and '%s' is none",
                                route->method, http_request_path(request), request->user);
         return true;

@@ -57,10 +57,20 @@ typedef struct {
 typedef struct {
         const char *user; /* who calls; NULL on a route that is public */
         bool admin;
+        int scope; /* as in HttpRight */
+        const char *queue, *token;
         const char *address; /* of the peer, "unix" on the Unix socket */
         int port;            /* of the peer; 0 on the Unix socket */
         pid_t pid;           /* of who connected to the Unix socket, which may have ended; 0: by TCP */
 } HttpCaller;
+
+/* How far a caller's right goes: what scopes mean is the application's. */
+typedef struct {
+        bool admin;
+        int scope;
+        char *queue; /* the only one; or NULL. Freed with g_free, as is */
+        char *token; /* the id of the token that was shown; or NULL */
+} HttpRight;
 
 /* Routes with manners of their own below a prefix: of an older interface. Slashes all count, HEAD is not GET,
  * text goes before {x} for the methods that it serves, bad pairs of a query are left out (url.h), and errors
@@ -71,7 +81,7 @@ typedef struct {
         void *arg;               /* of its handlers and of what follows */
         /* Who calls? Before the body is taken; as HttpServerConfig.authenticate, but for all routes, and the
          * error may be of any domain. A user of NULL is good, too. */
-        bool (*authenticate)(HttpRequest *request, char **ret_user, bool *ret_admin, void *arg,
+        bool (*authenticate)(HttpRequest *request, char **ret_user, HttpRight *ret_right, void *arg,
                              GError **error);
         /* Writes the reply that http_fail stands for; any thread. */
         void (*fail)(HttpRequest *request, const GError *error, void *arg);
@@ -108,7 +118,9 @@ typedef struct {
          * the peer's. Fills user (copied by the server: *ret_user is freed with g_free). False with
          * ERR_UNAUTHENTICATED. Any worker thread; short. */
         bool (*authenticate)(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                             bool *ret_admin, void *arg, GError **error);
+                             HttpRight *ret_right, void *arg, GError **error);
+        /* May this caller, who is known, use the route, of a face or not? NULL: yes. */
+        bool (*permits)(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error);
         /* What stands for the caller's right to be here and may be taken back, such as a token: a text, freed
          * with g_free; NULL: nothing. `is_valid` is asked for it each second while its stream or WebSocket is
          * open, which ends when it says no. Short. Both NULL: followers stay. */

@@ -375,6 +375,7 @@ static bool open_http(Server *server, GError **error)
                 .access = auth_access,
                 .trusted_proxies = (const char *const *)server->trusted_proxies,
                 .authenticate = auth_authenticate,
+                .permits = auth_permits,
                 .credential = auth_credential,
                 .is_valid = auth_is_valid,
                 .arg = server->auth,

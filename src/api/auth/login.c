@@ -238,6 +238,7 @@ static void log_in(bool stopped, void *arg)
         at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
         token = auth_new_token(at->user, "log-in", at->expires, at->secret);
         token->login = TOKEN_LOGIN;
+        token->scope = SCOPE_ADMIN;
         g_strlcpy(at->token_id, token->id, sizeof at->token_id);
         engine_put_token(config->engine, token, token_done, at);
 }

@@ -35,7 +35,7 @@ static void add_request_id(const Flow *flow, HttpRequest *request)
 
 /* ---- who calls ---- */
 
-static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, bool *ret_admin,
+static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, HttpRight *ret_right,
                       GError **error)
 {
         const char *token = http_request_header(request, "x-pf-authorization");
@@ -44,17 +44,18 @@ static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, b
                 return flow_set(error, CODE_AuthWithoutToken,
                                 "a token is needed\nLog in with POST " FLOW_BASE
                                 "/login and send it as x-pf-authorization.");
-        return login_check(flow, token, ret_user, ret_admin, error);
+        return login_check(flow, token, ret_user, ret_right, error);
 }
 
-static bool authenticate(HttpRequest *request, char **ret_user, bool *ret_admin, void *arg, GError **error)
+static bool authenticate(HttpRequest *request, char **ret_user, HttpRight *ret_right, void *arg,
+                         GError **error)
 {
         const HttpRoute *route = http_request_route(request);
 
         add_request_id(arg, request);
         if (access_row(route->kind, route->verb) & REL_ANYONE)
                 return true;
-        return who_calls(arg, request, ret_user, ret_admin, error);
+        return who_calls(arg, request, ret_user, ret_right, error);
 }
 
 static char *credential(HttpRequest *request, void *arg)
@@ -79,11 +80,16 @@ static void reply_error(Flow *flow, HttpRequest *request, const GError *error, c
 static bool hides_paths(Flow *flow, const HttpRequest *request, const GError *error, GError **ret)
 {
         g_autofree char *user = NULL;
-        bool admin;
+        HttpRight right = { 0 };
+        bool known;
 
-        return (err_is(error, ERR_NOT_FOUND) || err_is(error, ERR_METHOD)) &&
-               strcmp(http_request_path(request), FLOW_BASE "/login") != 0 &&
-               !who_calls(flow, request, &user, &admin, ret);
+        if (!(err_is(error, ERR_NOT_FOUND) || err_is(error, ERR_METHOD)) ||
+            strcmp(http_request_path(request), FLOW_BASE "/login") == 0)
+                return false;
+        known = who_calls(flow, request, &user, &right, ret);
+        g_free(right.queue);
+        g_free(right.token);
+        return !known;
 }
 
 /* What the server refuses by itself. */

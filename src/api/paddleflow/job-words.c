@@ -144,7 +144,8 @@ Job *call_job(const Call *call, const char *id, Code denied, GError **error)
                 flow_set(error, CODE_JobNotFound, "there is no job '%.120s'", id);
         else if (!call->root && strcmp(job->user, call->user) != 0)
                 flow_set(error, denied, "job '%s' is not of '%s'", id, call->user);
-        else
+        else if (http_request_route(call->request)->verb == VERB_SHOW ||
+                 auth_check_queue(http_request_caller(call->request), job->queue, error))
                 return g_steal_pointer(&job);
         return NULL;
 }

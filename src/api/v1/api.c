@@ -139,6 +139,15 @@ static bool may(HttpRequest *request, const Job *job)
         return auth_may(caller, route->kind, verb, g_strcmp0(caller->user, job->user) == 0, false);
 }
 
+/* A token of one queue looks at all jobs of its user, and works with those of its queue. */
+static bool may_work_in(HttpRequest *request, const Job *job, GError **error)
+{
+        AccessVerb verb = (AccessVerb)http_request_route(request)->verb;
+
+        return verb == VERB_LIST || verb == VERB_SHOW ||
+               auth_check_queue(http_request_caller(request), job->queue, error);
+}
+
 Job *api_find_job(Api *api, HttpRequest *request, const char *name)
 {
         const HttpCaller *caller = http_request_caller(request);
@@ -149,9 +158,9 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         if (!user || !caller->admin)
                 user = caller->user;
         job = engine_find(api->engine, user, name, &error);
-        if (job && may(request, job))
+        if (job && may(request, job) && may_work_in(request, job, &error))
                 return g_steal_pointer(&job);
-        if (job) /* another user's: not told apart from one that is not there */
+        if (job && !error) /* another user's: not told apart from one that is not there */
                 err_set(&error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list --all` shows all jobs.",
                         name, user);
         http_fail(request, error);

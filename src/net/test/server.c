@@ -156,12 +156,12 @@ static const HttpRoute routes[] = {
 };
 
 static bool authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                         bool *ret_admin, void *arg, GError **error)
+                         HttpRight *ret_right, void *arg, GError **error)
 {
         if (uid != (uid_t)-1) {
                 g_assert_cmpstr(address, ==, "unix");
                 *ret_user = g_strdup_printf("uid-%u", uid);
-                *ret_admin = true;
+                ret_right->admin = true;
                 return true;
         }
         g_assert_cmpstr(address, ==, "127.0.0.1");
