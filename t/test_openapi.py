@@ -177,6 +177,8 @@ def test_replies_are_as_described(shared_server, document):
     token = check("POST", "/v1/tokens", {"user": "openapi"}).json["id"]
     check("GET", "/v1/tokens")
     check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
+    check("GET", "/v1/audit")
+    check("GET", "/v1/audit/verify")
     check("DELETE", f"{output}?recursive=true", route=files)
     check_catalog(check)
     check_scheduling(server, check)

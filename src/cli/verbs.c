@@ -55,6 +55,8 @@ const Verb *const cli_verbs[] = {
         &verb_token_create,
         &verb_token_list,
         &verb_token_revoke,
+        &verb_audit_list,
+        &verb_audit_verify,
         &verb_up,
         &verb_down,
         &verb_doctor,

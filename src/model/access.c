@@ -95,6 +95,7 @@ static const struct {
                                [VERB_UPDATE] = OWN | SUBMIT,
                                [VERB_DELETE] = OWN | SUBMIT } },
         [ACCESS_SCHEDULER] = { "scheduler", { [VERB_LIST] = ADMIN | READ, [VERB_SHOW] = ADMIN | READ } },
+        [ACCESS_AUDIT] = { "audit", { [VERB_LIST] = ADMIN, [VERB_SHOW] = ADMIN } },
         [ACCESS_STATISTICS] = { "statistics", { [VERB_LIST] = USER | READ, [VERB_SHOW] = OWN | READ } },
 };
 

@@ -36,6 +36,7 @@ typedef enum {
         ACCESS_PACKAGE,
         ACCESS_SCHEDULER, /* journal, what if */
         ACCESS_STATISTICS,
+        ACCESS_AUDIT,
         ACCESS_KINDS,
 } AccessKind;
 

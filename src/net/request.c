@@ -42,7 +42,7 @@ HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *
         request->server = server;
         request->ops = ops;
         request->target = g_strdup(target);
-        request->reply.fd = request->body_fd = -1;
+        request->reply.fd = request->held.fd = request->body_fd = -1;
         request->started_us = g_get_monotonic_time();
         pthread_mutex_init(&request->mutex, NULL);
         make_id(request->id);
@@ -78,6 +78,9 @@ void reply_clear(Reply *reply)
 static void request_free(HttpRequest *request)
 {
         reply_clear(&request->reply);
+        reply_clear(&request->held);
+        g_free(request->notes.subject);
+        g_free(request->notes.owner);
         pthread_mutex_destroy(&request->mutex);
         g_free(request->target);
         url_path_clear(&request->path);
@@ -120,7 +123,7 @@ HttpRequest *http_request_ref(HttpRequest *request)
 static bool is_answered(HttpRequest *request)
 {
         pthread_mutex_lock(&request->mutex);
-        bool answered = request->answered;
+        bool answered = request->answered || request->recording;
         pthread_mutex_unlock(&request->mutex);
         return answered;
 }
@@ -268,13 +271,98 @@ static bool answer_locked(HttpRequest *request, Reply *reply)
         return true;
 }
 
-static void answer(HttpRequest *request, Reply *reply)
+/* What was held goes. Called with the mutex held. */
+static void release_locked(HttpRequest *request)
+{
+        Reply held = request->held;
+
+        request->recording = false;
+        request->held = (Reply){ .fd = -1 };
+        if (!answer_locked(request, &held))
+                reply_clear(&held);
+}
+
+/* Takes the reference. */
+static void on_recorded(void *arg)
+{
+        HttpRequest *request = arg;
+
+        pthread_mutex_lock(&request->mutex);
+        if (request->recording)
+                release_locked(request);
+        pthread_mutex_unlock(&request->mutex);
+        http_request_unref(request);
+}
+
+static void answer_now(HttpRequest *request, Reply *reply)
 {
         pthread_mutex_lock(&request->mutex);
         bool done = answer_locked(request, reply);
         pthread_mutex_unlock(&request->mutex);
         if (!done)
                 reply_clear(reply);
+}
+
+/* The answer of a handler may wait for its record; another, when the server stops meanwhile, makes it go. */
+static void answer(HttpRequest *request, Reply *reply)
+{
+        int status = reply->status;
+
+        pthread_mutex_lock(&request->mutex);
+        bool stops = !request->answered && request->ops->is_stopping(request);
+        bool second = request->answered || request->recording;
+        bool may_wait = !second && !stops && request->stage == STAGE_WAIT;
+        if (may_wait) {
+                request->held = *reply;
+                request->recording = true;
+        } else if (request->recording && stops) {
+                release_locked(request);
+        }
+        pthread_mutex_unlock(&request->mutex);
+        if (second) {
+                reply_clear(reply);
+        } else if (may_wait) {
+                http_request_ref(request);
+                if (!request->ops->record(request, status, on_recorded, request))
+                        on_recorded(request);
+        } else {
+                (void)request->ops->record(request, status, NULL, NULL);
+                answer_now(request, reply);
+        }
+}
+
+void http_request_set_subject(HttpRequest *request, const char *subject)
+{
+        pthread_mutex_lock(&request->mutex);
+        g_free(request->notes.subject);
+        request->notes.subject = g_strdup(subject);
+        pthread_mutex_unlock(&request->mutex);
+}
+
+void http_request_set_owner(HttpRequest *request, const char *user)
+{
+        pthread_mutex_lock(&request->mutex);
+        g_free(request->notes.owner);
+        request->notes.owner = g_strdup(user);
+        pthread_mutex_unlock(&request->mutex);
+}
+
+void http_request_set_denied(HttpRequest *request)
+{
+        pthread_mutex_lock(&request->mutex);
+        request->notes.denied = true;
+        pthread_mutex_unlock(&request->mutex);
+}
+
+HttpNotes http_request_notes(const HttpRequest *request)
+{
+        HttpRequest *self = (HttpRequest *)request;
+
+        pthread_mutex_lock(&self->mutex);
+        HttpNotes notes = { g_strdup(request->notes.subject), g_strdup(request->notes.owner),
+                            request->notes.denied };
+        pthread_mutex_unlock(&self->mutex);
+        return notes;
 }
 
 void http_reply_take(HttpRequest *request, int status, const char *type, char *body, gsize len)
@@ -470,8 +558,10 @@ HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream)
         bool done = !request->answered && request->ops->admit(request, handle, &error) &&
                     answer_locked(request, &reply);
         pthread_mutex_unlock(&request->mutex);
-        if (done)
+        if (done) {
+                (void)request->ops->record(request, 200, NULL, NULL);
                 return handle;
+        }
         if (error)
                 http_fail(request, error);
         reply_clear(&reply);
@@ -487,8 +577,10 @@ bool request_upgrade(HttpRequest *request, WebSocket *socket)
         bool done = !request->answered && request->ops->admit_socket(request, socket, &error) &&
                     answer_locked(request, &reply);
         pthread_mutex_unlock(&request->mutex);
-        if (done)
+        if (done) {
+                (void)request->ops->record(request, 101, NULL, NULL);
                 return true;
+        }
         if (error)
                 http_fail(request, error);
         reply_clear(&reply);

@@ -4,8 +4,8 @@
  *
  * Two counts. `refs` keeps the memory. `users` counts the handler and those who keep the request to answer it
  * later; when the last of them goes without an answer the request answers 500, so no client waits for ever.
- * `mutex` guards answered, suspended and connection: a request that is not answered has a live connection,
- * and one that is suspended is resumed exactly once, by its answer. */
+ * `mutex` guards answered, suspended, held, notes and connection: a request that is not answered has a live
+ * connection, and one that is suspended is resumed exactly once, by its answer. */
 #pragma once
 
 #include <glib.h>
@@ -44,6 +44,9 @@ typedef struct {
         /* Takes a stream under the server's care, or refuses it. */
         bool (*admit)(HttpRequest *request, HttpStreamHandle *stream, GError **error);
         bool (*admit_socket)(HttpRequest *request, WebSocket *socket, GError **error); /* as admit */
+        bool (*is_stopping)(const HttpRequest *request);
+        /* HttpServerConfig.record. */
+        bool (*record)(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg);
 } RequestOps;
 
 typedef enum {
@@ -65,10 +68,11 @@ struct HttpRequest {
         const RequestOps *ops;
         HttpServer *server; /* valid while the request is not answered */
         pthread_mutex_t mutex;
-        const Face *face; /* NULL: the server's own manners */
-        void *connection; /* NULL once the connection is done with the request */
-        bool answered, suspended;
-        Reply reply;
+        const Face *face;                    /* NULL: the server's own manners */
+        void *connection;                    /* NULL once the connection is done with the request */
+        bool answered, suspended, recording; /* recording: `held` is the answer, once that is done */
+        Reply reply, held;
+        HttpNotes notes;
 
         /* Written by the connection's worker before the handler runs, then only read. */
         char id[REQUEST_ID_LEN + 1];

@@ -277,7 +277,20 @@ static void on_upgraded(void *cls, struct MHD_Connection *connection, void *cont
         websocket_attach(socket, fd, handle, extra, len);
 }
 
-static const RequestOps request_ops = { resume_request, lookup_header, admit_stream, admit_socket };
+static bool is_stopping(const HttpRequest *request)
+{
+        return request->server->stopping;
+}
+
+static bool record(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg)
+{
+        const HttpServerConfig *config = &request->server->config;
+
+        return config->record && config->record(request, status, done, done_arg, config->arg);
+}
+
+static const RequestOps request_ops = { resume_request, lookup_header, admit_stream,
+                                        admit_socket,   is_stopping,   record };
 
 /* ---- Sending ---- */
 

@@ -121,6 +121,11 @@ typedef struct {
                              HttpRight *ret_right, void *arg, GError **error);
         /* May this caller, who is known, use the route, of a face or not? NULL: yes. */
         bool (*permits)(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error);
+        /* A request is about to be answered with `status`. True: its answer waits until `done` is called,
+         * once, on any thread. Asked with done NULL where the answer cannot wait: what was refused before its
+         * handler, streams, WebSockets. Any thread; short. NULL: nothing is recorded. */
+        bool (*record)(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg,
+                       void *arg);
         /* What stands for the caller's right to be here and may be taken back, such as a token: a text, freed
          * with g_free; NULL: nothing. `is_valid` is asked for it each second while its stream or WebSocket is
          * open, which ends when it says no. Short. Both NULL: followers stay. */
@@ -167,6 +172,16 @@ http_request_body_file(const HttpRequest *request); /* path; unlinked after the 
 json_t *http_request_json(const HttpRequest *request,
                           GError **error); /* the body as an object; the caller's */
 const HttpRoute *http_request_route(const HttpRequest *request);
+/* For HttpServerConfig.record, by whoever knows it, before the answer: what the request is about, whose that
+ * is, and that it was denied, whatever the status says. The last word counts. Copied. */
+void http_request_set_subject(HttpRequest *request, const char *subject);
+void http_request_set_owner(HttpRequest *request, const char *user);
+void http_request_set_denied(HttpRequest *request);
+typedef struct {
+        char *subject, *owner; /* or NULL; the caller's */
+        bool denied;
+} HttpNotes;
+HttpNotes http_request_notes(const HttpRequest *request);
 /* Integer query parameter with default; false has replied with the error already. */
 bool http_request_query_int(HttpRequest *request, const char *name, gint64 min, gint64 max, gint64 fallback,
                             gint64 *ret);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/auth/recorder.h"
 #include "api/paddleflow/flow.h"
 #include "api/v1/api.h"
 #include "base/clock.h"
@@ -39,6 +40,8 @@ typedef struct {
         Storage *storage;
         PackageStore *packages;
         Engine *engine;
+        Audit *audit;
+        Recorder *recorder;
         Auth *auth;
         Api *api;
         Flow *flow;                 /* the older interface */
@@ -359,6 +362,23 @@ static bool open_metrics(Server *server, GError **error)
         return server->metrics || err_prefix(error, "--metrics-listen: ");
 }
 
+static bool open_audit(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        g_autofree char *dir = state_path(server, "audit");
+        AuditConfig config = { .dir = dir,
+                               .file_age_ms = options->audit_age_ms,
+                               .files = (int)options->audit_files };
+
+        if (!memory_parse("--audit-file-size", options->audit_size, &config.file_size, error))
+                return false;
+        server->audit = audit_open(&config, error);
+        if (!server->audit)
+                return false;
+        server->recorder = recorder_new(server->audit);
+        return true;
+}
+
 static bool open_http(Server *server, GError **error)
 {
         g_autofree char *socket = state_path(server, "paddled.sock");
@@ -375,7 +395,8 @@ static bool open_http(Server *server, GError **error)
                 .access = auth_access,
                 .trusted_proxies = (const char *const *)server->trusted_proxies,
                 .authenticate = auth_authenticate,
-                .permits = auth_permits,
+                .permits = auth_admits,
+                .record = auth_record,
                 .credential = auth_credential,
                 .is_valid = auth_is_valid,
                 .arg = server->auth,
@@ -416,6 +437,8 @@ static bool server_open(Server *server, GError **error)
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
         server->first_password = state_path(server, "root-password");
+        if (!open_audit(server, error))
+                return false;
         server->auth =
                 auth_new(&(AuthConfig){ .engine = server->engine,
                                         .store = server->store,
@@ -424,6 +447,7 @@ static bool server_open(Server *server, GError **error)
                                         .open_queues = server->options.open_queues,
                                         .published = (const char *const *)server->published,
                                         .is_of_member = server->identities ? lineage_has_connection : NULL,
+                                        .recorder = server->recorder,
                                         .first_password = server->first_password });
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
@@ -431,6 +455,7 @@ static bool server_open(Server *server, GError **error)
                                             .storage = server->storage,
                                             .packages = server->packages,
                                             .auth = server->auth,
+                                            .audit = server->audit,
                                             .dc = server->options.datacenter,
                                             .state_dir = server->options.state,
                                             .journal_dir = server->journal,
@@ -466,6 +491,8 @@ static void server_close(Server *server)
         flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
+        recorder_free(server->recorder);
+        audit_close(server->audit);
         engine_free(server->engine);
         if (server->runtime)
                 local_runtime_free(server->runtime);

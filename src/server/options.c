@@ -94,6 +94,12 @@ const Option server_options[] = {
         { "job-templates", 0, OPTION_STRING, FIELD(job_templates), "FILE", NULL,
           "extension templates of jobs that bring none: YAML documents, the comment at the end of each names "
           "it" },
+        { "audit-file-size", 0, OPTION_STRING, FIELD(audit_size), "SIZE", "16Mi",
+          "size at which the audit log goes on in a new file" },
+        { "audit-file-age", 0, OPTION_DURATION, FIELD(audit_age_ms), "TIME", "168h",
+          "age at which it does; 0: never" },
+        { "audit-files", 0, OPTION_INT, FIELD(audit_files), "N", "64",
+          "files of the audit log that are kept, at least 2; 0: all", 0, 1000000 },
         { "log-level", 0, OPTION_STRING, FIELD(log_level), "LEVEL", "info", "error, warning, info or debug" },
         { "log-format", 0, OPTION_STRING, FIELD(log_format), "FORM", "text", "text or json" },
         { "help", 'h', OPTION_BOOL, FIELD(help), NULL, NULL, "show this help" },

@@ -25,6 +25,7 @@ typedef struct {
         /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
          * NULL: members have the server's rights anyway. */
         bool (*is_of_member)(const char *address, int port, pid_t pid);
+        struct Recorder *recorder;  /* of the audit log; NULL: none is kept */
         const char *first_password; /* path of the file with the first password of `root`; NULL: none */
 } AuthConfig;
 
@@ -58,6 +59,15 @@ bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms);
 bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error);
 /* Tokens were dropped: what is remembered of them is forgotten. */
 void auth_forget_tokens(Auth *auth);
+
+/* ---- what is recorded ---- */
+
+/* HttpServerConfig.record, and permits: auth_permits, and whether changes can be recorded. */
+bool auth_record(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg, void *arg);
+bool auth_admits(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error);
+/* A log-in is tried: says for which account, if there is one of that name. ERR_UNAVAILABLE when it cannot be
+ * recorded. */
+bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError **error);
 
 /* ---- what they may do ---- */
 

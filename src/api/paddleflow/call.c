@@ -70,9 +70,14 @@ static void reply_error(Flow *flow, HttpRequest *request, const GError *error, c
         Code code = code_of(error, map);
         g_autofree char *id = request_id(flow, request), *text = flow_message(error);
         g_autofree char *valid = g_utf8_make_valid(text, -1);
+        static const Code denials[] = { CODE_AuthWithoutToken, CODE_AuthInvalidToken, CODE_AuthFailed,
+                                        CODE_AuthIllegalUser,  CODE_AccessDenied,     CODE_OnlyRootAllowed };
         g_autoptr(json_t) body =
                 json_pack("{s:s, s:s, s:s}", "requestID", id, "code", code_word(code), "message", valid);
 
+        for (gsize i = 0; i < G_N_ELEMENTS(denials); i++)
+                if (code == denials[i])
+                        http_request_set_denied(request);
         http_reply_json(request, code_status(code), body);
 }
 

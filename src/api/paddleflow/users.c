@@ -70,6 +70,10 @@ static void log_in(HttpRequest *request, void *arg)
                 call_fail(&call, error);
                 return;
         }
+        if (!auth_note_login(call.flow->auth, request, go_text(body, "username"), &error)) {
+                call_fail(&call, error);
+                return;
+        }
         login = g_new0(LogIn, 1);
         *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")) };
         origin = login_origin(request);
@@ -165,6 +169,7 @@ static void create_user(HttpRequest *request, void *arg)
                 return;
         }
         draft = object_new(KIND_USER, go_text(body, "username"));
+        http_request_set_subject(request, draft->name);
         auth_put_user(call.flow->auth, (User *)draft, go_text(body, "password"), call.user, change_done,
                       change_new(request, draft->name));
 }

@@ -11,6 +11,7 @@
 #include "fs/package.h"
 #include "fs/storage.h"
 #include "net/server.h"
+#include "store/audit.h"
 
 typedef struct Api Api;
 
@@ -21,6 +22,7 @@ typedef struct {
         Storage *storage;
         PackageStore *packages;
         Auth *auth;
+        Audit *audit;
         const char *dc, *state_dir;
         const char *journal_dir; /* of the scheduler; NULL: none is kept */
         const char *node_name;   /* of this machine */

@@ -203,6 +203,7 @@ static void batch_done(Job *job, bool repeated, const GError *error, void *arg)
                 return;
         }
         batch->first = job_ref(job);
+        http_request_set_subject(batch->request, job->id);
         http_reply_written(batch->request, repeated ? 200 : 201, "application/json", batch_write, batch,
                            batch_free);
 }

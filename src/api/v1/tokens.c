@@ -61,6 +61,7 @@ static void list_tokens(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        http_request_set_owner(request, whose);
         for (guint i = 0; i < tokens->len; i++) {
                 const Token *token = tokens->pdata[i];
                 g_autofree char *created = clock_format(token->created);
@@ -212,6 +213,18 @@ static json_t *new_token_reply(const Token *token, const char *secret)
                          expires);
 }
 
+/* Whose, and how far it reaches: never the token itself. */
+static void note_token(HttpRequest *request, const Token *token)
+{
+        g_autofree char *subject =
+                g_strdup_printf("%s for %s: scope %s%s%s%s", token->id, token->user, scope_name(token->scope),
+                                token->queue ? ", queue " : "", token->queue ? token->queue : "",
+                                token->expires ? ", ends" : "");
+
+        http_request_set_owner(request, token->user);
+        http_request_set_subject(request, subject);
+}
+
 static void create_token(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -229,6 +242,7 @@ static void create_token(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        note_token(request, token);
         made = g_new0(NewToken, 1);
         made->token = g_steal_pointer(&token);
         made->change = change_new(api, request, new_token_reply(made->token, secret));
@@ -252,6 +266,7 @@ static void drop_token(HttpRequest *request, void *arg)
 
                 if (strcmp(token->id, id) != 0)
                         continue;
+                http_request_set_owner(request, token->user);
                 engine_drop_token(api->engine, id, change_done, change_new(api, request, NULL));
                 return;
         }

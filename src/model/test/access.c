@@ -29,6 +29,7 @@ static const struct {
         { ACCESS_PACKAGE, "package", "uoga", "uoga", "uoga", "oa", "oa", "" },
         { ACCESS_SCHEDULER, "scheduler", "a", "a", "", "", "", "" },
         { ACCESS_STATISTICS, "statistics", "uoga", "oa", "", "", "", "" },
+        { ACCESS_AUDIT, "audit", "a", "a", "", "", "", "" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(rows) == ACCESS_KINDS);
 
@@ -84,7 +85,7 @@ static const struct {
         { ACCESS_NODE, "rraaaa" },      { ACCESS_QUEUE, "rraaas" },      { ACCESS_FLAVOUR, "rraaaa" },
         { ACCESS_POOL, "rraaaa" },      { ACCESS_JOB, "rrsssa" },        { ACCESS_LOG, "rraaaa" },
         { ACCESS_EVENT, "rraaaa" },     { ACCESS_FILE, "rrsssa" },       { ACCESS_PACKAGE, "rrsssa" },
-        { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" },
+        { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" }, { ACCESS_AUDIT, "aaaaaa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 
