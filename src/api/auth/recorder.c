@@ -154,14 +154,15 @@ static bool is_written(Recorder *recorder, const HttpRequest *request, Recording
         bool written;
 
         sender_of(caller, sender);
-        if (how == RECORD_LOOK && !notes->subject)
-                from_path = subject_of_path(request, route->path);
-        what = how == RECORD_LOOK
-                       ? g_strdup_printf("%s\n%s\nok", action,
-                                         notes->subject ? notes->subject
-                                         : from_path    ? from_path
-                                                        : "")
-                       : g_strdup_printf("%s\n\n%s", action, outcome_of(route, status, notes->denied));
+        if (how == RECORD_LOOK) {
+                const char *on = notes->subject;
+
+                if (!on)
+                        on = from_path = subject_of_path(request, route->path);
+                what = g_strdup_printf("%s\n%s\nok", action, on ? on : notes->owner);
+        } else {
+                what = g_strdup_printf("%s\n\n%s", action, outcome_of(route, status, notes->denied));
+        }
         pthread_mutex_lock(&recorder->mutex);
         written = how == RECORD_LOOK
                           ? flood_take_repeated(recorder->flood, caller->user, what, now)
