@@ -19,51 +19,6 @@ struct Recorder {
         Flood *flood;
 };
 
-/* ---- decisions ---- */
-
-/* Pieces of what is recorded once it is whole. */
-static bool is_piece(const HttpRoute *route)
-{
-        static const char *const paths[] = { "/v1/packages/offer", "/v1/packages/blobs",
-                                             "/v1/packages/blobs/{hash}" };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(paths); i++)
-                if (strcmp(route->path, paths[i]) == 0)
-                        return true;
-        return route->kind == ACCESS_FILE && strcmp(route->method, "PUT") == 0;
-}
-
-static bool changes(const HttpRoute *route)
-{
-        return route->verb != VERB_LIST && route->verb != VERB_SHOW && route->verb != VERB_NONE;
-}
-
-static bool is_denied(const HttpRoute *route, int status, bool denied)
-{
-        return denied || status == 401 || status == 403 || (route->kind == ACCESS_LOGIN && status < 500);
-}
-
-Recording recorder_decide(const HttpRoute *route, const char *user, const char *owner, int status,
-                          bool denied)
-{
-        if (status >= 400)
-                return changes(route) || is_denied(route, status, denied) ? RECORD_REFUSED : RECORD_NOT;
-        if (!changes(route))
-                return owner && user && strcmp(owner, user) != 0 ? RECORD_LOOK : RECORD_NOT;
-        if (is_piece(route))
-                return RECORD_NOT;
-        return route->kind == ACCESS_JOB || route->kind == ACCESS_FILE || route->kind == ACCESS_PACKAGE
-                       ? RECORD_WORK
-                       : RECORD_CHANGE;
-}
-
-static const char *outcome_of(const HttpRoute *route, int status, bool denied)
-{
-        if (status < 400)
-                return "ok";
-        return is_denied(route, status, denied) ? "denied" : status < 500 ? "refused" : "failed";
-}
-
 /* ---- lines ---- */
 
 static void add_text(GString *out, const char *name, const char *text)
@@ -122,7 +77,7 @@ static char *line_of(const HttpRequest *request, int status, const HttpNotes *no
         add_text(out, "subject", subject);
         if (g_strcmp0(notes->owner, user) != 0)
                 add_text(out, "owner", notes->owner);
-        add_text(out, "outcome", outcome_of(route, status, notes->denied));
+        add_text(out, "outcome", recording_outcome(route, status, notes->denied));
         g_string_append_printf(out, ",\"status\":%d", status);
         add_text(out, "method", route->method);
         add_text(out, "route", route->path);
@@ -161,7 +116,7 @@ static bool is_written(Recorder *recorder, const HttpRequest *request, Recording
                         on = from_path = subject_of_path(request, route->path);
                 what = g_strdup_printf("%s\n%s\nok", action, on ? on : notes->owner);
         } else {
-                what = g_strdup_printf("%s\n\n%s", action, outcome_of(route, status, notes->denied));
+                what = g_strdup_printf("%s\n\n%s", action, recording_outcome(route, status, notes->denied));
         }
         pthread_mutex_lock(&recorder->mutex);
         written = how == RECORD_LOOK
@@ -184,7 +139,7 @@ bool recorder_record(Recorder *recorder, const HttpRequest *request, int status,
         notes = http_request_notes(request);
         subject = notes.subject;
         owner = notes.owner;
-        how = recorder_decide(route, http_request_caller(request)->user, notes.owner, status, notes.denied);
+        how = recording_decide(route, http_request_caller(request)->user, notes.owner, status, notes.denied);
         if (how == RECORD_NOT || ((how == RECORD_LOOK || how == RECORD_REFUSED) &&
                                   !is_written(recorder, request, how, status, &notes)))
                 return false;
@@ -244,7 +199,7 @@ bool recorder_admits(Recorder *recorder, const HttpRoute *route, const HttpCalle
 {
         g_autofree char *trouble = NULL;
 
-        if (!changes(route) || route->verb == VERB_DELETE ||
+        if (!recording_changes(route) || route->verb == VERB_DELETE ||
             (caller->admin && strcmp(caller->address, "unix") == 0) ||
             !(trouble = audit_trouble(recorder->audit)))
                 return true;
