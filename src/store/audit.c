@@ -460,6 +460,11 @@ Audit *audit_open(const AuditConfig *config, GError **error)
                 audit_close(audit);
                 return NULL;
         }
+        if (audit->head.seq) {
+                g_autofree char *head = chain_head_format(&audit->head);
+
+                log_info("the audit log goes on", "head", head, NULL);
+        }
         audit->thread = g_thread_new("audit", write_on, audit);
         return audit;
 }
@@ -474,11 +479,6 @@ void audit_close(Audit *audit)
         pthread_mutex_unlock(&audit->mutex);
         if (audit->thread)
                 g_thread_join(audit->thread);
-        if (audit->thread && audit->head.seq) {
-                g_autofree char *head = chain_head_format(&audit->head);
-
-                log_info("the audit log ends here", "head", head, NULL);
-        }
         if (audit->fd >= 0)
                 close(audit->fd);
         if (audit->head_fd >= 0)
