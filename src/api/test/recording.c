@@ -63,6 +63,8 @@ static const struct {
         { &offer, "ann", NULL, 200, false, RECORD_NOT, "ok" },
         { &commit, "ann", NULL, 200, false, RECORD_WORK, "ok" },
         { &object, "root", NULL, 200, false, RECORD_CHANGE, "ok" },
+        { &object, "ann", NULL, 403, true, RECORD_REFUSED, "denied" },
+        { &object, "root", NULL, 403, false, RECORD_REFUSED, "refused" },
         { &health, NULL, NULL, 200, false, RECORD_NOT, "ok" },
         { &health, NULL, NULL, 503, false, RECORD_NOT, "failed" },
 };

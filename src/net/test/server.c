@@ -712,6 +712,123 @@ static void test_deferred(void)
         wait_metric(fixture.server, suspended, ==, 0);
 }
 
+/* ---- Records ---- */
+
+typedef struct {
+        int status;
+        void (*done)(void *arg);
+        void *arg;
+} Held;
+
+/* `arg` is a Channel of what waits. */
+static bool record(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg, void *arg)
+{
+        Held *held;
+
+        if (!done)
+                return false;
+        held = g_new(Held, 1);
+        *held = (Held){ status, done, done_arg };
+        channel_push(arg, held);
+        return true;
+}
+
+static void let_go(Held *held)
+{
+        held->done(held->arg);
+        g_free(held);
+}
+
+static gpointer record_all(gpointer data)
+{
+        Channel *queue = data;
+
+        for (;;) {
+                Held *held = channel_pop(queue);
+
+                if ((gpointer)held == (gpointer)queue)
+                        return NULL;
+                let_go(held);
+        }
+}
+
+/* Answers of handlers, at once or later, wait for their records, which race with suspensions; what is refused
+ * before does not. */
+static void test_recorded(void)
+{
+        g_auto(Fixture) fixture = { 0 };
+        Channel records;
+        GThread *answers, *recorder;
+        int fds[8];
+
+        channel_init(&records);
+        set_up(&fixture, &(HttpServerConfig){ .record = record, .arg = &records });
+        fds[0] = raw_connect(fixture.port);
+        raw_say(fds[0], "GET /int HTTP/1.1\r\nHost: x\r\n" CLOSE);
+        wait_metric(fixture.server, suspended, ==, 1); /* it was answered, and is held */
+        let_go(channel_pop(&records));
+        g_autofree char *late = raw_rest(fds[0]);
+        g_assert_nonnull(strstr(late, "\r\n\r\n7"));
+        close(fds[0]);
+        fds[0] = raw_connect(fixture.port);
+        raw_say(fds[0], "GET /who HTTP/1.1\r\nHost: x\r\n" CLOSE);
+        g_autofree char *refused = raw_rest(fds[0]);
+        g_assert_cmpint(status_of(refused), ==, 401);
+        close(fds[0]);
+
+        answers = g_thread_new("answer", answer_all, &fixture.deferred);
+        recorder = g_thread_new("record", record_all, &records);
+        for (int i = 0; i < 8; i++)
+                fds[i] = raw_connect(fixture.port);
+        for (int round = 0; round < 100; round++) {
+                for (int i = 0; i < 8; i++)
+                        raw_say(fds[i], i % 2 ? "GET /defer HTTP/1.1\r\nHost: x\r\n\r\n"
+                                              : "GET /int HTTP/1.1\r\nHost: x\r\n\r\n");
+                for (int i = 0; i < 8; i++) {
+                        g_autofree char *reply = raw_reply(fds[i], true);
+                        g_assert_true(g_str_has_suffix(reply, i % 2 ? "\r\n\r\nlate" : "\r\n\r\n7"));
+                }
+        }
+        for (int i = 0; i < 8; i++)
+                close(fds[i]);
+        wait_metric(fixture.server, suspended, ==, 0);
+        channel_push(&fixture.deferred, &fixture.deferred);
+        g_thread_join(answers);
+        channel_push(&records, &records);
+        g_thread_join(recorder);
+        channel_clear(&records);
+}
+
+/* A server that stops does not wait for records, and says what was done. */
+static void test_stop_while_recording(void)
+{
+        Fixture fixture = { 0 };
+        Channel records;
+        Held *held[3];
+        int fds[3];
+
+        channel_init(&records);
+        set_up(&fixture, &(HttpServerConfig){ .record = record, .arg = &records });
+        for (int i = 0; i < 3; i++) {
+                fds[i] = raw_connect(fixture.port);
+                raw_say(fds[i], "GET /int HTTP/1.1\r\nHost: x\r\n\r\n");
+                held[i] = channel_pop(&records);
+        }
+        wait_metric(fixture.server, suspended, ==, 3);
+        let_go(held[0]);
+        tear_down(&fixture);
+        for (int i = 0; i < 3; i++) {
+                g_autofree char *reply = raw_rest(fds[i]);
+
+                g_assert_cmpint(status_of(reply), ==, 200);
+                g_assert_nonnull(strstr(reply, "\r\n\r\n7"));
+                close(fds[i]);
+                if (i > 0)
+                        let_go(held[i]); /* the server is gone */
+        }
+        channel_clear(&records);
+}
+
 typedef struct {
         gint written, freed;
 } Writing;
@@ -835,6 +952,8 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         json_init();
         g_test_add_func("/net/server/exchanges", test_exchanges);
+        g_test_add_func("/net/server/recorded", test_recorded);
+        g_test_add_func("/net/server/stop-while-recording", test_stop_while_recording);
         g_test_add_func("/net/server/head", test_head);
         g_test_add_func("/net/server/range", test_range);
         g_test_add_func("/net/server/keep-alive", test_keep_alive_and_pipelining);
