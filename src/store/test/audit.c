@@ -2,6 +2,7 @@
 #include "store/audit.h"
 
 #include <glib/gstdio.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -10,8 +11,8 @@
 #include "store/test/help.h"
 
 typedef struct {
-        GMutex mutex;
-        GCond cond;
+        pthread_mutex_t mutex; /* ThreadSanitizer sees no GMutex */
+        pthread_cond_t cond;
         int n;
 } Count;
 
@@ -19,18 +20,18 @@ static void count(void *arg)
 {
         Count *counted = arg;
 
-        g_mutex_lock(&counted->mutex);
+        pthread_mutex_lock(&counted->mutex);
         counted->n++;
-        g_cond_signal(&counted->cond);
-        g_mutex_unlock(&counted->mutex);
+        pthread_cond_signal(&counted->cond);
+        pthread_mutex_unlock(&counted->mutex);
 }
 
 static void wait_count(Count *counted, int n)
 {
-        g_mutex_lock(&counted->mutex);
+        pthread_mutex_lock(&counted->mutex);
         while (counted->n < n)
-                g_cond_wait(&counted->cond, &counted->mutex);
-        g_mutex_unlock(&counted->mutex);
+                pthread_cond_wait(&counted->cond, &counted->mutex);
+        pthread_mutex_unlock(&counted->mutex);
 }
 
 static Audit *open_audit(const char *dir, gint64 size, int files)
@@ -45,7 +46,7 @@ static Audit *open_audit(const char *dir, gint64 size, int files)
 static void put(Audit *audit, int i, bool durable)
 {
         g_autofree char *fields = g_strdup_printf("\"user\":\"%s\",\"n\":%d", i % 2 ? "ann" : "bob", i);
-        Count counted = { 0 };
+        Count counted = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 
         audit_put(audit, fields, durable, count, &counted);
         wait_count(&counted, 1);
