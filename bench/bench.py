@@ -19,6 +19,7 @@ import crowd
 import kubernetes
 import paddlejobs
 import pods
+import sandbox
 import scheduler
 from slurm import Slurm
 
@@ -429,6 +430,11 @@ def neighbours():
     return neighbour.figures(sys.modules[__name__])
 
 
+def sandboxed():
+    """Jobs of `true` of a user's and their latency with the sandbox of members, beside a server without it."""
+    return sandbox.figures(sys.modules[__name__])
+
+
 def kubernetes_start():
     """A job of 2 parameter servers and 4 trainers on a real node, beside the same pods by `kubectl apply`."""
     return kubernetes.start(sys.modules[__name__])
@@ -454,6 +460,7 @@ BENCHES = {
     "queued": crowd_queued,
     "history": crowd_history,
     "neighbours": neighbours,
+    "sandbox": sandboxed,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

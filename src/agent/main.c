@@ -166,12 +166,13 @@ static int signal_fd(void)
 static bool open_keep(Agent *agent, const char *dir, GError **error)
 {
         g_autofree char *tasks = g_build_filename(dir, "tasks", NULL), *spawner = spawner_path(agent);
-        g_autofree char *id = NULL;
+        g_autofree char *id = NULL, *sandboxes = g_build_filename(dir, "sandboxes", NULL);
 
-        if (!file_mkdirs(tasks, 0700, error))
+        if (!file_mkdirs(tasks, 0700, error) || !file_mkdirs(sandboxes, 0700, error))
                 return false;
         id = cgroup_id_of(dir);
         agent->keep = keep_new(&(KeepConfig){ .tasks_dir = tasks,
+                                              .sandboxes_dir = sandboxes,
                                               .spawner_program = spawner,
                                               .cgroup_id = id,
                                               .lock_fd = agent->lock_fd,

@@ -149,7 +149,7 @@ static void bind_directories(const Spawn *spawn, int log_fd)
 
         if (spawn->head->n_binds == 0)
                 return;
-        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+        if (!sandbox_own_mounts()) {
                 note(log_fd,
                      "paddle: no mount namespace can be had (%s); the directories have only their own "
                      "names\n",
@@ -230,6 +230,13 @@ static void confine(int gate)
                 fail(gate, errno, "cannot be kept from gaining rights by set-uid programs: %m");
 }
 
+/* Its holder has made it. */
+static void enter_sandbox(const Spawn *spawn, int gate)
+{
+        if (!sandbox_join(spawn->holder, spawn->head->sandbox))
+                fail(gate, errno, "cannot enter its sandbox: %m");
+}
+
 static void enter(const Spawn *spawn, int gate)
 {
         const char *dir = spawn->strings[WIRE_DIR];
@@ -298,14 +305,19 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         if (dup2(log_fd, STDOUT_FILENO) < 0 ||
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
                 fail(gate, errno, "cannot write to the log '%s': %m", spawn->strings[WIRE_LOG]);
+        enter_sandbox(spawn, gate);
         bind_directories(spawn, log_fd);
         limit_data(spawn);
         raise_oom_score(); /* while the file in /proc is still ours */
+        if (spawn->head->sandbox & SANDBOX_RIGHTS)
+                sandbox_drop_rights();
         if (spawn->head->as_user)
                 become_user(spawn, gate, keeper);
         if (spawn->head->confined)
                 confine(gate);
         enter(spawn, gate);
         reset_signals();
+        if (spawn->head->sandbox & SANDBOX_CALLS && !sandbox_filter_calls())
+                fail(gate, errno, "cannot be kept from system calls: %m");
         execute(spawn, gate);
 }

@@ -1,6 +1,7 @@
 /* A `start` line of the server: read from JSON, checked, and packed for the spawner. Pure. */
 #pragma once
 
+#include "agent/sandbox.h"
 #include "agent/wire.h"
 #include "base/json.h"
 
@@ -13,6 +14,11 @@ typedef struct {
         json_t *groups;      /* numbers; of `uid` */
         gint64 uid, gid;     /* -1: the agent's own */
         bool new_privileges; /* set-uid programs give the member the rights of their owners */
+        guint32 sandbox;     /* SandboxPart bits that are wanted */
+        bool egress;         /* it may connect only where the server allows it */
+        bool shared;         /* the members of the task's attempt share them */
+        const char *place;   /* the attempt's directory, of what is shared */
+        json_t *keep;        /* directories that are seen whatever is not shared */
         gint64 ready_port, ready_port_other, log_bytes, grace_ms;
         SlotLimits limits;
 } StartRequest;
@@ -24,5 +30,7 @@ bool task_name_is_valid(const char *name);
 bool start_request_parse(const json_t *object, StartRequest *ret, GError **error);
 
 /* The message for the spawner: a WireSpawn and its strings. `spare`: a state file to use again, or NULL. */
+/* `sandboxes`: the directory of those that no members share; `egress`: the cgroup for members who have one;
+ * each may be NULL. */
 GByteArray *start_request_pack(const StartRequest *request, guint64 id, const char *spare, int slot_number,
-                               const Slot *slot);
+                               const Slot *slot, const char *sandboxes, const char *egress);

@@ -74,6 +74,8 @@ typedef struct Spec {
                              it goes back into its queue */
         char *namespace;  /* of the older interfaces; or NULL */
         char *origin; /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
+        bool network_none;   /* network: "none": members reach each other over loopback, and nothing else;
+                                "host", the default: whatever the machine reaches */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on
                                 their port */
         int n_roles;

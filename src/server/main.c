@@ -22,10 +22,13 @@
 #include "base/number.h"
 #include "engine/engine.h"
 #include "runtime/drivers.h"
+#include "runtime/local/egress.h"
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
 #include "server/first-password.h"
 #include "server/options.h"
+
+enum { KEEP_DIRS_MAX = 15 }; /* and the state directory: what the agent takes */
 
 typedef struct {
         ServerOptions options;
@@ -165,6 +168,36 @@ static bool read_resources(const ServerOptions *options, Resources *ret, GError 
         return true;
 }
 
+/* --sandbox and --sandbox-keep. */
+static bool read_sandbox(const Server *server, SandboxPolicy *ret, char ***ret_keep, GError **error)
+{
+        static const char *const words[] = {
+                [SANDBOX_AUTO] = "auto", [SANDBOX_ON] = "on", [SANDBOX_OFF] = "off"
+        };
+        const ServerOptions *options = &server->options;
+        g_auto(GStrv) keep = options->sandbox_keep ? g_strsplit(options->sandbox_keep, ",", -1) : NULL;
+        int policy = 0;
+
+        while (policy < (int)G_N_ELEMENTS(words) && strcmp(options->sandbox, words[policy]) != 0)
+                policy++;
+        if (policy == (int)G_N_ELEMENTS(words))
+                return err_set(error, ERR_USAGE, "--sandbox: '%s' is none of auto, on, off",
+                               options->sandbox);
+        if (policy == SANDBOX_ON && !server->identities)
+                return err_set(
+                        error, ERR_USAGE,
+                        "--sandbox on: members run as the server itself, which has no sandbox for them\n"
+                        "Start the server as root and without `--run-as server`.");
+        for (char **dir = keep; dir && *dir; dir++)
+                if (**dir != '/')
+                        return err_set(error, ERR_USAGE, "--sandbox-keep: '%s' is no absolute path", *dir);
+        if (keep && g_strv_length(keep) > KEEP_DIRS_MAX)
+                return err_set(error, ERR_USAGE, "--sandbox-keep: more than %d directories", KEEP_DIRS_MAX);
+        *ret = (SandboxPolicy)policy;
+        *ret_keep = g_steal_pointer(&keep);
+        return true;
+}
+
 static bool open_runtime(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -172,6 +205,9 @@ static bool open_runtime(Server *server, GError **error)
                 options->agent ? g_strdup(options->agent) : beside_this_program("paddle-agent");
         g_auto(GStrv) new_privileges =
                 options->new_privileges ? g_strsplit(options->new_privileges, ",", -1) : NULL;
+        g_auto(GStrv) no_sandbox = options->no_sandbox ? g_strsplit(options->no_sandbox, ",", -1) : NULL;
+        g_auto(GStrv) keep = NULL;
+        g_autofree char *egress = NULL;
         LocalConfig config = {
                 .state_dir = options->state,
                 .agent_program = agent,
@@ -182,8 +218,19 @@ static bool open_runtime(Server *server, GError **error)
                 .max_processes = options->max_processes,
                 .identities = server->identities,
                 .new_privileges = new_privileges,
+                .no_sandbox = no_sandbox,
         };
 
+        if (!read_sandbox(server, &config.sandbox, &keep, error))
+                return false;
+        config.sandbox_keep = keep;
+        if (options->egress && !egress_parse(options->egress, &egress, error))
+                return err_prefix(error, "--egress: ");
+        if (egress && !server->identities)
+                return err_set(error, ERR_USAGE,
+                               "--egress: members run as the server itself, which it does not limit\n"
+                               "Start the server as root and without `--run-as server`.");
+        config.egress = egress;
         if (!read_resources(options, &config.inventory, error) ||
             (options->cpus && !cpu_parse("--cpus", options->cpus, &config.inventory.cpu_milli, error)) ||
             (options->memory &&

@@ -73,6 +73,19 @@ const Option server_options[] = {
         { "allow-new-privileges", 0, OPTION_STRING, FIELD(new_privileges), "USER,...", NULL,
           "users whose members may gain rights by set-uid programs (sudo): who finds a fault in one of these "
           "becomes root by a job; default: nobody" },
+        { "sandbox", 0, OPTION_STRING, FIELD(sandbox), "auto|on|off", "auto",
+          "private /tmp, processes, shared memory, no capabilities and fewer system calls for members that "
+          "run "
+          "as users: as far as this machine can; 'on': or they do not start" },
+        { "no-sandbox", 0, OPTION_STRING, FIELD(no_sandbox), "USER,...", NULL,
+          "users whose members have no sandbox; default: nobody" },
+        { "sandbox-keep", 0, OPTION_STRING, FIELD(sandbox_keep), "DIR,...", NULL,
+          "directories below /tmp, /var/tmp or /dev/shm that all members go on to see; the state directory "
+          "is "
+          "always one" },
+        { "egress", 0, OPTION_STRING, FIELD(egress), "ADDRESS[/BITS][:PORT],...", NULL,
+          "all that members that run as users may connect to, beside loopback; [ADDRESS]/BITS:PORT for IPv6; "
+          "'none': nothing; default: everything" },
         { "max-processes", 0, OPTION_INT, FIELD(max_processes), "N", "4096",
           "processes and threads of one member; 0: no limit", 0, 4194304 },
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",

@@ -245,6 +245,11 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
+        if (job->about && job->about->spec->network_none)
+                return g_strdup_printf(
+                        "network: none: cluster '%s' decides by itself what its pods reach\n"
+                        "Leave it out, and ask the cluster's administrators for a NetworkPolicy.",
+                        k8s->name);
         if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
                 return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
                                        "member there",

@@ -30,6 +30,8 @@ struct Builds {
         EnvironmentConfig environment;
         char *envs_dir, *uv, *python, *state_dir;
         gint64 log_limit;
+        guint sandbox;
+        bool egress;
         AgentLink *link;
         pthread_mutex_t lock;
         GHashTable *running;
@@ -56,6 +58,8 @@ Builds *builds_new(const BuildsConfig *config)
         builds->environment = (EnvironmentConfig){ builds->envs_dir, builds->uv, builds->python };
         builds->state_dir = g_strdup(config->state_dir);
         builds->log_limit = config->log_limit;
+        builds->sandbox = config->sandbox;
+        builds->egress = config->egress;
         builds->link = config->link;
         pthread_mutex_init(&builds->lock, NULL);
         builds->running = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, build_free);
@@ -113,10 +117,13 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
                             .log = log,
                             .log_limit = builds->log_limit,
                             .grace_ms = GRACE_MS };
+        Sandbox sandbox = { .parts = owner ? builds->sandbox & agent_link_sandbox(builds->link) : 0,
+                            .egress = owner && builds->egress };
 
-        if (!env || (owner && !agent_link_check_users(builds->link, error)))
+        if (!env || (owner && !agent_link_check_users(builds->link, error)) ||
+            (sandbox.egress && !agent_link_check_egress(builds->link, error)))
                 return false;
-        message_start(line, &start, build->identity);
+        message_start(line, &start, build->identity, &sandbox);
         build->seen = agent_link_send(builds->link, line);
         return true;
 }

@@ -15,6 +15,8 @@ typedef struct {
         EnvironmentConfig environment;
         const char *state_dir;
         gint64 log_limit;
+        guint sandbox;   /* SandboxParts of builders that run as users, where they can be had */
+        bool egress;     /* and they may connect only where members may */
         AgentLink *link; /* borrowed */
 } BuildsConfig;
 

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "fs/storage.h"
+#include "model/job.h"
 #include "runtime/local/builds.h"
 #include "runtime/local/inventory.h"
 #include "runtime/local/link.h"
@@ -51,7 +52,11 @@ typedef struct {
         char *state_dir, *agent_program, *dc, *uv, *python;
         Identities *identities; /* borrowed; NULL: all run as the server */
         char **new_privileges;  /* users who have them; or NULL */
-        char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
+        SandboxPolicy policy;
+        char *egress;        /* what members of users may connect to; or NULL */
+        char **no_sandbox;   /* users who have none; or NULL */
+        char **keep;         /* directories that no sandbox hides */
+        char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         gint64 log_limit, max_processes;
         char **inherited;
@@ -331,6 +336,7 @@ typedef struct {
         GPtrArray *binds;
         char **env;
         Identity *identity; /* NULL: the server's own */
+        Sandbox sandbox;
 } Plan;
 
 static void plan_clear(Plan *plan)
@@ -463,9 +469,55 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
         plan->env = variables_complete(local->inherited, &place, task->env);
 }
 
+static bool names(char *const *users, const char *user)
+{
+        return users && g_strv_contains((const char *const *)users, user);
+}
+
 static bool has_new_privileges(const LocalRuntime *local, const char *user)
 {
-        return local->new_privileges && g_strv_contains((const char *const *)local->new_privileges, user);
+        return names(local->new_privileges, user);
+}
+
+/* The parts of a sandbox that a member of `user` is to have; `is_server`: it runs as the server itself. */
+static guint wanted_parts(const LocalRuntime *local, const char *user, bool is_server)
+{
+        if (is_server || local->policy == SANDBOX_OFF || names(local->no_sandbox, user))
+                return 0;
+        return PART_PIDS | PART_IPC | PART_FILES |
+               (has_new_privileges(local, user) ? 0 : PART_CALLS | PART_RIGHTS);
+}
+
+static bool plan_sandbox(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+{
+        guint wanted = wanted_parts(local, job->user, !plan->identity), has = agent_link_sandbox(local->link);
+        const Spec *spec = job->about ? job->about->spec : NULL;
+        g_autofree char *lacking = sandbox_words(wanted & ~has);
+
+        if (local->policy == SANDBOX_ON && *lacking)
+                return err_set(error, ERR_CONFLICT,
+                               "this machine cannot give the job all of its sandbox (it lacks %s), and the "
+                               "server runs with --sandbox on\nAsk an administrator.",
+                               lacking);
+        if (spec && spec->network_none) {
+                wanted |= PART_NETWORK;
+                if (!(has & PART_NETWORK))
+                        return err_set(
+                                error, ERR_CONFLICT,
+                                "network: none: this machine cannot give the job a network of its own: "
+                                "that takes a server of root's and a kernel that lets it\nSubmit it with "
+                                "`--network host`.");
+        }
+        if (plan->identity && local->egress && !agent_link_check_egress(local->link, error))
+                return false;
+        plan->sandbox = (Sandbox){
+                .parts = wanted & has,
+                .egress = plan->identity && local->egress,
+                .shared = spec && spec_members(spec) > 1,
+                .place = plan->attempt_dir,
+                .keep = (const char *const *)local->keep,
+        };
+        return true;
 }
 
 static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart *task, const Plan *plan)
@@ -483,7 +535,7 @@ static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart
                 complete.log_limit = local->log_limit;
         if (!complete.max_processes)
                 complete.max_processes = local->max_processes;
-        message_start(line, &complete, plan->identity);
+        message_start(line, &complete, plan->identity, &plan->sandbox);
         return line;
 }
 
@@ -513,8 +565,8 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
             (plan.identity && !agent_link_check_users(local->link, error)))
                 return false;
         plan_paths(local, job, task, &plan);
-        if (!plan_environment(local, job, &plan, error) || !plan_storage(local, job, &plan, error) ||
-            !make_directories(local, job, &plan, error))
+        if (!plan_sandbox(local, job, &plan, error) || !plan_environment(local, job, &plan, error) ||
+            !plan_storage(local, job, &plan, error) || !make_directories(local, job, &plan, error))
                 return false;
         plan_variables(local, job, task, &plan);
         line = plan_line(local, job->user, task, &plan);
@@ -583,6 +635,7 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
         g_autofree char *job = g_strndup(task, strcspn(task, "."));
         g_autoptr(Identity) identity = NULL;
         TerminalTarget target = { .job = job, .confined = !has_new_privileges(local, start->user) };
+        guint parts = PART_CALLS | PART_RIGHTS;
 
         pthread_mutex_lock(&local->lock);
         target.pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
@@ -590,6 +643,8 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
         if (target.pid <= 0 || !find_identity(local, start->user, start->user_seq, &identity, NULL))
                 return NULL;
         target.identity = identity;
+        target.sandboxed = (wanted_parts(local, start->user, !identity) & parts) == parts &&
+                           (agent_link_sandbox(local->link) & parts) == parts;
         return terminals_exec(local->terminals, &target, start);
 }
 
@@ -789,6 +844,17 @@ static char *choose_uv(const char *configured)
         return g_find_program_in_path("uv");
 }
 
+/* The state directory is among them: members work in it. */
+static char **list_kept(const char *state_dir, char *const *others)
+{
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+
+        g_strv_builder_add(list, state_dir);
+        if (others)
+                g_strv_builder_addv(list, (const char **)others);
+        return g_strv_builder_end(list);
+}
+
 static void configure(LocalRuntime *local, const LocalConfig *config)
 {
         g_auto(GStrv) environ_list = g_get_environ();
@@ -803,6 +869,10 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->log_limit = config->log_limit;
         local->max_processes = config->max_processes;
         local->new_privileges = g_strdupv((char **)config->new_privileges);
+        local->policy = config->sandbox;
+        local->egress = g_strdup(config->egress);
+        local->no_sandbox = g_strdupv((char **)config->no_sandbox);
+        local->keep = list_kept(local->state_dir, config->sandbox_keep);
         local->inherited = variables_inherit(environ_list);
         inventory_get(&config->inventory, &local->total);
         pthread_mutex_init(&local->lock, NULL);
@@ -817,12 +887,16 @@ static void connect_parts(LocalRuntime *local, gint64 epoch)
         LinkConfig link = { .program = local->agent_program,
                             .state_dir = local->state_dir,
                             .epoch = epoch,
+                            .sandbox = wanted_parts(local, "", !local->identities),
+                            .egress = local->egress,
                             .deliver = deliver,
                             .arg = local };
         PortsConfig ports = { .seed = g_str_hash(local->state_dir) };
         BuildsConfig builds = { .environment = { envs_dir, local->uv, local->python },
                                 .state_dir = local->state_dir,
-                                .log_limit = local->log_limit };
+                                .log_limit = local->log_limit,
+                                .sandbox = wanted_parts(local, "", !local->identities) & ~PART_FILES,
+                                .egress = local->egress };
 
         local->ports = ports_new(&ports);
         local->link = agent_link_new(&link);
@@ -869,6 +943,9 @@ void local_runtime_free(Runtime *runtime)
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
         g_strfreev(local->new_privileges);
+        g_strfreev(local->no_sandbox);
+        g_free(local->egress);
+        g_strfreev(local->keep);
         g_free(local->fallback_path);
         g_free(local->state_dir);
         g_free(local->agent_program);

@@ -25,7 +25,7 @@ static void test_start(void)
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) object = NULL;
 
-        message_start(line, &task, NULL);
+        message_start(line, &task, NULL, NULL);
         g_assert_cmpint(line->str[line->len - 1], ==, '\n');
         g_assert_null(memchr(line->str, '\n', line->len - 1));
         object = json_parse(line->str, line->len - 1, &error);
@@ -62,7 +62,7 @@ static void test_somebody_else(void)
         g_autoptr(GString) line = g_string_new(NULL);
         g_autoptr(json_t) object = NULL;
 
-        message_start(line, &task, &identity);
+        message_start(line, &task, &identity, NULL);
         object = json_parse(line->str, line->len - 1, NULL);
         g_assert_cmpint(json_integer_value(json_object_get(object, "uid")), ==, 4000000000);
         g_assert_cmpint(json_integer_value(json_object_get(object, "gid")), ==, 7);
@@ -76,7 +76,7 @@ static void test_small(void)
 {
         g_autoptr(GString) lines = g_string_new(NULL);
 
-        message_hello(lines, 3);
+        message_hello(lines, 3, NULL);
         message_stop(lines, "a", 0);
         message_forget(lines, "b");
         g_assert_cmpstr(lines->str, ==,
