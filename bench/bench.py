@@ -19,7 +19,9 @@ import crowd
 import kubernetes
 import paddlejobs
 import pods
+import sandbox
 import scheduler
+import tls
 from slurm import Slurm
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -429,6 +431,11 @@ def neighbours():
     return neighbour.figures(sys.modules[__name__])
 
 
+def sandboxed():
+    """Jobs of `true` of a user's and their latency with the sandbox of members, beside a server without it."""
+    return sandbox.figures(sys.modules[__name__])
+
+
 def kubernetes_start():
     """A job of 2 parameter servers and 4 trainers on a real node, beside the same pods by `kubectl apply`."""
     return kubernetes.start(sys.modules[__name__])
@@ -437,6 +444,11 @@ def kubernetes_start():
 def kubernetes_crowd():
     """10,000 pods of jobs on 1,000 fake nodes, beside a bare client that makes the same pods."""
     return pods.crowd(sys.modules[__name__])
+
+
+def tls_beside_plain():
+    """GETs on kept connections over TLS beside the same over plain HTTP."""
+    return tls.figures(sys.modules[__name__])
 
 
 BENCHES = {
@@ -454,6 +466,8 @@ BENCHES = {
     "queued": crowd_queued,
     "history": crowd_history,
     "neighbours": neighbours,
+    "tls": tls_beside_plain,
+    "sandbox": sandboxed,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

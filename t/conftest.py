@@ -91,6 +91,13 @@ def open_way(path):
         directory.chmod(directory.stat().st_mode | 0o111)
 
 
+def seen_by_members(state):
+    """Folders of ours below /tmp, which members of users do not share: tests put programs and data there for them."""
+    top = pathlib.Path(tempfile.gettempdir()).resolve()
+    ours = [pathlib.Path(state).resolve(), ROOT, (ROOT / ".venv").resolve(), BIN]
+    return sorted({str(top / path.relative_to(top).parts[0]) for path in ours if top in path.parents})
+
+
 class Server:
     """One `paddled` with its state directory. `options` go to its command line, after `usual`."""
 
@@ -98,6 +105,7 @@ class Server:
 
     def __init__(self, state, *options, program=BIN / "paddled"):
         self.state, self.options, self.program, self.process = pathlib.Path(state), options, program, None
+        self.kept = [f"--sandbox-keep={','.join(seen_by_members(state))}"] if seen_by_members(state) else []
         self.socket = str(self.state / "paddled.sock")
         self.url = "unix:" + self.socket
         self.log_start = 0  # of this start; what stands before was said by former ones
@@ -108,7 +116,7 @@ class Server:
         log = open(self.state / "server.log", "ab")  # noqa: SIM115 - the child's
         self.log_start = log.tell()
         self.process = subprocess.Popen(
-            [self.program, "--state", self.state, *self.usual, *map(str, self.options)],
+            [self.program, "--state", self.state, *self.usual, *self.kept, *map(str, self.options)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,6 +1,7 @@
 """GET /v1/openapi.json: valid OpenAPI 3.1, the same as the routes that answer, and true about their replies."""
 
 import json
+import os
 import re
 
 import jsonschema
@@ -177,7 +178,14 @@ def test_replies_are_as_described(shared_server, document):
     token = check("POST", "/v1/tokens", {"user": "openapi"}).json["id"]
     check("GET", "/v1/tokens")
     check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
+    check("GET", "/v1/audit")
+    check("GET", "/v1/audit/verify")
     check("DELETE", f"{output}?recursive=true", route=files)
+    check("GET", "/v1/storage/usage?all=true&count=true")
+    forgotten = server.state / "jobs/op/openapi"  # a job that no longer exists
+    forgotten.mkdir(parents=True)
+    os.utime(forgotten, (0, 0))
+    assert [item["kind"] for item in check("POST", "/v1/storage/gc?dry_run=true").json["items"]] == ["jobs"]
     check_catalog(check)
     check_scheduling(server, check)
     # errors
@@ -217,6 +225,7 @@ def check_catalog(check):
     grant = check("POST", "/v1/grants", {"user": "described", "resource": "described"}).json["name"]
     check("GET", "/v1/grants")
     check("GET", f"/v1/grants/{grant}", route="/v1/grants/{name}")
+    check("PATCH", f"/v1/grants/{grant}", {"max_priority": "high"}, route="/v1/grants/{name}")
     check("DELETE", f"/v1/grants/{grant}", route="/v1/grants/{name}")
     for kind in made:
         check("DELETE", f"/v1/{kind}/described", route=f"/v1/{kind}/{{name}}")

@@ -508,7 +508,7 @@ def test_the_seeded_account_until_its_password_is_changed(make_server):
     assert server.get("/v1/users/root").json["has_password"] is True
     assert put_password(server, "root", {"password": GOOD}).status == 204
     server.stop()
-    server.options = ("--listen", "0.0.0.0:0")
+    server.options = ("--listen", "0.0.0.0:0", "--plain-http")
     server.start()
     assert login(server, "root", "paddleflow").status == 401
     assert login(server, "root", GOOD).status == 200

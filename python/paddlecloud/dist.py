@@ -30,6 +30,7 @@ def train(
     array: Optional[str] = None,
     after: Optional[List[str]] = None,
     min_trainers: Optional[int] = None,
+    network: Optional[str] = None,
     k8s_user: Optional[str] = None,
     k8s_pssword: Optional[str] = None,
     k8s_password: Optional[str] = None,
@@ -43,7 +44,8 @@ def train(
     alone a collective one. `input` and `output` are paths in the storage; members find them in PADDLE_INPUT and PADDLE_OUTPUT. `entry_point`
     (a text for the shell) and `package_path` (a directory) replace the running program and its directory; `retries` are further attempts after
     a failed one. `queue`, `priority`, `labels`, `array` ("0-99%10"), `after` (["ok:ID"]) and `min_trainers` (start with so many, grow when
-    there is room) say how it shares the room with others. `base_image` is recorded; the local runtime does not use it. `use_gpu` needs
+    there is room) say how it shares the room with others.
+    `network` "none" leaves its processes loopback alone. `base_image` is recorded; the local runtime does not use it. `use_gpu` needs
     `trainer_gpu_num`, GPUs of one trainer. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that
     knows its callers by token or by Unix user does not need them.
 
@@ -71,6 +73,7 @@ def train(
         array=array,
         after=after or [],
         min_trainers=min_trainers,
+        network=network,
     )
     result = dist_train(trainer or _nothing, job, client)
     if trainer is None:

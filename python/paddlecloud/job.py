@@ -55,6 +55,7 @@ class PaddleJob:
     array: Optional[str] = None
     after: List[str] = dataclasses.field(default_factory=list)
     min_trainers: Optional[int] = None
+    network: Optional[str] = None
 
     def spec(
         self, command: Union[str, List[str]], package_hash: Optional[str] = None, package_name: Optional[str] = None
@@ -92,6 +93,7 @@ class PaddleJob:
             "labels": self.labels or None,
             "array": self.array,
             "after": self.after or None,
+            "network": self.network,
         }
         return {name: value for name, value in spec.items() if value is not None}
 

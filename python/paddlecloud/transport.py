@@ -2,8 +2,10 @@
 
 import http.client
 import json
+import os
 import random
 import socket
+import ssl
 import time
 import urllib.parse
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
@@ -44,6 +46,7 @@ class Transport:
     def __init__(self, url: str, token: Optional[str] = None, timeout: float = 60.0, retries: int = 5) -> None:
         self.url, self.token, self.timeout, self.retries = url, token, timeout, retries
         self._connection: Optional[http.client.HTTPConnection] = None
+        self._context: Optional[ssl.SSLContext] = None
         self._connect(timeout)  # connects nothing yet, but checks the address
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:
@@ -52,8 +55,23 @@ class Transport:
         parts = urllib.parse.urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"server '{self.url}' is not http://HOST:PORT, https://HOST:PORT or unix:/PATH")
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        return kind(parts.hostname, parts.port, timeout=timeout)
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=self._tls())
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+    def _tls(self) -> ssl.SSLContext:
+        """PADDLE_CACERT names the authorities of servers (else the system's), PADDLE_CERT and PADDLE_KEY what we show: PEM files."""
+        if self._context is None:
+            authorities, cert = os.environ.get("PADDLE_CACERT") or None, os.environ.get("PADDLE_CERT")
+            try:
+                self._context = ssl.create_default_context(cafile=authorities)
+                if cert:
+                    self._context.load_cert_chain(cert, os.environ.get("PADDLE_KEY") or None)
+            except OSError as error:
+                raise ValueError(
+                    f"PADDLE_CACERT, PADDLE_CERT or PADDLE_KEY names no PEM file that can be used: {error}"
+                ) from error
+        return self._context
 
     def _headers(self, extra: Optional[Mapping[str, str]]) -> Dict[str, str]:
         headers = dict(extra or {})

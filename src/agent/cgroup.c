@@ -26,10 +26,25 @@ struct CgroupPool {
         char *slot_dir[SLOT_CONTROLLERS]; /* as cgroup_pool_slot gave them last */
         guint32 v2;
         int next;
-        GArray *free;          /* int */
+        GArray *free;          /* int, the one used last at the end */
+        GHashTable *users;     /* gint64 -> User */
+        GHashTable *owned;     /* number -> OwnedSlot: slots in the groups of users */
         GHashTable *discarded; /* numbers */
         GHashTable *found;     /* numbers that existed at the beginning and have no owner yet */
 };
+
+/* A user's group, while there is a slot in it. */
+typedef struct {
+        gint64 id;
+        gint64 processes; /* the limit that is set; -1: not known */
+        gint64 weight_milli;
+        guint slots;
+} User;
+
+typedef struct {
+        User *user;
+        gint64 weight_milli; /* of the member in it */
+} OwnedSlot;
 
 /* ── detection ─────────────────────────────────────────────────────────── */
 
@@ -203,7 +218,115 @@ static void use_mount(CgroupPool *pool, const char *line, const char *own, const
                         use_v1(pool, i, mount, id);
 }
 
-static void find_slots(CgroupPool *pool, const char *base)
+/* ── users ──────────────────────────────────────────────────────────────── */
+
+/* Processes are counted in this hierarchy, so that its slots lie in the groups of users. */
+static bool has_users(const CgroupPool *pool, SlotController controller)
+{
+        return pool->base[controller] && pool->base[SLOT_PIDS] &&
+               strcmp(pool->base[controller], pool->base[SLOT_PIDS]) == 0;
+}
+
+static char *user_dir(const CgroupPool *pool, const User *user)
+{
+        return g_strdup_printf("%s/user-%" G_GINT64_FORMAT, pool->base[SLOT_PIDS], user->id);
+}
+
+static User *get_user(CgroupPool *pool, gint64 id)
+{
+        User *user = g_hash_table_lookup(pool->users, &id);
+
+        if (!user) {
+                user = g_new0(User, 1);
+                *user = (User){ .id = id, .processes = -1 };
+                g_hash_table_insert(pool->users, &user->id, user);
+        }
+        return user;
+}
+
+static void own(CgroupPool *pool, int number, User *user)
+{
+        OwnedSlot *slot = g_new0(OwnedSlot, 1);
+
+        slot->user = user;
+        user->slots++;
+        g_hash_table_insert(pool->owned, GINT_TO_POINTER(number), slot);
+}
+
+static void make_user(CgroupPool *pool, const User *user)
+{
+        g_autofree char *dir = user_dir(pool, user);
+
+        if (mkdir(dir, 0755) == 0 && pool->v2 & (1u << SLOT_PIDS))
+                enable(dir);
+}
+
+/* Its slot is gone, and with the last one its group. */
+static void disown(CgroupPool *pool, int number)
+{
+        OwnedSlot *slot = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
+
+        if (!slot)
+                return;
+        if (--slot->user->slots == 0) {
+                g_autofree char *dir = user_dir(pool, slot->user);
+
+                (void)rmdir(dir); /* one that stays is empty and found again */
+                g_hash_table_remove(pool->users, &slot->user->id);
+        }
+        g_hash_table_remove(pool->owned, GINT_TO_POINTER(number));
+}
+
+static bool bound_user(CgroupPool *pool, User *user, gint64 processes, GError **error)
+{
+        g_autofree char *dir = NULL, *text = NULL;
+
+        if (user->processes == processes)
+                return true;
+        dir = user_dir(pool, user);
+        text = processes > 0 ? g_strdup_printf("%" G_GINT64_FORMAT, processes) : g_strdup("max");
+        if (!write_text(dir, "pids.max", text))
+                return err_set_errno(error, errno, "cannot bound the processes of its user");
+        user->processes = processes;
+        return true;
+}
+
+/* Where CPU is shared out in the same hierarchy, users stand beside each other there: each weighs what its
+ * members weigh together. */
+static void weigh_user(CgroupPool *pool, int number, gint64 weight_milli)
+{
+        OwnedSlot *slot = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
+        bool v2 = pool->v2 & (1u << SLOT_CPU);
+        g_autofree char *dir = NULL, *text = NULL;
+
+        if (!slot || !has_users(pool, SLOT_CPU) || slot->weight_milli == weight_milli)
+                return;
+        slot->user->weight_milli += weight_milli - slot->weight_milli;
+        slot->weight_milli = weight_milli;
+        dir = user_dir(pool, slot->user);
+        text = g_strdup_printf("%" G_GINT64_FORMAT, slot_weight(slot->user->weight_milli, v2));
+        (void)write_text(dir, v2 ? "cpu.weight" : "cpu.shares", text); /* a lighter group still works */
+}
+
+/* The weight that a slot has, which an earlier agent gave it. */
+static gint64 read_weight(CgroupPool *pool, int number)
+{
+        bool v2 = pool->v2 & (1u << SLOT_CPU);
+        g_autofree char *path = NULL, *text = NULL;
+        Slot slot;
+
+        cgroup_pool_slot(pool, number, &slot);
+        if (!slot.dir[SLOT_CPU])
+                return 0;
+        path = g_build_filename(slot.dir[SLOT_CPU], v2 ? "cpu.weight" : "cpu.shares", NULL);
+        if (!file_read(path, PROC_FILE_MAX, &text, NULL, NULL))
+                return 0;
+        return g_ascii_strtoll(text, NULL, 10) * (v2 ? 262142 / 9999 : 1) * 1000 / 1024;
+}
+
+/* ── what an earlier agent left ────────────────────────────────────────── */
+
+static void find_slots(CgroupPool *pool, const char *base, User *user)
 {
         g_autoptr(GDir) dir = g_dir_open(base, 0, NULL);
 
@@ -214,7 +337,30 @@ static void find_slots(CgroupPool *pool, const char *base)
                     !number_parse("slot", name + 5, 0, SLOT_NUMBER_MAX, &number, NULL))
                         continue;
                 g_hash_table_add(pool->found, GINT_TO_POINTER((int)number));
+                if (user && !g_hash_table_contains(pool->owned, GINT_TO_POINTER((int)number)))
+                        own(pool, (int)number, user);
                 pool->next = MAX(pool->next, (int)number + 1);
+        }
+}
+
+static void find_users(CgroupPool *pool)
+{
+        g_autoptr(GDir) dir = g_dir_open(pool->base[SLOT_PIDS], 0, NULL);
+
+        for (const char *name; dir && (name = g_dir_read_name(dir));) {
+                g_autofree char *path = g_build_filename(pool->base[SLOT_PIDS], name, NULL);
+                gint64 id;
+                User *user;
+
+                if (!g_str_has_prefix(name, "user-") ||
+                    !number_parse("user", name + 5, 1, G_MAXINT64, &id, NULL))
+                        continue;
+                user = get_user(pool, id);
+                find_slots(pool, path, user);
+                if (user->slots > 0)
+                        continue;
+                (void)rmdir(path); /* no more than an empty group */
+                g_hash_table_remove(pool->users, &id);
         }
 }
 
@@ -240,6 +386,8 @@ CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
 
         pool->free = g_array_new(FALSE, FALSE, sizeof(int));
         pool->discarded = g_hash_table_new(NULL, NULL);
+        pool->users = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+        pool->owned = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         pool->found = g_hash_table_new(NULL, NULL);
         if (!file_read(mounts, PROC_FILE_MAX, &text, NULL, NULL))
                 return pool;
@@ -249,7 +397,9 @@ CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
                 use_mount(pool, *line, own, id);
         for (int i = 0; i < SLOT_CONTROLLERS; i++)
                 if (pool->base[i])
-                        find_slots(pool, pool->base[i]);
+                        find_slots(pool, pool->base[i], NULL);
+        if (pool->base[SLOT_PIDS])
+                find_users(pool);
         return pool;
 }
 
@@ -268,38 +418,91 @@ bool cgroup_pool_is_usable(const CgroupPool *pool)
         return false;
 }
 
+void cgroup_pool_bound(CgroupPool *pool, gint64 processes)
+{
+        g_autofree char *parent = pool->base[SLOT_PIDS] ? g_path_get_dirname(pool->base[SLOT_PIDS]) : NULL;
+        g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, processes);
+
+        if (parent && !write_text(parent, "pids.max", text))
+                log_warning("the processes of all members together are not bounded", "group", parent, NULL);
+}
+
 void cgroup_pool_slot(CgroupPool *pool, int number, Slot *ret)
 {
+        const OwnedSlot *owned = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
+        g_autofree char *of_user = owned ? user_dir(pool, owned->user) : NULL;
+
         *ret = (Slot){ .v2 = pool->v2, .peak_fd = -1 };
         for (int i = 0; i < SLOT_CONTROLLERS && number >= 0; i++) {
+                const char *in = of_user && has_users(pool, i) ? of_user : pool->base[i];
+
                 g_free(pool->slot_dir[i]);
-                pool->slot_dir[i] =
-                        pool->base[i] ? g_strdup_printf("%s/slot-%d", pool->base[i], number) : NULL;
+                pool->slot_dir[i] = in ? g_strdup_printf("%s/slot-%d", in, number) : NULL;
                 ret->dir[i] = pool->slot_dir[i];
         }
 }
 
-bool cgroup_pool_take(CgroupPool *pool, int *ret, GError **error)
+/* A free slot of the user (NULL: of nobody), the one used last; -1: there is none. */
+static int take_free(CgroupPool *pool, const User *user)
 {
+        for (guint i = pool->free->len; i > 0; i--) {
+                int number = g_array_index(pool->free, int, i - 1);
+                const OwnedSlot *owned = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
+
+                if ((owned ? owned->user : NULL) != user)
+                        continue;
+                g_array_remove_index(pool->free, i - 1);
+                return number;
+        }
+        return -1;
+}
+
+static bool make_slot(CgroupPool *pool, User *user, int *ret, GError **error)
+{
+        int number = pool->next;
         Slot slot;
+        bool made;
+
+        if (user)
+                own(pool, number, user);
+        cgroup_pool_slot(pool, number, &slot);
+        made = slot_make(&slot);
+        if (!made && errno == ENOENT && user) { /* its first, or others tidy empty groups away */
+                make_user(pool, user);
+                user->processes = -1;
+                made = slot_make(&slot);
+        }
+        if (!made) {
+                int err = errno;
+
+                (void)slot_remove(&slot); /* what was made before the failure */
+                disown(pool, number);
+                return err_set_errno(error, err, "cannot make a cgroup for it");
+        }
+        pool->next++;
+        *ret = number;
+        return true;
+}
+
+bool cgroup_pool_take(CgroupPool *pool, const SlotOwner *owner, int *ret, GError **error)
+{
+        User *user;
+        int number;
 
         if (!cgroup_pool_is_usable(pool)) {
                 *ret = -1;
                 return true;
         }
-        if (pool->free->len > 0) {
-                *ret = g_array_index(pool->free, int, pool->free->len - 1);
-                g_array_set_size(pool->free, pool->free->len - 1);
-                return true;
+        user = owner->user > 0 && pool->base[SLOT_PIDS] ? get_user(pool, owner->user) : NULL;
+        number = take_free(pool, user);
+        if (number < 0 && !make_slot(pool, user, &number, error))
+                return false;
+        if (user && !bound_user(pool, user, owner->processes, error)) {
+                cgroup_pool_discard(pool, number);
+                return false;
         }
-        cgroup_pool_slot(pool, pool->next, &slot);
-        if (!slot_make(&slot)) {
-                int err = errno;
-
-                (void)slot_remove(&slot); /* what was made before the failure */
-                return err_set_errno(error, err, "cannot make a cgroup for it");
-        }
-        *ret = pool->next++;
+        weigh_user(pool, number, owner->weight_milli);
+        *ret = number;
         return true;
 }
 
@@ -310,22 +513,30 @@ void cgroup_pool_mark(CgroupPool *pool, int number)
         (void)g_hash_table_remove(pool->found,
                                   GINT_TO_POINTER(number)); /* gone when the machine was restarted */
         pool->next = MAX(pool->next, number + 1);
+        if (g_hash_table_contains(pool->owned, GINT_TO_POINTER(number)) && has_users(pool, SLOT_CPU))
+                weigh_user(pool, number, read_weight(pool, number));
 }
 
-void cgroup_pool_give(CgroupPool *pool, int number)
+/* Users come and go: the slot that was free longest makes way. */
+bool cgroup_pool_give(CgroupPool *pool, int number)
 {
         if (number < 0)
-                return;
-        if (pool->free->len < FREE_MAX)
-                g_array_append_val(pool->free, number);
-        else
-                cgroup_pool_discard(pool, number);
+                return false;
+        weigh_user(pool, number, 0);
+        g_array_append_val(pool->free, number);
+        if (pool->free->len <= FREE_MAX)
+                return false;
+        cgroup_pool_discard(pool, g_array_index(pool->free, int, 0));
+        g_array_remove_index(pool->free, 0);
+        return true;
 }
 
 void cgroup_pool_discard(CgroupPool *pool, int number)
 {
-        if (number >= 0)
-                g_hash_table_add(pool->discarded, GINT_TO_POINTER(number));
+        if (number < 0)
+                return;
+        weigh_user(pool, number, 0);
+        g_hash_table_add(pool->discarded, GINT_TO_POINTER(number));
 }
 
 void cgroup_pool_discard_rest(CgroupPool *pool)
@@ -351,6 +562,7 @@ bool cgroup_pool_sweep(CgroupPool *pool)
 
                 cgroup_pool_slot(pool, GPOINTER_TO_INT(number), &slot);
                 if (slot_remove(&slot)) {
+                        disown(pool, GPOINTER_TO_INT(number));
                         g_hash_table_iter_remove(&iter);
                         continue;
                 }
@@ -385,5 +597,7 @@ void cgroup_pool_free(CgroupPool *pool)
         g_array_unref(pool->free);
         g_hash_table_unref(pool->discarded);
         g_hash_table_unref(pool->found);
+        g_hash_table_unref(pool->owned);
+        g_hash_table_unref(pool->users);
         g_free(pool);
 }

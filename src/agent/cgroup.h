@@ -1,6 +1,7 @@
 /* The cgroups of this machine as the agent uses them: which controllers can be had, one by one and in either
- * version, and a pool of numbered slots in them: <mount>/paddle/<id>/slot-N per controller. Not thread-safe.
- */
+ * version, and a pool of numbered slots in them: <mount>/paddle/<id>/slot-N per controller. Where processes
+ * are counted, slots of a user lie in a group of the user's: <mount>/paddle/<id>/user-U/slot-N. Not
+ * thread-safe. */
 #pragma once
 
 #include <glib.h>
@@ -26,12 +27,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CgroupPool, cgroup_pool_free)
 bool cgroup_pool_is_usable(const CgroupPool *pool);
 bool cgroup_pool_has(const CgroupPool *pool, SlotController controller);
 
+/* All agents' members together: so many processes; a no-op where they are not counted. */
+void cgroup_pool_bound(CgroupPool *pool, gint64 processes);
+
+/* For whom a slot is taken. */
+typedef struct {
+        gint64 user;         /* its number; 0: nobody's */
+        gint64 processes;    /* of all members of the user together; 0: no limit */
+        gint64 weight_milli; /* of the member, as in SlotLimits */
+} SlotOwner;
+
 /* An empty slot's number into *ret (-1 when the machine has no controller for us). */
-bool cgroup_pool_take(CgroupPool *pool, int *ret, GError **error);
+bool cgroup_pool_take(CgroupPool *pool, const SlotOwner *owner, int *ret, GError **error);
 /* A slot that an adopted task uses. */
 void cgroup_pool_mark(CgroupPool *pool, int number);
-/* Gives back a slot that is empty and reset. -1 is a no-op, here and below. */
-void cgroup_pool_give(CgroupPool *pool, int number);
+/* Gives back a slot that is empty and reset. True: there are too many, and one has to be swept. -1 is a
+ * no-op, here and below. */
+bool cgroup_pool_give(CgroupPool *pool, int number);
 /* Gives back a slot in any state: what runs in it is killed and it is removed by the next sweeps. */
 void cgroup_pool_discard(CgroupPool *pool, int number);
 /* After all tasks are adopted: discards every slot found at the beginning that nobody has marked. */

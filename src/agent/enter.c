@@ -22,7 +22,10 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "agent/sandbox.h"
 
 enum {
         EXIT_GONE = 125,
@@ -31,6 +34,18 @@ enum {
         TEXT_MAX = 4 << 20, /* of a file in /proc */
         GROUPS_MAX = 65536, /* the kernel's NGROUPS_MAX */
         IDS = 4,            /* real, effective, saved, of file access */
+        SPACES = 4,
+};
+
+/* In the order in which they are entered: that of processes while the others are the machine's still. */
+static const struct {
+        const char *file, *ours;
+        int type;
+} spaces[SPACES] = {
+        { "ns/pid", "/proc/self/ns/pid", CLONE_NEWPID },
+        { "ns/ipc", "/proc/self/ns/ipc", CLONE_NEWIPC },
+        { "ns/net", "/proc/self/ns/net", CLONE_NEWNET },
+        { "ns/mnt", "/proc/self/ns/mnt", CLONE_NEWNS },
 };
 
 /* The words of the request, behind our name. */
@@ -51,9 +66,11 @@ typedef struct {
         gid_t gid;
         gid_t groups[GROUPS_MAX];
         size_t n_groups;
-        bool is_ours;    /* the member runs as we do, with our groups */
-        bool confined;   /* the command gains no rights by set-uid programs */
-        int dir, mounts; /* the member's working directory and mount namespace */
+        bool is_ours;       /* the member runs as we do, with our groups */
+        bool confined;      /* the command gains no rights by set-uid programs */
+        bool sandboxed;     /* nor capabilities, and not all system calls */
+        int dir;            /* the member's working directory */
+        int spaces[SPACES]; /* its namespaces; -1: the one that we are in */
 } Target;
 
 static int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -125,6 +142,7 @@ static bool read_whom(char **argv, Target *target)
         target->uid = (uid_t)uid;
         target->gid = (gid_t)gid;
         target->confined = strcmp(argv[ARG_PRIVILEGES], "free") != 0;
+        target->sandboxed = strcmp(argv[ARG_PRIVILEGES], "sandboxed") == 0;
         return true;
 }
 
@@ -244,7 +262,7 @@ static void join_groups(int proc)
              line = strtok_r(NULL, "\n", &save)) {
                 char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
 
-                if (!second || !strstr(second, "/slot-"))
+                if (!second || (!strstr(second, "/slot-") && !strstr(second, "/egress")))
                         continue;
                 *second = '\0';
                 if (!join(mounts, first + 1, second + 1))
@@ -258,12 +276,18 @@ static void join_groups(int proc)
 
 /* ---- going there ---- */
 
-static bool is_other_space(const Target *target)
+/* The member's namespace, or -1 when it is ours. */
+static int open_space(int proc, int i)
 {
+        int fd = openat(proc, spaces[i].file, O_RDONLY | O_CLOEXEC);
         struct stat theirs, ours;
 
-        return target->mounts >= 0 && fstat(target->mounts, &theirs) == 0 &&
-               stat("/proc/self/ns/mnt", &ours) == 0 && theirs.st_ino != ours.st_ino;
+        if (fd >= 0 && fstat(fd, &theirs) == 0 && stat(spaces[i].ours, &ours) == 0 &&
+            theirs.st_ino != ours.st_ino)
+                return fd;
+        if (fd >= 0)
+                close(fd);
+        return -1;
 }
 
 static void raise_oom_score(void)
@@ -278,9 +302,14 @@ static void raise_oom_score(void)
 
 static int become(const Target *target)
 {
-        if (is_other_space(target) && setns(target->mounts, CLONE_NEWNS) < 0)
-                return fail(EXIT_NOT_RUN, "the member's directories cannot be reached: %m");
+        for (int i = 0; i < SPACES; i++)
+                if (target->spaces[i] >= 0 && spaces[i].type != CLONE_NEWPID &&
+                    setns(target->spaces[i], spaces[i].type) < 0)
+                        return fail(EXIT_NOT_RUN, "the member's surroundings cannot be entered (%s): %m",
+                                    spaces[i].file);
         raise_oom_score();
+        if (target->sandboxed)
+                sandbox_drop_rights();
         if (!target->is_ours && (setgroups(target->n_groups, target->groups) < 0 ||
                                  setresgid(target->gid, target->gid, target->gid) < 0 ||
                                  setresuid(target->uid, target->uid, target->uid) < 0))
@@ -315,16 +344,19 @@ static char **take_surroundings(Target *target, const char *pid, const char *job
         text = read_at(target->proc, "environ", &len);
         env = text ? split_environment(text, len) : NULL;
         target->dir = openat(target->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        target->mounts = openat(target->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
+        for (int i = 0; i < SPACES; i++)
+                target->spaces[i] = open_space(target->proc, i);
         return names_job(env, job) && target->dir >= 0 ? env : NULL;
 }
 
-static int run(char **argv, char **env)
+static int run(const Target *target, char **argv, char **env)
 {
         int err;
 
         (void)umask(022);
         reset_signals();
+        if (target->sandboxed && !sandbox_filter_calls())
+                return fail(EXIT_NOT_RUN, "the command cannot be kept from system calls: %m");
         environ = env;
         if (strcmp(argv[ARG_STREAMS], "tty") == 0)
                 (void)setenv("TERM", "xterm", 0);
@@ -334,14 +366,68 @@ static int run(char **argv, char **env)
                     strerrordesc_np(err));
 }
 
+/* Becomes the command; returns its exit status only where it does not run. */
+static int go(const Target *target, char **argv, char **env)
+{
+        int status;
+
+        join_groups(target->proc);
+        (void)setsid();
+        if (strcmp(argv[ARG_STREAMS], "tty") == 0 && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+                return fail(EXIT_NOT_RUN, "the terminal cannot be had: %m");
+        status = become(target);
+        return status ? status : run(target, argv, env);
+}
+
+/* Waits for the command, which has its own session, and passes on what the server sends to ours. */
+static int stand_by(pid_t command, const sigset_t *signals)
+{
+        int status = 0, signal;
+
+        for (;;) {
+                if (waitpid(command, &status, WNOHANG) == command)
+                        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+                signal = sigwaitinfo(signals, NULL);
+                if (signal > 0 && signal != SIGCHLD && kill(-command, signal) < 0)
+                        (void)kill(command, signal); /* it has no session yet */
+        }
+}
+
+/* Who enters a PID namespace is not in it, but its children are. The streams are theirs alone, so that their
+ * end is seen. */
+static int go_as_child(const Target *target, char **argv, char **env)
+{
+        pid_t command;
+        sigset_t signals, before;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        sigaddset(&signals, SIGHUP);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        (void)sigprocmask(SIG_BLOCK, &signals, &before);
+        (void)setsid();
+        if (setns(target->spaces[0], CLONE_NEWPID) < 0)
+                return fail(EXIT_GONE, "the member's processes cannot be joined: %m");
+        command = fork();
+        if (command < 0)
+                return fail(EXIT_NOT_RUN, "cannot fork: %m");
+        if (command == 0) {
+                (void)sigprocmask(SIG_SETMASK, &before, NULL);
+                return go(target, argv, env);
+        }
+        (void)close_range(0, ~0u, 0);
+        return stand_by(command, &signals);
+}
+
 int enter_main(int argc, char **argv)
 {
         static Target target; /* too large for a stack */
         char **env;
-        int status;
 
         if (argc <= ARG_WORDS || !read_whom(argv, &target))
-                return fail(2, "usage: paddle-spawner enter PID JOB UID GID GROUP,... confined|free tty|pipe "
+                return fail(2, "usage: paddle-spawner enter PID JOB UID GID GROUP,... "
+                               "sandboxed|confined|free tty|pipe "
                                "WORD...");
         env = take_surroundings(&target, argv[ARG_PID], argv[ARG_JOB]);
         if (!env)
@@ -351,10 +437,5 @@ int enter_main(int argc, char **argv)
                         EXIT_NOT_RUN,
                         "the member's program runs with other rights than its user's (a set-uid program); "
                         "wait until it has them no more");
-        join_groups(target.proc);
-        (void)setsid();
-        if (strcmp(argv[ARG_STREAMS], "tty") == 0 && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
-                return fail(EXIT_NOT_RUN, "the terminal cannot be had: %m");
-        status = become(&target);
-        return status ? status : run(argv, env);
+        return target.spaces[0] >= 0 ? go_as_child(&target, argv, env) : go(&target, argv, env);
 }

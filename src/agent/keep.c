@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/cgroup.h"
+#include "agent/egress.h"
 #include "agent/ready.h"
 #include "agent/record.h"
 #include "agent/spawnlink.h"
@@ -56,7 +57,9 @@ struct Keep {
         gint64 starts[SPAWNER_STARTS_MAX]; /* of the spawner, monotonic; a ring */
         guint n_starts;
         bool rest_discarded;
-        const char *limits[4];
+        char *sandboxes_dir, *cgroup_id, *egress; /* egress: the group for limited members, or NULL */
+        bool egress_limited;
+        const char *limits[4], *sandbox[SANDBOX_PARTS + 1];
         GString *line; /* scratch */
         KeepConfig config;
 };
@@ -136,13 +139,11 @@ static void end_task(Keep *keep, Task *task, const RecordEnd *end)
                 .cpu_us = end->cpu_us,
                 .text = end->text[0] ? g_strdup(end->text) : NULL,
         };
-        if (end->clean)
-                cgroup_pool_give(keep->pool, task->slot);
-        else
-                cgroup_pool_discard(keep->pool, task->slot);
-        task->slot = -1;
         if (!end->clean)
+                cgroup_pool_discard(keep->pool, task->slot);
+        if (!end->clean || cgroup_pool_give(keep->pool, task->slot))
                 watch_sweep(keep);
+        task->slot = -1;
         report(keep, task, task_format_end);
 }
 
@@ -634,7 +635,8 @@ static void refused(Keep *keep, Task *task, const char *text)
         int slot = task->slot;
 
         task->slot = -1;
-        cgroup_pool_give(keep->pool, slot); /* no keeper was made, so it is as we took it */
+        (void)cgroup_pool_give(keep->pool, slot); /* no keeper was made, so it is as we took it; a sweep
+                                                     follows the next end */
         end_with_text(keep, task, END_FAILED, text);
 }
 
@@ -722,6 +724,7 @@ void keep_start(Keep *keep, const StartRequest *request)
         Task *task = g_hash_table_lookup(keep->tasks, request->task);
         g_autoptr(GError) error = NULL;
         g_autofree char *spare = NULL;
+        const SlotOwner owner = { request->user, request->user_processes, request->limits.cpu_weight_milli };
         Slot slot;
         int number;
 
@@ -732,7 +735,12 @@ void keep_start(Keep *keep, const StartRequest *request)
                         keep->config.report(keep->line->str, keep->config.arg);
                 return;
         }
-        if (!cgroup_pool_take(keep->pool, &number, &error)) {
+        if (request->egress && !keep->egress_limited) {
+                keep_refuse(keep, request->task, "what it may connect to cannot be limited on this machine",
+                            false);
+                return;
+        }
+        if (!cgroup_pool_take(keep->pool, &owner, &number, &error)) {
                 keep_refuse(keep, request->task, error->message, false);
                 return;
         }
@@ -744,7 +752,8 @@ void keep_start(Keep *keep, const StartRequest *request)
         cgroup_pool_slot(keep->pool, number, &slot);
         spare = take_spare(keep);
         task->request =
-                g_byte_array_free_to_bytes(start_request_pack(request, task->id, spare, number, &slot));
+                g_byte_array_free_to_bytes(start_request_pack(request, task->id, spare, number, &slot,
+                                                              keep->config.sandboxes_dir, keep->egress));
         spawn_link_send(keep->link, task->request);
         keep->config.changed(keep->config.arg);
 }
@@ -798,6 +807,15 @@ void keep_report_all(Keep *keep, GString *lines)
                 add_reports(value, lines);
 }
 
+bool keep_limit_egress(Keep *keep, const json_t *rules, GError **error)
+{
+        g_clear_pointer(&keep->egress, g_free);
+        keep->egress_limited = egress_apply(keep->pool, "/proc/self/mountinfo", keep->cgroup_id, rules,
+                                            &keep->egress, error) &&
+                               rules;
+        return keep->egress_limited || !rules;
+}
+
 guint keep_count(const Keep *keep)
 {
         return g_hash_table_size(keep->tasks);
@@ -806,6 +824,11 @@ guint keep_count(const Keep *keep)
 const char *const *keep_limits(const Keep *keep)
 {
         return keep->limits;
+}
+
+const char *const *keep_sandbox(const Keep *keep)
+{
+        return keep->sandbox;
 }
 
 /* ── life ──────────────────────────────────────────────────────────────── */
@@ -823,6 +846,53 @@ static void note_limits(Keep *keep)
                         keep->limits[n++] = rows[i].word;
 }
 
+static gint64 kernel_number(const char *path)
+{
+        g_autofree char *text = NULL;
+
+        return file_read(path, 64, &text, NULL, NULL) ? g_ascii_strtoll(text, NULL, 10) : G_MAXINT64;
+}
+
+/* Members leave the machine a quarter of the processes that the kernel has numbers and memory for. */
+static gint64 processes_of_members(void)
+{
+        gint64 all =
+                MIN(kernel_number("/proc/sys/kernel/pid_max"), kernel_number("/proc/sys/kernel/threads-max"));
+
+        return all - all / 4;
+}
+
+/* The spawner tries, since this process has threads and a heap. Without an answer there is none. */
+static void note_sandbox(Keep *keep)
+{
+        char *argv[] = { (char *)keep->config.spawner_program, (char *)"probe", NULL };
+        g_autofree char *said = NULL;
+        g_auto(GStrv) lines = NULL;
+        guint n = 0;
+
+        if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &said, NULL, NULL, NULL))
+                return;
+        lines = g_strsplit(said, "\n", -1);
+        for (int i = 0; i < SANDBOX_PARTS; i++)
+                if (g_strv_contains((const char *const *)lines, sandbox_word(i)))
+                        keep->sandbox[n++] = sandbox_word(i);
+}
+
+/* What killed holders left: those that live have a lock. */
+static void clear_sandboxes(const char *path)
+{
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+
+        for (const char *name; dir && (name = g_dir_read_name(dir));) {
+                g_autofree char *place = g_build_filename(path, name, NULL);
+                fd_auto int fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                struct flock mark = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
+
+                if (fd >= 0 && fcntl(fd, F_GETLK, &mark) == 0 && mark.l_type == F_UNLCK)
+                        (void)file_remove_tree(place, NULL); /* or the next agent does */
+        }
+}
+
 Keep *keep_new(const KeepConfig *config, GError **error)
 {
         static const SpawnLinkOps ops = { on_reply, on_spawner_down };
@@ -830,16 +900,21 @@ Keep *keep_new(const KeepConfig *config, GError **error)
         char boot_id[37];
 
         keep->config = *config;
+        keep->config.sandboxes_dir = keep->sandboxes_dir = g_strdup(config->sandboxes_dir);
         keep->tasks_dir = g_strdup(config->tasks_dir);
+        keep->cgroup_id = g_strdup(config->cgroup_id);
         keep->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)task_free);
         keep->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
         keep->line = g_string_new(NULL);
         keep->spares = g_array_new(FALSE, FALSE, sizeof(int));
         keep->pool = cgroup_pool_new("/proc/self/mountinfo", "/proc/self/cgroup", config->cgroup_id);
+        cgroup_pool_bound(keep->pool, processes_of_members());
         keep->tasks_fd = open(config->tasks_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         keep->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         keep->link = spawn_link_new(config->spawner_program, config->lock_fd, keep->tasks_fd, &ops, keep);
         note_limits(keep);
+        note_sandbox(keep);
+        clear_sandboxes(config->sandboxes_dir);
         if (keep->tasks_fd < 0 || keep->epoll_fd < 0) {
                 err_set_errno(error, errno, "cannot open '%s'", config->tasks_dir);
                 keep_free(keep);
@@ -878,6 +953,9 @@ void keep_free(Keep *keep)
         if (keep->epoll_fd >= 0)
                 close(keep->epoll_fd);
         g_free(keep->tasks_dir);
+        g_free(keep->sandboxes_dir);
+        g_free(keep->cgroup_id);
+        g_free(keep->egress);
         g_free(keep->boot_id);
         g_free(keep);
 }

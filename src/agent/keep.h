@@ -11,7 +11,8 @@
 typedef struct Keep Keep;
 
 typedef struct {
-        const char *tasks_dir; /* exists */
+        const char *tasks_dir;     /* exists */
+        const char *sandboxes_dir; /* exists; for the private files of members */
         const char *spawner_program;
         const char *cgroup_id;                          /* names this agent's groups */
         int lock_fd;                                    /* the agent's lock; borrowed */
@@ -40,6 +41,12 @@ void keep_report_all(Keep *keep, GString *lines);
 /* True once no adopted task is undecided: what is not reported then never ran. */
 bool keep_is_settled(const Keep *keep);
 
+/* What members that are started from now on may connect to (egress.h). False: none of them may be started
+ * that asks for a limit. */
+bool keep_limit_egress(Keep *keep, const json_t *rules, GError **error);
+
 guint keep_count(const Keep *keep);
 /* What can be enforced: a NULL-terminated list, the keep's. */
 const char *const *keep_limits(const Keep *keep);
+/* The parts of a sandbox that this machine has: the same. */
+const char *const *keep_sandbox(const Keep *keep);

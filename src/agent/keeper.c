@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,13 +32,17 @@ enum {
         KILL_PASS_MAX_MS = 500,
         LOG_CHECK_MS = 1000,
         SLOT_DIR_MAX = 400,
+        SHARED_KEPT_MAX = 16 << 20, /* with more, the next member gets another slot */
 };
 
 typedef enum { RUNNING, STOPPING, KILLING } Phase;
 
 typedef struct {
         int state_fd, log_fd;
-        pid_t member;
+        pid_t self, member; /* as the machine numbers them: what is told and recorded */
+        pid_t child;        /* the member, as we number it */
+        bool shares;        /* what it wrote to /dev/shm may be there still, and count */
+        int proc;           /* where its descendants are looked for without a slot; -1: not */
         bool member_gone, stragglers_warned;
         int status;
         Phase phase;
@@ -77,23 +82,27 @@ static void keep_slot(Keeper *keeper, const Spawn *spawn)
 
 /* ── the start ─────────────────────────────────────────────────────────── */
 
-static pid_t fork_member(const Keeper *keeper, const Spawn *spawn, int *ret_gate)
+/* Also finds its number on the machine, which is another in a PID namespace. */
+static bool fork_member(Keeper *keeper, const Spawn *spawn, int *ret_gate)
 {
-        pid_t self = getpid(), member;
-        int gate[2];
+        pid_t self = getpid();
+        int gate[2], pidfd = -1;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate) < 0)
-                return -1;
-        member = fork();
-        if (member == 0) {
+                return false;
+        keeper->child = sandbox_fork(-1, false, &pidfd);
+        if (keeper->child == 0) {
                 close(gate[0]);
                 member_run(spawn, gate[1], keeper->log_fd, self);
         }
         close(gate[1]);
         *ret_gate = gate[0];
-        if (member < 0)
+        if (keeper->child < 0)
                 close(gate[0]);
-        return member;
+        keeper->member = spawn->head->sandbox & SANDBOX_PIDS ? sandbox_host_pid(pidfd) : keeper->child;
+        if (pidfd >= 0)
+                close(pidfd);
+        return keeper->child > 0;
 }
 
 /* Lets the member go and waits until it runs. False with its own words for what went wrong. */
@@ -120,7 +129,7 @@ static bool release(int gate, bool *ret_never, char *text, size_t size)
 static bool write_started(const Keeper *keeper, const Spawn *spawn, const char *boot_id, int64_t now)
 {
         RecordStarted started = {
-                .keeper = getpid(),
+                .keeper = keeper->self,
                 .member = keeper->member,
                 .slot = spawn->head->slot,
                 .time_ms = now,
@@ -130,6 +139,23 @@ static bool write_started(const Keeper *keeper, const Spawn *spawn, const char *
         memcpy(started.ready_ports, spawn->head->ready_ports, sizeof started.ready_ports);
         memcpy(started.boot_id, boot_id, strnlen(boot_id, sizeof started.boot_id - 1));
         return record_write_started(keeper->state_fd, &started, *ready_file ? ready_file : NULL);
+}
+
+/* `dir` "": no further group. */
+static bool enter_group(const char *dir, pid_t pid)
+{
+        char path[SLOT_DIR_MAX], number[24];
+        int fd, len = snprintf(number, sizeof number, "%d", (int)pid);
+        bool ok;
+
+        if (!*dir)
+                return true;
+        (void)snprintf(path, sizeof path, "%s/cgroup.procs", dir);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        ok = fd >= 0 && write(fd, number, (size_t)len) == len;
+        if (fd >= 0)
+                close(fd);
+        return ok;
 }
 
 /* From the log to a running member, in the order of the protocol. False with a sentence in `text`. */
@@ -153,13 +179,13 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
                                strerrordesc_np(errno));
                 return false;
         }
-        keeper->member = fork_member(keeper, spawn, &gate);
-        if (keeper->member < 0) {
+        if (!fork_member(keeper, spawn, &gate)) {
                 (void)snprintf(text, size, "cannot fork: %s", strerrordesc_np(errno));
                 return false;
         }
         *ret_time = clock_ms(CLOCK_REALTIME);
-        ok = slot_attach(&keeper->slot, &keeper->limits, keeper->member);
+        ok = slot_attach(&keeper->slot, &keeper->limits, keeper->child) &&
+             enter_group(spawn->strings[WIRE_EGRESS], keeper->child);
         if (!ok)
                 (void)snprintf(text, size, "cannot enter its cgroup: %s", strerrordesc_np(errno));
         else if (!(ok = write_started(keeper, spawn, boot_id, *ret_time)))
@@ -175,7 +201,7 @@ static void report_started(const Keeper *keeper, int report_fd, uint64_t id, int
         WireReply reply = {
                 .id = id,
                 .kind = WIRE_STARTED,
-                .keeper = getpid(),
+                .keeper = keeper->self,
                 .member = keeper->member,
                 .time_ms = now,
         };
@@ -206,7 +232,7 @@ static bool reap(Keeper *keeper)
 
         while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
                 count_usage(keeper, &usage);
-                if (pid != keeper->member)
+                if (pid != keeper->child)
                         continue;
                 keeper->member_gone = true;
                 keeper->status = status;
@@ -218,14 +244,14 @@ static bool reap(Keeper *keeper)
  * group. */
 static void signal_all(Keeper *keeper, int signal)
 {
-        pid_t except = keeper->member_gone ? -1 : keeper->member;
+        pid_t except = keeper->member_gone ? -1 : keeper->child;
 
         if (!keeper->member_gone)
-                (void)kill(-keeper->member, signal);
+                (void)kill(-keeper->child, signal);
         if (slot_finds_processes(&keeper->slot))
                 slot_signal(&keeper->slot, signal, except);
         else
-                tree_signal(getpid(), signal, except);
+                tree_signal(keeper->proc, getpid(), signal, except);
 }
 
 static void kill_all(Keeper *keeper)
@@ -233,7 +259,7 @@ static void kill_all(Keeper *keeper)
         if (slot_finds_processes(&keeper->slot))
                 slot_kill(&keeper->slot);
         else
-                tree_signal(getpid(), SIGKILL, -1);
+                tree_signal(keeper->proc, getpid(), SIGKILL, -1);
         keeper->pass_ms = keeper->pass_ms * 2 > KILL_PASS_MAX_MS ? KILL_PASS_MAX_MS : keeper->pass_ms * 2;
 }
 
@@ -310,7 +336,8 @@ static void finish_record(Keeper *keeper, RecordEnd *end)
         end->oom = keeper->usage.oom;
         end->peak_memory = keeper->usage.peak_memory;
         end->cpu_us = keeper->usage.cpu_us;
-        end->clean = slot_reset(&keeper->slot, &keeper->limits, &keeper->usage);
+        end->clean = slot_reset(&keeper->slot, &keeper->limits, &keeper->usage) &&
+                     !(keeper->shares && keeper->usage.peak_memory > SHARED_KEPT_MAX);
         end->time_ms = clock_ms(CLOCK_REALTIME);
 }
 
@@ -346,6 +373,28 @@ static _Noreturn void end_exited(Keeper *keeper)
         _exit(0);
 }
 
+/* Our /proc is the machine's, and names us as it does. */
+static pid_t own_number(void)
+{
+        char text[24];
+        ssize_t got = readlink("/proc/self", text, sizeof text - 1);
+
+        text[got > 0 ? got : 0] = '\0';
+        return got > 0 ? (pid_t)strtol(text, NULL, 10) : getpid();
+}
+
+/* The member's /proc shows its namespace, in our numbers. */
+static void find_proc(Keeper *keeper, const Spawn *spawn)
+{
+        bool pids = spawn->head->sandbox & SANDBOX_PIDS;
+        char path[64];
+
+        if (keeper->proc >= 0 || slot_finds_processes(&keeper->slot) || (pids && keeper->member < 0))
+                return;
+        (void)snprintf(path, sizeof path, pids ? "/proc/%d/root/proc" : "/proc", (int)keeper->member);
+        keeper->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static void become_keeper(void)
 {
         struct sigaction action = { .sa_handler = SIG_DFL };
@@ -362,19 +411,25 @@ void keeper_run(Spawn *spawn, int state_fd, int report_fd, const char *boot_id)
         Keeper keeper = {
                 .state_fd = state_fd,
                 .log_fd = -1,
+                .self = own_number(),
                 .member = -1,
+                .child = -1,
+                .proc = -1,
                 .pass_ms = KILL_PASS_MS,
                 .log_bytes = spawn->head->log_bytes,
                 .limits = spawn->head->limits,
+                .shares = spawn->head->sandbox & SANDBOX_IPC,
         };
         char text[RECORD_TEXT_MAX];
         int64_t now = 0;
 
         become_keeper();
         keep_slot(&keeper, spawn);
+        find_proc(&keeper, spawn);
         if (!start(&keeper, spawn, boot_id, &now, text, sizeof text))
                 end_failed(&keeper, text);
         report_started(&keeper, report_fd, spawn->head->id, now);
+        find_proc(&keeper, spawn);
         close(report_fd);
         if (spawn->big)
                 (void)munmap(spawn->big, spawn->big_size);

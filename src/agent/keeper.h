@@ -3,16 +3,19 @@
  * and costs a few dirty pages. */
 #pragma once
 
+#include "agent/sandbox.h"
 #include "agent/wire.h"
 
 /* A request as the spawner received it; all borrowed from `memory`. */
 typedef struct {
         const WireSpawn *head;
         const char *strings[WIRE_STRINGS];
-        const char *argv, *env, *binds; /* the first of head->n_argv, ... strings that follow each other */
+        const char *argv, *env, *binds, *proxy,
+                *keep;      /* the first of head->n_argv, ... strings that follow each other */
         void *memory, *big; /* mappings that the keeper gives back once the member runs; `big` may be NULL */
         size_t memory_size, big_size;
-        int memfd; /* of `big`, or -1 */
+        int memfd;            /* of `big`, or -1 */
+        int place_fd, holder; /* of a sandbox: the lock that keeps it, its holder's pidfd; else -1 */
 } Spawn;
 
 /* The keeper's whole life. `state_fd` holds the task's lock; `report_fd` is the spawner's socket. */

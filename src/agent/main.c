@@ -16,6 +16,7 @@
 
 #include "agent/cgroup.h"
 #include "agent/keep.h"
+#include "agent/proxy.h"
 #include "agent/server.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -166,12 +167,13 @@ static int signal_fd(void)
 static bool open_keep(Agent *agent, const char *dir, GError **error)
 {
         g_autofree char *tasks = g_build_filename(dir, "tasks", NULL), *spawner = spawner_path(agent);
-        g_autofree char *id = NULL;
+        g_autofree char *id = NULL, *sandboxes = g_build_filename(dir, "sandboxes", NULL);
 
-        if (!file_mkdirs(tasks, 0700, error))
+        if (!file_mkdirs(tasks, 0700, error) || !file_mkdirs(sandboxes, 0700, error))
                 return false;
         id = cgroup_id_of(dir);
         agent->keep = keep_new(&(KeepConfig){ .tasks_dir = tasks,
+                                              .sandboxes_dir = sandboxes,
                                               .spawner_program = spawner,
                                               .cgroup_id = id,
                                               .lock_fd = agent->lock_fd,
@@ -279,6 +281,8 @@ int main(int argc, char **argv)
         g_autoptr(GError) error = NULL;
         bool ok;
 
+        if (argc > 1 && strcmp(argv[1], "proxy") == 0)
+                return proxy_main();
         json_init();
         umask(077); /* logs and records are for nobody else */
         (void)signal(SIGPIPE, SIG_IGN);

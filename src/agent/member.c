@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/proxied.h"
 #include "agent/record.h"
 
 enum { FIRST_REAL_TIME = 32 }; /* of those on, none is ignored by habit (nohup, shells) */
@@ -149,7 +150,7 @@ static void bind_directories(const Spawn *spawn, int log_fd)
 
         if (spawn->head->n_binds == 0)
                 return;
-        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+        if (!sandbox_own_mounts()) {
                 note(log_fd,
                      "paddle: no mount namespace can be had (%s); the directories have only their own "
                      "names\n",
@@ -166,6 +167,20 @@ static void bind_directories(const Spawn *spawn, int log_fd)
                 if (spawn->head->as_user && strncmp(target, bind_root, sizeof bind_root - 1) == 0)
                         open_way(target);
         }
+}
+
+/* The port of its proxy; 0: it has the machine's network. */
+static int leave_network(const Spawn *spawn, int gate, int log_fd)
+{
+        char why[RECORD_TEXT_MAX / 2];
+        int port = 0;
+
+        if (spawn->head->n_proxy == 0 || proxied_enter(spawn, &port, why, sizeof why))
+                return port;
+        if (proxied_is_required(spawn))
+                fail(gate, EPERM, "cannot be kept from the machine's network: %s", why);
+        note(log_fd, "paddle: this member reaches all that this machine reaches: %s\n", why);
+        return 0;
 }
 
 /* Without a memory controller: what a process may allocate, each for itself. RLIMIT_AS would count what is
@@ -230,6 +245,13 @@ static void confine(int gate)
                 fail(gate, errno, "cannot be kept from gaining rights by set-uid programs: %m");
 }
 
+/* Its holder has made it. */
+static void enter_sandbox(const Spawn *spawn, int gate)
+{
+        if (!sandbox_join(spawn->holder, spawn->head->sandbox))
+                fail(gate, errno, "cannot enter its sandbox: %m");
+}
+
 static void enter(const Spawn *spawn, int gate)
 {
         const char *dir = spawn->strings[WIRE_DIR];
@@ -271,12 +293,14 @@ static char **pointers(const char *strings, uint32_t n, int gate)
         return list;
 }
 
-static _Noreturn void execute(const Spawn *spawn, int gate)
+static _Noreturn void execute(const Spawn *spawn, int gate, int proxy_port)
 {
         char **argv = pointers(spawn->argv, spawn->head->n_argv, gate);
         int err;
 
         environ = pointers(spawn->env, spawn->head->n_env, gate);
+        if (proxy_port)
+                proxied_variables(proxy_port);
         execvp(argv[0], argv);
         err = errno;
         if (err == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
@@ -292,20 +316,28 @@ static _Noreturn void execute(const Spawn *spawn, int gate)
 
 void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
 {
+        int proxy_port;
+
         die_with(keeper);
         (void)setsid(); /* a fresh child leads no group, so it cannot fail */
         wait_for_word(gate);
         if (dup2(log_fd, STDOUT_FILENO) < 0 ||
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
                 fail(gate, errno, "cannot write to the log '%s': %m", spawn->strings[WIRE_LOG]);
+        enter_sandbox(spawn, gate);
         bind_directories(spawn, log_fd);
+        proxy_port = leave_network(spawn, gate, log_fd);
         limit_data(spawn);
         raise_oom_score(); /* while the file in /proc is still ours */
+        if (spawn->head->sandbox & SANDBOX_RIGHTS)
+                sandbox_drop_rights();
         if (spawn->head->as_user)
                 become_user(spawn, gate, keeper);
         if (spawn->head->confined)
                 confine(gate);
         enter(spawn, gate);
         reset_signals();
-        execute(spawn, gate);
+        if (spawn->head->sandbox & SANDBOX_CALLS && !sandbox_filter_calls())
+                fail(gate, errno, "cannot be kept from system calls: %m");
+        execute(spawn, gate, proxy_port);
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/tree.h"
@@ -112,26 +113,55 @@ static bool any_of_session_owns(const char *proc, int session, const GArray *ino
         return false;
 }
 
-void ready_ports_find(const char *proc, ReadyPort *ports, gsize n)
+static GHashTable *all_listeners(const char *proc)
 {
-        g_autoptr(GHashTable) listeners =
-                g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
-        bool any = false;
+        GHashTable *listeners = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
 
-        for (gsize i = 0; i < n; i++)
-                any |= ports[i].port > 0;
-        if (!any)
-                return;
         read_listeners(proc, "tcp", listeners);
         read_listeners(proc, "tcp6", listeners);
-        for (gsize i = 0; i < n; i++) {
-                const GArray *inodes =
-                        ports[i].port > 0 ? g_hash_table_lookup(listeners, GINT_TO_POINTER(ports[i].port))
-                                          : NULL;
+        return listeners;
+}
 
-                if (inodes)
-                        ports[i].listens = ports[i].procs
-                                                   ? any_of_group_owns(proc, ports[i].procs, inodes)
-                                                   : any_of_session_owns(proc, ports[i].session, inodes);
+/* Is the process in another network than we are? */
+static bool is_elsewhere(const char *proc, int pid)
+{
+        g_autofree char *path = g_strdup_printf("%s/%d/ns/net", proc, pid);
+        g_autofree char *own = g_build_filename(proc, "self/ns/net", NULL);
+        struct stat theirs, ours;
+
+        return stat(path, &theirs) == 0 && stat(own, &ours) == 0 && theirs.st_ino != ours.st_ino;
+}
+
+static void look(const char *proc, GHashTable *listeners, ReadyPort *port)
+{
+        const GArray *inodes = g_hash_table_lookup(listeners, GINT_TO_POINTER(port->port));
+
+        if (inodes)
+                port->listens = port->procs ? any_of_group_owns(proc, port->procs, inodes)
+                                            : any_of_session_owns(proc, port->session, inodes);
+}
+
+static void look_elsewhere(const char *proc, ReadyPort *port)
+{
+        g_autofree char *dir = g_strdup_printf("%s/%d", proc, port->session);
+        g_autoptr(GHashTable) listeners = all_listeners(dir);
+
+        look(proc, listeners, port);
+}
+
+void ready_ports_find(const char *proc, ReadyPort *ports, gsize n)
+{
+        g_autoptr(GHashTable) listeners = NULL;
+
+        for (gsize i = 0; i < n; i++) {
+                if (ports[i].port <= 0)
+                        continue;
+                if (is_elsewhere(proc, ports[i].session)) {
+                        look_elsewhere(proc, &ports[i]);
+                        continue;
+                }
+                if (!listeners)
+                        listeners = all_listeners(proc);
+                look(proc, listeners, &ports[i]);
         }
 }

@@ -8,7 +8,7 @@
 
 typedef struct {
         int port;     /* 0: nothing to look for */
-        int session;  /* the member's; used without `procs` */
+        int session;  /* the member's, whose network is looked at; its processes, without `procs` */
         char *procs;  /* cgroup.procs of its slot, or NULL; the caller's */
         bool listens; /* out: a process of the member owns a socket that listens on the port */
 } ReadyPort;

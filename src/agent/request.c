@@ -10,6 +10,7 @@ enum {
         WORDS_MAX = 1 << 20, /* a line of 2 MiB holds fewer */
         LINE_MAX_BYTES = 2 << 20,
         BINDS_MAX = 256,
+        PROXY_MAX = 16,
         GRACE_MAX_MS = 7 * 24 * 3600 * 1000,
         GROUPS_MAX = 4096,
         GROUP_DIGITS = 11, /* with its comma */
@@ -79,11 +80,41 @@ static bool get_texts(const json_t *object, StartRequest *ret, GError **error)
                 { "log", RECORD_READY_MAX - 1, &ret->log },
                 { "banner", 4000, &ret->banner },
                 { "ready_file", RECORD_READY_MAX - 1, &ret->ready_file },
+                { "place", RECORD_READY_MAX - 1, &ret->place },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
                 if (!json_get_string(object, "", texts[i].name, texts[i].max, texts[i].ret, error))
                         return false;
+        return true;
+}
+
+/* The parts of the sandbox by their words. */
+static bool get_sandbox(const json_t *object, StartRequest *ret, GError **error)
+{
+        json_t *list = NULL, *item;
+        gsize i;
+
+        if (!get_strings(object, "sandbox", SANDBOX_PARTS, &list, error) ||
+            !get_strings(object, "keep", SANDBOX_KEEP_MAX, &ret->keep, error) ||
+            !json_get_bool(object, "", "egress", &ret->egress, error) ||
+            !json_get_bool(object, "", "shared", &ret->shared, error))
+                return false;
+        json_array_foreach(list, i, item)
+        {
+                guint32 part = 0;
+
+                for (int bit = 0; bit < SANDBOX_PARTS; bit++)
+                        if (strcmp(json_string_value(item), sandbox_word(bit)) == 0)
+                                part = 1u << bit;
+                if (!part)
+                        return err_set(error, ERR_INVALID,
+                                       "sandbox[%" G_GSIZE_FORMAT "]: no part is called '%s'", i,
+                                       json_string_value(item));
+                ret->sandbox |= part;
+        }
+        if (ret->shared && (!ret->place || ret->place[0] != '/'))
+                return err_set(error, ERR_INVALID, "task '%s': its sandbox has no place", ret->task);
         return true;
 }
 
@@ -97,6 +128,8 @@ static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
                 { "cpu_weight_milli", 1000000000, &ret->limits.cpu_weight_milli },
                 { "memory", G_MAXINT64 / 2, &ret->limits.memory },
                 { "processes", 4194304, &ret->limits.processes },
+                { "user", G_MAXINT64, &ret->user },
+                { "user_processes", 4194304, &ret->user_processes },
                 { "log_bytes", G_MAXINT64 / 2, &ret->log_bytes },
                 { "grace_ms", GRACE_MAX_MS, &ret->grace_ms },
                 { "ready_port", 65535, &ret->ready_port },
@@ -126,9 +159,10 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
         if (!get_texts(object, ret, error) || !get_numbers(object, ret, error) ||
             !get_user(object, ret, error) ||
             !json_get_bool(object, "", "new_privileges", &ret->new_privileges, error) ||
-            !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
+            !get_sandbox(object, ret, error) || !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
-            !get_strings(object, "binds", BINDS_MAX, &ret->binds, error))
+            !get_strings(object, "binds", BINDS_MAX, &ret->binds, error) ||
+            !get_strings(object, "proxy", PROXY_MAX, &ret->proxy, error))
                 return false;
         if (json_array_size(ret->argv) == 0 || !*json_string_value(json_array_get(ret->argv, 0)))
                 return err_set(error, ERR_INVALID, "task '%s': argv names no program", task);
@@ -167,7 +201,7 @@ static char *format_groups(const json_t *groups)
 }
 
 GByteArray *start_request_pack(const StartRequest *request, guint64 id, const char *spare, int slot_number,
-                               const Slot *slot)
+                               const Slot *slot, const char *sandboxes, const char *egress)
 {
         WireSpawn head = {
                 .id = id,
@@ -177,6 +211,8 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .uid = (uint32_t)request->uid,
                 .gid = (uint32_t)request->gid,
                 .confined = !request->new_privileges,
+                .sandbox = request->sandbox,
+                .shared = request->shared && request->sandbox & SANDBOX_SHARED,
                 .ready_ports = { (int32_t)request->ready_port, (int32_t)request->ready_port_other },
                 .limits = request->limits,
                 .log_bytes = request->log_bytes,
@@ -184,8 +220,15 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
         };
         GByteArray *message = g_byte_array_sized_new(4096);
         g_autofree char *groups = request->groups ? format_groups(request->groups) : NULL;
-        const char *const texts[] = { request->task,       request->dir, request->log, request->banner,
-                                      request->ready_file, spare,        groups };
+        const char *const texts[] = { request->task,
+                                      request->dir,
+                                      request->log,
+                                      request->banner,
+                                      request->ready_file,
+                                      spare,
+                                      groups,
+                                      request->shared ? request->place : sandboxes,
+                                      request->egress ? egress : NULL };
 
         G_STATIC_ASSERT(G_N_ELEMENTS(texts) == WIRE_SLOT_DIRS);
         g_byte_array_append(message, (const guint8 *)&head, sizeof head);
@@ -196,6 +239,8 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
         head.n_argv = add_list(message, request->argv);
         head.n_env = add_list(message, request->env);
         head.n_binds = add_list(message, request->binds);
+        head.n_proxy = add_list(message, request->proxy);
+        head.n_keep = add_list(message, request->keep);
         head.payload = message->len - (guint32)sizeof head;
         memcpy(message->data, &head, sizeof head);
         return message;

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/egress.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -181,18 +182,25 @@ static bool keep_epoch(Server *server, gint64 epoch, GError **error)
         return true;
 }
 
-static void send_hello(Connection *connection)
+/* Where limits are asked for, the answer says whether they hold. */
+static void send_hello(Connection *connection, const json_t *egress)
 {
         Server *server = connection->server;
-        g_autoptr(json_t) limits = json_array();
+        g_autoptr(json_t) limits = json_array(), sandbox = json_array();
         g_autoptr(json_t) hello = NULL;
         g_autofree char *text = NULL, *line = NULL;
+        g_autoptr(GError) failure = NULL;
+        bool limited = keep_limit_egress(server->keep, egress, &failure);
 
         for (const char *const *limit = keep_limits(server->keep); *limit; limit++)
                 json_array_append_new(limits, json_string(*limit));
-        hello = json_pack("{s:s, s:I, s:i, s:s, s:O, s:b}", "op", "hello", "epoch", (json_int_t)server->epoch,
-                          "pid", (int)getpid(), "boot_id", server->boot_id, "limits", limits, "users",
-                          geteuid() == 0);
+        for (const char *const *part = keep_sandbox(server->keep); *part; part++)
+                json_array_append_new(sandbox, json_string(*part));
+        hello = json_pack("{s:s, s:I, s:i, s:s, s:O, s:O, s:b}", "op", "hello", "epoch",
+                          (json_int_t)server->epoch, "pid", (int)getpid(), "boot_id", server->boot_id,
+                          "limits", limits, "sandbox", sandbox, "users", geteuid() == 0);
+        if (egress)
+                json_object_set_new(hello, "egress", json_string(limited ? "" : failure->message));
         text = json_format(hello);
         line = g_strconcat(text, "\n", NULL);
         send_lines(connection, line);
@@ -203,8 +211,10 @@ static bool do_hello(Connection *connection, const json_t *object, GError **erro
         Server *server = connection->server;
         Connection *former = server->current;
         gint64 epoch = -1;
+        json_t *egress = NULL;
 
-        if (!json_get_int(object, "", "epoch", 0, G_MAXINT64, &epoch, error))
+        if (!json_get_int(object, "", "epoch", 0, G_MAXINT64, &epoch, error) ||
+            !json_get_array(object, "", "egress", EGRESS_RULES_MAX, &egress, error))
                 return false;
         if (epoch < 0)
                 return err_set(error, ERR_INVALID, "'hello' names no epoch");
@@ -223,7 +233,7 @@ static bool do_hello(Connection *connection, const json_t *object, GError **erro
         server->current = connection;
         if (former && former != connection)
                 close_connection(former);
-        send_hello(connection);
+        send_hello(connection, egress);
         send_reports(connection);
         log_info("a server is connected", NULL);
         server->changed(server->arg);

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 enum {
-        PATH_SIZE = 512,         /* a mount point, "/paddle/<id>/slot-N" and a file name */
-        CPU_PERIOD_US = 100000,  /* the kernel's default period */
-        CPU_QUOTA_MIN_US = 1000, /* the least that the kernel takes */
+        PATH_SIZE = 512,             /* a mount point, "/paddle/<id>/slot-N" and a file name */
+        CPU_PERIOD_US = 100000,      /* the kernel's default period */
+        CPU_QUOTA_MIN_US = 1000,     /* the least that the kernel takes */
+        CPU_PERIOD_MAX_US = 1000000, /* its longest period, in which that is a thousandth of a core */
         CACHE_KEPT_MAX =
                 16 * 1024 * 1024 /* page cache of the last member that may stay charged to a pooled slot */
 };
@@ -122,28 +123,48 @@ static bool is_v2(const Slot *slot, SlotController controller)
         return slot->v2 & (1u << controller);
 }
 
-/* The weight of v2 (1..10000) for the shares of v1 (2..262144), as container runtimes map them. */
-static int64_t weight_of(int64_t shares)
+/* The shares of v1 (2..262144), and the weight of v2 (1..10000) as container runtimes map them. */
+int64_t slot_weight(int64_t weight_milli, bool v2)
 {
-        return 1 + (shares - 2) * 9999 / 262142;
+        int64_t shares = weight_milli * 1024 / 1000;
+
+        shares = shares < 2 ? 2 : shares > 262144 ? 262144 : shares;
+        return v2 ? 1 + (shares - 2) * 9999 / 262142 : shares;
+}
+
+/* Less than the least quota of the usual period. */
+static bool needs_long_period(const SlotLimits *limits)
+{
+        return limits->cpu_milli > 0 && limits->cpu_milli * CPU_PERIOD_US / 1000 < CPU_QUOTA_MIN_US;
+}
+
+static bool put_quota(const Slot *slot, const SlotLimits *limits, const char **ret_file)
+{
+        bool v2 = is_v2(slot, SLOT_CPU), is_long = needs_long_period(limits);
+        int64_t quota = limits->cpu_milli * (is_long ? CPU_PERIOD_MAX_US : CPU_PERIOD_US) / 1000;
+        char digits_of[24], text[48];
+
+        *ret_file = v2 ? "cpu.max" : "cpu.cfs_quota_us"; /* one number in cpu.max keeps the period */
+        if (v2 && is_long) {
+                const char *number = digits((uint64_t)quota, digits_of);
+
+                memcpy(stpcpy(text, number), " 1000000", sizeof " 1000000");
+                return put(slot, SLOT_CPU, *ret_file, text);
+        }
+        if (is_long && !put_number(slot, SLOT_CPU, "cpu.cfs_period_us", CPU_PERIOD_MAX_US))
+                return false;
+        return put_number(slot, SLOT_CPU, *ret_file, quota);
 }
 
 static bool limit_cpu(const Slot *slot, const SlotLimits *limits, const char **ret_file)
 {
-        int64_t quota = limits->cpu_milli * CPU_PERIOD_US / 1000,
-                shares = limits->cpu_weight_milli * 1024 / 1000;
         bool v2 = is_v2(slot, SLOT_CPU);
 
-        quota = quota < CPU_QUOTA_MIN_US ? CPU_QUOTA_MIN_US : quota;
-        shares = shares < 2 ? 2 : shares > 262144 ? 262144 : shares;
-        if (limits->cpu_milli > 0) {
-                *ret_file = v2 ? "cpu.max" : "cpu.cfs_quota_us"; /* one number in cpu.max keeps the period */
-                if (!put_number(slot, SLOT_CPU, *ret_file, quota))
-                        return false;
-        }
+        if (limits->cpu_milli > 0 && !put_quota(slot, limits, ret_file))
+                return false;
         if (limits->cpu_weight_milli > 0) {
                 *ret_file = v2 ? "cpu.weight" : "cpu.shares";
-                if (!put_number(slot, SLOT_CPU, *ret_file, v2 ? weight_of(shares) : shares))
+                if (!put_number(slot, SLOT_CPU, *ret_file, slot_weight(limits->cpu_weight_milli, v2)))
                         return false;
         }
         return true;
@@ -219,7 +240,7 @@ static bool has_limits(const SlotLimits *limits)
 bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid)
 {
         for (int i = 0; i < SLOT_CONTROLLERS; i++) {
-                if (!is_first(slot, i) || (i == SLOT_CPU && !is_v2(slot, i) && !needs_cpu(limits)))
+                if (!is_first(slot, i))
                         continue;
                 if (put_number(slot, i, "cgroup.procs", pid))
                         continue;
@@ -294,7 +315,10 @@ static bool reset_cpu(const Slot *slot, const SlotLimits *limits)
         bool v2 = is_v2(slot, SLOT_CPU);
 
         if (limits->cpu_milli > 0 &&
-            !put(slot, SLOT_CPU, v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "max" : "-1"))
+            !put(slot, SLOT_CPU, v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "max 100000" : "-1"))
+                return false;
+        if (needs_long_period(limits) && !v2 &&
+            !put_number(slot, SLOT_CPU, "cpu.cfs_period_us", CPU_PERIOD_US))
                 return false;
         return limits->cpu_weight_milli == 0 ||
                put(slot, SLOT_CPU, v2 ? "cpu.weight" : "cpu.shares", v2 ? "100" : "1024");
@@ -340,7 +364,7 @@ static void signal_procs(const Slot *slot, SlotController controller, int signal
         close(fd);
 }
 
-/* Every process of a slot is in each of its groups but that of v1's cpu, so one controller knows them all. */
+/* Every process of a slot is in each of its groups, so one controller knows them all. */
 static int any_controller(const Slot *slot)
 {
         static const SlotController order[] = { SLOT_PIDS, SLOT_MEMORY, SLOT_CPUACCT, SLOT_CPU };

@@ -11,7 +11,7 @@ typedef enum { SLOT_MEMORY, SLOT_CPU, SLOT_CPUACCT, SLOT_PIDS, SLOT_CONTROLLERS 
 
 typedef struct {
         int64_t cpu_milli;        /* hard limit; 0: none */
-        int64_t cpu_weight_milli; /* relative share; 0: as others */
+        int64_t cpu_weight_milli; /* relative share; 0: as much as one core */
         int64_t memory;           /* bytes; 0: no limit */
         int64_t processes;        /* 0: no limit */
 } SlotLimits;
@@ -24,6 +24,9 @@ typedef struct {
         int peak_fd;                       /* v2: memory.peak as reset for this descriptor; -1 */
         bool no_forks;                     /* slot_kill has set pids.max to 0 */
 } Slot;
+
+/* What the file for relative shares has: v1's cpu.shares, v2's cpu.weight. */
+int64_t slot_weight(int64_t weight_milli, bool v2);
 
 /* Writes the limits of a member into a pristine slot. *ret_file names what could not be written. */
 bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file);

@@ -6,19 +6,18 @@
  * clone itself and so never name another process. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/enter.h"
 #include "agent/keeper.h"
 #include "agent/record.h"
+#include "agent/sandbox-pool.h"
 
 enum { MEMORY_SIZE = sizeof(WireSpawn) + WIRE_INLINE_MAX };
 
@@ -68,7 +67,11 @@ static bool lay_out(Spawn *spawn, const char *strings)
         spawn->env = at;
         at = skip(at, end, head->n_env);
         spawn->binds = at;
-        return skip(at, end, head->n_binds) == end && head->n_argv > 0;
+        at = skip(at, end, head->n_binds);
+        spawn->proxy = at;
+        at = skip(at, end, head->n_proxy);
+        spawn->keep = at;
+        return skip(at, end, head->n_keep) == end && head->n_argv > 0;
 }
 
 /* Maps or finds the strings of a request of `len` bytes. */
@@ -118,29 +121,53 @@ static int claim(const Spawn *spawn)
         return -1;
 }
 
-static pid_t fork_with_pidfd(int *ret_pidfd)
+/* The namespaces of a member are held by a process of their own, found or made here: this is the one place at
+ * which that happens, one request after the other. */
+static bool find_sandbox(Spawn *spawn)
 {
-        struct clone_args args = {
-                .flags = CLONE_PIDFD,
-                .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
-                .exit_signal = SIGCHLD,
+        const WireSpawn *head = spawn->head;
+        const SandboxPlace place = {
+                .dir = spawn->strings[WIRE_PLACE],
+                .uid = head->as_user ? head->uid : geteuid(),
+                .gid = head->as_user ? head->gid : getegid(),
+                .keep = spawn->keep,
+                .n_keep = head->n_keep,
         };
-        long pid = syscall(SYS_clone3, &args, sizeof args);
+        uint32_t parts = head->sandbox & SANDBOX_SHARED;
+        const char *what = "the directory of its sandbox";
+        bool ok = !parts;
 
-        return (pid_t)pid;
+        if (parts && head->shared) {
+                spawn->place_fd = sandbox_hold(place.dir);
+                if (spawn->place_fd >= 0)
+                        spawn->holder = sandbox_holder(spawn->place_fd, &place, parts, &what);
+                ok = spawn->holder >= 0;
+        } else if (parts) {
+                ok = sandbox_pool_take(&place, parts, &spawn->place_fd, &spawn->holder, &what);
+        }
+        if (!ok)
+                refuse(head->id, what, errno);
+        return ok;
 }
 
+/* A keeper is in the PID namespace of its member. */
 static void spawn_keeper(Spawn *spawn)
 {
         int state_fd = claim(spawn), pidfd = -1;
         WireReply spawned = { .id = spawn->head->id, .kind = WIRE_SPAWNED };
+        bool pids = spawn->head->sandbox & SANDBOX_PIDS;
 
         if (state_fd < 0)
                 return;
-        spawned.keeper = fork_with_pidfd(&pidfd);
+        if (!find_sandbox(spawn)) {
+                close(state_fd);
+                return;
+        }
+        spawned.keeper = sandbox_fork(pids ? spawn->holder : -1, false, &pidfd);
         if (spawned.keeper == 0) {
                 close(WIRE_LOCK_FD);
                 close(WIRE_TASKS_FD);
+                (void)close_range(SANDBOX_POOL_FD, ~0u, 0);
                 keeper_run(spawn, state_fd, WIRE_SOCKET_FD, boot_id);
         }
         if (spawned.keeper < 0)
@@ -181,6 +208,12 @@ static bool receive(void *memory, size_t *ret_len, int *ret_memfd)
         return true;
 }
 
+static void shut(int fd)
+{
+        if (fd >= 0)
+                close(fd);
+}
+
 static void prepare(void)
 {
         struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -209,6 +242,8 @@ int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "enter") == 0)
                 return enter_main(argc - 1, argv + 1);
+        if (argc > 1 && strcmp(argv[1], "probe") == 0)
+                return sandbox_probe_main();
         void *memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         size_t len;
         int memfd;
@@ -218,7 +253,12 @@ int main(int argc, char **argv)
         prepare();
         while (receive(memory, &len, &memfd)) {
                 Spawn spawn = {
-                        .head = memory, .memory = memory, .memory_size = MEMORY_SIZE, .memfd = memfd
+                        .head = memory,
+                        .memory = memory,
+                        .memory_size = MEMORY_SIZE,
+                        .memfd = memfd,
+                        .place_fd = -1,
+                        .holder = -1,
                 };
 
                 if (len < sizeof *spawn.head)
@@ -229,8 +269,9 @@ int main(int argc, char **argv)
                         refuse(spawn.head->id, "the agent's request cannot be read", EPROTO);
                 if (spawn.big)
                         (void)munmap(spawn.big, spawn.big_size);
-                if (memfd >= 0)
-                        close(memfd);
+                shut(memfd);
+                shut(spawn.place_fd);
+                shut(spawn.holder);
         }
         _exit(0);
 }

@@ -61,10 +61,9 @@ static bool read_process(int proc, const char *name, Process *ret)
         return ret->pid > 1;
 }
 
-static bool list(Table *table)
+static bool list(int proc, Table *table)
 {
         char entries[4096];
-        int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         ssize_t got;
 
         if (proc < 0)
@@ -72,10 +71,8 @@ static bool list(Table *table)
         table->capacity = 1 << 17;
         table->at = mmap(NULL, table->capacity * sizeof *table->at, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (table->at == MAP_FAILED) {
-                close(proc);
+        if (table->at == MAP_FAILED || lseek(proc, 0, SEEK_SET) < 0)
                 return false;
-        }
         while ((got = getdents64(proc, entries, sizeof entries)) > 0) {
                 for (ssize_t i = 0; i < got;) {
                         struct dirent64 *entry = (struct dirent64 *)(entries + i);
@@ -86,7 +83,6 @@ static bool list(Table *table)
                         table->n += read_process(proc, entry->d_name, &table->at[table->n]);
                 }
         }
-        close(proc);
         return true;
 }
 
@@ -117,11 +113,11 @@ static void mark_descendants(Table *table, pid_t root)
         }
 }
 
-void tree_signal(pid_t root, int signal, pid_t except)
+void tree_signal(int proc, pid_t root, int signal, pid_t except)
 {
         Table table = { 0 };
 
-        if (!list(&table))
+        if (!list(proc, &table))
                 return;
         mark_descendants(&table, root);
         for (size_t i = 0; i < table.n; i++)
@@ -134,8 +130,12 @@ size_t tree_session(pid_t session, int *ret, size_t max)
 {
         Table table = { 0 };
         size_t n = 0;
+        int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        bool ok = list(proc, &table);
 
-        if (!list(&table))
+        if (proc >= 0)
+                close(proc);
+        if (!ok)
                 return 0;
         for (size_t i = 0; i < table.n && n < max; i++)
                 if (table.at[i].session == session)

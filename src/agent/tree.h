@@ -5,8 +5,9 @@
 #include <sys/types.h>
 
 /* Signals every descendant of `root` (not itself) but those of the process group `except` (-1: none). One
- * pass over /proc: what forks meanwhile is found by the next. Complete when `root` is a subreaper. */
-void tree_signal(pid_t root, int signal, pid_t except);
+ * pass over `proc`, the /proc of the caller's PID namespace (-1: does nothing): what forks meanwhile is found
+ * by the next. Complete when `root` is a subreaper. */
+void tree_signal(int proc, pid_t root, int signal, pid_t except);
 
 /* Signals every process of the session `session`. */
 void tree_signal_session(pid_t session, int signal);

@@ -20,7 +20,8 @@ enum {
         WIRE_TASKS_FD = 5,
 };
 
-/* The fixed strings of a request, in this order; then argv, env, binds. Each ends in NUL; absent is empty. */
+/* The fixed strings of a request, in this order; then argv, env, binds, proxy, keep. Each ends in NUL; absent
+ * is empty. */
 typedef enum {
         WIRE_TASK,
         WIRE_DIR,
@@ -29,6 +30,8 @@ typedef enum {
         WIRE_READY_FILE,
         WIRE_SPARE,  /* a cleared state file to be renamed, see record_clear */
         WIRE_GROUPS, /* "10,20": supplementary groups of as_user */
+        WIRE_PLACE,  /* directory of the attempt, of a sandbox */
+        WIRE_EGRESS, /* a cgroup that limits what the member may connect to */
         WIRE_SLOT_DIRS,
         WIRE_STRINGS = WIRE_SLOT_DIRS + SLOT_CONTROLLERS
 } WireString;
@@ -37,13 +40,15 @@ typedef struct {
         uint64_t id;
         uint32_t payload;  /* bytes of strings */
         uint32_t by_memfd; /* they are in the descriptor that came along */
-        uint32_t n_argv, n_env, n_binds;
+        uint32_t n_argv, n_env, n_binds, n_proxy, n_keep;
         int32_t slot;     /* -1: none */
         uint32_t slot_v2; /* bit per controller */
         uint32_t
                 as_user; /* the member becomes `uid`, `gid` and its groups; else it stays what the agent is */
         uint32_t uid, gid;
         uint32_t confined; /* set-uid programs give the member nothing (no_new_privs) */
+        uint32_t sandbox;  /* SandboxPart bits */
+        uint32_t shared;   /* by several members, so that somebody has to hold it */
         int32_t ready_ports[TASK_READY_PORTS];
         SlotLimits limits;
         int64_t log_bytes, grace_ms;

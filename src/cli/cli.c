@@ -97,7 +97,7 @@ HttpClient *cli_client(Cli *cli, GError **error)
                 return cli->client;
         found = discover(cli->common->server, cli->common->token, DISCOVER_START, error);
         if (found)
-                cli->client = http_client_new(found->url, found->token, error);
+                cli->client = discovery_client(found, found->token, error);
         return cli->client;
 }
 

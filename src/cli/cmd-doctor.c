@@ -75,7 +75,7 @@ static Finding check_server(Patient *patient)
         if (patient->embedded && embedded_pid() == 0)
                 return finding(DOUBT, "`paddle up` starts it; so does any command that needs it",
                                "the embedded server is not up (%s)", patient->found->url);
-        client = http_client_new(patient->found->url, patient->found->token, &error);
+        client = discovery_client(patient->found, patient->found->token, &error);
         if (!client || !http_call(client, &call, &patient->ready, &error)) {
                 g_autofree char *text = err_text(error);
 
@@ -97,7 +97,7 @@ static Finding check_login(Patient *patient)
 
         if (!patient->up)
                 return finding(DOUBT, "bring the server up first", "not tried: no server");
-        client = http_client_new(patient->found->url, patient->found->token, &error);
+        client = discovery_client(patient->found, patient->found->token, &error);
         if (!client || !http_call_json(client, "GET", "/v1/whoami", NULL, &who, &error)) {
                 g_autofree char *text = err_text(error);
 

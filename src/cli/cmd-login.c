@@ -52,7 +52,7 @@ static HttpClient *plain_client(Cli *cli, GError **error)
                         found->url);
                 return NULL;
         }
-        cli->client = http_client_new(found->url, NULL, error);
+        cli->client = discovery_client(found, NULL, error);
         return cli->client;
 }
 

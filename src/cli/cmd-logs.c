@@ -10,6 +10,7 @@ typedef struct {
         GPtrArray *members;
         char *tail;
         gint64 attempt;
+        bool raw;
 } Logs;
 
 static const Option options[] = {
@@ -21,6 +22,9 @@ static const Option options[] = {
           "begin with the last N lines of each member", 0, 0, NULL },
         { "attempt", 0, OPTION_INT, offsetof(Logs, attempt), "N", NULL,
           "begin with this attempt; without it, the newest", 1, 1000000, NULL },
+        { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL, NULL,
+          "on a terminal, too, every byte as the job wrote it: also what moves the cursor or sets titles", 0,
+          0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -28,9 +32,11 @@ static const Option options[] = {
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Logs *logs = target;
-        FollowOptions follow = {
-                .job = words[0], .tail = -1, .attempt = logs->attempt, .follow = logs->follow
-        };
+        FollowOptions follow = { .job = words[0],
+                                 .tail = -1,
+                                 .attempt = logs->attempt,
+                                 .follow = logs->follow,
+                                 .raw = logs->raw };
         g_autofree char *members = NULL;
 
         if (logs->tail && !number_parse("--tail", logs->tail, 0, 100000000, &follow.tail, error))
@@ -51,7 +57,8 @@ const Verb verb_logs = {
                  "is. With -f the command "
                  "waits for a job that is not running yet, saying why it waits, goes on where it was when "
                  "the server restarts, and ends "
-                 "with the job.",
+                 "with the job. On a terminal colours pass and other control sequences are shown as text; "
+                 "into a file or a pipe the log goes as it is.",
         .options = options,
         .size = sizeof(Logs),
         .min_words = 1,

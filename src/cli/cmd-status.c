@@ -75,6 +75,7 @@ static void print_spec(const json_t *job)
         print_line("package", text_of(spec, "package"));
         print_line("input", text_of(spec, "input"));
         print_line("output", text_of(spec, "output"));
+        print_line("network", text_of(spec, "network"));
         json_array_foreach(json_object_get(job, "notes"), i, note)
                 print_line("note", json_string_value(note));
 }

@@ -5,7 +5,7 @@
 
 typedef struct {
         Common common;
-        char *user, *note, *format;
+        char *user, *note, *scope, *queue, *format;
         gint64 expires_ms;
 } Token;
 
@@ -15,6 +15,12 @@ static const Option create_options[] = {
         { "note", 0, OPTION_STRING, offsetof(Token, note), "TEXT", NULL, "what it is for", 0, 0, NULL },
         { "expires", 0, OPTION_DURATION, offsetof(Token, expires_ms), "TIME", NULL,
           "valid for this time: 12h, 30d", 0, 0, NULL },
+        { "scope", 0, OPTION_STRING, offsetof(Token, scope), "SCOPE", NULL,
+          "read: look only; submit: also work with jobs, packages and files; admin: all that the user may "
+          "(default)",
+          0, 0, NULL },
+        { "queue", 'q', OPTION_STRING, offsetof(Token, queue), "QUEUE", NULL,
+          "submit to this queue and change its jobs only; scope submit", 0, 0, NULL },
         FORMAT_OPTION(offsetof(Token, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -43,6 +49,10 @@ static json_t *create_body(const Token *token)
                 json_object_set_new(body, "user", json_string(token->user));
         if (token->note)
                 json_object_set_new(body, "note", json_string(token->note));
+        if (token->scope)
+                json_object_set_new(body, "scope", json_string(token->scope));
+        if (token->queue)
+                json_object_set_new(body, "queue", json_string(token->queue));
         if (token->expires_ms)
                 json_object_set_new(body, "expires_in", json_integer(MAX(token->expires_ms / 1000, 1)));
         return body;
@@ -85,6 +95,16 @@ static char *cell_note(const json_t *item, const Terminal *terminal)
         return g_strdup(text_of(item, "note"));
 }
 
+static char *cell_scope(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, "scope"));
+}
+
+static char *cell_queue(const json_t *item, const Terminal *terminal)
+{
+        return g_strdup(text_of(item, "queue"));
+}
+
 /* Whatever the server calls its times, they are RFC 3339 texts. */
 static char *cell_created(const json_t *item, const Terminal *terminal)
 {
@@ -97,8 +117,10 @@ static char *cell_expires(const json_t *item, const Terminal *terminal)
 }
 
 static const Column columns[] = {
-        { "ID", false, cell_id },           { "USER", false, cell_user },       { "NOTE", false, cell_note },
-        { "CREATED", false, cell_created }, { "EXPIRES", false, cell_expires }, { 0 },
+        { "ID", false, cell_id },           { "USER", false, cell_user },
+        { "NOTE", false, cell_note },       { "SCOPE", false, cell_scope },
+        { "QUEUE", false, cell_queue },     { "CREATED", false, cell_created },
+        { "EXPIRES", false, cell_expires }, { 0 },
 };
 
 /* Of `user`, NULL: the caller's own. */
@@ -176,9 +198,13 @@ const Verb verb_token_create = {
         .args = "",
         .summary = "Make a token for a server on TCP",
         .about = "The secret goes to standard output and is shown this once; the server keeps only its hash. "
-                 "Made with what a log-in gave, it goes when the password changes, as that does.",
+                 "Made with what a log-in gave, it goes when the password changes, as that does. Made with "
+                 "another token, it reaches and lasts no further than that one, and goes with it.",
         .examples = "paddle token create --user ann --note laptop --expires 30d\tan administrator, for "
-                    "another user",
+                    "another user\n"
+                    "paddle token create --scope submit --queue vision --expires 30d\tfor a machine that "
+                    "submits jobs there\n"
+                    "paddle token create --scope read\tfor one that only looks",
         .options = create_options,
         .size = sizeof(Token),
         .run = run_create,

@@ -7,12 +7,18 @@
 
 typedef struct {
         Common common;
-        char *listen;
+        char *listen, *tls_cert, *tls_key;
+        bool plain_http;
 } Up;
 
 static const Option options[] = {
         { "listen", 'l', OPTION_STRING, offsetof(Up, listen), "ADDR:PORT", NULL,
           "take requests over TCP as well, with tokens: 127.0.0.1:8999", 0, 0, NULL },
+        { "tls-cert", 0, OPTION_STRING, offsetof(Up, tls_cert), "FILE", NULL,
+          "certificate (PEM) to speak TLS there, which --listen beyond this machine needs", 0, 0, NULL },
+        { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", NULL, "its key (PEM)", 0, 0, NULL },
+        { "plain-http", 0, OPTION_BOOL, offsetof(Up, plain_http), NULL, NULL,
+          "listen beyond this machine without TLS", 0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -27,7 +33,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 return err_set(error, ERR_USAGE,
                                "--server='%s' names a server, and 'up' starts the embedded one",
                                cli->common->server);
-        if (!embedded_ensure(up->listen, &started, error))
+        const EmbeddedListen listen = { up->listen, up->tls_cert, up->tls_key, up->plain_http };
+        if (!embedded_ensure(up->listen ? &listen : NULL, &started, error))
                 return false;
         if (!started && up->listen)
                 return err_set(error, ERR_CONFLICT,
@@ -40,8 +47,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                         : "the embedded server was up already (process %d)",
                 (int)embedded_pid());
         if (up->listen)
-                cli_say(cli, "it takes requests on http://%s with a token: `paddle token create`",
-                        up->listen);
+                cli_say(cli, "it takes requests on %s://%s with a token: `paddle token create`",
+                        up->tls_cert ? "https" : "http", up->listen);
         return true;
 }
 

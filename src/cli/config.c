@@ -23,6 +23,9 @@ void client_config_free(ClientConfig *config)
                 return;
         g_free(config->server);
         g_free(config->token);
+        g_free(config->ca);
+        g_free(config->cert);
+        g_free(config->key);
         g_free(config->registry_domain);
         g_free(config->registry_username);
         g_free(config->registry_password);
@@ -191,7 +194,10 @@ static bool read_root(ClientConfig *config, const json_t *root, GError **error)
                 return err_set(error, ERR_FAILED, "not a list of 'key: value' lines");
         if (!check_version(root, error) || !read_registry(config, root, error) ||
             !take_text(root, "", "paddleServer", &config->server, error) ||
-            !take_text(root, "", "token", &config->token, error))
+            !take_text(root, "", "token", &config->token, error) ||
+            !take_text(root, "", "caCert", &config->ca, error) ||
+            !take_text(root, "", "clientCert", &config->cert, error) ||
+            !take_text(root, "", "clientKey", &config->key, error))
                 return false;
         if (config->server && !clean_url("paddleServer", config->server, error))
                 return false;

@@ -14,6 +14,9 @@ void discovery_free(Discovery *discovery)
                 return;
         g_free(discovery->url);
         g_free(discovery->token);
+        g_free(discovery->ca);
+        g_free(discovery->cert);
+        g_free(discovery->key);
         g_free(discovery);
 }
 
@@ -59,6 +62,12 @@ static bool use_config(Discovery *found, GError **error)
         }
         if (!found->token)
                 found->token = g_steal_pointer(&config->token);
+        if (!found->ca)
+                found->ca = g_steal_pointer(&config->ca);
+        if (!found->cert) {
+                found->cert = g_steal_pointer(&config->cert);
+                found->key = g_steal_pointer(&config->key);
+        }
         return true;
 }
 
@@ -72,6 +81,15 @@ static char *trimmed(const char *url)
         return copy;
 }
 
+HttpClient *discovery_client(const Discovery *found, const char *token, GError **error)
+{
+        HttpClient *client = http_client_new(found->url, token, error);
+
+        if (client)
+                http_client_set_tls(client, &(HttpClientTls){ found->ca, found->cert, found->key });
+        return client;
+}
+
 Discovery *discover(const char *server, const char *token, DiscoverMode mode, GError **error)
 {
         g_autoptr(Discovery) found = g_new0(Discovery, 1);
@@ -79,6 +97,9 @@ Discovery *discover(const char *server, const char *token, DiscoverMode mode, GE
 
         found->url = trimmed(named);
         found->token = g_strdup(token ? token : set_variable("PADDLE_TOKEN"));
+        found->ca = g_strdup(set_variable("PADDLE_CACERT"));
+        found->cert = g_strdup(set_variable("PADDLE_CERT"));
+        found->key = g_strdup(set_variable("PADDLE_KEY"));
         if (named && g_str_has_prefix(named, "unix:"))
                 return g_steal_pointer(&found);
         if ((!named || !found->token) && !use_config(found, error))

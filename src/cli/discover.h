@@ -5,10 +5,13 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "net/client.h"
+
 typedef struct {
-        char *url;          /* for http_client_new */
-        char *token;        /* or NULL */
-        const char *source; /* "--server", "PADDLE_SERVER", "configuration", "embedded" */
+        char *url;             /* for http_client_new */
+        char *token;           /* or NULL */
+        const char *source;    /* "--server", "PADDLE_SERVER", "configuration", "embedded" */
+        char *ca, *cert, *key; /* of TLS (HttpClientTls); or NULL */
 } Discovery;
 
 void discovery_free(Discovery *discovery);
@@ -22,6 +25,9 @@ typedef enum {
 /* `server` and `token` are the values of --server and --token, or NULL. Errors of the configuration have exit
  * status 1. */
 Discovery *discover(const char *server, const char *token, DiscoverMode mode, GError **error);
+
+/* A client of what was found, as `token` (or nobody, with NULL). */
+HttpClient *discovery_client(const Discovery *found, const char *token, GError **error);
 
 /* Path of the configuration file: PADDLE_CONFIG, else `config` in the home of embedded.h. The caller's. */
 char *client_config_path(void);

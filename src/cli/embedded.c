@@ -124,11 +124,44 @@ static char *log_tail(const char *path, goffset from)
         return g_strdup(at);
 }
 
-static bool spawn_server(const char *program, const char *listen, const char *log, pid_t *ret_pid,
+static void add_option(GPtrArray *argv, const char *name, const char *value)
+{
+        if (!value)
+                return;
+        g_ptr_array_add(argv, g_strdup(name));
+        g_ptr_array_add(argv, g_strdup(value));
+}
+
+/* It runs elsewhere. */
+static void add_path(GPtrArray *argv, const char *name, const char *path)
+{
+        g_autofree char *absolute = path ? g_canonicalize_filename(path, NULL) : NULL;
+
+        add_option(argv, name, absolute);
+}
+
+static GPtrArray *command_line(const char *program, const char *home, const EmbeddedListen *listen)
+{
+        GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
+
+        g_ptr_array_add(argv, g_strdup(program));
+        add_option(argv, "--state", home);
+        add_option(argv, "--listen", listen ? listen->address : "none");
+        if (listen) {
+                add_path(argv, "--tls-cert", listen->tls_cert);
+                add_path(argv, "--tls-key", listen->tls_key);
+        }
+        if (listen && listen->plain_http)
+                g_ptr_array_add(argv, g_strdup("--plain-http"));
+        g_ptr_array_add(argv, NULL);
+        return argv;
+}
+
+static bool spawn_server(const char *program, const EmbeddedListen *listen, const char *log, pid_t *ret_pid,
                          GError **error)
 {
         g_autofree char *home = embedded_home();
-        const char *argv[] = { program, "--state", home, "--listen", listen ? listen : "none", NULL };
+        g_autoptr(GPtrArray) argv = command_line(program, home, listen);
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
         sigset_t none;
@@ -144,7 +177,7 @@ static bool spawn_server(const char *program, const char *listen, const char *lo
         posix_spawnattr_init(&attributes);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
         posix_spawnattr_setsigmask(&attributes, &none);
-        failed = posix_spawn(ret_pid, program, &actions, &attributes, (char *const *)argv, environ);
+        failed = posix_spawn(ret_pid, program, &actions, &attributes, (char *const *)argv->pdata, environ);
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&actions);
         return failed == 0 || err_set_errno(error, failed, "cannot start '%s'", program);
@@ -176,7 +209,7 @@ static bool wait_until_ready(pid_t pid, const char *log, goffset from, GError **
         return client && did_not_come("the embedded server is not ready after 10 s", log, from, error);
 }
 
-static bool start_server(const char *listen, GError **error)
+static bool start_server(const EmbeddedListen *listen, GError **error)
 {
         g_autofree char *program = program_find("paddled");
         g_autofree char *log = home_path("paddled.log");
@@ -194,7 +227,7 @@ static bool start_server(const char *listen, GError **error)
                wait_until_ready(pid, log, before.st_size, error);
 }
 
-bool embedded_ensure(const char *listen, bool *ret_started, GError **error)
+bool embedded_ensure(const EmbeddedListen *listen, bool *ret_started, GError **error)
 {
         g_autofree char *home = NULL;
         g_autofree char *lock_path = NULL;

@@ -12,10 +12,16 @@ char *embedded_url(void);  /* "unix:HOME/paddled.sock"; the caller's */
 /* The process that listens on the socket; 0: nobody does. */
 pid_t embedded_pid(void);
 
+/* Options of paddled; those that are NULL are not given. Paths of files are absolute, or from here. */
+typedef struct {
+        const char *address, *tls_cert, *tls_key;
+        bool plain_http;
+} EmbeddedListen;
+
 /* Makes sure that it is up and ready; `listen` is NULL for no TCP. *ret_started (may be NULL) tells whether
  * this call started it. A lock keeps two callers from starting two. ERR_UNREACHABLE with the last lines of
  * its log when it does not come up. */
-bool embedded_ensure(const char *listen, bool *ret_started, GError **error);
+bool embedded_ensure(const EmbeddedListen *listen, bool *ret_started, GError **error);
 
 /* Stops it with SIGTERM and waits for its end; its jobs run on. *ret_pid is 0 when none was up. */
 bool embedded_stop(pid_t *ret_pid, GError **error);

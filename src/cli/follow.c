@@ -61,7 +61,8 @@ static void close_status(Follower *f)
 /* What a person calls the state: preparing the environment is a stage of its own. */
 static const char *stage_of(const char *state, const char *environment)
 {
-        if (strcmp(environment, "building") == 0 && strcmp(state, "queued") == 0)
+        if ((strcmp(environment, "building") == 0 || strcmp(environment, "waiting") == 0) &&
+            strcmp(state, "queued") == 0)
                 return "environment";
         if (strcmp(state, "submitted") == 0)
                 return "queued";
@@ -260,6 +261,8 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
         f.id = g_strdup(text_of(job, "id"));
         f.out = g_string_new(NULL);
         f.prefixer = log_prefixer_new(longest_member(job), cli->terminal.out_colour);
+        if (cli->terminal.out_is_terminal && !options->raw)
+                log_prefixer_tame(f.prefixer);
         retry_init(&f.retry, "`paddle logs -f` shows the log again from its beginning.");
         while (stream_once(&f, &cause))
                 continue;

@@ -10,6 +10,7 @@ typedef struct {
         gint64 tail;         /* lines of each member to begin with; -1: all */
         gint64 attempt;      /* 0: the newest */
         bool follow;         /* until the job ends */
+        bool raw;            /* also on a terminal, what members wrote as it is */
         bool stages;         /* every stage with its time; otherwise only why a pending job pends */
 } FollowOptions;
 

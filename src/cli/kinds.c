@@ -88,7 +88,9 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
         ROW(16, "location", LABELS, "location", "K=V", "its jobs run only on nodes with this label")         \
         ROW(17, "policies", WORDS, "policies", "LIST",                                                       \
             "scheduling policies of the older interface, kept as given")                                     \
-        ROW(18, "quota-type", TEXT, "quota_type", "TYPE", "elasticQuota or volcanoCapabilityQuota")
+        ROW(18, "quota-type", TEXT, "quota_type", "TYPE", "elasticQuota or volcanoCapabilityQuota")          \
+        ROW(19, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
+            "what each member gets that asks for none, and is held to: cpu=1,memory=4Gi")
 
 static const Field queue_fields[] = { QUEUE_FIELDS(FIELD_ROW){ 0 } };
 static const Option queue_create_options[] = { QUEUE_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
@@ -306,13 +308,16 @@ const Verb verb_flavour_delete =
         ROW(0, "type", TEXT, "type", "TYPE", "Local, Kubernetes or K3S")                                     \
         ROW(1, "endpoint", TEXT, "endpoint", "ADDRESS", "where it is reached")                               \
         ROW(2, "credential", SECRET, "credential", "@FILE", "a kubeconfig; it is never shown again")         \
-        ROW(3, "namespaces", WORDS, "namespaces", "LIST", "namespaces that queues may use; empty: any")      \
+        ROW(3, "namespaces", WORDS, "namespaces", "LIST",                                                    \
+            "namespaces of queues and jobs; empty: of queues any")                                           \
         ROW(4, "status", TEXT, "status", "STATUS", "online or offline: nothing new starts there")            \
         ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
         ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
         ROW(8, "setting", TEXT, "setting", "JSON", "image, volumes and more; doc/kubernetes.md")             \
-        ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")
+        ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")            \
+        ROW(10, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
+            "what each member gets that asks for none, where its queue says nothing: cpu=1,memory=4Gi")
 
 static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
 static const Option cluster_options[] = { CLUSTER_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
@@ -418,7 +423,12 @@ const Verb verb_cluster_delete =
 #define USER_FIELDS(ROW)                                                                                     \
         ROW(0, "admin", SWITCH, "admin", NULL, "an administrator sees and does everything")                  \
         ROW(1, "disabled", SWITCH, "disabled", NULL,                                                         \
-            "cannot log in or use a token, and what is open ends; jobs stay as they are")
+            "cannot log in or use a token, and what is open ends; jobs stay as they are")                    \
+        ROW(2, "disk", TEXT, "disk", "SIZE",                                                                 \
+            "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the "        \
+            "default")                                                                                       \
+        ROW(3, "files", TEXT, "files", "N",                                                                  \
+            "files that the user may hold there, such as 2M; 0: no limit; '': the default")
 
 #define PASSWORD_OPTIONS                                                                                     \
         { "password",                                                                                        \
@@ -441,6 +451,7 @@ static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTION
 static const Column user_columns[] = {
         { "NAME", .member = "name" },         { "ADMIN", .member = "admin" },
         { "DISABLED", .member = "disabled" }, { "PASSWORD", .member = "has_password" },
+        { "DISK", true, .member = "disk" },   { "FILES", true, .member = "files" },
         { "CREATED", .member = "created" },   { 0 },
 };
 
@@ -513,7 +524,7 @@ const Verb verb_user_create = {
 const Verb verb_user_set = {
         .name = "user set",
         .args = "NAME",
-        .summary = "Change a user: the password, whether an administrator, whether let in",
+        .summary = "Change a user: the password, whether an administrator, whether let in, the disk quota",
         .about = "A new password makes all earlier log-ins of the user void. Whoever changes their own over "
                  "TCP is "
                  "asked for the old one, too (with --password-stdin: the old one on the first line, the new "
@@ -521,7 +532,8 @@ const Verb verb_user_set = {
                  "the second).",
         .examples = "paddle user set ann --password\n"
                     "paddle user set ann --no-admin\n"
-                    "paddle user set ann --disabled\tuntil --no-disabled",
+                    "paddle user set ann --disabled\tuntil --no-disabled\n"
+                    "paddle user set ann --disk 200Gi --files 2M\tsee `paddle storage usage --all`",
         .options = user_options,
         .size = sizeof(ObjectTarget),
         .min_words = 1,
@@ -549,16 +561,25 @@ static bool grant_begin(json_t *body, char *const *words, GError **error)
         return true;
 }
 
+#define GRANT_FIELDS(ROW)                                                                                    \
+        ROW(0, "max-priority", TEXT, "max_priority", "N",                                                    \
+            "the highest priority of the user's jobs there: normal, high, very-high, or 0 to 1000")
+
+static const Field grant_fields[] = { GRANT_FIELDS(FIELD_ROW){ 0 } };
+static const Option grant_options[] = { GRANT_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
+
 static const Column grant_columns[] = {
         { "USER", .member = "user" },
         { "TYPE", .member = "type" },
         { "RESOURCE", .member = "resource" },
+        { ">MAX PRIORITY", .member = "max_priority" },
         { "CREATED", true, .member = "created" },
         { 0 },
 };
 static const Kind grant_kind = { .word = "grant",
                                  .path = "/v1/grants",
                                  .columns = grant_columns,
+                                 .fields = grant_fields,
                                  .name = grant_name,
                                  .begin = grant_begin,
                                  .empty = "there are no grants" };
@@ -570,12 +591,31 @@ const Verb verb_grant_create = {
         .name = "grant create",
         .args = "USER QUEUE",
         .summary = "Let a user submit to a queue",
-        .examples = "paddle grant create ann vision",
-        .options = show_options,
+        .about = "Priorities above normal are a right of the grant: without --max-priority the user's jobs "
+                 "there "
+                 "have "
+                 "normal priority at most.",
+        .examples = "paddle grant create ann vision\n"
+                    "paddle grant create bob vision --max-priority high",
+        .options = grant_options,
         .size = sizeof(ObjectTarget),
         .min_words = 2,
         .max_words = 2,
         .run = object_create,
+        .row = &grant_act,
+};
+const Verb verb_grant_set = {
+        .name = "grant set",
+        .args = "USER QUEUE",
+        .summary = "Change what a grant allows",
+        .about = "Jobs that are there keep their priority.",
+        .examples = "paddle grant set ann vision --max-priority high\n"
+                    "paddle grant set ann vision --max-priority normal",
+        .options = grant_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 2,
+        .max_words = 2,
+        .run = object_set,
         .row = &grant_act,
 };
 const Verb verb_grant_delete = DELETE_VERB("grant", &grant_act, "USER QUEUE", 2, 2,

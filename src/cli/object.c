@@ -235,6 +235,7 @@ bool object_set(Cli *cli, const void *options, char *const *words, GError **erro
         const ObjectTarget *target = options;
         const Kind *kind = act_of(cli)->kind;
         g_autoptr(json_t) body = json_object();
+        g_autofree char *name = NULL;
         bool any = false;
         Format format;
 
@@ -245,9 +246,10 @@ bool object_set(Cli *cli, const void *options, char *const *words, GError **erro
                 return err_set(error, ERR_USAGE,
                                "nothing is to be changed\n`paddle %s --help` lists what can be.",
                                cli->verb->name);
-        if (!cli_client(cli, error) || (any && !change(cli, target, words[0], body, format, error)))
+        name = name_of(kind, words);
+        if (!cli_client(cli, error) || (any && !change(cli, target, name, body, format, error)))
                 return false;
-        return !kind->after_set || kind->after_set(cli, target, words[0], any, error);
+        return !kind->after_set || kind->after_set(cli, target, name, any, error);
 }
 
 bool object_switch(Cli *cli, const void *options, char *const *words, GError **error)

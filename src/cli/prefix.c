@@ -1,14 +1,17 @@
-/* Log lines with their member in front (see prefix.h). State is one open line at most: nothing is held back.
- */
+/* Log lines with their member in front (see prefix.h). State is one open line at most, and on a terminal a
+ * colour that is not complete: nothing else is held back. */
 #include "cli/prefix.h"
 
 #include <string.h>
+
+#include "cli/tame.h"
 
 struct LogPrefixer {
         int width;
         bool colour;
         char *open;          /* the member whose line is not ended; NULL: at the beginning of a line */
         GHashTable *colours; /* member -> colour number, given in order of appearance */
+        GHashTable *tames;   /* member -> Tame; NULL: texts go as they are */
 };
 
 /* Readable on dark and on light: the six hues, then the same ones bright. */
@@ -24,10 +27,22 @@ LogPrefixer *log_prefixer_new(int width, bool colour)
         return prefixer;
 }
 
+static void tame_free(gpointer tame)
+{
+        tame_clear(tame);
+        g_free(tame);
+}
+
+void log_prefixer_tame(LogPrefixer *prefixer)
+{
+        prefixer->tames = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, tame_free);
+}
+
 void log_prefixer_free(LogPrefixer *prefixer)
 {
         if (!prefixer)
                 return;
+        g_clear_pointer(&prefixer->tames, g_hash_table_unref);
         g_free(prefixer->open);
         g_hash_table_unref(prefixer->colours);
         g_free(prefixer);
@@ -55,11 +70,34 @@ static void append_prefix(LogPrefixer *prefixer, const char *member, GString *ou
                 g_string_append_printf(out, "%-*s | ", prefixer->width, member);
 }
 
+static Tame *tame_of(LogPrefixer *prefixer, const char *member)
+{
+        Tame *tame = g_hash_table_lookup(prefixer->tames, member);
+
+        if (!tame)
+                g_hash_table_insert(prefixer->tames, g_strdup(member), tame = g_new0(Tame, 1));
+        return tame;
+}
+
 void log_prefixer_break(LogPrefixer *prefixer, GString *out)
 {
+        if (prefixer->open && prefixer->tames)
+                tame_end(tame_of(prefixer, prefixer->open), out);
         if (prefixer->open)
                 g_string_append_c(out, '\n');
         g_clear_pointer(&prefixer->open, g_free);
+}
+
+/* Of one line, or a part of it. */
+static void append_text(LogPrefixer *prefixer, const char *member, const char *text, gsize len, GString *out)
+{
+        if (!prefixer->tames) {
+                g_string_append_len(out, text, (gssize)len);
+                return;
+        }
+        tame_add(tame_of(prefixer, member), text, len, out);
+        if (text[len] == '\n')
+                tame_end(tame_of(prefixer, member), out);
 }
 
 void log_prefixer_add(LogPrefixer *prefixer, const char *member, const char *text, GString *out)
@@ -71,7 +109,7 @@ void log_prefixer_add(LogPrefixer *prefixer, const char *member, const char *tex
 
                 if (!prefixer->open)
                         append_prefix(prefixer, member, out);
-                g_string_append_len(out, text, (gssize)len);
+                append_text(prefixer, member, text, len, out);
                 text += len;
                 if (*text == '\n') {
                         g_string_append_c(out, '\n');

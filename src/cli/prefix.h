@@ -10,6 +10,8 @@ typedef struct LogPrefixer LogPrefixer;
 
 /* `width`: columns of the longest member name; names that are longer push their text to the right. */
 LogPrefixer *log_prefixer_new(int width, bool colour);
+/* For a terminal: what members wrote is made harmless (tame.h). Before the first text. */
+void log_prefixer_tame(LogPrefixer *prefixer);
 void log_prefixer_free(LogPrefixer *prefixer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogPrefixer, log_prefixer_free)
 

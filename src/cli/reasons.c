@@ -224,9 +224,10 @@ static void append_victims(GString *out, const json_t *evicts)
         json_array_foreach(evicts, i, victim)
         {
                 g_autofree char *name = text_visible(text_of(victim, "name"));
+                g_autofree char *whose = g_strdup_printf("%s (%s) of %s", name, text_of(victim, "job"),
+                                                         text_of(victim, "user"));
 
-                g_string_append_printf(out, "  %s (%s) of %s %s\n", name, text_of(victim, "job"),
-                                       text_of(victim, "user"),
+                g_string_append_printf(out, "  %s %s\n", *name ? whose : "a job of another user",
                                        json_is_true(json_object_get(victim, "shrinks"))
                                                ? "gets fewer processes"
                                                : "goes back to its queue");

@@ -189,6 +189,16 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                         \
                   0,                                                                                         \
                   NULL },                                                                                    \
+                { "network",                                                                                 \
+                  0,                                                                                         \
+                  OPTION_STRING,                                                                             \
+                  FIELD(network),                                                                            \
+                  "WHAT",                                                                                    \
+                  NULL,                                                                                      \
+                  "host, or none: processes of the job reach each other, and nothing else",                  \
+                  0,                                                                                         \
+                  0,                                                                                         \
+                  NULL },                                                                                    \
                 { "file",                                                                                    \
                   'f',                                                                                       \
                   OPTION_STRING,                                                                             \
@@ -641,6 +651,7 @@ static void put_flags(json_t *spec, const Submission *s)
         put_text(spec, "input", s->input);
         put_text(spec, "output", s->output);
         put_text(spec, "on_lost", s->on_lost);
+        put_text(spec, "network", s->network);
         put_number(spec, "retries", s->retries);
         put_text(spec, "time_limit", s->time_limit);
         put_text(spec, "grace", s->grace);

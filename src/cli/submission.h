@@ -13,7 +13,7 @@ typedef struct {
         bool use_gpu;
         gint64 trainer_gpu_num, gpus;
         GPtrArray *env; /* "K=V" */
-        char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost;
+        char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost, *network;
         char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
         char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources,
                 *topology;

@@ -3,11 +3,12 @@
 
 #include "cli/cli.h"
 
-extern const Verb verb_cancel, verb_completion, verb_doctor, verb_down, verb_download, verb_events, verb_exec,
-        verb_explain, verb_help, verb_hold, verb_job_submit, verb_list, verb_login, verb_logs, verb_release,
-        verb_requeue, verb_sched_decisions, verb_sched_journal, verb_sched_replay, verb_set, verb_sim,
-        verb_status, verb_submit, verb_token_create, verb_top, verb_token_list, verb_token_revoke, verb_train,
-        verb_up, verb_upload, verb_version, verb_wait, verb_whoami;
+extern const Verb verb_audit_list, verb_audit_verify, verb_cancel, verb_completion, verb_doctor, verb_down,
+        verb_download, verb_events, verb_exec, verb_explain, verb_help, verb_hold, verb_job_submit, verb_list,
+        verb_login, verb_logs, verb_release, verb_requeue, verb_sched_decisions, verb_sched_journal,
+        verb_sched_replay, verb_set, verb_sim, verb_status, verb_submit, verb_token_create, verb_top,
+        verb_token_list, verb_token_revoke, verb_train, verb_up, verb_upload, verb_version, verb_wait,
+        verb_whoami, verb_storage_usage, verb_gc;
 
 extern const Verb verb_queue_list, verb_queue_show, verb_queue_create, verb_queue_set, verb_queue_close,
         verb_queue_open, verb_queue_delete;
@@ -16,4 +17,4 @@ extern const Verb verb_flavour_list, verb_flavour_show, verb_flavour_create, ver
 extern const Verb verb_cluster_list, verb_cluster_show, verb_cluster_create, verb_cluster_set,
         verb_cluster_delete;
 extern const Verb verb_user_list, verb_user_show, verb_user_create, verb_user_set, verb_user_delete;
-extern const Verb verb_grant_list, verb_grant_show, verb_grant_create, verb_grant_delete;
+extern const Verb verb_grant_list, verb_grant_show, verb_grant_create, verb_grant_set, verb_grant_delete;

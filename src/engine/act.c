@@ -68,6 +68,19 @@ static bool (*const acts[ACTIONS])(Life *life, const char *by, GError **error) =
         [ACT_RELEASE] = release, [ACT_REQUEUE] = life_requeue, [ACT_SAVED] = saved,
 };
 
+/* Who sends a job back into its queue asks for its priority anew: a right may have been taken back since. */
+static void limit_priority(Engine *engine, Life *life, const char *by)
+{
+        const Catalog *catalog = engine->batch.catalog;
+        const Queue *queue = catalog_queue(catalog, life->job->queue);
+        int most = queue ? catalog_max_priority(catalog, queue, catalog_user(catalog, by)) : 0;
+
+        if (life->job->priority <= most)
+                return;
+        life->job->priority = most;
+        life_changed(life, by);
+}
+
 bool apply_act(Engine *engine, Input *input)
 {
         Live *live = live_find(engine, input->text);
@@ -90,6 +103,8 @@ bool apply_act(Engine *engine, Input *input)
         life = batch_life(engine, live);
         if (!acts[input->action](&life, input->user, &input->error))
                 input->live = NULL;
+        else if (input->action == ACT_REQUEUE || input->action == ACT_RELEASE)
+                limit_priority(engine, &life, input->user);
         batch_end_life(engine, live, &life);
         return true;
 }
@@ -134,12 +149,23 @@ static const Queue *new_queue(Engine *engine, const Job *job, Input *input)
 
         if (!queue || !check_fit(engine, engine->batch.catalog, queue, job->spec, &input->error) ||
             !check_namespace(engine, queue, job->spec, input->admin, &input->error) ||
+            !check_words(engine, queue, job_labels(job), job_annotations(job), input->admin, &input->error) ||
             !check_templates(engine, queue, job->spec, input->admin, &input->error))
                 return NULL;
         if (strcmp(job->queue, queue->object.name) != 0 &&
             !check_queue_count(engine, queue, job->user, 1, &input->error))
                 return NULL;
         return queue;
+}
+
+/* What a job has already it may keep in its queue: an administrator may have given it. */
+static bool check_new_priority(Engine *engine, const Job *job, const Queue *queue, Input *input)
+{
+        const Queue *at = queue ? queue : catalog_queue(engine->batch.catalog, job->queue);
+        int priority = input->sets_priority ? input->priority : job->priority;
+        bool has = strcmp(at ? at->object.name : "", job->queue) == 0 && priority <= job->priority;
+
+        return has || !at || check_priority(engine, at, job->user, input->admin, priority, &input->error);
 }
 
 static void take_list(char ***at, char ***list)
@@ -190,6 +216,11 @@ bool apply_change(Engine *engine, Input *input)
         if ((input->queue || input->sets_priority) && !check_waiting(engine, live->job, input))
                 return true;
         if (input->queue && !(queue = new_queue(engine, live->job, input)))
+                return true;
+        if (!check_words(engine, queue ? queue : catalog_queue(engine->batch.catalog, live->job->queue),
+                         input->labels, input->annotations, input->admin, &input->error))
+                return true;
+        if ((input->queue || input->sets_priority) && !check_new_priority(engine, live->job, queue, input))
                 return true;
         change(engine, live, queue, input);
         input->live = live;

@@ -141,8 +141,7 @@ void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
 {
         const Spec *spec = job->spec;
         const User *user = catalog_user(engine->catalog, job->user);
-        const Queue *queue =
-                catalog_queue(engine->batch.catalog ? engine->batch.catalog : engine->catalog, job->queue);
+        const Queue *queue = catalog_queue(engine_catalog_now(engine), job->queue);
 
         *ret = (RuntimeJob){ .id = job->id,
                              .user = job->user,
@@ -293,15 +292,6 @@ static int count_all_present(const Job *job)
         return total;
 }
 
-/* A CPU that is not declared is no limit. */
-static Resources limits_of(const Role *role)
-{
-        Resources limits = role->each;
-
-        limits.cpu_milli = MAX(limits.cpu_milli, 0);
-        return limits;
-}
-
 static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
                   const Stand *stand, const int *together /* by role */)
 {
@@ -313,20 +303,21 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         g_autofree char *ready = declares_itself(job, member) ? g_strdup_printf("%s.ready", log) : NULL;
         g_auto(GStrv) env = framework_environment(&stand->placement, member->role, member->index);
         g_auto(GStrv) wait_for = ops->gates ? addresses_before(job, member, &stand->placement) : NULL;
-        Resources weight = { 0 };
+        Resources weight, limits;
         RuntimeJob about;
 
         if (ready)
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
         env = add_array(env, engine, job);
-        spec_member_wants(job->spec, member->role, job->cpu_share, &weight);
+        spec_member_wants(job->spec, member->role, job_share(job), &weight);
+        slot_hold(engine, job, member->role, &limits);
         runtime_job_fill(engine, job, &about);
         about.topology = stand->topology;
         ops->start(slot->runtime, &about,
                    &(TaskStart){ .task = task,
                                  .argv = argv,
                                  .env = env,
-                                 .limits = limits_of(role),
+                                 .limits = limits,
                                  .cpu_weight_milli = weight.cpu_milli,
                                  .grace_ms = job->spec->grace_ms,
                                  .ready_port = listens(job, member) ? member->port : 0,
@@ -486,15 +477,18 @@ static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, con
             (was && was->env_state == ENV_BUILDING && !moved))
                 return;
         runtime_job_fill(engine, now, &about);
+        (void)building_wants(engine->catalog, slot->runtime, now, &about.builder);
         slot->runtime->ops->prepare(slot->runtime, &about);
 }
 
-static void abandon(const RuntimeSlot *slot, const Job *was, const Job *now)
+/* The one that was asked: the job may have gone to another cluster since. */
+static void abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
-        const RuntimeOps *ops = slot->runtime->ops;
+        const RuntimeSlot *asked = was ? slot_of(engine, was) : NULL;
 
-        if (was && was->env_state == ENV_BUILDING && job_state_is_final(now->state) && ops->abandon)
-                ops->abandon(slot->runtime, now->id);
+        if (was && was->env_state == ENV_BUILDING && asked->connected && asked->runtime->ops->abandon &&
+            (job_state_is_final(now->state) || asked != slot))
+                asked->runtime->ops->abandon(asked->runtime, now->id);
 }
 
 void actions_run(Engine *engine, const Job *was, const Job *now)
@@ -502,9 +496,9 @@ void actions_run(Engine *engine, const Job *was, const Job *now)
         const RuntimeSlot *slot = slot_of(engine, now);
         Runtime *runtime = slot->runtime;
 
+        abandon(engine, slot, was, now);
         if (slot->connected) { /* else all of it is asked for when the runtime is synced */
                 prepare(engine, slot, was, now);
-                abandon(slot, was, now);
                 start_members(engine, slot, was, now);
                 reprioritize(engine, slot, was, now);
                 mark_members(runtime, was, now);

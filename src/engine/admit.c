@@ -5,6 +5,8 @@
  * has applied to itself; a batch that fails puts the jobs back (batch.c). */
 #include "engine/state.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "model/framework.h"
@@ -87,6 +89,17 @@ static void lacks_ports(Engine *engine, Live *live)
         feed_again(engine, live);
 }
 
+/* What the scheduler was told of it (feed.c). */
+static void give_shares(Engine *engine, Job *job)
+{
+        const Catalog *catalog = engine_catalog_now(engine);
+        SpecShare share =
+                slot_share(slot_of(engine, job), catalog, catalog_queue(catalog, job->queue), job->spec);
+
+        job->cpu_share = (int)MIN(share.cpu_milli, G_MAXINT32);
+        job->memory_share = share.memory;
+}
+
 static void start(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
 {
         int n = count_ports(live->job), extra = live->job->spec->framework->extra_ports;
@@ -94,6 +107,10 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         Runtime *runtime = slot_of(engine, live->job)->runtime;
         Life life;
 
+        if (building_leads(live)) {
+                building_begin(engine, live);
+                return;
+        }
         if (n + extra > 0 &&
             !(runtime && runtime->ops->lease_ports(runtime, live->job->id, n, extra, ports, NULL))) {
                 lacks_ports(engine, live);
@@ -102,7 +119,7 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         live->leased = n + extra > 0;
         life = batch_life(engine, live);
         life.job->attempt++;
-        life.job->cpu_share = (int)slot_share(slot_of(engine, live->job), live->job->spec);
+        give_shares(engine, life.job);
         make_members(engine, life.job, tasks, ports);
         life_admitted(&life);
         feed_known(engine, live);
@@ -124,13 +141,15 @@ static void grow(Engine *engine, Live *live, const Decision *decision, const Sch
         batch_end_life(engine, live, &life);
 }
 
-/* For whom; the caller's. */
-static char *describe(Engine *engine, gint64 key, const char **ret_id)
+/* For whom `victim` goes; the caller's. Its owner is not told which jobs others have: an administrator finds
+ * them in the scheduler's decisions. */
+static char *describe(Engine *engine, const Live *victim, gint64 key, const char **ret_id)
 {
-        Live *live = key ? live_by_seq(engine, key) : NULL;
+        const Live *live = key ? live_by_seq(engine, key) : NULL;
+        bool told = live && strcmp(live->job->user, victim->job->user) == 0;
 
-        *ret_id = live ? live->job->id : NULL;
-        return live ? g_strdup_printf("job '%s' (%s)", live->job->name, live->job->id)
+        *ret_id = told ? live->job->id : NULL;
+        return told ? g_strdup_printf("job '%s' (%s)", live->job->name, live->job->id)
                     : g_strdup("another job");
 }
 
@@ -138,7 +157,7 @@ static void shrink(Engine *engine, Live *live, const Decision *decision, const S
 {
         g_autofree bool *stays = g_new0(bool, live->job->n_members + 1);
         const char *for_id;
-        g_autofree char *for_text = describe(engine, decision->for_key, &for_id);
+        g_autofree char *for_text = describe(engine, live, decision->for_key, &for_id);
         Life life = batch_life(engine, live);
 
         for (int i = 0; i < life.job->n_members; i++)
@@ -151,7 +170,7 @@ static void shrink(Engine *engine, Live *live, const Decision *decision, const S
 static void evict(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)
 {
         const char *for_id;
-        g_autofree char *for_text = describe(engine, decision->for_key, &for_id);
+        g_autofree char *for_text = describe(engine, live, decision->for_key, &for_id);
         Life life = batch_life(engine, live);
 
         life_evicted(&life, for_text, for_id);

@@ -36,7 +36,7 @@ SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec
                            .held = spec->after != NULL,
                            .state = SCHED_PENDING };
         cluster_view(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL, &view);
-        feed_spec(spec, cluster_view_share(&view, spec), engine->topology, fill, ret);
+        feed_spec(spec, cluster_view_share(&view, catalog, queue, spec), engine->topology, fill, ret);
         return fill;
 }
 

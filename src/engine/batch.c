@@ -292,15 +292,22 @@ static void restore_view(Engine *engine, Live *live)
         job_unref(draft);
 }
 
-/* The scheduler is told again: first of what holds nothing, so that what the others hold is free again when
- * they take it back. */
-static void restore_fed(Engine *engine, GPtrArray *lives, bool at_rest)
+static bool holds(const Live *live)
+{
+        return !life_is_at_rest(live->job) || (building_leads(live) && live->job->env_state == ENV_BUILDING);
+}
+
+/* The scheduler is told again: first of what holds nothing, and that what did hold something is gone, so that
+ * what each held is free again when it takes it back; one may have grown into what another left. */
+static void restore_fed(Engine *engine, GPtrArray *lives, bool what_holds)
 {
         for (guint i = 0; i < lives->len; i++) {
                 Live *live = g_ptr_array_index(lives, i);
 
-                if (life_is_at_rest(live->job) == at_rest)
+                if (what_holds == holds(live))
                         feed_again(engine, live);
+                else if (!what_holds)
+                        feed_drop(engine, live);
         }
 }
 
@@ -318,8 +325,10 @@ static void restore(Engine *engine)
         }
         if (batch->catalog != engine->catalog)
                 feed_queues(engine, engine->catalog);
-        restore_fed(engine, kept, true);
+        if (batch->catalog != engine->catalog)
+                feed_shares(engine);
         restore_fed(engine, kept, false);
+        restore_fed(engine, kept, true);
         engine->pass_due = true;
 }
 

@@ -526,6 +526,9 @@ void engine_put_token(Engine *engine, const Token *token, EngineDone done, void 
                                  .note = g_strdup(token->note),
                                  .parent = g_strdup(token->parent),
                                  .login = token->login,
+                                 .scope = token->scope,
+                                 .queue = g_strdup(token->queue),
+                                 .maker = g_strdup(token->maker),
                                  .created = token->created,
                                  .expires = token->expires };
         inbox_put(&engine->inbox, input);

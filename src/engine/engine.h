@@ -34,9 +34,13 @@ typedef struct {
         Ttl ttl;                 /* of what they leave in their clusters */
         int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
         int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators are free of it */
-        int submit_rate;       /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
-        bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
-        const char *node_name; /* of the machine, for placements and lists */
+        int submit_rate; /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
+        /* May jobs of this user write to the disk? False with ERR_QUOTA: submits fail. Short, no I/O. Or
+         * NULL. */
+        bool (*may_write)(const char *user, void *arg, GError **error);
+        void *may_write_arg;
+        bool open_queues;               /* grants are not asked for at submission (the older behaviour) */
+        const char *node_name;          /* of the machine, for placements and lists */
         const char *const *node_labels; /* "K=V" of the machine; or NULL */
         const char *journal_dir; /* for the scheduler's journal (sched/journal.h); NULL: none is kept */
         SchedulerConfig scheduler;
@@ -176,9 +180,9 @@ char *engine_explain(Engine *engine, const Job *job);
  * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/rest.md has it; [] when it does not
  * wait. */
 json_t *engine_reasons(Engine *engine, const Job *job);
-/* The same from a clone's Reason, names filled in: for explain and dry run. The new object is the caller's.
- */
-json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now);
+/* The same from a clone's Reason, names filled in: for explain and dry run. `user`: who may read it, to whom
+ * jobs of others are "another job"; NULL: all are named. The new object is the caller's. */
+json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user);
 
 /* The revision of the last published event; and a wait for a newer one: `wake` is called (engine's thread,
  * must not block) after each publication until unwatched. */

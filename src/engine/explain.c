@@ -317,14 +317,22 @@ static const char *queue_name(Engine *engine, int id)
         return name ? name : "?";
 }
 
-json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now)
+/* The job that a reason is about, if the user may know of it: whose others' jobs are is not told. */
+static Job *job_of(Engine *engine, const Reason *reason, const char *user)
+{
+        g_autoptr(Job) job = reason->key ? views_job_by_seq(engine->views, reason->key) : NULL;
+
+        return job && (!user || strcmp(job->user, user) == 0) ? g_steal_pointer(&job) : NULL;
+}
+
+json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user)
 {
         const Words words = { .engine = engine,
                               .reason = reason,
                               .now = now,
                               .queue = queue_name(engine, reason->queue),
                               .other = queue_name(engine, reason->other),
-                              .job = reason->key ? views_job_by_seq(engine->views, reason->key) : NULL };
+                              .job = job_of(engine, reason, user) };
         g_autofree char *message =
                 say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
         json_t *object = json_pack("{s:s, s:s}", "cause", cause_name(reason->cause), "message", message);
@@ -440,11 +448,13 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
 
                 return own_reason("environment", message);
         }
+        views_state(engine->views, &state);
+        if (job->env_state == ENV_WAITING)
+                return here && !state.connected ? away_reason(cluster, &view, starts_then) : NULL;
         if (job->after)
                 return dependency_reason(engine, job);
         if (job->not_before > now)
                 return time_reason(job, now);
-        views_state(engine->views, &state);
         if (here && !state.connected)
                 return away_reason(cluster, &view, starts_then);
         if (lacks_ports(job, &state))
@@ -480,7 +490,8 @@ static void add(Question *question, const Reason *reason)
 {
         if (json_array_size(question->reasons) < REASONS_MAX)
                 json_array_append_new(question->reasons,
-                                      engine_reason_format(question->engine, reason, question->now));
+                                      engine_reason_format(question->engine, reason, question->now,
+                                                           question->job->user));
 }
 
 static Reason reason_of(const Question *question, Cause cause)
@@ -684,6 +695,24 @@ static void ask_behind(Question *question, int ahead)
         add(question, &reason);
 }
 
+/* Of its build, while that is what waits. */
+static bool find_want(Question *question, const ClusterView *view, const Queue *queue)
+{
+        const Spec *spec = question->job->spec;
+        g_autofree char *cpu = NULL, *memory = NULL, *message = NULL;
+
+        if (question->job->env_state != ENV_WAITING ||
+            !building_wants(question->catalog, question->engine->config.runtime, question->job,
+                            &question->want))
+                return feed_wants(spec, cluster_view_share(view, question->catalog, queue, spec), true,
+                                  &question->want);
+        cpu = quantity_named(RESOURCE_CPU, question->want.cpu_milli);
+        memory = quantity_named(RESOURCE_MEMORY, question->want.memory);
+        message = g_strdup_printf("its environment is built first, with %s and %s of its queue", cpu, memory);
+        json_array_append_new(question->reasons, own_reason("environment", message));
+        return true;
+}
+
 static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reasons)
 {
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
@@ -704,8 +733,8 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
         cluster_view(engine, question.cluster, &view);
         question.most = view.most;
         find_room(&question, &view);
-        if (!feed_wants(job->spec, cluster_view_share(&view, job->spec), true, &question.want) ||
-            ask_unusable(&question, &view) || ask_size(&question, queue))
+        if (!find_want(&question, &view, queue) || ask_unusable(&question, &view) ||
+            ask_size(&question, queue))
                 return;
         ask_limits(&question, queue);
         ask_max(&question, queue);

@@ -125,7 +125,7 @@ static int topology_of(const Spec *spec, char *const *keys)
         return -1;
 }
 
-void feed_spec(const Spec *spec, gint64 share, char *const *topology, SchedJobFill *fill, SchedJob *ret)
+void feed_spec(const Spec *spec, SpecShare share, char *const *topology, SchedJobFill *fill, SchedJob *ret)
 {
         for (int r = 0; r < spec->n_roles; r++) {
                 fill->roles[r] =
@@ -142,7 +142,7 @@ void feed_spec(const Spec *spec, gint64 share, char *const *topology, SchedJobFi
         ret->roles = fill->roles;
 }
 
-bool feed_wants(const Spec *spec, gint64 share, bool least, Resources *ret)
+bool feed_wants(const Spec *spec, SpecShare share, bool least, Resources *ret)
 {
         *ret = (Resources){ 0 };
         for (int r = 0; r < spec->n_roles; r++) {
@@ -168,8 +168,8 @@ static bool is_held(const Live *live)
 {
         const Job *job = live->job;
 
-        return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_BUILDING ||
-               job->env_state == ENV_FAILED || job->after || live->portless;
+        return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_WAITING ||
+               job->env_state == ENV_BUILDING || job->env_state == ENV_FAILED || job->after || live->portless;
 }
 
 static SchedJobState state_of(const Job *job)
@@ -212,10 +212,13 @@ static SchedTask *tasks_of(Engine *engine, const Job *job)
 }
 
 /* What an attempt gave its members stays so. */
-static gint64 share_of(Engine *engine, const Job *job)
+static SpecShare share_of(Engine *engine, const Job *job)
 {
-        return life_is_at_rest(job) || job->cpu_share < 0 ? slot_share(slot_of(engine, job), job->spec)
-                                                          : job->cpu_share;
+        const Catalog *catalog = engine_catalog_now(engine);
+
+        if (!life_is_at_rest(job) && job->cpu_share >= 0)
+                return job_share(job);
+        return slot_share(slot_of(engine, job), catalog, catalog_queue(catalog, job->queue), job->spec);
 }
 
 /* What `put` holds is borrowed from the job and from `tasks`. */
@@ -247,13 +250,18 @@ static void mix(guint64 *digest, guint64 value)
 }
 
 /* Of all that may change about a job. */
-static guint64 digest_of(const SchedJob *put, int n_tasks)
+static guint64 digest_of(const SchedJob *put, bool builds, int n_tasks)
 {
         guint64 digest = 1;
 
+        for (int r = 0; r < put->n_roles; r++) {
+                mix(&digest, (guint64)put->roles[r].each.cpu_milli);
+                mix(&digest, (guint64)put->roles[r].each.memory);
+        }
+
         mix(&digest, (guint64)put->queue << 32 | (guint32)put->priority);
         mix(&digest, (guint64)put->not_before);
-        mix(&digest, (guint64)put->state << 1 | put->held);
+        mix(&digest, (guint64)put->state << 2 | (guint64)builds << 1 | put->held);
         if (put->state != SCHED_PENDING) {
                 mix(&digest, (guint64)put->started);
                 mix(&digest, (guint64)put->saved);
@@ -286,13 +294,18 @@ bool feed_later(const Live *live)
 
 static void put(Engine *engine, Live *live, bool tell)
 {
+        static const SchedTask builder = { .node = NODE };
+        bool builds = building_leads(live);
         SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(engine, live->job);
         SchedJobFill fill;
         SchedJob job;
         guint64 digest;
 
-        fill_job(engine, live, tasks, &fill, &job);
-        digest = digest_of(&job, live->job->n_members);
+        if (builds)
+                building_fill(engine, live, &builder, &fill, &job);
+        else
+                fill_job(engine, live, tasks, &fill, &job);
+        digest = digest_of(&job, builds, builds ? 1 : live->job->n_members);
         if (tell && (!live->fed || digest != live->told)) {
                 live->fed = journal_put_job(engine->journal, &job);
                 engine->pass_due = engine->figures_due = true;
@@ -339,6 +352,28 @@ void feed_known(Engine *engine, Live *live)
 {
         put(engine, live, false);
         engine->figures_due = true;
+}
+
+static bool declares_all(const Spec *spec)
+{
+        for (int r = 0; r < spec->n_roles; r++)
+                if (spec->roles[r].each.cpu_milli < 0 || spec->roles[r].each.memory == 0)
+                        return false;
+        return true;
+}
+
+void feed_shares(Engine *engine)
+{
+        GHashTableIter iter;
+        gpointer key;
+
+        g_hash_table_iter_init(&iter, engine->by_id);
+        while (g_hash_table_iter_next(&iter, &key, NULL)) {
+                Live *live = key;
+
+                if (live->fed && life_is_at_rest(live->job) && !declares_all(live->job->spec))
+                        feed(engine, live);
+        }
 }
 
 void feed_again(Engine *engine, Live *live)

@@ -371,9 +371,15 @@ static char *see_log(const Job *job, const char *member)
 
 static char *say_oom(const Job *job, const Member *member, const char *name)
 {
-        gint64 limit = job->spec->roles[member->role].each.memory;
+        gint64 declared = job->spec->roles[member->role].each.memory;
+        gint64 limit = declared > 0 ? declared : job->memory_share;
         g_autofree char *text = limit > 0 ? memory_format(limit) : NULL;
 
+        if (text && declared == 0)
+                return g_strdup_printf(
+                        "%s was killed by its memory limit of %s, which queue '%s' gives to members that ask "
+                        "for none; ask for more with --memory",
+                        name, text, job->queue);
         if (text)
                 return g_strdup_printf("%s was killed by its memory limit of %s; ask for more with --memory",
                                        name, text);
@@ -503,6 +509,12 @@ void life_submitted(Life *life, EnvState env)
         note(life, "job.queued", NULL);
         if (env == ENV_BUILDING)
                 note(life, "job.environment", json_pack("{s:s}", "state", "building"));
+}
+
+void life_building(Life *life)
+{
+        life->job->env_state = ENV_BUILDING;
+        note(life, "job.environment", json_pack("{s:s}", "state", "building"));
 }
 
 void life_environment(Life *life, EnvState env, const char *why)

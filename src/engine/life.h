@@ -65,6 +65,7 @@ typedef struct {
 } MemberEnd;
 
 void life_submitted(Life *life, EnvState env);
+void life_building(Life *life); /* its environment, which waited for that */
 void life_environment(Life *life, EnvState env, const char *why);
 
 /* The job's members are made, those with a place waiting, the others surplus: moves to starting and intends

@@ -171,6 +171,7 @@ void live_init(Engine *engine)
         engine->by_key = g_hash_table_new(key_hash, key_equal);
         engine->books = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, book_free);
         engine->arrays = g_hash_table_new(g_direct_hash, g_direct_equal);
+        building_init(engine);
         engine->timers = g_sequence_new(NULL);
         engine->unfed = g_ptr_array_new();
 }
@@ -180,6 +181,7 @@ void live_clear(Engine *engine)
         GHashTableIter iter;
         gpointer live;
 
+        building_clear(engine);
         g_hash_table_unref(engine->by_name);
         g_hash_table_unref(engine->by_key);
         g_hash_table_unref(engine->by_seq);
@@ -240,6 +242,7 @@ void live_remove(Engine *engine, Live *live)
 {
         enter_book(engine, live, NULL);
         enter_array(engine, live, false);
+        building_leave(engine, live);
         feed_drop(engine, live);
         if (live->unfed)
                 g_ptr_array_remove_fast(engine->unfed, live);
@@ -271,6 +274,7 @@ void live_settle(Engine *engine, Live *live)
 
         enter_book(engine, live, open ? live->job->queue : NULL);
         enter_array(engine, live, open);
+        building_settle(engine, live);
         set_timer(engine, live, life_due(live->job));
         if (live->unfed)
                 return;

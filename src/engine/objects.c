@@ -8,6 +8,11 @@
 #include "base/err.h"
 #include "model/catalog.h"
 
+const Catalog *engine_catalog_now(const Engine *engine)
+{
+        return engine->batch.catalog ? engine->batch.catalog : engine->catalog;
+}
+
 /* ---- what the catalog asks ---- */
 
 static gint64 open_jobs(const char *queue, void *arg)
@@ -100,6 +105,18 @@ static void note_event(Engine *engine, const char *what, const Object *object, c
                 *ret_version = revision;
 }
 
+/* What members get that declare nothing may be another amount. A new object has no jobs. */
+static bool shares_differ(const Object *was, const Object *now)
+{
+        const Queue *a = (const Queue *)was, *b = (const Queue *)now;
+
+        if (was && now->kind == KIND_CLUSTER)
+                return !limits_equal(&((const Cluster *)was)->defaults, &((const Cluster *)now)->defaults);
+        return was && now->kind == KIND_QUEUE &&
+               (!limits_equal(&a->defaults, &b->defaults) || !limits_equal(&a->max, &b->max) ||
+                a->only_listed != b->only_listed || g_strcmp0(a->parent, b->parent) != 0);
+}
+
 static void change_catalog(Engine *engine, Catalog *next)
 {
         catalog_unref(engine->batch.catalog);
@@ -141,6 +158,7 @@ bool apply_put(Engine *engine, Input *input)
         const Object *was = catalog_find(engine->batch.catalog, input->object->kind, input->object->name);
         const CatalogFacts known = facts(engine);
         g_autoptr(Object) object = NULL;
+        bool shares;
 
         if (!check_version(was, input->object, &input->error) ||
             !catalog_check_put(engine->batch.catalog, was, input->object, &known, &input->error))
@@ -153,9 +171,12 @@ bool apply_put(Engine *engine, Input *input)
         object->updated = engine->batch.now;
         note_event(engine, "put", object, input->user, &object->version);
         log_out(engine, was, object);
+        shares = shares_differ(was, object); /* the catalog gives `was` up */
         change_catalog(engine, catalog_with(engine->batch.catalog, object));
         g_ptr_array_add(engine->batch.objects, object_ref(object));
         tell_put(engine, object);
+        if (shares)
+                feed_shares(engine);
         return true;
 }
 
@@ -242,11 +263,11 @@ static bool check_token(Engine *engine, const Token *token, GError **error)
         if (!token->parent)
                 return true;
         parent = store_token_by_hash(engine->store, token->parent, NULL);
-        if (parent && !has_text(engine->batch.logged_out, parent->user) &&
+        if (parent && (parent->login == TOKEN_OWN || !has_text(engine->batch.logged_out, parent->user)) &&
             !has_text(engine->batch.dropped_tokens, parent->id))
                 return true;
         return err_set(error, ERR_UNAUTHENTICATED,
-                       "the log-in that asks for a token has ended\nLog in again.");
+                       "the token or log-in that asks for a token has ended\nLog in again.");
 }
 
 bool apply_token(Engine *engine, Input *input)

@@ -213,7 +213,7 @@ RuntimeSlot *slot_of_cluster(Engine *engine, const Cluster *cluster)
 
 RuntimeSlot *slot_of_queue(Engine *engine, const char *queue_name)
 {
-        const Catalog *catalog = engine->batch.catalog ? engine->batch.catalog : engine->catalog;
+        const Catalog *catalog = engine_catalog_now(engine);
         const Queue *queue = catalog_queue(catalog, queue_name);
 
         return slot_of_cluster(engine,
@@ -385,21 +385,39 @@ bool slot_take_nodes(Engine *engine, RuntimeSlot *slot)
         return changed;
 }
 
-gint64 slot_share(const RuntimeSlot *slot, const Spec *spec)
+static SharePlace place_of(const RuntimeSlot *slot, const Catalog *catalog, const Queue *queue)
 {
-        return share_on(slot->list, &slot->total, spec);
+        return (SharePlace){ catalog, queue, slot->list, &slot->total };
 }
 
-gint64 cluster_view_share(const ClusterView *view, const Spec *spec)
+SpecShare slot_share(const RuntimeSlot *slot, const Catalog *catalog, const Queue *queue, const Spec *spec)
 {
-        return share_on(view->nodes, &view->total, spec);
+        const SharePlace place = place_of(slot, catalog, queue);
+
+        return share_on(&place, spec);
+}
+
+void slot_hold(Engine *engine, const Job *job, int role, Resources *ret)
+{
+        const Catalog *catalog = engine_catalog_now(engine);
+        const SharePlace place = place_of(slot_of(engine, job), catalog, catalog_queue(catalog, job->queue));
+
+        share_hold(&place, job->spec, role, job_share(job), ret);
+}
+
+SpecShare cluster_view_share(const ClusterView *view, const Catalog *catalog, const Queue *queue,
+                             const Spec *spec)
+{
+        const SharePlace place = { catalog, queue, view->nodes, &view->total };
+
+        return share_on(&place, spec);
 }
 
 /* ---- there and away ---- */
 
 static void feed_its_queues(Engine *engine, const RuntimeSlot *slot)
 {
-        const Catalog *catalog = engine->batch.catalog ? engine->batch.catalog : engine->catalog;
+        const Catalog *catalog = engine_catalog_now(engine);
         const GPtrArray *queues = catalog_list(catalog, KIND_QUEUE);
 
         for (guint i = 0; i < queues->len; i++) {

@@ -64,8 +64,10 @@ bool slots_mark_synced(Engine *engine, bool connected);
 /* Tells the scheduler of its nodes; true when their sum is another than before, or what can be shared of it.
  */
 bool slot_take_nodes(Engine *engine, RuntimeSlot *slot);
-/* As of share.h. */
-gint64 slot_share(const RuntimeSlot *slot, const Spec *spec);
+/* As of share.h; `queue` NULL: one that has gone. */
+SpecShare slot_share(const RuntimeSlot *slot, const Catalog *catalog, const Queue *queue, const Spec *spec);
+/* What cgroups hold of members of a role of the job's attempt. */
+void slot_hold(Engine *engine, const Job *job, int role, Resources *ret);
 /* The scheduler's number for a node; one that is not known any more (or not yet) gets one, without room. */
 int slot_node(Engine *engine, RuntimeSlot *slot, const char *name);
 /* The name of a node of a slot that is not this machine's; NULL: it is this machine. Borrowed. */
@@ -88,6 +90,7 @@ typedef struct {
 void cluster_view(const Engine *engine, const Cluster *cluster, ClusterView *ret);
 void cluster_view_clear(ClusterView *view);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterView, cluster_view_clear)
-gint64 cluster_view_share(const ClusterView *view, const Spec *spec); /* as of share.h */
+SpecShare cluster_view_share(const ClusterView *view, const Catalog *catalog, const Queue *queue,
+                             const Spec *spec); /* as of share.h */
 /* The scheduler's number for the cluster; one is made for a new one. */
 int cluster_id(const Engine *engine, const Cluster *cluster);

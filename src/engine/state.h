@@ -16,6 +16,9 @@
 #include "engine/views.h"
 #include "sched/journal.h"
 
+/* Jobs that wait for one build, see building.c. */
+typedef struct BuildGroup BuildGroup;
+
 /* A live job. The first touch in a batch clones its view into a draft; until the commit both are here. */
 typedef struct Live {
         Job *job; /* as it stands: the draft while dirty (owned), else the published view (borrowed from the
@@ -28,6 +31,9 @@ typedef struct Live {
         bool in_array;        /* counted among the open ones of its array */
         bool portless;        /* no ports could be leased: held back until engine->ports_at */
         guint64 told;         /* digest of what the scheduler knows of it; 0: it has to be told in any case */
+        BuildGroup *group;    /* it waits for a build that counts; or NULL */
+        GSequenceIter *place; /* in its group */
+        bool builds;          /* counted there as one that is built */
         const char *queue;    /* in whose books it is open; interned, NULL: in none */
         gint64 due;           /* when the clock matters, ms; 0: never */
         GSequenceIter *timer; /* in engine->timers, or NULL */
@@ -78,15 +84,16 @@ struct Engine {
         Ids *cluster_ids, *node_ids; /* the scheduler's numbers, see slots.c */
 
         /* From here on the engine thread's alone. */
-        GHashTable *by_id;   /* set of Live: every live job, new ones of this batch too */
-        GHashTable *by_seq;  /* the same */
-        GHashTable *by_name; /* set of Live: (user, name) */
-        GHashTable *by_key;  /* set of Live: (user, idempotency key); jobs without a key are not in it */
-        GHashTable *books;   /* queue (interned) -> Book: who has how many open jobs in it */
-        GHashTable *arrays;  /* array_seq -> how many of its jobs are open */
-        GHashTable *waiters; /* id of a job or array -> Waiters, see depend.c */
-        GHashTable *rates;   /* user (interned) -> Rate, see submit.c */
-        GSequence *timers;   /* Live by due */
+        GHashTable *by_id;        /* set of Live: every live job, new ones of this batch too */
+        GHashTable *by_seq;       /* the same */
+        GHashTable *by_name;      /* set of Live: (user, name) */
+        GHashTable *by_key;       /* set of Live: (user, idempotency key); jobs without a key are not in it */
+        GHashTable *books;        /* queue (interned) -> Book: who has how many open jobs in it */
+        GHashTable *arrays;       /* array_seq -> how many of its jobs are open */
+        GHashTable *waiters;      /* id of a job or array -> Waiters, see depend.c */
+        GHashTable *build_groups; /* key -> BuildGroup, see building.c */
+        GHashTable *rates;        /* user (interned) -> Rate, see submit.c */
+        GSequence *timers;        /* Live by due */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all openings */
@@ -147,9 +154,9 @@ struct SchedJobFill {
         SchedRole roles[SPEC_ROLES_MAX];
         Spec *spec;
 };
-void feed_spec(const Spec *spec, gint64 share, char *const *topology, SchedJobFill *fill, SchedJob *ret);
+void feed_spec(const Spec *spec, SpecShare share, char *const *topology, SchedJobFill *fill, SchedJob *ret);
 /* What its members ask for together at least, and at most. False on overflow. */
-bool feed_wants(const Spec *spec, gint64 share, bool least, Resources *ret);
+bool feed_wants(const Spec *spec, SpecShare share, bool least, Resources *ret);
 void feed_limit(Resources *total); /* to what the scheduler can count on one node */
 void feed_queue(Engine *engine, const Catalog *catalog, const Queue *queue);
 void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those not in it are dropped */
@@ -157,6 +164,8 @@ void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those 
 void feed_jobs(Engine *engine);
 /* The scheduler knows what the draft says already: it decided so. */
 void feed_known(Engine *engine, Live *live);
+/* Of all jobs that have no attempt, as far as it has changed what their members get that declare nothing. */
+void feed_shares(Engine *engine);
 /* At once, even if nothing seems to have changed. */
 void feed_again(Engine *engine, Live *live);
 void feed_drop(Engine *engine, Live *live);
@@ -166,6 +175,26 @@ void feed_usage(Engine *engine, const GPtrArray *usage /* Usage */);
 void feed_take_usage(Engine *engine, GPtrArray *ret);
 /* Any thread. */
 bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue, SchedQueue *ret);
+
+/* ---- building.c: builds of environments in the books of queues ---- */
+
+void building_init(Engine *engine);
+void building_clear(Engine *engine);
+/* What the build of its environment is counted as in its queue. False: as nothing. Any thread, with a catalog
+ * and a runtime that it may use. */
+bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret);
+/* After every change of the job; before it goes. */
+void building_settle(Engine *engine, Live *live);
+void building_leave(Engine *engine, Live *live);
+/* It stands for its build in the scheduler. */
+bool building_leads(const Live *live);
+/* Where a job begins whose environment is not there: waiting, or building with others. */
+EnvState building_first(Engine *engine, const Job *job);
+/* The scheduler has started the build. */
+void building_begin(Engine *engine, Live *leader);
+/* What the scheduler is told of one that leads; `task` is where it stands. */
+void building_fill(Engine *engine, const Live *live, const SchedTask *task, SchedJobFill *fill,
+                   SchedJob *put);
 
 /* ---- depend.c: jobs that wait for others ---- */
 
@@ -214,6 +243,13 @@ void submit_clear(Engine *engine);
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error);
 /* Whether it names a namespace where jobs of the queue may be, for this user. */
 bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec, bool admin, GError **error);
+/* Whether the user's labels and annotations may be those of the pods of a job in the queue. Either may be
+ * NULL. */
+bool check_words(const Engine *engine, const Queue *queue, char *const *labels, char *const *annotations,
+                 bool admin, GError **error);
+/* Whether jobs of the user may have this priority in it. */
+bool check_priority(const Engine *engine, const Queue *queue, const char *user, bool admin, int priority,
+                    GError **error);
 /* Whether the user may have `n` more open jobs in it. */
 bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error);
 /* Whether the runtime of its cluster has what it needs to start. */
@@ -222,6 +258,9 @@ EnvState submit_environment(Engine *engine, const Job *job);
 const Queue *submit_queue(Engine *engine, const char *name, const char *user, bool admin, GError **error);
 
 /* ---- objects.c ---- */
+
+/* Of the batch that is open, else the committed one. */
+const Catalog *engine_catalog_now(const Engine *engine);
 
 /* The catalog of a new start: what was stored, and what a new server begins with. */
 bool objects_load(Engine *engine, GPtrArray *objects, GError **error);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/keyed-hash.h"
 #include "base/number.h"
+#include "model/baseline.h"
 #include "model/catalog.h"
 #include "model/framework.h"
 
@@ -310,7 +311,7 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
 {
         const RuntimeSlot *slot =
                 slot_of_cluster(engine, queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL);
-        gint64 share = slot_share(slot, spec);
+        SpecShare share = slot_share(slot, catalog, queue, spec);
         Resources least, most;
 
         if (!feed_wants(spec, share, true, &least) || !feed_wants(spec, share, false, &most))
@@ -406,6 +407,10 @@ static bool check_count(Submission *submission)
                 return err_set(&submission->input->error, ERR_INVALID,
                                "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
                                MAX_JOBS);
+        if (engine->config.may_write &&
+            !engine->config.may_write(submission->input->user, engine->config.may_write_arg,
+                                      &submission->input->error))
+                return false;
         if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
                 return check_user_count(submission, max);
         return err_set(&submission->input->error, ERR_QUOTA,
@@ -695,15 +700,26 @@ static void entry_free(gpointer data)
         g_free(entry);
 }
 
-/* Kubernetes' own hold secrets that open the cluster; where a queue or a list names one, it is meant. */
-static bool check_own_namespace(const Queue *queue, const Spec *spec, bool admin, GError **error)
+/* A namespace holds secrets and accounts of somebody; Kubernetes' own open the cluster. Where a queue or a
+ * list names one, it is meant. */
+static bool check_own_namespace(const Cluster *cluster, const Queue *queue, const Spec *spec, bool admin,
+                                GError **error)
 {
-        if (admin || !g_str_has_prefix(spec->namespace, "kube-") ||
-            g_strcmp0(spec->namespace, queue->namespace) == 0)
+        if (admin || g_strcmp0(spec->namespace, queue->namespace) == 0)
                 return true;
-        return err_set(error, ERR_DENIED,
-                       "namespace: '%s' is the cluster's own, where only administrators' jobs run\n"
-                       "Name another, or none.",
+        if (g_str_has_prefix(spec->namespace, "kube-"))
+                return err_set(error, ERR_DENIED,
+                               "namespace: '%s' is the cluster's own, where only administrators' jobs run\n"
+                               "Name another, or none.",
+                               spec->namespace);
+        return !cluster || cluster->type == CLUSTER_LOCAL ||
+               err_set(error, ERR_DENIED,
+                       "namespace: '%s' is not that of queue '%s', and cluster '%s' has no list of "
+                       "namespaces: "
+                       "only administrators' jobs may name any\n"
+                       "Leave it out, or let an administrator allow it: `paddle cluster set %s --namespaces "
+                       "%s`.",
+                       spec->namespace, queue->object.name, cluster->object.name, cluster->object.name,
                        spec->namespace);
 }
 
@@ -717,12 +733,39 @@ bool check_namespace(const Engine *engine, const Queue *queue, const Spec *spec,
         if (!spec->namespace)
                 return true;
         if (!allowed)
-                return check_own_namespace(queue, spec, admin, error);
+                return check_own_namespace(cluster, queue, spec, admin, error);
         if (g_strv_contains(allowed, spec->namespace))
                 return true;
         words = g_strjoinv(", ", cluster->namespaces);
         return err_set(error, ERR_INVALID, "namespace: '%s' is not one of cluster '%s', which has %s",
                        spec->namespace, queue->cluster, words);
+}
+
+bool check_words(const Engine *engine, const Queue *queue, char *const *labels, char *const *annotations,
+                 bool admin, GError **error)
+{
+        const BaselinePlace place = baseline_place(engine->batch.catalog, queue, NULL);
+
+        return admin || (baseline_check_words("labels", labels, &place, error) &&
+                         baseline_check_words("annotations", annotations, &place, error));
+}
+
+bool check_priority(const Engine *engine, const Queue *queue, const char *user, bool admin, int priority,
+                    GError **error)
+{
+        const Catalog *catalog = engine->batch.catalog;
+        int most = catalog_max_priority(catalog, queue, catalog_user(catalog, user));
+
+        if (admin || priority <= most)
+                return true;
+        return err_set(
+                error, ERR_DENIED,
+                "priority: %d is above %d, the most that is granted to '%s' in queue '%s'\n"
+                "Ask for less. An administrator grants more with 'paddle grant %s %s %s --max-priority "
+                "%d'.",
+                priority, most, user, queue->object.name,
+                catalog_grant(catalog, user, GRANT_QUEUE, queue->object.name) ? "set" : "create", user,
+                queue->object.name, priority);
 }
 
 static bool fill_entry(Submission *submission, Entry *entry)
@@ -732,8 +775,12 @@ static bool fill_entry(Submission *submission, Entry *entry)
 
         entry->queue = submit_queue(engine, entry->spec->queue, input->user, input->admin, &input->error);
         return entry->queue &&
+               check_priority(engine, entry->queue, input->user, input->admin, entry->spec->priority,
+                              &input->error) &&
                check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
                check_namespace(engine, entry->queue, entry->spec, input->admin, &input->error) &&
+               check_words(engine, entry->queue, entry->spec->labels, entry->spec->annotations, input->admin,
+                           &input->error) &&
                (!entry->spec->array ||
                 spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
 }
@@ -802,7 +849,7 @@ EnvState submit_environment(Engine *engine, const Job *job)
 
         runtime_job_fill(engine, job, &about);
         if (!runtime || !runtime->ops->is_prepared(runtime, &about))
-                return ENV_BUILDING;
+                return building_first(engine, job);
         return job->spec->requirements ? ENV_READY : ENV_NONE;
 }
 

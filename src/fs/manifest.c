@@ -468,3 +468,38 @@ Manifest *manifest_parse(const char *text, gsize len, GError **error)
         }
         return g_steal_pointer(&manifest);
 }
+
+/* What of `path` is above it and not above `before`, the path before it in the order of bytes: paths below
+ * one directory stand together. */
+static gint64 new_dirs(const char *before, const char *path)
+{
+        gsize same = 0;
+        gint64 dirs = 0;
+
+        while (before[same] && before[same] == path[same])
+                same++;
+        for (const char *slash = strchr(path + same, '/'); slash; slash = strchr(slash + 1, '/'))
+                dirs++;
+        return dirs;
+}
+
+ManifestCost manifest_cost(const Manifest *manifest)
+{
+        enum { BLOCK = 4096 };
+        ManifestCost cost = { BLOCK, 1 };
+        const char *before = "";
+
+        for (guint i = 0; i < manifest->entries->len; i++) {
+                const Entry *entry = manifest->entries->pdata[i];
+                gint64 dirs = new_dirs(before, entry->path) + (entry->kind == ENTRY_DIR);
+
+                cost.tree_files += dirs + (entry->kind == ENTRY_LINK);
+                cost.tree_bytes += dirs * BLOCK;
+                if (entry->kind == ENTRY_FILE && entry->executable) {
+                        cost.tree_files++;
+                        cost.tree_bytes += (gint64)((entry->size + BLOCK - 1) / BLOCK * BLOCK);
+                }
+                before = entry->path;
+        }
+        return cost;
+}

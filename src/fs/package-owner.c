@@ -76,30 +76,24 @@ void owner_drop(PackageStore *store, const char *user, OwnedKind kind, const cha
 
 /* ---- lists ---- */
 
-typedef struct {
-        char hash[HASH_LEN + 1];
-        gint64 time; /* ms */
-} Mark;
-
 static gint latest_first(gconstpointer a, gconstpointer b)
 {
-        const Mark *one = a, *two = b;
+        const OwnerMark *one = a, *two = b;
 
         return one->time < two->time ? 1 : one->time > two->time ? -1 : strcmp(one->hash, two->hash);
 }
 
-/* Latest first. */
-static GArray *list_marks(PackageStore *store, const char *user, OwnedKind kind)
+GArray *owner_marks(PackageStore *store, const char *user, OwnedKind kind)
 {
         g_autofree char *path = g_build_filename(store->dir, "owners", user, kinds[kind], NULL);
-        GArray *marks = g_array_new(FALSE, FALSE, sizeof(Mark));
+        GArray *marks = g_array_new(FALSE, FALSE, sizeof(OwnerMark));
         DIR *dir = opendir(path);
         struct stat st;
 
         if (!dir)
                 return marks;
         for (struct dirent *entry; (entry = readdir(dir));) {
-                Mark mark;
+                OwnerMark mark;
 
                 if (!hash_is_valid(entry->d_name) ||
                     fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -128,14 +122,14 @@ static void add_manifest(PackageStore *store, const char *hash, GHashTable *cont
 GHashTable *owner_contents(PackageStore *store, const char *user)
 {
         GHashTable *contents = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
-        g_autoptr(GArray) packages = list_marks(store, user, OWNED_PACKAGE);
-        g_autoptr(GArray) sent = list_marks(store, user, OWNED_SENT);
+        g_autoptr(GArray) packages = owner_marks(store, user, OWNED_PACKAGE);
+        g_autoptr(GArray) sent = owner_marks(store, user, OWNED_SENT);
 
         for (guint i = 0; i < sent->len; i++)
-                g_hash_table_add(contents, g_strdup(g_array_index(sent, Mark, i).hash));
+                g_hash_table_add(contents, g_strdup(g_array_index(sent, OwnerMark, i).hash));
         for (guint i = 0; i < MIN(packages->len, (guint)LATEST_MAX); i++)
                 if (g_hash_table_size(contents) < CONTENTS_MAX)
-                        add_manifest(store, g_array_index(packages, Mark, i).hash, contents);
+                        add_manifest(store, g_array_index(packages, OwnerMark, i).hash, contents);
         return contents;
 }
 
@@ -143,15 +137,55 @@ GHashTable *owner_contents(PackageStore *store, const char *user)
 
 static void sweep_kind(PackageStore *store, const char *user, OwnedKind kind)
 {
-        g_autoptr(GArray) marks = list_marks(store, user, kind);
+        g_autoptr(GArray) marks = owner_marks(store, user, kind);
         gint64 now = clock_now_ms();
 
         for (guint i = 0; i < marks->len; i++) {
-                const Mark *mark = &g_array_index(marks, Mark, i);
+                const OwnerMark *mark = &g_array_index(marks, OwnerMark, i);
 
                 if (mark->time + UNUSED_MS < now)
                         owner_drop(store, user, kind, mark->hash);
         }
+}
+
+/* Of those that a removal has left which was cut off. */
+static void sweep_packages(PackageStore *store, const char *user)
+{
+        g_autoptr(GArray) marks = owner_marks(store, user, OWNED_PACKAGE);
+
+        for (guint i = 0; i < marks->len; i++) {
+                const char *hash = g_array_index(marks, OwnerMark, i).hash;
+
+                if (!packages_have_tree(store, hash))
+                        owner_drop(store, user, OWNED_PACKAGE, hash);
+        }
+}
+
+gint64 owners_latest(PackageStore *store, const char *hash)
+{
+        g_autofree char *path = g_build_filename(store->dir, "owners", NULL);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        gint64 latest = 0;
+        const char *user;
+
+        while (dir && (user = g_dir_read_name(dir))) {
+                g_autofree char *name = name_of(user, OWNED_PACKAGE, hash);
+                struct stat st;
+
+                if (fstatat(store->root, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+        }
+        return latest;
+}
+
+void owners_forget(PackageStore *store, const char *hash)
+{
+        g_autofree char *path = g_build_filename(store->dir, "owners", NULL);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        const char *user;
+
+        while (dir && (user = g_dir_read_name(dir)))
+                owner_drop(store, user, OWNED_PACKAGE, hash);
 }
 
 void owners_sweep(PackageStore *store)
@@ -163,5 +197,6 @@ void owners_sweep(PackageStore *store)
         while (dir && (user = g_dir_read_name(dir))) {
                 sweep_kind(store, user, OWNED_OFFERED);
                 sweep_kind(store, user, OWNED_SENT);
+                sweep_packages(store, user);
         }
 }

@@ -17,8 +17,20 @@ bool owner_check(const char *user, GError **error);
 bool owner_has(PackageStore *store, const char *user, OwnedKind kind, const char *hash);
 bool owner_add(PackageStore *store, const char *user, OwnedKind kind, const char *hash, GError **error);
 void owner_drop(PackageStore *store, const char *user, OwnedKind kind, const char *hash);
-/* What was offered or sent and not used for a day is forgotten, of all users. */
+/* What was offered or sent and not used for a day is forgotten, of all users, and so are packages that are no
+ * more. */
 void owners_sweep(PackageStore *store);
+
+typedef struct {
+        char hash[HASH_LEN + 1];
+        gint64 time; /* ms: when it was made or used last */
+} OwnerMark;
+/* All of a kind that a user has, the latest first. */
+GArray *owner_marks(PackageStore *store, const char *user, OwnedKind kind);
+/* When some owner used the package last, ms; 0: nobody has it. */
+gint64 owners_latest(PackageStore *store, const char *hash);
+/* Nobody has the package any more. */
+void owners_forget(PackageStore *store, const char *hash);
 
 /* The contents of a user's latest packages and what was sent besides: a set of hashes. Of packages longer ago
  * the contents are asked for again. */

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/keyed-hash.h"
+#include "fs/gc.h"
 #include "fs/hash.h"
 #include "fs/manifest.h"
 #include "fs/package-owner.h"
@@ -123,6 +124,16 @@ static void sweep_uploads(const PackageStore *store)
         }
 }
 
+void package_store_sweep(PackageStore *store)
+{
+        g_rw_lock_writer_lock(&store->removal); /* a directory that is empty now may be about to get a file */
+        sweep(store, "upload", true);
+        sweep_uploads(store);
+        g_rw_lock_writer_unlock(&store->removal);
+        owners_sweep(store);
+        sweep(store, ".", false);
+}
+
 PackageStore *package_store_open(const char *dir, GError **error)
 {
         g_autoptr(PackageStore) store = g_new0(PackageStore, 1);
@@ -143,10 +154,7 @@ PackageStore *package_store_open(const char *dir, GError **error)
         }
         if (!make_dirs(store, error))
                 return NULL;
-        sweep(store, "upload", true);
-        sweep_uploads(store);
-        owners_sweep(store);
-        sweep(store, ".", false);
+        package_store_sweep(store);
         return g_steal_pointer(&store);
 }
 
@@ -168,6 +176,11 @@ void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max
         store->bytes_max = MIN(bytes_max, PACKAGE_BYTES_MAX);
 }
 
+void package_store_count(PackageStore *store, Ledger *ledger)
+{
+        store->ledger = ledger;
+}
+
 /* Asking and offering */
 
 bool packages_have_tree(PackageStore *store, const char *hash)
@@ -182,6 +195,16 @@ bool package_store_has(PackageStore *store, const char *user, const char *hash)
 {
         return owner_check(user, NULL) && packages_have_tree(store, hash) &&
                owner_has(store, user, OWNED_PACKAGE, hash);
+}
+
+bool package_store_use(PackageStore *store, const char *user, const char *hash)
+{
+        bool has;
+
+        g_rw_lock_reader_lock(&store->removal);
+        has = package_store_has(store, user, hash) && owner_add(store, user, OWNED_PACKAGE, hash, NULL);
+        g_rw_lock_reader_unlock(&store->removal);
+        return has;
 }
 
 char *package_store_path(PackageStore *store, const char *hash)
@@ -217,7 +240,7 @@ static char *manifest_path(const PackageStore *store, const char *hash)
         return g_build_filename(store->dir, "manifests", hash, NULL);
 }
 
-static bool remember(PackageStore *store, const Manifest *manifest, GError **error)
+static bool remember(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
 {
         g_autofree char *path = manifest_path(store, manifest->hash), *text = NULL;
         GMutex *lock = packages_lock(store, manifest->hash);
@@ -226,9 +249,13 @@ static bool remember(PackageStore *store, const Manifest *manifest, GError **err
         if (access(path, F_OK) == 0)
                 return true; /* written durably when it got its name */
         text = manifest_format(manifest);
+        if (!ledger_check(store->ledger, user, (gint64)strlen(text), 1, error))
+                return false;
         g_mutex_lock(lock);
         ok = file_replace(path, text, strlen(text), 0644, true, error);
         g_mutex_unlock(lock);
+        if (ok)
+                ledger_add(store->ledger, user, DISK_UPLOADS, (gint64)strlen(text), 1);
         return ok;
 }
 
@@ -241,7 +268,7 @@ bool package_store_offer(PackageStore *store, const char *user, const Manifest *
                 *ret_missing = g_ptr_array_new_with_free_func(g_free);
                 return true;
         }
-        if (!remember(store, manifest, error) ||
+        if (!ledger_check(store->ledger, user, 0, 0, error) || !remember(store, user, manifest, error) ||
             !owner_add(store, user, OWNED_OFFERED, manifest->hash, error))
                 return err_prefix(error, "package %s: ", manifest->hash);
         *ret_missing = missing_blobs(store, user, manifest);
@@ -344,6 +371,7 @@ static bool append_piece(PackageStore *store, const char *user, const char *hash
                                                        hash at the end */
                 return disk_error(error, err, "write", upload);
         }
+        ledger_add(store->ledger, user, DISK_UPLOADS, more.st_size, offset == 0);
         return !last ||
                (keep_blob(store, fd, hash, upload, error) && owner_add(store, user, OWNED_SENT, hash, error));
 }
@@ -445,8 +473,13 @@ static bool read_blobs(Staging *staging, const char *user, FILE *in, GError **er
                         return false;
                 staging_keep(staging, &fd, hash);
         }
-        return ferror(in) ? err_set(error, ERR_FAILED, "cannot read the contents")
-                          : staging_finish(staging, error) && own_blobs(staging, user, error);
+        if (ferror(in))
+                return err_set(error, ERR_FAILED, "cannot read the contents");
+        if (!ledger_check(staging->store->ledger, user, 0, staging->hashes->len, error) ||
+            !staging_finish(staging, error) || !own_blobs(staging, user, error))
+                return false;
+        ledger_add(staging->store->ledger, user, DISK_UPLOADS, staging_bytes(staging), staging->hashes->len);
+        return true;
 }
 
 bool package_store_blobs_write(PackageStore *store, const char *user, const char *file, GError **error)
@@ -656,6 +689,18 @@ static bool give_package(PackageStore *store, const char *user, const Manifest *
         return true;
 }
 
+/* Makes the tree unless it is there; to its owner it counts in both cases. */
+static bool make_counted(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
+{
+        ManifestCost cost = manifest_cost(manifest);
+
+        if (!ledger_check(store->ledger, user, cost.tree_bytes, cost.tree_files, error) ||
+            (!packages_have_tree(store, manifest->hash) && !make_tree(store, manifest, error)))
+                return false;
+        ledger_add(store->ledger, user, DISK_PACKAGES, cost.tree_bytes, cost.tree_files);
+        return true;
+}
+
 static bool commit_offered(PackageStore *store, const char *user, const char *hash, GError **error)
 {
         g_autoptr(Manifest) manifest = NULL;
@@ -664,8 +709,7 @@ static bool commit_offered(PackageStore *store, const char *user, const char *ha
                 return err_set(error, ERR_NOT_FOUND, "nothing is known of it\nOffer its manifest first.");
         manifest = manifest_recall(store, hash, error);
         return manifest && check_contents(store, user, manifest, error) &&
-               (packages_have_tree(store, hash) || make_tree(store, manifest, error)) &&
-               give_package(store, user, manifest, error);
+               make_counted(store, user, manifest, error) && give_package(store, user, manifest, error);
 }
 
 bool packages_commit(PackageStore *store, const char *user, const char *hash, GError **error)
@@ -778,4 +822,88 @@ bool package_store_remove(PackageStore *store, const char *hash, GError **error)
         ok = remove_alone(store, hash, error);
         g_rw_lock_writer_unlock(&store->removal);
         return ok;
+}
+
+/* What nothing needs */
+
+static bool is_used(const struct stat *st, gint64 since)
+{
+        return (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000 > since;
+}
+
+/* Out of sight, and nobody's; the rest has time. */
+static bool hide_package(PackageStore *store, const char *hash, const char *gone, gint64 since,
+                         bool *ret_gone, GError **error)
+{
+        g_autofree char *text = manifest_path(store, hash);
+
+        if (owners_latest(store, hash) > since || !packages_have_tree(store, hash))
+                return true;
+        if (renameat(store->root, hash, store->root, gone) < 0)
+                return disk_error(error, errno, "remove package", hash);
+        owners_forget(store, hash);
+        (void)unlink(text); /* a manifest without a tree is only a remembered offer */
+        *ret_gone = true;
+        return true;
+}
+
+/* Its contents go with it, unless another package has them or somebody has just sent them. */
+static void drop_unused_blobs(PackageStore *store, const Manifest *manifest, gint64 since)
+{
+        for (guint i = 0; i < manifest->entries->len; i++) {
+                const Entry *entry = manifest->entries->pdata[i];
+                g_autofree char *blob = entry->kind == ENTRY_FILE ? blob_name(entry->hash) : NULL;
+                struct stat st;
+
+                if (blob && fstatat(store->root, blob, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1 &&
+                    !is_used(&st, since))
+                        (void)unlinkat(store->root, blob, 0); /* what stays is found by the next survey */
+        }
+}
+
+static bool drop_package(PackageStore *store, const char *hash, gint64 since, bool *ret_gone, GError **error)
+{
+        char id[ID_LEN + 1];
+        g_autofree char *gone = (id_new(id), g_strconcat(".gone.", id, NULL));
+        g_autofree char *path = g_build_filename(store->dir, gone, NULL);
+        g_autoptr(Manifest) manifest = manifest_recall(store, hash, NULL);
+        bool ok;
+
+        g_rw_lock_writer_lock(&store->removal);
+        ok = hide_package(store, hash, gone, since, ret_gone, error);
+        g_rw_lock_writer_unlock(&store->removal);
+        if (!ok || !*ret_gone)
+                return ok;
+        ok = file_remove_tree(path, error);
+        g_rw_lock_writer_lock(&store->removal);
+        if (manifest)
+                drop_unused_blobs(store, manifest, since);
+        g_rw_lock_writer_unlock(&store->removal);
+        return ok;
+}
+
+static bool drop_file(PackageStore *store, const char *name, gint64 since, bool *ret_gone, GError **error)
+{
+        struct stat st;
+        bool ok = true;
+
+        g_rw_lock_writer_lock(&store->removal);
+        if (fstatat(store->root, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1 &&
+            !is_used(&st, since)) {
+                *ret_gone = unlinkat(store->root, name, 0) == 0;
+                ok = *ret_gone || disk_error(error, errno, "remove", name);
+        }
+        g_rw_lock_writer_unlock(&store->removal);
+        return ok;
+}
+
+bool package_store_drop(PackageStore *store, int kind, const char *name, gint64 since, bool *ret_gone,
+                        GError **error)
+{
+        const char *below = g_str_has_prefix(name, "packages/") ? name + strlen("packages/") : name;
+
+        *ret_gone = false;
+        if (kind != GC_PACKAGE)
+                return drop_file(store, below, since, ret_gone, error);
+        return store_check_hash(below, error) && drop_package(store, below, since, ret_gone, error);
 }

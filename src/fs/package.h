@@ -48,6 +48,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
 typedef void (*PackProgress)(guint64 files, guint64 bytes, void *arg);
 Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error);
 
+/* What the tree of a package takes on the disk beside its contents: directories and copies of executable
+ * files. */
+typedef struct {
+        gint64 tree_bytes, tree_files;
+} ManifestCost;
+ManifestCost manifest_cost(const Manifest *manifest);
+
 char *manifest_format(const Manifest *manifest); /* the canonical text */
 Manifest *manifest_parse(const char *text, gsize len,
                          GError **error); /* checks every rule; for outside bytes */
@@ -62,10 +69,17 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PackageStore, package_store_close)
 /* Lower limits for archives than PACKAGE_*_MAX. Before the store is shared. */
 void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max);
 
+/* What is written is counted to whom it is for, and refused with ERR_QUOTA when that is too much (ledger.h).
+ * Before the store is shared; borrowed. */
+typedef struct Ledger Ledger;
+void package_store_count(PackageStore *store, Ledger *ledger);
+
 /* Packages and contents are stored once, and each user has those that this user has sent (doc/packages.md):
  * all that follows is true for `user`, and says the same of what others have sent as of what is nowhere.
  * ERR_INVALID: the user's name is none of a directory. */
 bool package_store_has(PackageStore *store, const char *user, const char *hash);
+/* The same, and from now on it counts as just used: it does not go for an hour at least. */
+bool package_store_use(PackageStore *store, const char *user, const char *hash);
 /* Takes a manifest: remembers it, and lists what is missing (char * hashes, in order, each once). Empty: the
  * tree can be made. */
 bool package_store_offer(PackageStore *store, const char *user, const Manifest *manifest,
@@ -96,6 +110,13 @@ char *package_store_path(PackageStore *store, const char *hash); /* of the tree;
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
 /* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
+
+/* Removes what a survey found unused (gc.h), unless it was used after `since` (ms). `kind` is a GcKind of
+ * this store, `name` its path below the state directory. True and *ret_gone false: it is in use now. */
+bool package_store_drop(PackageStore *store, int kind, const char *name, gint64 since, bool *ret_gone,
+                        GError **error);
+/* Drops what crashes have left and what was sent and not used for a day. */
+void package_store_sweep(PackageStore *store);
 
 /* A writable copy of a tree in `dest` (which must not exist): reflinks where the file system can, else
  * copies. */

@@ -35,10 +35,19 @@ int staging_next(Staging *staging, GError **error)
 
 void staging_keep(Staging *staging, int *fd, const char *hash)
 {
+        struct stat st;
+
+        if (fstat(*fd, &st) == 0)
+                staging->bytes += MAX((gint64)st.st_blocks * 512, st.st_size);
         (void)fchmod(*fd, 0444); /* whatever the umask took; a content that is too private to read shows when
                                     it is linked */
         sync_set_add(&staging->sync, fd);
         g_ptr_array_add(staging->hashes, g_strdup(hash));
+}
+
+gint64 staging_bytes(const Staging *staging)
+{
+        return staging->bytes;
 }
 
 bool staging_finish(Staging *staging, GError **error)
@@ -48,8 +57,8 @@ bool staging_finish(Staging *staging, GError **error)
         for (guint i = 0; i < staging->hashes->len; i++) {
                 g_autofree char *from = g_strdup_printf("%u", i), *to = blob_name(staging->hashes->pdata[i]);
 
-                if (faccessat(staging->store->root, to, F_OK, 0) == 0)
-                        continue; /* another was faster */
+                if (utimensat(staging->store->root, to, NULL, AT_SYMLINK_NOFOLLOW) == 0)
+                        continue; /* another was faster; that it was sent again is its last use */
                 if (renameat(staging->dir, from, staging->store->root, to) < 0)
                         return disk_error(error, errno, "keep content", to);
         }

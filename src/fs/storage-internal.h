@@ -8,11 +8,14 @@
 
 #include "fs/storage.h"
 
+enum { DIR_BYTES = 4096 }; /* what a new directory takes */
+
 struct Storage {
         char *dir, *dc;
         StorageOwnerOf owner_of; /* NULL: all of it is the server's */
         void *owner_arg;
-        int root; /* of the data centre: home/, public/, .upload/ */
+        Ledger *ledger; /* borrowed; NULL: nothing is counted */
+        int root;       /* of the data centre: home/, public/, .upload/ */
         pthread_mutex_t uploads_mutex;
         GHashTable *uploads; /* name -> UploadLock, of those that somebody works on; with the mutex */
 };
@@ -24,6 +27,7 @@ typedef struct {
         char *below; /* "a/b" or "." */
         int fd;      /* of `root`; -1 when that home has not been made yet and is only read */
         Owner owner; /* of `fd` */
+        char *payer; /* to whom counts what is written */
         bool shared; /* others than the server can write there */
 } Place;
 /* Parses, checks `access` and opens. A home that is written to is made. */
@@ -42,6 +46,9 @@ bool place_give(const Place *place, int fd, mode_t mode);
 
 /* False for a second name that somebody has given to a file that is not theirs. */
 bool place_may_read(const Place *place, const struct stat *st);
+
+/* How many directories of the way to `below`, itself one, are missing. */
+gint64 place_missing(const Place *place, const char *below);
 
 /* Makes the directory `below` with all above it; links inside the place are followed. The descriptor, or -1.
  */

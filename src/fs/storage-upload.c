@@ -11,17 +11,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/number.h"
 #include "fs/disk.h"
 #include "fs/hash.h"
 #include "fs/storage-internal.h"
 
 enum {
+        USER_MAX = 255,
         RECORD = HASH_LEN + 1 + 8 + 1,
         CHUNKS_MAX = 4 * 1024 * 1024 - 1, /* of 4 MiB: 16 TiB, the largest file of ext4 */
         SHOWN_MAX = 256 * 1024,           /* of them, 1 TiB: as many hashes as one answer has */
@@ -81,11 +84,8 @@ static void upload_clear(Upload *upload)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Upload, upload_clear)
 
-static void upload_name(Upload *upload, Storage *storage, const Place *place)
+static void upload_of(Upload *upload, Storage *storage, const char *hash)
 {
-        char hash[HASH_LEN + 1];
-
-        hash_bytes(place->shown, strlen(place->shown), hash);
         *upload = (Upload){ .storage = storage,
                             .path = g_strconcat(".upload/", hash, NULL),
                             .dir = -1,
@@ -95,8 +95,37 @@ static void upload_name(Upload *upload, Storage *storage, const Place *place)
         upload->lock = &upload->held->lock;
 }
 
-/* False with errno; ENOENT when nothing has been sent and `make` is false. */
-static bool upload_open(Upload *upload, const Storage *storage, bool make)
+static void upload_name(Upload *upload, Storage *storage, const Place *place)
+{
+        char hash[HASH_LEN + 1];
+
+        hash_bytes(place->shown, strlen(place->shown), hash);
+        upload_of(upload, storage, hash);
+}
+
+/* A file beside the chunks, so that a survey finds it. */
+static bool note_user(const Upload *upload, const char *user)
+{
+        fd_auto int fd =
+                openat(upload->dir, "user", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+                return errno == EEXIST;
+        return write_at(fd, user, strlen(user), 0);
+}
+
+char *storage_upload_user(const char *dir)
+{
+        g_autofree char *path = g_build_filename(dir, "user", NULL);
+        char *user = NULL;
+
+        if (file_read(path, USER_MAX, &user, NULL, NULL) && !*user)
+                g_clear_pointer(&user, g_free); /* a crash was between its two steps */
+        return user;
+}
+
+/* False with errno; ENOENT when nothing has been sent and `make`, whom it is to count to, is NULL. */
+static bool upload_open(Upload *upload, const Storage *storage, const char *make)
 {
         int create = make ? O_CREAT : 0;
 
@@ -104,6 +133,8 @@ static bool upload_open(Upload *upload, const Storage *storage, bool make)
                 return false;
         upload->dir = openat(storage->root, upload->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (upload->dir < 0)
+                return false;
+        if (make && !note_user(upload, make))
                 return false;
         upload->data = openat(upload->dir, "data", O_RDWR | O_NOFOLLOW | O_CLOEXEC | create, 0644);
         if (upload->data < 0)
@@ -263,8 +294,8 @@ json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAcce
                 return file_chunks(&place, error);
         upload_name(&unfinished, storage, &place);
         g_rw_lock_reader_lock(unfinished.lock);
-        reply = upload_open(&unfinished, storage, false) ? uploaded_chunks(&unfinished)
-                                                         : chunks_reply(0, json_array());
+        reply = upload_open(&unfinished, storage, NULL) ? uploaded_chunks(&unfinished)
+                                                        : chunks_reply(0, json_array());
         g_rw_lock_reader_unlock(unfinished.lock);
         return reply;
 }
@@ -290,14 +321,50 @@ static bool read_chunk(const char *file, const char *hash, char *buffer, gsize *
         return true;
 }
 
+/* What `fd` takes of the disk. */
+static gint64 allocated(int fd)
+{
+        struct stat st;
+
+        return fd >= 0 && fstat(fd, &st) == 0 ? (gint64)st.st_blocks * 512 : 0;
+}
+
+static gint64 upload_bytes(const Upload *upload)
+{
+        return allocated(upload->dir) + allocated(upload->data) + allocated(upload->chunks) + DIR_BYTES;
+}
+
+enum { UPLOAD_FILES = 4 }; /* the directory, data, chunks, user */
+
+/* A new upload counts as soon as it is there; the bytes of its chunks were reserved with their bodies. */
+static bool upload_make(Upload *upload, Storage *storage, const Place *place, GError **error)
+{
+        bool fresh = faccessat(storage->root, upload->path, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+
+        if (fresh && !ledger_check(storage->ledger, place->payer, 0, UPLOAD_FILES, error))
+                return false;
+        if (!upload_open(upload, storage, place->payer))
+                return place_error(place, error, errno, "write");
+        if (fresh)
+                ledger_add(storage->ledger, place->payer, DISK_UPLOADS, upload_bytes(upload), UPLOAD_FILES);
+        return true;
+}
+
 static bool store_chunk(Storage *storage, const Place *place, Upload *upload, guint64 index, const char *hash,
                         const char *buffer, gsize len, GError **error)
 {
-        if (upload_open(upload, storage, true) &&
-            write_at(upload->data, buffer, len, index * STORAGE_CHUNK) && fdatasync(upload->data) == 0 &&
-            record_write(upload, index, hash, len))
-                return true;
-        return place_error(place, error, errno, "write");
+        gint64 before;
+        bool ok;
+
+        if (!upload_make(upload, storage, place, error))
+                return false;
+        before = upload_bytes(upload);
+        ok = write_at(upload->data, buffer, len, index * STORAGE_CHUNK) && fdatasync(upload->data) == 0 &&
+             record_write(upload, index, hash, len);
+        if (!ok)
+                place_error(place, error, errno, "write");
+        ledger_add(storage->ledger, place->payer, DISK_UPLOADS, upload_bytes(upload) - before, 0);
+        return ok;
 }
 
 bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAccess *access, guint64 index,
@@ -399,18 +466,41 @@ static gssize copy_chunk(const Upload *upload, int present, guint64 size, guint6
         return write_at(upload->data, buffer, (gsize)got, offset) ? got : -1;
 }
 
+/* So much may be copied of the file that is to be replaced: what was not sent, and no more than it has. */
+static gint64 lacking_bytes(const Upload *upload, const json_t *chunks, const struct stat *present)
+{
+        gint64 lacking = 0;
+        json_t *item;
+        gsize i;
+
+        json_array_foreach(chunks, i, item)
+        {
+                char hash[HASH_LEN + 1];
+                gint64 len;
+
+                if (!record_read(upload, i, hash, &len))
+                        lacking += STORAGE_CHUNK;
+        }
+        return MIN(lacking, (gint64)present->st_blocks * 512);
+}
+
 /* What the file that is to be replaced has of the new one was not sent: it is taken from there. */
-static bool copy_present(const Upload *upload, const Place *place, const json_t *chunks, GError **error)
+static bool copy_present(const Storage *storage, const Upload *upload, const Place *place,
+                         const json_t *chunks, GError **error)
 {
         fd_auto int present = open_beneath(place->fd, place->below, O_RDONLY | O_NONBLOCK, 0);
         g_autofree char *buffer = present < 0 ? NULL : g_malloc(STORAGE_CHUNK);
         g_autoptr(GArray) lengths = g_array_new(FALSE, FALSE, sizeof(gssize));
+        gint64 lacking;
         struct stat st;
         json_t *item;
         gsize i;
 
         if (present < 0 || fstat(present, &st) < 0 || !S_ISREG(st.st_mode) || !place_may_read(place, &st))
                 return true;
+        lacking = lacking_bytes(upload, chunks, &st);
+        if (lacking > 0 && !ledger_check(storage->ledger, place->payer, lacking, 0, error))
+                return false;
         json_array_foreach(chunks, i, item)
         {
                 const char *wanted = json_string_value(item);
@@ -449,11 +539,30 @@ static bool check_all(const Upload *upload, const Place *place, guint64 size, co
         return true;
 }
 
+/* Directories that are to be made for the file. */
+static gint64 missing_above(const Place *place)
+{
+        const char *slash = strrchr(place->below, '/');
+        g_autofree char *above = slash ? g_strndup(place->below, (gsize)(slash - place->below)) : NULL;
+
+        return above ? place_missing(place, above) : 0;
+}
+
+static bool check_dirs(const Storage *storage, const Place *place, GError **error)
+{
+        gint64 dirs = missing_above(place);
+
+        return dirs == 0 || ledger_check(storage->ledger, place->payer, dirs * DIR_BYTES, dirs, error);
+}
+
 /* A file or link of that name is replaced, a directory is not. */
 static bool take_place(const Storage *storage, const Place *place, const Upload *upload, guint64 size,
                        GError **error)
 {
         const char *name;
+        gint64 dirs = missing_above(place);
+        gint64 uploaded = upload_bytes(upload), replaced = 0;
+        struct stat st;
         fd_auto int parent = place_parent(place, true, &name, error);
         g_autofree char *path = g_build_filename(storage->dir, storage->dc, upload->path, NULL);
 
@@ -462,12 +571,17 @@ static bool take_place(const Storage *storage, const Place *place, const Upload 
         if (!place_give(place, upload->data, 0644) || ftruncate(upload->data, (off_t)size) < 0 ||
             fsync(upload->data) < 0)
                 return place_error(place, error, errno, "write");
+        if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+                replaced = (gint64)st.st_blocks * 512;
         if (renameat(upload->dir, "data", parent, name) < 0)
                 return errno == EISDIR ? err_set(error, ERR_CONFLICT, "'%s' is a directory", place->shown)
                                        : place_error(place, error, errno, "write");
         if (fsync(parent) < 0)
                 return place_error(place, error, errno, "write");
         (void)file_remove_tree(path, NULL); /* the file is in its place; what stays here reads as no upload */
+        ledger_add(storage->ledger, place->payer, DISK_UPLOADS, -uploaded, -UPLOAD_FILES);
+        ledger_add(storage->ledger, place->payer, DISK_HOME,
+                   allocated(upload->data) - replaced + dirs * DIR_BYTES, dirs + (replaced == 0));
         return true;
 }
 
@@ -484,17 +598,56 @@ bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess 
                 return err_set(error, ERR_CONFLICT, "'%s' is a directory", place.shown);
         upload_name(&upload, storage, &place);
         g_rw_lock_writer_lock(upload.lock);
-        opened = upload_open(&upload, storage, size == 0);
-        if (!opened && errno == ENOENT)
+        opened = size == 0 ? upload_make(&upload, storage, &place, error)
+                           : upload_open(&upload, storage, NULL);
+        if (!opened && size == 0)
+                ok = false;
+        else if (!opened && errno == ENOENT)
                 ok = err_set(error, ERR_CONFLICT,
                              "'%s': nothing of it has arrived\nSend its chunks, then finish.", place.shown);
         else if (!opened)
                 ok = place_error(&place, error, errno, "write");
         else
-                ok = check_count(&place, size, chunks, error) &&
-                     copy_present(&upload, &place, chunks, error) &&
+                ok = check_dirs(storage, &place, error) && check_count(&place, size, chunks, error) &&
+                     copy_present(storage, &upload, &place, chunks, error) &&
                      check_all(&upload, &place, size, chunks, error) &&
                      take_place(storage, &place, &upload, size, error);
         g_rw_lock_writer_unlock(upload.lock);
         return ok;
+}
+
+/* Dropping */
+
+static gint64 last_piece(const Upload *upload)
+{
+        const int fds[] = { upload->dir, upload->data, upload->chunks };
+        gint64 latest = 0;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(fds); i++) {
+                struct stat st;
+
+                if (fds[i] >= 0 && fstat(fds[i], &st) == 0)
+                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+        }
+        return latest;
+}
+
+bool storage_drop_upload(Storage *storage, const char *name, gint64 since, bool *ret_gone, GError **error)
+{
+        char id[ID_LEN + 1];
+        g_autofree char *gone = (id_new(id), g_strconcat(".upload/gone.", id, NULL));
+        g_autofree char *path = g_build_filename(storage->dir, storage->dc, gone, NULL);
+        g_auto(Upload) upload = { .dir = -1, .data = -1, .chunks = -1 };
+        bool ok = true;
+
+        *ret_gone = false;
+        upload_of(&upload, storage, name);
+        g_rw_lock_writer_lock(upload.lock);
+        (void)upload_open(&upload, storage, NULL); /* half made, or not there: its directory tells */
+        if (upload.dir >= 0 && last_piece(&upload) <= since) {
+                *ret_gone = renameat(storage->root, upload.path, storage->root, gone) == 0;
+                ok = *ret_gone || disk_error(error, errno, "remove upload", name);
+        }
+        g_rw_lock_writer_unlock(upload.lock);
+        return ok && (!*ret_gone || file_remove_tree(path, error));
 }

@@ -120,6 +120,11 @@ void storage_set_owners(Storage *storage, StorageOwnerOf owner_of, void *arg)
         storage->owner_arg = arg;
 }
 
+void storage_count(Storage *storage, Ledger *ledger)
+{
+        storage->ledger = ledger;
+}
+
 static bool is_owned_by(const struct stat *st, const Owner *owner)
 {
         return st->st_uid == owner->uid;
@@ -274,6 +279,7 @@ bool place_open(Place *place, Storage *storage, const char *pfs_path, const Stor
         if (!place_name(place, storage, parts, pfs_path, error) || !check_access(place, access, write, error))
                 return false;
         user = home_of(place);
+        place->payer = g_strdup(user ? user : access->user);
         if (user && storage->owner_of && !settle_owner(storage, user, access, write, error))
                 return err_prefix(error, "'%s': ", place->shown);
         if (write && mkdirat(storage->root, place->root, 0755) < 0 && errno != EEXIST)
@@ -293,6 +299,7 @@ void place_clear(Place *place)
         g_clear_pointer(&place->shown, g_free);
         g_clear_pointer(&place->root, g_free);
         g_clear_pointer(&place->below, g_free);
+        g_clear_pointer(&place->payer, g_free);
 }
 
 bool place_is_root(const Place *place)
@@ -371,14 +378,38 @@ int place_parent(const Place *place, bool make, const char **ret_name, GError **
         return fd;
 }
 
+gint64 place_missing(const Place *place, const char *below)
+{
+        g_autofree char *path = g_strdup(below);
+        gint64 missing = 0;
+
+        for (;;) {
+                fd_auto int fd = open_beneath(place->fd, path, O_PATH | O_DIRECTORY, 0);
+                char *slash = strrchr(path, '/');
+
+                if (fd >= 0 || errno != ENOENT)
+                        return missing;
+                missing++;
+                if (!slash)
+                        return missing;
+                *slash = '\0';
+        }
+}
+
 bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error)
 {
         g_auto(Place) place = { .fd = -1 };
         fd_auto int fd = -1;
+        gint64 dirs;
 
         if (!place_open(&place, storage, pfs_path, access, true, error))
                 return false;
+        dirs = place_missing(&place, place.below);
+        if (dirs > 0 && !ledger_check(storage->ledger, place.payer, dirs * DIR_BYTES, dirs, error))
+                return false;
         fd = place_make_dirs(&place, place.below, error);
+        if (fd >= 0)
+                ledger_add(storage->ledger, place.payer, DISK_HOME, dirs * DIR_BYTES, dirs);
         return fd >= 0;
 }
 

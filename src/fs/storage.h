@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "fs/ledger.h"
 #include "fs/package.h"
 #include "fs/tree.h"
 
@@ -32,6 +33,10 @@ bool storage_make_home(Storage *storage, const char *user, const Owner *owner, G
 /* Who owns the home of a user; asked at each access to a home from then on. False with why nobody does. */
 typedef bool (*StorageOwnerOf)(const char *user, Owner *ret, void *arg, GError **error);
 void storage_set_owners(Storage *storage, StorageOwnerOf owner_of, void *arg);
+
+/* What is written is counted to whose home it is in, in public to who writes, and refused with ERR_QUOTA when
+ * that is too much. Before the storage is shared; borrowed. */
+void storage_count(Storage *storage, Ledger *ledger);
 
 typedef struct {
         const char *user;
@@ -67,6 +72,11 @@ bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess 
  * the bytes that have arrived, and chunks that have not are null. No upload at all: size 0, no chunks. */
 json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload,
                        GError **error);
+/* To whom an unfinished upload counts, by its directory; NULL: not known. The caller's. */
+char *storage_upload_user(const char *dir);
+/* Removes an unfinished upload, by the name of its directory, unless a piece of it came after `since` (ms).
+ * True and *ret_gone false: one has. */
+bool storage_drop_upload(Storage *storage, const char *name, gint64 since, bool *ret_gone, GError **error);
 /* One chunk (a file of bytes whose hash is given) of an upload; then storage_finish makes it the file,
  * atomically, after checking size and the hash of every chunk. What exists stays in place until then, and a
  * chunk that it has at the same place need not be put. */

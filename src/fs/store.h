@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "fs/disk.h"
+#include "fs/ledger.h"
 #include "fs/package.h"
 
 enum { STORE_STRIPES = 64 };
@@ -14,6 +15,7 @@ struct PackageStore {
         char *dir;
         guint files_max;
         guint64 bytes_max;
+        Ledger *ledger;                /* borrowed; NULL: nothing is counted */
         GRWLock removal;               /* removing a package is alone; everything else shares */
         GMutex stripes[STORE_STRIPES]; /* one content or package at a time, by its hash */
 };
@@ -25,12 +27,14 @@ typedef struct {
         char *name; /* "upload/staging.<id>" */
         int dir;
         GPtrArray *hashes; /* of the file numbered by its index */
+        gint64 bytes;
         SyncSet sync;
 } Staging;
 bool staging_open(Staging *staging, PackageStore *store, GError **error);
 int staging_next(Staging *staging, GError **error); /* a new empty file; -1 on failure */
 void staging_keep(Staging *staging, int *fd,
                   const char *hash); /* takes the file of the last staging_next, whose content has `hash` */
+gint64 staging_bytes(const Staging *staging); /* kept by now, as the disk has them */
 bool staging_finish(Staging *staging, GError **error);
 void staging_clear(Staging *staging);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Staging, staging_clear)

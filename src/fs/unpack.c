@@ -32,6 +32,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Archive, archive_end)
 
 enum {
         BLOCK = 64 * 1024,
+        RESERVED = 4 * 1024 * 1024,    /* of the quota at once */
         RATIO_MAX = 1000,              /* deflate ends at 1032:1; programs stay far below */
         RATIO_FROM = 64 * 1024 * 1024, /* bytes: what unpacks to less harms nobody */
 };
@@ -45,6 +46,7 @@ typedef struct {
         GHashTable *by_path; /* Entry *, borrowed from manifest */
         guint headers;
         guint64 bytes;
+        guint64 reserved; /* of the user's quota, for what is unpacked */
         char *buffer;
 } Unpack;
 
@@ -88,10 +90,15 @@ static bool take_name(const char *raw, char **ret, GError **error)
         return true;
 }
 
-static bool check_growth(const Unpack *unpack, const char *name, GError **error)
+static bool check_growth(Unpack *unpack, const char *name, GError **error)
 {
         guint64 in = (guint64)MAX(archive_filter_bytes(unpack->archive, -1), 1);
 
+        while (unpack->bytes > unpack->reserved) {
+                if (!ledger_reserve(unpack->store->ledger, unpack->user, RESERVED, 0, error))
+                        return false;
+                unpack->reserved += RESERVED;
+        }
         if (unpack->bytes > unpack->store->bytes_max)
                 return err_set(error, ERR_TOO_LARGE,
                                "'%s': with it the archive unpacks to more than %" G_GUINT64_FORMAT " bytes",
@@ -297,9 +304,14 @@ static bool own_contents(const Unpack *unpack, GError **error)
 static bool keep_package(Unpack *unpack, GError **error)
 {
         g_autoptr(GPtrArray) missing = NULL;
+        Ledger *ledger = unpack->store->ledger;
 
-        return staging_finish(&unpack->staging, error) && own_contents(unpack, error) &&
-               package_store_offer(unpack->store, unpack->user, unpack->manifest, &missing, error) &&
+        if (!ledger_check(ledger, unpack->user, 0, unpack->staging.hashes->len, error) ||
+            !staging_finish(&unpack->staging, error) || !own_contents(unpack, error))
+                return false;
+        ledger_add(ledger, unpack->user, DISK_UPLOADS, staging_bytes(&unpack->staging),
+                   unpack->staging.hashes->len);
+        return package_store_offer(unpack->store, unpack->user, unpack->manifest, &missing, error) &&
                packages_commit(unpack->store, unpack->user, unpack->manifest->hash, error);
 }
 
@@ -344,6 +356,7 @@ static bool unpack_all(PackageStore *store, const char *user, const char *path, 
         ok = staging_open(&unpack.staging, store, error) && read_archive(&unpack, error) &&
              keep_package(&unpack, error);
         staging_clear(&unpack.staging);
+        ledger_release(store->ledger, user, (gint64)unpack.reserved, 0);
         if (ok)
                 g_strlcpy(ret_hash, manifest->hash, HASH_LEN + 1);
         return ok;

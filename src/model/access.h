@@ -36,6 +36,8 @@ typedef enum {
         ACCESS_PACKAGE,
         ACCESS_SCHEDULER, /* journal, what if */
         ACCESS_STATISTICS,
+        ACCESS_AUDIT,
+        ACCESS_STORAGE, /* what users hold on the disk; what goes from it */
         ACCESS_KINDS,
 } AccessKind;
 
@@ -50,6 +52,19 @@ typedef enum {
         VERBS,
 } AccessVerb;
 
+/* How far a token reaches, each further than the one before. Numbers are in databases. */
+typedef enum {
+        SCOPE_NONE,   /* of a row that asks for no token */
+        SCOPE_READ,   /* looks at what its user may see */
+        SCOPE_SUBMIT, /* and works with jobs, packages and files; of one queue, where it names one */
+        SCOPE_ADMIN,  /* its user's whole right */
+        SCOPES,
+} Scope;
+
+const char *scope_name(Scope scope); /* "read", "submit", "admin" */
+/* ERR_INVALID names `what`. */
+bool scope_parse(const char *what, const char *name, Scope *ret, GError **error);
+
 const char *access_kind_name(AccessKind kind);
 const char *access_verb_name(AccessVerb verb);
 
@@ -59,3 +74,6 @@ bool access_allows(AccessKind kind, AccessVerb verb, guint relations);
 guint relations_of(bool known, bool admin, bool owner, bool granted);
 /* The relations that suffice: for the API description and the generated test. */
 guint access_row(AccessKind kind, AccessVerb verb);
+/* The least scope of a token that suffices: SCOPE_NONE where nobody has to be known, SCOPE_ADMIN for what has
+ * no row. An administrator's right comes with SCOPE_ADMIN alone. */
+Scope access_scope(AccessKind kind, AccessVerb verb);

@@ -1,7 +1,9 @@
-/* What the extension template of somebody who is no administrator may ask of a cluster: Kubernetes' Pod
+/* What the extension template of somebody who is no administrator may ask of a cluster: a list of what is
+ * allowed, field by field (baseline-fields.h). Everything else is refused. The list is within Kubernetes' Pod
  * Security Standards, level "Baseline" (kubernetes.io/docs/concepts/security/pod-security-standards), and
- * nothing that is others': a node by its name, an account, the system's priorities, the platform's
- * volumes, secrets and ConfigMaps. Pure; templates are JSON trees as in extension.h. */
+ * holds nothing that is others': a node by its name, an account, tolerations, classes, the platform's
+ * volumes, secrets and ConfigMaps. The cluster's setting may widen it: {"allow": {"tolerations": ["KEY"],
+ * "runtime_classes": [...], ...}} (doc/kubernetes.md). Pure; templates are JSON trees as in extension.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +13,9 @@
 
 /* Where the pods will be. */
 typedef struct {
-        const char *setting; /* of the cluster (cluster.h), whose claims and secrets of homes are not for
-                                templates; or NULL */
+        const char *setting; /* of the cluster (cluster.h): its claims and secrets of homes are not for
+                                templates, its `allow` widens the list; or NULL */
+        bool pods;           /* jobs are pods there */
         bool chosen;         /* the namespace is the job's own choice: nothing that lies there is */
 } BaselinePlace;
 
@@ -27,3 +30,8 @@ bool baseline_check(const json_t *template, const BaselinePlace *place, GError *
 /* The same of all templates that a specification's origin brings: {"paddleflow": {"extensionTemplate"?,
  * "defaultTemplate"?, "members"?: [{"extensionTemplate"?}]}}. `origin`: or NULL. */
 bool baseline_check_origin(const json_t *origin, const BaselinePlace *place, GError **error);
+
+/* Labels or annotations ("K=V", or NULL) that a job's pods will carry, as a template's: with a prefix
+ * ("a.b/c") they speak to what runs in the cluster. `where`: "labels". Where jobs are no pods all are
+ * allowed. */
+bool baseline_check_words(const char *where, char *const *words, const BaselinePlace *place, GError **error);

@@ -147,6 +147,26 @@ static bool check_order(const char *small_name, const Resources *small, const ch
                        resource_name(kind), large_name, limit);
 }
 
+/* Of kinds that every program uses, and whose amount a cgroup holds. */
+static bool check_defaults(const ResourceLimits *defaults, GError **error)
+{
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                if (!(defaults->said & (1u << kind)))
+                        continue;
+                if (kind != RESOURCE_CPU && kind != RESOURCE_MEMORY)
+                        return err_set(error, ERR_INVALID,
+                                       "defaults: %s has none\nMembers use it only if they ask for it; "
+                                       "defaults are for cpu and memory.",
+                                       resource_name(kind));
+                if (defaults->amount.amount[kind] == 0)
+                        return err_set(
+                                error, ERR_INVALID,
+                                "defaults: %s must be above 0\nLeave it out where there is to be none.",
+                                resource_name(kind));
+        }
+        return true;
+}
+
 /* Its own three, and its max and its parent's. Of kinds that it does not limit itself the parent's limit
  * holds. */
 static bool check_limits(const Queue *queue, const Queue *parent, GError **error)
@@ -156,6 +176,8 @@ static bool check_limits(const Queue *queue, const Queue *parent, GError **error
 
         return check_order("reserved", &queue->reserved.amount, "min", &queue->min.amount, error) &&
                check_order("min", &queue->min.amount, "max", &max, error) &&
+               check_defaults(&queue->defaults, error) &&
+               check_order("defaults", &queue->defaults.amount, "max", &max, error) &&
                (!parent || check_order("max", &queue->max.amount, its, &above, error));
 }
 
@@ -321,7 +343,7 @@ static bool put_cluster(const Change *change, GError **error)
         const Cluster *cluster = (const Cluster *)change->object;
         const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
 
-        if (!check_place(change, error))
+        if (!check_place(change, error) || !check_defaults(&cluster->defaults, error))
                 return false;
         for (guint i = 0; cluster->namespaces && i < queues->len; i++) {
                 const Queue *queue = queue_at(queues, i);

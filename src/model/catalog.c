@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/spec.h"
 
 enum { BUCKETS = 256 };
 
@@ -324,6 +325,33 @@ Resources queue_max(const Catalog *catalog, const Queue *queue)
         return limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED);
 }
 
+bool queue_is_limited(const Catalog *catalog, const Queue *queue, int kind)
+{
+        for (; queue; queue = queue_parent(catalog, queue)) {
+                Resources max = queue_max(catalog, queue);
+
+                if (max.amount[kind] != RESOURCE_UNLIMITED)
+                        return true;
+        }
+        return false;
+}
+
+bool queue_default(const Catalog *catalog, const Queue *queue, int kind, gint64 *ret)
+{
+        const Cluster *cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
+        const ResourceLimits *defaults = cluster ? &cluster->defaults : NULL;
+
+        for (; queue; queue = queue_parent(catalog, queue))
+                if (queue->defaults.said & (1u << kind)) {
+                        defaults = &queue->defaults;
+                        break;
+                }
+        if (!defaults || !(defaults->said & (1u << kind)))
+                return false;
+        *ret = defaults->amount.amount[kind];
+        return true;
+}
+
 /* ---- where a submission goes ---- */
 
 static bool may_submit(const Catalog *catalog, const Queue *queue, const User *user)
@@ -383,4 +411,14 @@ const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, cons
                 return NULL;
         }
         return takes_jobs(catalog, queue, error) ? queue : NULL;
+}
+
+int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User *user)
+{
+        const Grant *grant =
+                user ? catalog_grant(catalog, user->object.name, GRANT_QUEUE, queue->object.name) : NULL;
+
+        if (user && user->admin)
+                return SPEC_PRIORITY_MAX;
+        return grant ? grant->max_priority : 0;
 }

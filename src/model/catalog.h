@@ -41,10 +41,19 @@ const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: 
 bool queue_has_quota(const Catalog *catalog, const Queue *queue);
 /* What its jobs may use; kinds that are not limited are RESOURCE_UNLIMITED. */
 Resources queue_max(const Catalog *catalog, const Queue *queue);
+/* True when a queue from here up limits the kind. */
+bool queue_is_limited(const Catalog *catalog, const Queue *queue, int kind);
+/* What a member is given of a kind that it does not declare, as the nearest queue from here up says, else the
+ * cluster. False: nobody says. */
+bool queue_default(const Catalog *catalog, const Queue *queue, int kind, gint64 *ret);
 /* The queue of a submission that names `name` (NULL: QUEUE_DEFAULT) by `user`: exists, is a leaf, open,
  * granted or open to everyone (or the user is an administrator). ERR_NOT_FOUND, ERR_CONFLICT, ERR_DENIED,
  * each with what to do. */
 const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, const User *user, GError **error);
+
+/* The highest priority that jobs of `user` may have in the queue: a grant's, an administrator's any, else
+ * normal. `user` NULL: nobody's. */
+int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User *user);
 
 /* ---- changes ---- */
 

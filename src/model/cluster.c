@@ -146,6 +146,7 @@ static const ObjectField fields[] = {
         { "setting", FIELD_TEXT, AT(setting), FIELD_BLANK, .max = SETTING_MAX, .show = cluster_setting_show,
           .keep = cluster_setting_keep },
         { "namespaces", FIELD_LIST, AT(namespaces), .max = SPEC_NAME_MAX, .check = name_check },
+        { "defaults", FIELD_LIMITS, AT(defaults) },
         { NULL },
 };
 

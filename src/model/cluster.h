@@ -14,7 +14,8 @@ typedef struct {
         ClusterType type;
         bool offline;
         char *description, *endpoint, *source, *version, *credential, *setting; /* NULL: "" */
-        char **namespaces;                                                      /* allowed ones; NULL: all */
+        char **namespaces;       /* for users' jobs; NULL: those of queues */
+        ResourceLimits defaults; /* for members that declare none, where no queue says one: cpu, memory */
 } Cluster;
 
 /* A setting that is a JSON object may hold passwords: members called "password", however deep. They are shown

@@ -7,10 +7,8 @@
 #include "model/job.h"
 
 static const char *const env_states[] = {
-        [ENV_NONE] = "none",
-        [ENV_BUILDING] = "building",
-        [ENV_READY] = "ready",
-        [ENV_FAILED] = "failed",
+        [ENV_NONE] = "none",     [ENV_BUILDING] = "building", [ENV_READY] = "ready",
+        [ENV_FAILED] = "failed", [ENV_WAITING] = "waiting",
 };
 
 static json_t *time_or_null(gint64 ms)

@@ -40,7 +40,7 @@ typedef struct {
 
 static const Field job_fields[] = {
         JOB_FIELD(revision, I64, 0, G_MAXINT64),
-        JOB_FIELD(env_state, U8, 0, ENV_FAILED),
+        JOB_FIELD(env_state, U8, 0, ENV_WAITING),
         JOB_FIELD(stop_to, U8, 0, JOB_STATES - 1),
         JOB_FIELD(attempt, I32, 0, G_MAXINT32),
         JOB_FIELD(failures, I32, 0, G_MAXINT32),
@@ -71,7 +71,8 @@ static const Field job_fields[] = {
         JOB_FIELD(starting_ms, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(running_ms, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(extra_port, I32, 0, 65535),
-        { "cpu_share", I32, offsetof(Job, cpu_share), -1, -1, SPEC_SHARE_MAX },
+        { "cpu_share", I32, offsetof(Job, cpu_share), -1, -1, G_MAXINT32 },
+        { "memory_share", I64, offsetof(Job, memory_share), -1, -1, G_MAXINT64 },
         { NULL },
 };
 
@@ -282,6 +283,9 @@ bool job_unpack(Job *job, const char *text, GError **error)
                 return false;
         if (job->spec_seq == 0) /* its specification is in its own row */
                 job->spec_seq = job->seq;
+        /* Before there was memory_share, cpu_share held only where no role declares CPU. */
+        if (job->memory_share < 0 && job->cpu_share >= 0 && spec_declares_cpu(job->spec))
+                job->cpu_share = SPEC_SHARE_MAX;
         return json_get_array(object, "", "members", SPEC_REPLICAS_MAX, &members, error) &&
                unpack_members(job, members, error);
 }

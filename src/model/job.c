@@ -116,6 +116,7 @@ Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
         job->queue = g_intern_string(spec->queue ? spec->queue : QUEUE_DEFAULT);
         job->priority = spec->priority;
         job->array_index = job->cpu_share = -1;
+        job->memory_share = -1;
         job->submitted = now;
         return job;
 }
@@ -187,6 +188,11 @@ Job *job_draft(const Job *job)
         draft->spec = spec_ref(job->spec);
         draft->members = copy_members(job->members, job->n_members);
         return draft;
+}
+
+SpecShare job_share(const Job *job)
+{
+        return (SpecShare){ .cpu_milli = job->cpu_share, .memory = MAX(job->memory_share, 0) };
 }
 
 /* ---- labels ---- */

@@ -76,7 +76,8 @@ typedef struct {
         char *error;        /* why it could not be started, or NULL */
 } Member;
 
-typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED } EnvState;
+/* WAITING: its build waits until the job's queue has what that takes. Numbers are stored. */
+typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED, ENV_WAITING } EnvState;
 
 typedef struct Job {
         gatomicrefcount refs;
@@ -114,10 +115,12 @@ typedef struct Job {
                 not_before;                        /* admitted, running: of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
         int extra_port;                            /* the framework's own lease (gloo), or 0 */
-        int cpu_share;   /* thousandths of a core: what its attempt gave each member, where it declares no
-                            CPU (spec_share); -1: not known */
-        int n_members;   /* 0 before admission */
-        Member *members; /* in role order, then index; n_members */
+        int cpu_share;       /* thousandths of a core: what its attempt gave each member that declares no CPU;
+                                -1: not known */
+        gint64 memory_share; /* bytes: what its attempt gave each member that declares no memory; 0: it is
+                                not counted; -1: not known */
+        int n_members;       /* 0 before admission */
+        Member *members;     /* in role order, then index; n_members */
 } Job;
 
 Job *job_new(const char *user, const char *name, Spec *spec,
@@ -127,6 +130,8 @@ void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
 Job *job_draft(const Job *job);    /* a deep copy (spec shared) with one reference */
 void job_drop_members(Job *draft); /* those of an attempt that is over */
+
+SpecShare job_share(const Job *job); /* of its attempt */
 
 /* The only writer of job->state: moves a draft, sets the time that belongs to the state, or ERR_CONFLICT. */
 bool job_move(Job *draft, JobState to, gint64 now, GError **error);

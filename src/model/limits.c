@@ -162,6 +162,11 @@ json_t *resources_format(const Resources *r)
         return limits_format(&limits);
 }
 
+bool limits_equal(const ResourceLimits *a, const ResourceLimits *b)
+{
+        return a->said == b->said && resources_equal(&a->amount, &b->amount);
+}
+
 Resources limits_flat(const ResourceLimits *limits, gint64 unsaid)
 {
         Resources flat = limits->amount;

@@ -9,6 +9,8 @@ typedef enum {
         FIELD_NOT,    /* bool; outside the opposite is said */
         FIELD_EITHER, /* bool; outside words[0] for false, words[1] for true */
         FIELD_INT,    /* int, min..max */
+        /* int, normal or above; outside a number, read as a word, too */
+        FIELD_PRIORITY,
         FIELD_WORD,   /* an enum; outside words[value] */
         FIELD_LIMITS, /* ResourceLimits */
         FIELD_LABELS, /* "K=V" list sorted by key; outside an object */

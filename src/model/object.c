@@ -215,6 +215,21 @@ static bool int_merge(const ObjectField *field, void *at, const json_t *value, c
                        what, shown, field->min, field->max);
 }
 
+static bool priority_merge(const ObjectField *field, void *at, const json_t *value, const char *what,
+                           GError **error)
+{
+        int priority;
+
+        if (!priority_parse(what, value, &priority, error))
+                return false;
+        if (priority < 0)
+                return err_set(error, ERR_INVALID,
+                               "%s: %d is below normal\nEverybody may ask for normal (0) and less.", what,
+                               priority);
+        *(int *)at = priority;
+        return true;
+}
+
 /* resources */
 
 static void limits_reset(const ObjectField *field, void *at)
@@ -398,6 +413,7 @@ static const FieldOps types[] = {
         [FIELD_NOT] = { bool_reset, NULL, bool_is_default, bool_format, bool_merge },
         [FIELD_EITHER] = { bool_reset, NULL, bool_is_default, either_format, either_merge },
         [FIELD_INT] = { int_reset, NULL, int_is_default, int_format, int_merge },
+        [FIELD_PRIORITY] = { int_reset, NULL, int_is_default, int_format, priority_merge },
         [FIELD_WORD] = { int_reset, NULL, int_is_default, word_format, word_merge },
         [FIELD_LIMITS] = { limits_reset, NULL, limits_is_default, limits_show, limits_take },
         [FIELD_LABELS] = { list_reset, list_copy, list_is_default, pairs_format, labels_merge },

@@ -73,6 +73,7 @@ static const ObjectField fields[] = {
         { "max", FIELD_LIMITS, AT(max) },
         { "min", FIELD_LIMITS, AT(min) },
         { "reserved", FIELD_LIMITS, AT(reserved) },
+        { "defaults", FIELD_LIMITS, AT(defaults) },
         { "only_listed", FIELD_BOOL, AT(only_listed) },
         { "weight", FIELD_INT, AT(weight), .first = 1, .min = 1, .max = 65535 },
         { "priority", FIELD_INT, AT(priority), .min = -1000, .max = 1000 },

@@ -48,6 +48,7 @@ typedef struct {
         char *namespace;
         QuotaType quota_type;
         ResourceLimits max, min, reserved;
+        ResourceLimits defaults; /* for members that declare none: cpu, memory. Not said: the one above */
         bool only_listed; /* kinds that max does not name may not be used (PaddleFlow's rule); else they are
                              unlimited */
         int weight;       /* 1..65535; default 1 */

@@ -88,5 +88,6 @@ json_t *limits_format(const ResourceLimits *limits); /* only what is said, in or
 /* "cpu=64,memory=256Gi,nvidia.com/gpu=8" as the command line has it; "" says nothing. */
 bool limits_parse_list(const char *what, const char *text, bool intern, ResourceLimits *ret, GError **error);
 json_t *resources_format(const Resources *r); /* what is above 0 */
+bool limits_equal(const ResourceLimits *a, const ResourceLimits *b);
 /* A limit as plain amounts: what is not said becomes `unsaid` (0, or RESOURCE_UNLIMITED). */
 Resources limits_flat(const ResourceLimits *limits, gint64 unsaid);

@@ -478,6 +478,8 @@ static bool take_resources(const Draft *draft, const json_t *object, const char 
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                 if (limits.said & (1u << kind))
                         role->each.amount[kind] = limits.amount.amount[kind];
+        if (role->each.cpu_milli == 0) /* as of every kind: to ask for nothing is not to declare */
+                role->each.cpu_milli = -1;
         if (role->each.gpus > GPUS_MAX)
                 return err_set(error, ERR_INVALID, "%s: %" G_GINT64_FORMAT " GPUs are more than %d", what,
                                role->each.gpus, GPUS_MAX);
@@ -606,11 +608,10 @@ static bool check_counts(const Spec *spec, GError **error)
         return true;
 }
 
-static const char *const spec_fields[] = { "name",         "framework",  "command", "roles",
-                                           "env",          "image",      "package", "package_name",
-                                           "requirements", "input",      "output",  "retries",
-                                           "backoff",      "time_limit", "grace",   "on_lost",
-                                           "use_gpu",      "ready",      NULL };
+static const char *const spec_fields[] = { "name",    "framework", "command",      "roles",        "env",
+                                           "image",   "package",   "package_name", "requirements", "input",
+                                           "output",  "retries",   "backoff",      "time_limit",   "grace",
+                                           "on_lost", "use_gpu",   "ready",        "network",      NULL };
 
 /* The two lists of members as one, for json_only. */
 static bool check_members(const json_t *object, GError **error)
@@ -629,7 +630,7 @@ static bool check_members(const json_t *object, GError **error)
 
 static bool take_all(Draft *draft, const json_t *object, GError **error)
 {
-        bool listens = true;
+        bool listens = true, on_host = true;
 
         draft->gpu_said = is_given(object, "use_gpu");
         if (!check_members(object, error) || !take_texts(draft, object, error) ||
@@ -638,10 +639,12 @@ static bool take_all(Draft *draft, const json_t *object, GError **error)
             !take_env(draft, object, "", &draft->spec.env, error) || !take_times(draft, object, error) ||
             !take_choice(object, "on_lost", "retry", "fail", &draft->spec.restart_lost, error) ||
             !take_choice(object, "ready", "listen", "declared", &listens, error) ||
+            !take_choice(object, "network", "host", "none", &on_host, error) ||
             !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error) ||
             !take_schedule(draft, object, error))
                 return false;
         draft->spec.ready_declared = !listens;
+        draft->spec.network_none = !on_host;
         return check_commands(draft, error) && check_gpus(draft, error);
 }
 

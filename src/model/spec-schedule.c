@@ -10,7 +10,7 @@
 #include "model/object-row.h"
 #include "model/spec-draft.h"
 
-enum { PRIORITY_MAX = 1000, WARN_DEFAULT_MS = 60 * 1000 };
+enum { WARN_DEFAULT_MS = 60 * 1000 };
 
 static const gint64 begin_max = 253402300799999; /* the end of the year 9999 */
 
@@ -42,7 +42,7 @@ static bool priority_from_text(const char *text, gint64 *ret)
                         *ret = priorities[i].priority;
                         return true;
                 }
-        if (!number_parse("", text + negative, 0, PRIORITY_MAX, ret, NULL))
+        if (!number_parse("", text + negative, 0, SPEC_PRIORITY_MAX, ret, NULL))
                 return false;
         *ret = negative ? -*ret : *ret;
         return true;
@@ -58,12 +58,12 @@ bool priority_parse(const char *what, const json_t *value, int *ret, GError **er
                 priority = json_integer_value(value);
         if (json_is_string(value) && !priority_from_text(json_string_value(value), &priority))
                 priority = G_MAXINT64;
-        if (priority < -PRIORITY_MAX || priority > PRIORITY_MAX)
+        if (priority < -SPEC_PRIORITY_MAX || priority > SPEC_PRIORITY_MAX)
                 return err_set(error, ERR_INVALID,
                                "%s: '%.40s' is neither a whole number from %d to %d nor one of very-low, "
                                "low, normal, "
                                "high, very-high",
-                               what, shown, -PRIORITY_MAX, PRIORITY_MAX);
+                               what, shown, -SPEC_PRIORITY_MAX, SPEC_PRIORITY_MAX);
         *ret = (int)priority;
         return true;
 }

@@ -142,20 +142,23 @@ gint64 spec_share(const Spec *spec, const Resources *total)
 {
         int members = spec_members(spec);
 
-        return members > 0 ? MIN(SPEC_SHARE_MAX, total->cpu_milli / members) : SPEC_SHARE_MAX;
+        if (members == 0 || spec_declares_cpu(spec))
+                return SPEC_SHARE_MAX;
+        return CLAMP(total->cpu_milli / members, 1, SPEC_SHARE_MAX);
 }
 
-void spec_member_wants(const Spec *spec, int role, gint64 share_milli, Resources *ret)
+void spec_member_wants(const Spec *spec, int role, SpecShare share, Resources *ret)
 {
         *ret = spec->roles[role].each;
-        if (ret->cpu_milli >= 0)
-                return;
-        ret->cpu_milli = share_milli < 0 || spec_declares_cpu(spec) ? SPEC_SHARE_MAX : share_milli;
+        if (ret->cpu_milli < 0)
+                ret->cpu_milli = share.cpu_milli < 0 ? SPEC_SHARE_MAX : share.cpu_milli;
+        if (ret->memory == 0)
+                ret->memory = share.memory;
 }
 
 static bool sum_wants(const Spec *spec, bool all, const Resources *total, Resources *ret)
 {
-        gint64 share = spec_share(spec, total);
+        SpecShare share = { .cpu_milli = spec_share(spec, total) };
         Resources sum = { 0 };
 
         for (int i = 0; i < spec->n_roles; i++) {

@@ -23,13 +23,14 @@ enum {
         SPEC_AFTER_MAX = 100,        /* dependencies of one job */
         SPEC_LABELS_MAX = 100,       /* labels, annotations: so many of each */
         SPEC_ORIGIN_MAX = 64 * 1024, /* bytes */
+        SPEC_PRIORITY_MAX = 1000,    /* and as far below 0 */
 };
 
 typedef struct {
         const char *name; /* "pserver", "trainer", "worker" */
         int replicas;     /* 0.. */
         int min;          /* 1..replicas: with so many the job may start and go on; == replicas: rigid */
-        Resources each;   /* asked for by one member; cpu_milli -1: not declared */
+        Resources each;   /* asked for by one member; not declared is -1 of cpu_milli, 0 of the others */
         char **command;   /* argv, or NULL: the job's */
         char **env;       /* "K=V", added after the job's, or NULL */
         char *flavour;    /* name of the flavour that `each` came from; or NULL */
@@ -74,6 +75,8 @@ typedef struct Spec {
                              it goes back into its queue */
         char *namespace;  /* of the older interfaces; or NULL */
         char *origin; /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
+        bool network_none;   /* network: "none": members reach each other over loopback, and nothing else;
+                                "host", the default: whatever the machine reaches */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on
                                 their port */
         int n_roles;
@@ -133,14 +136,19 @@ bool spec_wants(const Spec *spec, const Resources *total, Resources *ret);
 /* The same of as many members as it may start with. */
 bool spec_wants_min(const Spec *spec, const Resources *total, Resources *ret);
 
-/* What each member of a job that declares no CPU anywhere gets of a machine of `total`, in thousandths of a
- * core: a core, or an equal part. */
+/* What each member that declares no CPU gets of a machine of `total`, in thousandths of a core: a core, or an
+ * equal part where the job declares none anywhere. At least 1: every member counts. */
 gint64 spec_share(const Spec *spec, const Resources *total);
 bool spec_declares_cpu(const Spec *spec); /* any role that has members */
 
-/* What one member of the role is accounted with, by the same rule. `share_milli`: of spec_share, less where
- * that would not fit (engine/share.h); -1: not known, a core. */
-void spec_member_wants(const Spec *spec, int role, gint64 share_milli, Resources *ret);
+/* What a member is accounted with for what it does not declare (engine/share.h). */
+typedef struct {
+        gint64 cpu_milli; /* -1: not known, a core */
+        gint64 memory;    /* bytes; 0: memory that is not declared is not counted */
+} SpecShare;
+
+/* What one member of the role is accounted with. */
+void spec_member_wants(const Spec *spec, int role, SpecShare share, Resources *ret);
 
 bool name_is_valid(const char *name);                                /* DNS label of at most SPEC_NAME_MAX */
 bool name_check(const char *what, const char *name, GError **error); /* ERR_INVALID with the rule */

@@ -5,11 +5,13 @@
 
 #include "base/err.h"
 #include "model/object-row.h"
+#include "model/resources.h"
 
 enum {
         NAME_MAX_BYTES = 60, /* as wide as the older interface's column */
         PASSWORD_MAX = 255,  /* of the hash: libsodium's has at most 128 */
         RESOURCE_MAX = 255,
+        LIMIT_MAX = 40, /* of a quantity */
 };
 
 static const char *const grant_types[] = { "queue", "fs", "user", NULL };
@@ -59,10 +61,26 @@ static bool grant_name_check(const char *what, const char *name, GError **error)
         return true;
 }
 
+static bool limit_check(const char *what, const char *value, GError **error)
+{
+        gint64 amount;
+
+        return memory_parse(what, value, &amount, NULL) ||
+               err_set(error, ERR_INVALID, "%s: '%s' is not an amount such as 200Gi or 2M; 0: no limit", what,
+                       value);
+}
+
+bool user_limit(const char *text, gint64 *ret)
+{
+        return text && memory_parse("limit", text, ret, NULL);
+}
+
 static const ObjectField fields[] = {
         { "admin", FIELD_BOOL, offsetof(User, admin) },
         { "password", FIELD_TEXT, offsetof(User, password), FIELD_SECRET | FIELD_FIXED, .max = PASSWORD_MAX },
         { "disabled", FIELD_BOOL, offsetof(User, disabled) },
+        { "disk", FIELD_TEXT, offsetof(User, disk), .max = LIMIT_MAX, .check = limit_check },
+        { "files", FIELD_TEXT, offsetof(User, files), .max = LIMIT_MAX, .check = limit_check },
         { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },
         { NULL },
 };
@@ -73,6 +91,7 @@ static const ObjectField grant_fields[] = {
         { "user", FIELD_TEXT, offsetof(Grant, user), FIELD_ONCE, .max = NAME_MAX_BYTES },
         { "type", FIELD_WORD, offsetof(Grant, type), FIELD_ONCE, .words = grant_types },
         { "resource", FIELD_TEXT, offsetof(Grant, resource), FIELD_ONCE, .max = RESOURCE_MAX },
+        { "max_priority", FIELD_PRIORITY, offsetof(Grant, max_priority) },
         { NULL },
 };
 

@@ -9,12 +9,17 @@ typedef struct {
         char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: no log-in by password
                          */
         bool disabled;  /* cannot log in, and no token of theirs is good; jobs stay as they are */
-        bool unix_user; /* came by the Unix socket: the machine vouches for it */
+        char *disk, *files; /* what they may hold on the server's disk: bytes, inodes, as quantities ("200Gi",
+                               "2M"); "0": no limit; NULL: the server's default */
+        bool unix_user;     /* came by the Unix socket: the machine vouches for it */
 } User;
 
 #define SEEDED_USER "root"
 /* Stands for the published password of the seeded account (api/auth/published.h). */
 #define USER_PASSWORD_SEEDED "!seeded"
+
+/* *ret: 0 for no limit. False: the text is NULL, the server's default counts. */
+bool user_limit(const char *text, gint64 *ret);
 
 /* /v1: 1..60 bytes of [A-Za-z0-9._-], not beginning with '-' or '.'. The older rule is the façade's. */
 bool user_name_check(const char *what, const char *name, GError **error);
@@ -28,7 +33,9 @@ typedef struct {
         Object object;
         char *user;
         GrantType type;
-        char *resource; /* name of a queue, id of a file system */
+        char *resource;   /* name of a queue, id of a file system */
+        int max_priority; /* of the user's jobs in the queue, 0..1000; 0: normal. Those made before there was
+                             such a right have none */
 } Grant;
 
 char *grant_key(const char *user, GrantType type, const char *resource); /* the name; the caller's */

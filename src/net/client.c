@@ -102,6 +102,15 @@ HttpClient *http_client_new(const char *url, const char *token, GError **error)
         return http_client_new_on(NULL, url, token, error);
 }
 
+void http_client_set_tls(HttpClient *client, const HttpClientTls *tls)
+{
+        g_autofree char *ca = client->endpoint.ca, *cert = client->endpoint.cert, *key = client->endpoint.key;
+
+        client->endpoint.ca = g_strdup(tls->ca);
+        client->endpoint.cert = g_strdup(tls->cert);
+        client->endpoint.key = g_strdup(tls->key);
+}
+
 void http_client_free(HttpClient *client)
 {
         if (!client)
@@ -111,6 +120,9 @@ void http_client_free(HttpClient *client)
         g_free(client->endpoint.url);
         g_free(client->endpoint.socket_path);
         g_free(client->endpoint.host);
+        g_free(client->endpoint.ca);
+        g_free(client->endpoint.cert);
+        g_free(client->endpoint.key);
         g_free(client->token);
         g_free(client);
 }

@@ -18,6 +18,13 @@ void http_client_free(HttpClient *client);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HttpClient, http_client_free)
 const char *http_client_url(const HttpClient *client);
 
+/* For https://: paths of PEM files, each may be NULL. */
+typedef struct {
+        const char *ca;         /* authorities of servers; NULL: those of the system */
+        const char *cert, *key; /* what the client shows of itself */
+} HttpClientTls;
+void http_client_set_tls(HttpClient *client, const HttpClientTls *tls); /* before the first call */
+
 typedef struct {
         int status;
         char *type; /* content type or NULL */

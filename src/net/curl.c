@@ -129,6 +129,7 @@ static void set_options(const Transport *transport, const char *url, struct curl
         transport->api->easy_reset(handle); /* connections stay */
         set(handle, CURLOPT_URL, url);
         set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+        endpoint_set_tls(transport->endpoint, transport->api, handle);
         set(handle, CURLOPT_NOSIGNAL, 1L);
         set(handle, CURLOPT_HTTPHEADER, headers);
         set(handle, CURLOPT_ERRORBUFFER, transfer->text);
@@ -153,9 +154,9 @@ static const struct {
         CURLcode curl;
         ErrCode code;
 } failures[] = {
-        { CURLE_COULDNT_RESOLVE_HOST, ERR_UNREACHABLE },     { CURLE_COULDNT_RESOLVE_PROXY, ERR_UNREACHABLE },
-        { CURLE_COULDNT_CONNECT, ERR_UNREACHABLE },          { CURLE_SSL_CONNECT_ERROR, ERR_UNREACHABLE },
-        { CURLE_PEER_FAILED_VERIFICATION, ERR_UNREACHABLE }, { CURLE_SSL_CACERT_BADFILE, ERR_UNREACHABLE },
+        { CURLE_COULDNT_RESOLVE_HOST, ERR_UNREACHABLE },
+        { CURLE_COULDNT_RESOLVE_PROXY, ERR_UNREACHABLE },
+        { CURLE_COULDNT_CONNECT, ERR_UNREACHABLE },
         { CURLE_OPERATION_TIMEDOUT, ERR_TIMEOUT },
 };
 
@@ -169,6 +170,8 @@ static bool set_failure(const Transport *transport, CURLcode curl, Transfer *tra
                                            "%s %s%s: ", call->method, transport->endpoint->url, call->path);
                 return false;
         }
+        if (!endpoint_check_tls(transport->endpoint, curl, transfer->text, error))
+                return false;
         for (gsize i = 0; i < G_N_ELEMENTS(failures); i++)
                 if (failures[i].curl == curl)
                         code = failures[i].code;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "net/client.h"
+#include "net/curl-api.h"
 
 enum { REPLY_HEAD_MAX = 64 << 10 };
 
@@ -31,7 +32,14 @@ typedef struct {
         char *socket_path; /* or NULL */
         char *host;        /* without brackets */
         int port;
+        char *ca, *cert, *key; /* HttpClientTls; or NULL */
 } Endpoint;
+
+/* What of TLS goes to libcurl for it. */
+void endpoint_set_tls(const Endpoint *endpoint, const CurlApi *api, CURL *handle);
+/* What a failure of libcurl's that has to do with TLS means, and what to do: false with ERR_UNREACHABLE; or
+ * true for any other failure. `text` is the library's. */
+bool endpoint_check_tls(const Endpoint *endpoint, CURLcode code, const char *text, GError **error);
 
 typedef struct Transport Transport;
 typedef struct {

@@ -335,6 +335,9 @@ static bool plain_perform(Transport *transport, const HttpCall *call, const GPtr
                 if (try_call(transport, call, headers, exchange, &begun, &lost))
                         return true;
         }
+        if (!begun && !kept && transport->endpoint->host && err_is(lost, ERR_UNAVAILABLE))
+                return err_set(error, ERR_UNAVAILABLE, "%s %s%s: %s\nIf it speaks TLS, name it by https://.",
+                               call->method, transport->endpoint->url, call->path, lost->message);
         g_propagate_prefixed_error(error, g_steal_pointer(&lost), "%s %s%s: ", call->method,
                                    transport->endpoint->url, call->path);
         return false;

@@ -42,7 +42,7 @@ HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *
         request->server = server;
         request->ops = ops;
         request->target = g_strdup(target);
-        request->reply.fd = request->body_fd = -1;
+        request->reply.fd = request->held.fd = request->body_fd = -1;
         request->started_us = g_get_monotonic_time();
         pthread_mutex_init(&request->mutex, NULL);
         make_id(request->id);
@@ -75,9 +75,21 @@ void reply_clear(Reply *reply)
         *reply = (Reply){ .fd = -1 };
 }
 
+/* What the body held of its user's quota. */
+static void release_held(HttpRequest *request)
+{
+        if (request->held_bytes > 0)
+                request->release(request->user, request->held_bytes, request->hold_arg);
+        request->held_bytes = 0;
+}
+
 static void request_free(HttpRequest *request)
 {
         reply_clear(&request->reply);
+        release_held(request);
+        reply_clear(&request->held);
+        g_free(request->notes.subject);
+        g_free(request->notes.owner);
         pthread_mutex_destroy(&request->mutex);
         g_free(request->target);
         url_path_clear(&request->path);
@@ -87,6 +99,8 @@ static void request_free(HttpRequest *request)
                 g_free(request->params[i]);
         g_free(request->user);
         g_free(request->credential);
+        g_free(request->right.queue);
+        g_free(request->right.token);
         if (request->body)
                 g_string_free(request->body, TRUE);
         g_free(request->body_file);
@@ -118,7 +132,7 @@ HttpRequest *http_request_ref(HttpRequest *request)
 static bool is_answered(HttpRequest *request)
 {
         pthread_mutex_lock(&request->mutex);
-        bool answered = request->answered;
+        bool answered = request->answered || request->recording;
         pthread_mutex_unlock(&request->mutex);
         return answered;
 }
@@ -149,6 +163,11 @@ const char *http_request_id(const HttpRequest *request)
 const char *http_request_path(const HttpRequest *request)
 {
         return request->path.text ? request->path.text->str : "";
+}
+
+const HttpCertificate *http_request_certificate(const HttpRequest *request)
+{
+        return request->certificate.name || request->certificate.error ? &request->certificate : NULL;
 }
 
 const HttpRoute *http_request_route(const HttpRequest *request)
@@ -256,6 +275,7 @@ static bool answer_locked(HttpRequest *request, Reply *reply)
 {
         if (request->answered)
                 return false;
+        release_held(request); /* before the client sees the answer and sends the next one */
         reply->headers = g_steal_pointer(&request->reply.headers);
         request->reply = *reply;
         request->answered = true;
@@ -266,13 +286,98 @@ static bool answer_locked(HttpRequest *request, Reply *reply)
         return true;
 }
 
-static void answer(HttpRequest *request, Reply *reply)
+/* What was held goes. Called with the mutex held. */
+static void release_locked(HttpRequest *request)
+{
+        Reply held = request->held;
+
+        request->recording = false;
+        request->held = (Reply){ .fd = -1 };
+        if (!answer_locked(request, &held))
+                reply_clear(&held);
+}
+
+/* Takes the reference. */
+static void on_recorded(void *arg)
+{
+        HttpRequest *request = arg;
+
+        pthread_mutex_lock(&request->mutex);
+        if (request->recording)
+                release_locked(request);
+        pthread_mutex_unlock(&request->mutex);
+        http_request_unref(request);
+}
+
+static void answer_now(HttpRequest *request, Reply *reply)
 {
         pthread_mutex_lock(&request->mutex);
         bool done = answer_locked(request, reply);
         pthread_mutex_unlock(&request->mutex);
         if (!done)
                 reply_clear(reply);
+}
+
+/* The answer of a handler may wait for its record; another, when the server stops meanwhile, makes it go. */
+static void answer(HttpRequest *request, Reply *reply)
+{
+        int status = reply->status;
+
+        pthread_mutex_lock(&request->mutex);
+        bool stops = !request->answered && request->ops->is_stopping(request);
+        bool second = request->answered || request->recording;
+        bool may_wait = !second && !stops && request->stage == STAGE_WAIT;
+        if (may_wait) {
+                request->held = *reply;
+                request->recording = true;
+        } else if (request->recording && stops) {
+                release_locked(request);
+        }
+        pthread_mutex_unlock(&request->mutex);
+        if (second) {
+                reply_clear(reply);
+        } else if (may_wait) {
+                http_request_ref(request);
+                if (!request->ops->record(request, status, on_recorded, request))
+                        on_recorded(request);
+        } else {
+                (void)request->ops->record(request, status, NULL, NULL);
+                answer_now(request, reply);
+        }
+}
+
+void http_request_set_subject(HttpRequest *request, const char *subject)
+{
+        pthread_mutex_lock(&request->mutex);
+        g_free(request->notes.subject);
+        request->notes.subject = g_strdup(subject);
+        pthread_mutex_unlock(&request->mutex);
+}
+
+void http_request_set_owner(HttpRequest *request, const char *user)
+{
+        pthread_mutex_lock(&request->mutex);
+        g_free(request->notes.owner);
+        request->notes.owner = g_strdup(user);
+        pthread_mutex_unlock(&request->mutex);
+}
+
+void http_request_set_denied(HttpRequest *request)
+{
+        pthread_mutex_lock(&request->mutex);
+        request->notes.denied = true;
+        pthread_mutex_unlock(&request->mutex);
+}
+
+HttpNotes http_request_notes(const HttpRequest *request)
+{
+        HttpRequest *self = (HttpRequest *)request;
+
+        pthread_mutex_lock(&self->mutex);
+        HttpNotes notes = { g_strdup(request->notes.subject), g_strdup(request->notes.owner),
+                            request->notes.denied };
+        pthread_mutex_unlock(&self->mutex);
+        return notes;
 }
 
 void http_reply_take(HttpRequest *request, int status, const char *type, char *body, gsize len)
@@ -468,8 +573,10 @@ HttpStreamHandle *http_stream(HttpRequest *request, const HttpStream *stream)
         bool done = !request->answered && request->ops->admit(request, handle, &error) &&
                     answer_locked(request, &reply);
         pthread_mutex_unlock(&request->mutex);
-        if (done)
+        if (done) {
+                (void)request->ops->record(request, 200, NULL, NULL);
                 return handle;
+        }
         if (error)
                 http_fail(request, error);
         reply_clear(&reply);
@@ -485,8 +592,10 @@ bool request_upgrade(HttpRequest *request, WebSocket *socket)
         bool done = !request->answered && request->ops->admit_socket(request, socket, &error) &&
                     answer_locked(request, &reply);
         pthread_mutex_unlock(&request->mutex);
-        if (done)
+        if (done) {
+                (void)request->ops->record(request, 101, NULL, NULL);
                 return true;
+        }
         if (error)
                 http_fail(request, error);
         reply_clear(&reply);

@@ -4,14 +4,15 @@
  *
  * Two counts. `refs` keeps the memory. `users` counts the handler and those who keep the request to answer it
  * later; when the last of them goes without an answer the request answers 500, so no client waits for ever.
- * `mutex` guards answered, suspended and connection: a request that is not answered has a live connection,
- * and one that is suspended is resumed exactly once, by its answer. */
+ * `mutex` guards answered, suspended, held, notes and connection: a request that is not answered has a live
+ * connection, and one that is suspended is resumed exactly once, by its answer. */
 #pragma once
 
 #include <glib.h>
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "net/peer.h"
 #include "net/route.h"
 #include "net/server.h"
 #include "net/url.h"
@@ -44,6 +45,9 @@ typedef struct {
         /* Takes a stream under the server's care, or refuses it. */
         bool (*admit)(HttpRequest *request, HttpStreamHandle *stream, GError **error);
         bool (*admit_socket)(HttpRequest *request, WebSocket *socket, GError **error); /* as admit */
+        bool (*is_stopping)(const HttpRequest *request);
+        /* HttpServerConfig.record. */
+        bool (*record)(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg);
 } RequestOps;
 
 typedef enum {
@@ -65,15 +69,16 @@ struct HttpRequest {
         const RequestOps *ops;
         HttpServer *server; /* valid while the request is not answered */
         pthread_mutex_t mutex;
-        const Face *face; /* NULL: the server's own manners */
-        void *connection; /* NULL once the connection is done with the request */
-        bool answered, suspended;
-        Reply reply;
+        const Face *face;                    /* NULL: the server's own manners */
+        void *connection;                    /* NULL once the connection is done with the request */
+        bool answered, suspended, recording; /* recording: `held` is the answer, once that is done */
+        Reply reply, held;
+        HttpNotes notes;
 
         /* Written by the connection's worker before the handler runs, then only read. */
         char id[REQUEST_ID_LEN + 1];
         RequestStage stage;
-        bool http_1_1;
+        bool http_1_1, is_head; /* the method is HEAD */
         gint64 started_us;
         char *target; /* as sent: path and query */
         UrlPath path;
@@ -81,12 +86,18 @@ struct HttpRequest {
         const RouteEntry *entry;
         char *params[ROUTE_PARAMS_MAX];
         char *user, *credential; /* or NULL */
-        char address[46];        /* INET6_ADDRSTRLEN; of the peer */
+        HttpRight right;
+        char address[46]; /* INET6_ADDRSTRLEN; of the peer */
+        char holder[PEER_HOLDER_MAX];
         HttpCaller caller;
+        HttpCertificate certificate; /* borrowed from the connection */
         GString *body;
         char *body_file;
         int body_fd;
         guint64 body_len, discarded;
+        gint64 held_bytes; /* of the body, of its user; released with the request by the next */
+        void (*release)(const char *user, gint64 bytes, void *arg);
+        void *hold_arg;
         gint64 accounted; /* bytes of this body in the server's count of bytes in flight */
 
         GPtrArray *kept; /* header values handed out; guarded by mutex */

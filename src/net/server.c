@@ -15,9 +15,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,26 +31,34 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "net/crowd.h"
 #include "net/forwarded.h"
 #include "net/framing.h"
+#include "net/listen.h"
+#include "net/peer.h"
 #include "net/pool.h"
 #include "net/request.h"
 #include "net/route.h"
+#include "net/shares.h"
+#include "net/tls.h"
 #include "net/url.h"
 #include "net/websocket-loop.h"
 
 enum {
-        BACKLOG = 1024,
         CONNECTION_MEMORY = 32 << 10, /* of the library, per connection: bounds the request's head, too */
         STREAM_BLOCK = 16 << 10,
         SILENCE_S = 60,        /* a connection without any traffic */
         IDLE_FACTOR = 6,       /* a kept connection may idle this many header deadlines */
         LOCAL_SHARE = 8,       /* one of so many connections is kept for the Unix socket */
         OVER_LIMIT_MAX = 1024, /* connections above the limit that are held long enough to be told so */
+        HOLD_STEP = 1 << 20,   /* bytes of a body of unknown length that are held at once */
         DISCARD_MAX = 1 << 20, /* bytes of a refused body read so that the connection can be kept */
+        STRANGER_SHARE = 8,    /* of the bytes for bodies of unknown callers one in so many is one holder's */
+        PACE_FACTOR = 3,       /* the pace of a body is looked at every so many graces */
         LINGER_MAX =
                 16 << 20, /* bytes read after a refusal in mid-body, so that the client sees the reply ... */
-        LINGER_MS = 2000, /* ... and for how long */
+        LINGERING_MAX = 1024, /* ... of so many connections ... */
+        LINGER_MS = 2000,     /* ... and for how long */
         LINGER_STEP_MS = 20,
         CREDENTIALS_MS = 1000, /* between two looks at whether followers may stay */
         STOP_MS = 5000,        /* replies under way may take so long when stopping */
@@ -65,18 +72,24 @@ typedef struct {
         GList link; /* in server->connections */
         HttpServer *server;
         int fd;
-        uid_t uid;                      /* of the peer on the Unix socket, else -1 */
-        pid_t pid;                      /* the same, else 0 */
-        int port;                       /* of the peer by TCP, else 0 */
-        char address[INET6_ADDRSTRLEN]; /* of the peer, "unix" on the Unix socket */
-        bool local;                     /* by the Unix socket */
-        bool over;                      /* above the limit: one 503 and the end */
-        atomic_bool used;               /* a request has been answered on it */
+        Peer peer;
+        TlsConnection *tls; /* NULL: it does not speak TLS */
+        bool client_asked;  /* what follows is known */
+        char *client;       /* whom its certificate names; or NULL */
+        gint64 client_until_ms;
+        GError *client_error; /* why its certificate does not hold; or NULL */
+        CrowdPlace place;     /* one that is not served: one 503 and the end */
+        atomic_bool used;     /* a request has been answered on it */
+        atomic_bool known;    /* its request is of somebody with an account */
         atomic_int phase;
-        _Atomic gint64 since_ms; /* of the phase */
-        _Atomic gint64 received; /* bytes of the body, in PHASE_BODY */
-        pthread_mutex_t mutex;   /* guards request */
+        _Atomic gint64 since_ms;           /* of the phase */
+        _Atomic gint64 received;           /* bytes of the body, in PHASE_BODY */
+        gint64 pace_of, pace_ms, pace_len; /* of the body that began then: when its pace was looked at, and
+                                              what had come; the watcher's */
+        pthread_mutex_t mutex;             /* guards what follows */
         HttpRequest *request;
+        int sent_fd;      /* of the file that is being sent, a descriptor of its own; -1: none */
+        guint64 sent_end; /* its reply ends there in it */
 } Conn;
 
 /* A socket that a refusal was written to, being emptied so that the refusal is not lost to a reset. */
@@ -85,6 +98,12 @@ typedef struct {
         gint64 until_ms;
         gsize left;
 } Linger;
+
+/* The client's end of a WebSocket over TLS. The library forwards what comes by it, but not its end. */
+typedef struct {
+        int fd;
+        bool left; /* when it was last looked at, the client had gone */
+} Wire;
 
 struct HttpServer {
         HttpServerConfig config;
@@ -97,19 +116,24 @@ struct HttpServer {
         ino_t socket_inode;
         GThread *watcher;
 
-        pthread_mutex_t mutex; /* guards connections, lingering, stop */
+        pthread_mutex_t mutex; /* guards connections, crowd, lingering, stop */
         pthread_cond_t changed;
         GQueue connections;
+        Crowd *crowd;
         GArray *lingering;
         bool stop;
 
         pthread_mutex_t streams_mutex; /* guards what follows */
         GPtrArray *streams;            /* HttpStreamHandle */
         GPtrArray *sockets;            /* WebSocket */
+        GHashTable *wires;             /* WebSocket -> Wire, of those over TLS */
         GHashTable *users;             /* user -> number of followers: streams and WebSockets */
         WebSocketLoop *loop;           /* serves WebSockets; made for the first */
         Pool *pool;                    /* of the routes that say so */
         gint64 credentials_ms;         /* when followers' credentials were looked at; the watcher's */
+
+        pthread_mutex_t bodies_mutex; /* guards what follows */
+        Shares *bodies, *strangers;   /* bytes of bodies in memory: of users, and of holders not known */
 
         atomic_bool stopping;
         _Atomic gint64 active; /* requests whose line has come and that are not completed */
@@ -231,6 +255,7 @@ static void release_socket(WebSocket *socket, void *connection, void *arg)
 
         pthread_mutex_lock(&server->streams_mutex);
         g_ptr_array_remove_fast(server->sockets, socket);
+        g_hash_table_remove(server->wires, socket);
         discount_follower(server, websocket_user(socket));
         pthread_mutex_unlock(&server->streams_mutex);
         if (connection)
@@ -265,6 +290,21 @@ static bool admit_socket(HttpRequest *request, WebSocket *socket, GError **error
         return ok;
 }
 
+static Conn *conn_of(struct MHD_Connection *connection)
+{
+        return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void keep_wire(HttpServer *server, WebSocket *socket, int fd)
+{
+        Wire *wire = g_new0(Wire, 1);
+
+        wire->fd = fd;
+        pthread_mutex_lock(&server->streams_mutex);
+        g_hash_table_insert(server->wires, socket, wire);
+        pthread_mutex_unlock(&server->streams_mutex);
+}
+
 /* The 101 has been sent, and the connection is out of the library's hands until release_socket. */
 static void on_upgraded(void *cls, struct MHD_Connection *connection, void *context, const char *extra,
                         size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
@@ -274,10 +314,25 @@ static void on_upgraded(void *cls, struct MHD_Connection *connection, void *cont
         pthread_mutex_lock(&request->mutex);
         WebSocket *socket = g_steal_pointer(&request->reply.socket);
         pthread_mutex_unlock(&request->mutex);
+        if (conn_of(connection)->tls)
+                keep_wire(request->server, socket, conn_of(connection)->fd);
         websocket_attach(socket, fd, handle, extra, len);
 }
 
-static const RequestOps request_ops = { resume_request, lookup_header, admit_stream, admit_socket };
+static bool is_stopping(const HttpRequest *request)
+{
+        return request->server->stopping;
+}
+
+static bool record(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg)
+{
+        const HttpServerConfig *config = &request->server->config;
+
+        return config->record && config->record(request, status, done, done_arg, config->arg);
+}
+
+static const RequestOps request_ops = { resume_request, lookup_header, admit_stream,
+                                        admit_socket,   is_stopping,   record };
 
 /* ---- Sending ---- */
 
@@ -357,9 +412,14 @@ static struct MHD_Response *(*const make_response[])(HttpRequest *request, Reply
         [REPLY_UPGRADE] = upgrade_response,
 };
 
+static bool is_served(const Conn *conn)
+{
+        return conn->place == CROWD_SERVED || conn->place == CROWD_PROXY;
+}
+
 static bool must_close(const HttpRequest *request, const Conn *conn)
 {
-        return (conn->over || request->server->stopping) && request->reply.kind != REPLY_UPGRADE;
+        return (!is_served(conn) || request->server->stopping) && request->reply.kind != REPLY_UPGRADE;
 }
 
 static void add_headers(struct MHD_Response *response, const HttpRequest *request, const Conn *conn)
@@ -379,16 +439,42 @@ static void add_headers(struct MHD_Response *response, const HttpRequest *reques
                 (void)MHD_add_response_header(response, "Connection", "close");
 }
 
-/* Queues the reply that `answered` announced. On the connection's worker. */
-static enum MHD_Result send_reply(HttpRequest *request, const Conn *conn)
+/* The library sends a body that is in memory right after its head; some replies have none (RFC 9110, 6.4.1).
+ */
+static bool has_body_at_once(const HttpRequest *request)
 {
-        struct MHD_Response *response = make_response[request->reply.kind](request, &request->reply);
+        const Reply *reply = &request->reply;
+
+        return reply->kind == REPLY_MEMORY && reply->len > 0 && !request->is_head && reply->status >= 200 &&
+               reply->status != 204 && reply->status != 304;
+}
+
+/* For watch_file. */
+static void note_file(Conn *conn, const Reply *reply)
+{
+        if (reply->kind != REPLY_FILE || reply->size == 0)
+                return;
+        pthread_mutex_lock(&conn->mutex);
+        conn->sent_fd = fcntl(reply->fd, F_DUPFD_CLOEXEC, 0); /* -1: the client waits for SILENCE_S, then */
+        conn->sent_end = (guint64)reply->offset + (guint64)reply->size;
+        pthread_mutex_unlock(&conn->mutex);
+}
+
+/* Queues the reply that `answered` announced. On the connection's worker. */
+static enum MHD_Result send_reply(HttpRequest *request, Conn *conn)
+{
+        struct MHD_Response *response;
         enum MHD_Result result;
+
+        note_file(conn, &request->reply);
+        response = make_response[request->reply.kind](request, &request->reply);
 
         request->stage = STAGE_SENT;
         if (!response)
                 return MHD_NO;
         add_headers(response, request, conn);
+        if (conn->tls && has_body_at_once(request))
+                tls_hold_head(conn->tls);
         result = MHD_queue_response(request->connection, (unsigned)request->reply.status, response);
         MHD_destroy_response(response);
         return result;
@@ -398,6 +484,16 @@ static void fail_with(HttpRequest *request, GError *error)
 {
         http_fail(request, error);
         g_clear_error(&error);
+}
+
+static void keep_lingering(HttpServer *server, Linger *linger, int fd)
+{
+        pthread_mutex_lock(&server->mutex);
+        if (server->lingering->len < LINGERING_MAX && (linger->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) >= 0) {
+                g_array_append_val(server->lingering, *linger);
+                pthread_cond_broadcast(&server->changed);
+        }
+        pthread_mutex_unlock(&server->mutex);
 }
 
 /* Answers in mid-body, where the library cannot: writes the reply to the socket and keeps a copy of it, to be
@@ -420,33 +516,84 @@ static enum MHD_Result refuse_body(HttpRequest *request, Conn *conn)
                                        (const char *)headers->pdata[i + 1]);
         g_string_append(text, "\r\n");
         g_string_append_len(text, request->reply.body, (gssize)request->reply.len);
-        (void)send(conn->fd, text->str, text->len,
-                   MSG_DONTWAIT | MSG_NOSIGNAL); /* at worst the client sees only the end */
-        linger.fd = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
-        if (linger.fd >= 0) {
-                pthread_mutex_lock(&server->mutex);
-                g_array_append_val(server->lingering, linger);
-                pthread_cond_broadcast(&server->changed);
-                pthread_mutex_unlock(&server->mutex);
-        }
+        if (conn->tls)
+                tls_say_last(conn->tls, text->str, text->len);
+        else
+                (void)send(conn->fd, text->str, text->len,
+                           MSG_DONTWAIT | MSG_NOSIGNAL); /* at worst the client sees only the end */
+        keep_lingering(server, &linger, conn->fd);
         request->stage = STAGE_SENT;
         return MHD_NO;
 }
 
 /* ---- Receiving ---- */
 
+/* It is known who calls; may they use the route? */
+static bool admit_caller(HttpRequest *request, GError **error)
+{
+        const HttpServerConfig *config = &request->server->config;
+        const HttpRight *right = &request->right;
+
+        request->caller.user = request->user;
+        request->caller.admin = right->admin;
+        request->caller.scope = right->scope;
+        request->caller.queue = right->queue;
+        request->caller.token = right->token;
+        return !request->user || !config->permits ||
+               config->permits(request->entry->route, &request->caller, config->arg, error);
+}
+
 /* Of a face: it asks for itself, and its handlers decide. */
 static bool ask_face(HttpRequest *request, GError **error)
 {
         const HttpFace *face = &request->face->face;
-        bool admin = false;
 
-        if (!face->authenticate(request, &request->user, &admin, face->arg, error))
+        if (!face->authenticate(request, &request->user, &request->right, face->arg, error))
                 return false;
         if (face->credential && request->user)
                 request->credential = face->credential(request, face->arg);
-        request->caller.user = request->user;
-        request->caller.admin = admin;
+        return admit_caller(request, error);
+}
+
+static bool copy_error(const GError *error, GError **ret)
+{
+        g_propagate_error(ret, g_error_copy(error));
+        return false;
+}
+
+/* Whom the certificate of the connection names, asked for once. Its time may have passed since. */
+static void take_certificate(HttpRequest *request, Conn *conn)
+{
+        if (!conn->tls)
+                return;
+        if (!conn->client_asked)
+                (void)tls_client(conn->tls, &conn->client, &conn->client_until_ms, &conn->client_error);
+        conn->client_asked = true;
+        if (conn->client && clock_now_ms() >= conn->client_until_ms) {
+                g_clear_pointer(&conn->client, g_free);
+                err_set(&conn->client_error, ERR_UNAUTHENTICATED,
+                        "the client's certificate has expired\nConnect with another one, or send a token.");
+        }
+        request->certificate = (HttpCertificate){ conn->client, conn->client_until_ms, conn->client_error };
+}
+
+/* A token goes before a certificate, and that before the peer of the Unix socket, which shows none. */
+static bool ask_caller(HttpRequest *request, const Conn *conn, GError **error)
+{
+        const HttpServerConfig *config = &conn->server->config;
+        const char *authorization = lookup_header(request, "Authorization");
+        const HttpCertificate *certificate = http_request_certificate(request);
+
+        if (!authorization && certificate && certificate->error)
+                return copy_error(certificate->error, error);
+        if (!authorization && certificate && config->by_certificate)
+                return config->by_certificate(certificate, &request->user, &request->right,
+                                              &request->credential, config->arg, error);
+        if (!config->authenticate(authorization, conn->peer.uid, request->address, &request->user,
+                                  &request->right, config->arg, error))
+                return false;
+        if (config->credential)
+                request->credential = config->credential(authorization, config->arg);
         return true;
 }
 
@@ -456,7 +603,6 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
         const HttpRoute *route = request->entry->route;
         HttpAccess access =
                 config->access ? config->access(route, request->address, config->arg) : HTTP_PUBLIC;
-        bool admin = false;
 
         if (access == HTTP_PUBLIC)
                 return true;
@@ -464,15 +610,9 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
                 return err_set(error, ERR_DENIED, "'%s %s' is for nobody", route->method, route->path);
         if (!config->authenticate)
                 return err_set(error, ERR_UNAUTHENTICATED, "this server knows no callers");
-        if (!config->authenticate(lookup_header(request, "Authorization"), conn->uid, request->address,
-                                  &request->user, &admin, config->arg, error))
+        if (!ask_caller(request, conn, error) || !admit_caller(request, error))
                 return false;
-        if (config->credential)
-                request->credential =
-                        config->credential(lookup_header(request, "Authorization"), config->arg);
-        request->caller.user = request->user;
-        request->caller.admin = admin;
-        if (access == HTTP_ADMIN && !admin)
+        if (access == HTTP_ADMIN && !request->caller.admin)
                 return err_set(error, ERR_DENIED, "'%s %s' is for administrators, and '%s' is none",
                                route->method, http_request_path(request), request->user);
         return true;
@@ -538,10 +678,73 @@ static bool set_too_large(const HttpRequest *request, GError **error)
                        request->entry->route->method, request->entry->route->path);
 }
 
-static bool set_crowded(GError **error)
+/* Is it of somebody with an account? */
+static bool is_known(const HttpRequest *request)
 {
-        return err_set(error, ERR_UNAVAILABLE,
-                       "the server holds as many bytes of requests as it may\nTry again in a moment.");
+        return request->caller.user != NULL;
+}
+
+/* Bytes of a body that wait in memory count for its user, or for where it comes from; who is not known has
+ * little of them. Takes them, or refuses with 503. */
+static bool take_bytes(HttpRequest *request, gint64 len, GError **error)
+{
+        HttpServer *server = request->server;
+        gint64 max = server->config.body_bytes_max, strangers = server->config.stranger_bytes_max;
+        bool known = is_known(request);
+
+        pthread_mutex_lock(&server->bodies_mutex);
+        SharesVerdict verdict =
+                known ? shares_take(server->bodies, request->caller.user, len, server->config.user_bytes_max,
+                                    max - shares_all(server->strangers))
+                      : shares_take(server->strangers, request->holder, len,
+                                    strangers < max ? strangers / STRANGER_SHARE : strangers,
+                                    MIN(strangers, max - shares_all(server->bodies)));
+        server->body_bytes = shares_all(server->bodies) + shares_all(server->strangers);
+        pthread_mutex_unlock(&server->bodies_mutex);
+        if (verdict == SHARES_TAKEN)
+                request->accounted += len;
+        else if (verdict == SHARES_OWN_FULL)
+                return err_set(error, ERR_UNAVAILABLE,
+                               "the server holds as many bytes of requests of '%s' as it may of one\n"
+                               "Send fewer requests at a time.",
+                               known ? request->caller.user : request->holder);
+        else
+                return err_set(
+                        error, ERR_UNAVAILABLE,
+                        "the server holds as many bytes of requests as it may\nTry again in a moment.");
+        return true;
+}
+
+/* Gives back what a refused or finished body holds of them. */
+static void release_body(HttpRequest *request)
+{
+        HttpServer *server = request->server;
+
+        if (!request->accounted)
+                return;
+        pthread_mutex_lock(&server->bodies_mutex);
+        if (is_known(request))
+                shares_give(server->bodies, request->caller.user, request->accounted);
+        else
+                shares_give(server->strangers, request->holder, request->accounted);
+        server->body_bytes = shares_all(server->bodies) + shares_all(server->strangers);
+        pthread_mutex_unlock(&server->bodies_mutex);
+        request->accounted = 0;
+}
+
+/* Of a body that goes to the disk: `bytes` more of it. */
+static bool hold_body(HttpRequest *request, gint64 bytes, GError **error)
+{
+        const HttpServerConfig *config = &request->server->config;
+
+        if (!config->hold || !request->user || bytes <= 0)
+                return true;
+        if (!config->hold(request->user, bytes, config->hold_arg, error))
+                return false;
+        request->held_bytes += bytes;
+        request->release = config->release;
+        request->hold_arg = config->hold_arg;
+        return true;
 }
 
 static bool open_body(HttpRequest *request, gint64 announced, GError **error)
@@ -556,11 +759,14 @@ static bool open_body(HttpRequest *request, gint64 announced, GError **error)
         if (announced > 0 && (guint64)announced > route->body_max)
                 return set_too_large(request, error);
         if (route->body == HTTP_BODY_MEMORY) {
-                if (announced > 0 && server->body_bytes + announced > server->config.body_bytes_max)
-                        return set_crowded(error);
+                if (announced > 0 && !take_bytes(request, announced, error))
+                        return false;
+                release_body(request); /* what is only announced takes nothing from others */
                 request->body = g_string_new(NULL);
                 return true;
         }
+        if (!hold_body(request, announced, error))
+                return false;
         request->body_file = g_strdup_printf("%s/body-%s-XXXXXX", server->temp_dir, request->id);
         request->body_fd = g_mkstemp_full(request->body_file, O_RDWR | O_CLOEXEC, 0600);
         if (request->body_fd < 0) {
@@ -588,13 +794,37 @@ static _Atomic gint64 *count_of(HttpServer *server, bool local)
         return local ? &server->local_connected : &server->tcp_connected;
 }
 
-/* How many connections are served: a share is kept for the Unix socket, so that whoever reaches the port
- * cannot keep out who has the machine. */
-static gint64 limit_of(HttpServer *server, bool local)
+static bool set_over(HttpServer *server, const Conn *conn, GError **error)
 {
-        gint64 max = server->config.max_connections, kept = server->socket_path ? max / LOCAL_SHARE : 0;
+        pthread_mutex_lock(&server->mutex);
+        gint64 limit = crowd_limit(server->crowd, conn->peer.local);
+        pthread_mutex_unlock(&server->mutex);
+        server->refused++;
+        if (conn->place == CROWD_OWN_FULL)
+                return err_set(
+                        error, ERR_UNAVAILABLE,
+                        "'%s' has %d connections to the server, as many as one may\nClose some of them.",
+                        conn->peer.holder, server->config.max_per_holder);
+        return err_set(error, ERR_UNAVAILABLE,
+                       "the server has %" G_GINT64_FORMAT
+                       " connections, as many as it takes\nTry again later.",
+                       limit);
+}
 
-        return local ? max - MIN(server->tcp_connected, max - kept) : max - kept;
+/* Where the request comes from, and for whom it counts until it is known whose it is. */
+static void name_origin(HttpRequest *request, const Conn *conn)
+{
+        g_autofree char *from = forwarded_for(conn->peer.address, lookup_header(request, "X-Forwarded-For"),
+                                              conn->server->config.trusted_proxies);
+
+        g_strlcpy(request->address, from, sizeof request->address);
+        if (strcmp(from, conn->peer.address) == 0)
+                g_strlcpy(request->holder, conn->peer.holder, sizeof request->holder);
+        else
+                peer_holder(from, (uid_t)-1, request->holder);
+        request->caller.address = request->address;
+        request->caller.port = conn->peer.port;
+        request->caller.pid = conn->peer.pid;
 }
 
 /* All that can be said before the body has come. */
@@ -603,25 +833,15 @@ static bool accept_head(HttpRequest *request, Conn *conn, const char *method, gi
 {
         HttpServer *server = conn->server;
 
-        g_autofree char *from = forwarded_for(conn->address, lookup_header(request, "X-Forwarded-For"),
-                                              server->config.trusted_proxies);
-
-        g_strlcpy(request->address, from, sizeof request->address);
-        request->caller.address = request->address;
-        request->caller.port = conn->port;
-        request->caller.pid = conn->pid;
+        name_origin(request, conn);
         request->face = find_face(server, request->target);
         if (!announced_length(request, ret_announced, error))
                 return false;
-        if (conn->over) {
-                server->refused++;
-                return err_set(error, ERR_UNAVAILABLE,
-                               "the server has %" G_GINT64_FORMAT
-                               " connections, as many as it takes\nTry again later.",
-                               limit_of(server, conn->local));
-        }
+        if (!is_served(conn))
+                return set_over(server, conn, error);
         if (server->stopping)
                 return set_stopping(error);
+        take_certificate(request, conn);
         return resolve(request, method, error) &&
                (request->face ? ask_face(request, error) : check_access(request, conn, error)) &&
                open_body(request, *ret_announced, error);
@@ -643,6 +863,12 @@ static bool check_framing(const HttpRequest *request, GError **error)
         return framing_check(&framing, request->http_1_1, error);
 }
 
+/* How much of a body that is refused is read, so that the connection can be kept. */
+static gsize discard_max(const HttpRequest *request)
+{
+        return is_known(request) ? DISCARD_MAX : (gsize)request->server->config.stranger_discard_max;
+}
+
 static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *method)
 {
         const char *expect = lookup_header(request, "Expect");
@@ -659,7 +885,9 @@ static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *m
                 http_fail(request, error);
                 return refuse_body(request, conn);
         }
-        if (accept_head(request, conn, method, &announced, &error))
+        bool accepted = accept_head(request, conn, method, &announced, &error);
+        conn->known = is_known(request);
+        if (accepted)
                 return MHD_YES;
         http_fail(request, error);
         request->stage = STAGE_DISCARD;
@@ -670,16 +898,13 @@ static enum MHD_Result take_head(HttpRequest *request, Conn *conn, const char *m
                                ? send_reply(request, conn)
                                : MHD_NO;
         }
-        return announced > DISCARD_MAX ? refuse_body(request, conn) : MHD_YES;
+        return announced > (gint64)discard_max(request) ? refuse_body(request, conn) : MHD_YES;
 }
 
 static bool take_memory(HttpRequest *request, const char *data, gsize len, GError **error)
 {
-        HttpServer *server = request->server;
-
-        request->accounted += (gint64)len;
-        if (atomic_fetch_add(&server->body_bytes, (gint64)len) + (gint64)len > server->config.body_bytes_max)
-                return set_crowded(error);
+        if (!take_bytes(request, (gint64)len, error))
+                return false;
         g_string_append_len(request->body, data, (gssize)len);
         return true;
 }
@@ -695,15 +920,11 @@ static bool take_piece(HttpRequest *request, const char *data, gsize len, GError
                 return set_too_large(request, error);
         if (route->body == HTTP_BODY_MEMORY)
                 return take_memory(request, data, len, error);
+        if (request->body_len > (guint64)request->held_bytes &&
+            !hold_body(request, MAX(HOLD_STEP, (gint64)request->body_len - request->held_bytes), error))
+                return false;
         return file_write_all(request->body_fd, data, len, error) ||
                err_prefix(error, "the body could not be kept: ");
-}
-
-/* Gives back what a refused or finished body holds of the server's bytes. */
-static void release_body(HttpRequest *request)
-{
-        request->server->body_bytes -= request->accounted;
-        request->accounted = 0;
 }
 
 static enum MHD_Result take_body(HttpRequest *request, Conn *conn, const char *data, size_t *len)
@@ -720,7 +941,7 @@ static enum MHD_Result take_body(HttpRequest *request, Conn *conn, const char *d
         }
         if (request->stage == STAGE_DISCARD) {
                 request->discarded += *len;
-                if (request->discarded > DISCARD_MAX)
+                if (request->discarded > discard_max(request))
                         return refuse_body(request, conn);
         }
         *len = 0;
@@ -825,11 +1046,6 @@ static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
         return send_or_wait(request, conn);
 }
 
-static Conn *conn_of(struct MHD_Connection *connection)
-{
-        return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data, size_t *len,
                                   void **context)
@@ -840,6 +1056,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         switch (request->stage) {
         case STAGE_HEADER:
                 request->http_1_1 = g_str_equal(version, MHD_HTTP_VERSION_1_1);
+                request->is_head = g_str_equal(method, MHD_HTTP_METHOD_HEAD);
                 return take_head(request, conn, method);
         case STAGE_BODY:
         case STAGE_DISCARD: return *len ? take_body(request, conn, data, len) : run_handler(request, conn);
@@ -912,6 +1129,14 @@ static void request_detach(HttpRequest *request)
                 (void)unlink(request->body_file); /* it may have been renamed away */
 }
 
+/* With conn->mutex held. */
+static void forget_file(Conn *conn)
+{
+        if (conn->sent_fd >= 0)
+                close(conn->sent_fd);
+        conn->sent_fd = -1;
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode code)
 {
@@ -925,6 +1150,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         *context = NULL;
         pthread_mutex_lock(&conn->mutex);
         conn->request = NULL;
+        forget_file(conn);
         pthread_mutex_unlock(&conn->mutex);
         if (request->stage != STAGE_HEADER)
                 count_request(server, request, now_us);
@@ -941,52 +1167,74 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         }
 }
 
-static void describe_peer(Conn *conn)
+static void cut(Conn *conn, int phase)
 {
-        struct sockaddr_storage peer;
-        socklen_t len = sizeof peer;
-        struct ucred ucred;
-        socklen_t ucred_len = sizeof ucred;
+        static const char body[] =
+                "{\"code\":\"timeout\",\"message\":\"the request came too slowly\",\"hint\":\"\"}";
+        char late[256]; /* the body and 110 bytes of head */
+        int len = g_snprintf(
+                late, sizeof late,
+                "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                "Content-Length: %d\r\n\r\n%s",
+                (int)sizeof body - 1, body);
 
-        conn->uid = (uid_t)-1;
-        if (getpeername(conn->fd, (struct sockaddr *)&peer, &len) != 0)
+        if (!atomic_compare_exchange_strong(&conn->phase, &phase, PHASE_CUT))
                 return;
-        switch (peer.ss_family) {
-        case AF_INET:
-                conn->port = ntohs(((struct sockaddr_in *)&peer)->sin_port);
-                inet_ntop(AF_INET, &((struct sockaddr_in *)&peer)->sin_addr, conn->address,
-                          sizeof conn->address);
-                break;
-        case AF_INET6:
-                conn->port = ntohs(((struct sockaddr_in6 *)&peer)->sin6_port);
-                inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&peer)->sin6_addr, conn->address,
-                          sizeof conn->address);
-                break;
-        case AF_UNIX:
-                g_strlcpy(conn->address, "unix", sizeof conn->address);
-                if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &ucred_len) == 0) {
-                        conn->uid = ucred.uid;
-                        conn->pid = ucred.pid;
+        if (phase != PHASE_IDLE && !conn->tls) /* a session is its worker's */
+                (void)send(conn->fd, late, (gsize)len, MSG_DONTWAIT | MSG_NOSIGNAL); /* a courtesy */
+        (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+/* Of the connections that this holder has: the one whose request is the longest in coming. With the server's
+ * mutex held. */
+static void cut_one_of(HttpServer *server, const char *holder)
+{
+        gint64 since = G_MAXINT64;
+        Conn *oldest = NULL;
+
+        for (GList *link = server->connections.head; link; link = link->next) {
+                Conn *conn = link->data;
+
+                if ((conn->phase == PHASE_IDLE || conn->phase == PHASE_HEADER ||
+                     (conn->phase == PHASE_BODY && !conn->known)) &&
+                    conn->place == CROWD_SERVED && conn->since_ms < since &&
+                    strcmp(conn->peer.holder, holder) == 0) {
+                        oldest = conn;
+                        since = conn->since_ms;
                 }
-                break;
         }
+        if (oldest)
+                cut(oldest, oldest->phase);
 }
 
 static void conn_open(HttpServer *server, struct MHD_Connection *connection, void **socket_context)
 {
         Conn *conn = g_new0(Conn, 1);
+        const char *instead_of;
 
         conn->server = server;
         conn->link.data = conn;
+        conn->sent_fd = -1;
         conn->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->since_ms = clock_monotonic_ms();
         pthread_mutex_init(&conn->mutex, NULL);
-        describe_peer(conn);
-        conn->local = strcmp(conn->address, "unix") == 0;
-        conn->over = (*count_of(server, conn->local))++ >= limit_of(server, conn->local);
+        peer_read(conn->fd, &conn->peer);
+        if (server->config.tls && !conn->peer.local)
+                conn->tls = tls_connection_new(
+                        server->config.tls,
+                        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session,
+                        conn->fd);
+        (*count_of(server, conn->peer.local))++;
         pthread_mutex_lock(&server->mutex);
+        conn->place = crowd_enter(server->crowd, &conn->peer, &instead_of);
+        if (instead_of)
+                cut_one_of(server, instead_of);
         g_queue_push_tail_link(&server->connections, &conn->link);
         pthread_mutex_unlock(&server->mutex);
+        if (conn->place == CROWD_DROPPED) {
+                server->refused++;
+                cut(conn, PHASE_IDLE);
+        }
         *socket_context = conn;
 }
 
@@ -998,9 +1246,14 @@ static void conn_close(HttpServer *server, void **socket_context)
 
         pthread_mutex_lock(&server->mutex);
         g_queue_unlink(&server->connections, &conn->link);
+        crowd_leave(server->crowd, &conn->peer, conn->place);
         pthread_mutex_unlock(&server->mutex);
-        (*count_of(server, conn->local))--;
+        (*count_of(server, conn->peer.local))--;
+        forget_file(conn);
         pthread_mutex_destroy(&conn->mutex);
+        tls_connection_free(conn->tls);
+        g_clear_error(&conn->client_error);
+        g_free(conn->client);
         g_free(conn);
         *socket_context = NULL;
 }
@@ -1034,7 +1287,28 @@ static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *
 
 /* ---- The watcher ---- */
 
-/* How long the phase may last; what is left of a body's time is a matter of its rate. */
+/* Did less come of the body than the least rate, since it began or over the last while? So that one that
+ * came fast may not stand still for long. */
+static bool is_too_slow(Conn *conn, const HttpServerConfig *config, gint64 now)
+{
+        gint64 began = conn->since_ms, received = conn->received, passed;
+
+        if (conn->pace_of != began) {
+                conn->pace_of = conn->pace_ms = began;
+                conn->pace_len = 0;
+        }
+        passed = now - conn->pace_ms;
+        if (passed <= config->body_grace_ms * (conn->pace_ms == began ? 1 : PACE_FACTOR))
+                return false;
+        if (received - conn->pace_len < config->body_min_rate * passed / 1000)
+                return true;
+        conn->pace_ms = now;
+        conn->pace_len = received;
+        return false;
+}
+
+/* How long the phase may last; a body may take as long as it comes fast enough, if it is known whose it is.
+ */
 static bool is_overdue(const HttpServer *server, Conn *conn, int phase, gint64 now)
 {
         const HttpServerConfig *config = &server->config;
@@ -1044,28 +1318,25 @@ static bool is_overdue(const HttpServer *server, Conn *conn, int phase, gint64 n
         case PHASE_IDLE: return passed > config->header_deadline_ms * (conn->used ? IDLE_FACTOR : 1);
         case PHASE_HEADER: return passed > config->header_deadline_ms;
         case PHASE_BODY:
-                return passed > config->body_grace_ms &&
-                       conn->received < config->body_min_rate * passed / 1000;
+                return (!conn->known && config->stranger_body_ms && passed > config->stranger_body_ms) ||
+                       is_too_slow(conn, config, now);
         default: return false;
         }
 }
 
-static void cut(Conn *conn, int phase)
+/* A file that was cut while it is sent: what was promised will not come, for which its client would wait
+ * until SILENCE_S. A size that is known is enough: a file system that does not answer must not hold up the
+ * watcher. */
+static void watch_file(Conn *conn)
 {
-        static const char body[] =
-                "{\"code\":\"timeout\",\"message\":\"the request came too slowly\",\"hint\":\"\"}";
-        char late[256]; /* the body and 110 bytes of head */
-        int len = g_snprintf(
-                late, sizeof late,
-                "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                "Content-Length: %d\r\n\r\n%s",
-                (int)sizeof body - 1, body);
+        struct statx found;
 
-        if (!atomic_compare_exchange_strong(&conn->phase, &phase, PHASE_CUT))
-                return;
-        if (phase != PHASE_IDLE)
-                (void)send(conn->fd, late, (gsize)len, MSG_DONTWAIT | MSG_NOSIGNAL); /* a courtesy */
-        (void)shutdown(conn->fd, SHUT_RDWR);
+        pthread_mutex_lock(&conn->mutex);
+        if (conn->sent_fd >= 0 &&
+            statx(conn->sent_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &found) == 0 &&
+            found.stx_size < conn->sent_end)
+                (void)shutdown(conn->fd, SHUT_RDWR);
+        pthread_mutex_unlock(&conn->mutex);
 }
 
 static void watch_connections(HttpServer *server, gint64 now)
@@ -1076,6 +1347,7 @@ static void watch_connections(HttpServer *server, gint64 now)
 
                 if (is_overdue(server, conn, phase, now))
                         cut(conn, phase);
+                watch_file(conn);
         }
 }
 
@@ -1134,6 +1406,25 @@ static void watch_credentials(HttpServer *server, gint64 now)
         pthread_mutex_unlock(&server->streams_mutex);
 }
 
+/* At the second look what came before the end has been forwarded. */
+static void watch_wires(HttpServer *server)
+{
+        GHashTableIter iter;
+        gpointer socket, value;
+
+        pthread_mutex_lock(&server->streams_mutex);
+        g_hash_table_iter_init(&iter, server->wires);
+        while (g_hash_table_iter_next(&iter, &socket, &value)) {
+                Wire *wire = value;
+                struct pollfd poll_fd = { .fd = wire->fd, .events = POLLRDHUP };
+
+                if (wire->left)
+                        websocket_close(socket, 1001, "the client has left");
+                wire->left = poll(&poll_fd, 1, 0) > 0;
+        }
+        pthread_mutex_unlock(&server->streams_mutex);
+}
+
 static void watch_streams(HttpServer *server, gint64 now)
 {
         pthread_mutex_lock(&server->streams_mutex);
@@ -1185,6 +1476,7 @@ static gpointer watch(gpointer data)
                 watch_lingering(server, now);
                 pthread_mutex_unlock(&server->mutex);
                 watch_streams(server, now);
+                watch_wires(server);
                 watch_credentials(server, now);
                 pthread_mutex_lock(&server->mutex);
         }
@@ -1194,128 +1486,35 @@ static gpointer watch(gpointer data)
 
 /* ---- Starting ---- */
 
-static int open_socket(int family, const struct sockaddr *address, socklen_t len, mode_t mode,
-                       const char *name, GError **error)
+/* The library wants a certificate to begin with. Each connection gets its own from tls_connection_new. */
+static int show_nothing(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                        gnutls_pcert_st **pcert, unsigned *pcert_len, gnutls_ocsp_data_st **ocsp,
+                        unsigned *ocsp_len, gnutls_privkey_t *key, unsigned *flags)
 {
-        fd_auto int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        int on = 1;
-
-        if (fd < 0) {
-                err_set_errno(error, errno, "cannot make a socket for '%s'", name);
-                return -1;
-        }
-        if (family == AF_UNIX)
-                (void)fchmod(fd, mode); /* the file is made with it, so nobody slips in before */
-        else
-                (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        if (bind(fd, address, len) != 0 || listen(fd, BACKLOG) != 0) {
-                int err = errno;
-
-                if (err == EADDRINUSE)
-                        err_set(error, ERR_EXISTS,
-                                "cannot listen on '%s': another program does\nStop it, or choose another "
-                                "address.",
-                                name);
-                else
-                        err_set_errno(error, err, "cannot listen on '%s'", name);
-                return -1;
-        }
-        return fd_steal(&fd);
+        return -1;
 }
 
-/* "HOST:PORT", "[HOST]:PORT" with a numeric host, or "localhost". */
-bool http_listen_split(const char *listen, char **ret_host, char **ret_port, GError **error)
+/* `secure`: speaks TLS. */
+static struct MHD_Daemon *start_daemon(HttpServer *server, int fd, const char *name, bool secure,
+                                       GError **error)
 {
-        const char *colon = strrchr(listen, ':');
-        gint64 port;
-
-        if (!colon || colon == listen || (listen[0] == '[' && (colon - listen < 3 || colon[-1] != ']')))
-                return err_set(error, ERR_INVALID,
-                               "'%s' is not ADDRESS:PORT, such as 127.0.0.1:8999 or [::1]:8999", listen);
-        if (!number_parse("the port", colon + 1, 0, 65535, &port, error))
-                return err_prefix(error, "'%s': ", listen);
-        *ret_host = listen[0] == '[' ? g_strndup(listen + 1, (gsize)(colon - listen) - 2)
-                                     : g_strndup(listen, (gsize)(colon - listen));
-        *ret_port = g_strdup(colon + 1);
-        return true;
-}
-
-static int listen_tcp(const char *listen, int *ret_port, GError **error)
-{
-        g_autofree char *host = NULL, *port = NULL;
-        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV },
-                        *info = NULL;
-        struct sockaddr_storage bound;
-        socklen_t len = sizeof bound;
-
-        if (!http_listen_split(listen, &host, &port, error))
-                return -1;
-        int failed = getaddrinfo(host, port, &hints, &info);
-        if (failed) {
-                err_set(error, ERR_INVALID, "cannot listen on '%s': %s", listen, gai_strerror(failed));
-                return -1;
-        }
-        int fd = open_socket(info->ai_family, info->ai_addr, info->ai_addrlen, 0, listen, error);
-        freeaddrinfo(info);
-        if (fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &len) == 0)
-                *ret_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                                              : ((struct sockaddr_in *)&bound)->sin_port);
-        return fd;
-}
-
-/* A socket file nobody listens on is left from a server that was killed. */
-static bool remove_stale(const char *path, const struct sockaddr_un *address, GError **error)
-{
-        fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        struct stat status;
-
-        if (lstat(path, &status) != 0)
-                return true;
-        if (!S_ISSOCK(status.st_mode))
-                return err_set(error, ERR_EXISTS, "'%s' is in the way: it is no socket", path);
-        if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
-            errno != ECONNREFUSED)
-                return err_set(error, ERR_EXISTS,
-                               "cannot listen on '%s': another server does\nStop it, or choose another state "
-                               "directory.",
-                               path);
-        return unlink(path) == 0 || err_set_errno(error, errno, "cannot remove '%s'", path);
-}
-
-static int listen_unix(HttpServer *server, GError **error)
-{
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        const char *path = server->socket_path;
-        struct stat status;
-
-        if (g_strlcpy(address.sun_path, path, sizeof address.sun_path) >= sizeof address.sun_path) {
-                err_set(error, ERR_INVALID,
-                        "socket path '%s' is longer than %d bytes\nChoose a shorter state directory.", path,
-                        (int)sizeof address.sun_path - 1);
-                return -1;
-        }
-        if (!remove_stale(path, &address, error))
-                return -1;
-        int fd = open_socket(AF_UNIX, (struct sockaddr *)&address, sizeof address, 0600, path, error);
-        if (fd >= 0 && geteuid() == 0)
-                (void)chmod(path, 0660);
-        if (fd >= 0 && stat(path, &status) == 0)
-                server->socket_inode = status.st_ino;
-        return fd;
-}
-
-static struct MHD_Daemon *start_daemon(HttpServer *server, int fd, const char *name, GError **error)
-{
+        const struct MHD_OptionItem tls[] = {
+                { MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)show_nothing },
+                { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)tls_priorities },
+                { MHD_OPTION_END, 0, NULL },
+        };
         struct MHD_Daemon *daemon = MHD_start_daemon(
-                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, on_accept,
-                server, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE,
-                (unsigned)server->config.workers, MHD_OPTION_CONNECTION_LIMIT,
+                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+                        (secure ? MHD_USE_TLS : 0),
+                0, on_accept, server, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
+                MHD_OPTION_THREAD_POOL_SIZE, (unsigned)server->config.workers, MHD_OPTION_CONNECTION_LIMIT,
                 (unsigned)(server->config.max_connections + OVER_LIMIT_MAX) *
                         (unsigned)server->config.workers,
                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                 (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
-                on_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, server, MHD_OPTION_END);
+                on_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, server,
+                MHD_OPTION_ARRAY, secure ? tls : tls + G_N_ELEMENTS(tls) - 1, MHD_OPTION_END);
 
         if (!daemon) {
                 close(fd);
@@ -1329,13 +1528,13 @@ static bool start(HttpServer *server, const char *listen, GError **error)
         if (listen) {
                 int fd = listen_tcp(listen, &server->port, error);
 
-                if (fd < 0 || !(server->tcp = start_daemon(server, fd, listen, error)))
+                if (fd < 0 || !(server->tcp = start_daemon(server, fd, listen, server->config.tls, error)))
                         return false;
         }
         if (server->socket_path) {
-                int fd = listen_unix(server, error);
+                int fd = listen_unix(server->socket_path, &server->socket_inode, error);
 
-                if (fd < 0 || !(server->local = start_daemon(server, fd, server->socket_path, error)))
+                if (fd < 0 || !(server->local = start_daemon(server, fd, server->socket_path, false, error)))
                         return false;
         }
         return true;
@@ -1345,11 +1544,17 @@ static void set_defaults(HttpServerConfig *config)
 {
         config->workers = config->workers < 2 ? 2 : config->workers;
         config->max_connections = config->max_connections ? config->max_connections : 4096;
+        config->max_per_holder = config->max_per_holder ? config->max_per_holder : config->max_connections;
         config->max_streams = config->max_streams ? config->max_streams : 1000;
         config->max_streams_per_user = config->max_streams_per_user ? config->max_streams_per_user : 100;
         config->pool_threads = config->pool_threads ? config->pool_threads : 8;
         config->pool_line_max = config->pool_line_max ? config->pool_line_max : 64;
         config->body_bytes_max = config->body_bytes_max ? config->body_bytes_max : 256 << 20;
+        config->user_bytes_max = config->user_bytes_max ? config->user_bytes_max : config->body_bytes_max;
+        config->stranger_bytes_max =
+                config->stranger_bytes_max ? config->stranger_bytes_max : config->body_bytes_max;
+        config->stranger_discard_max =
+                config->stranger_discard_max ? config->stranger_discard_max : DISCARD_MAX;
         config->header_deadline_ms = config->header_deadline_ms ? config->header_deadline_ms : 10000;
         config->body_min_rate = config->body_min_rate ? config->body_min_rate : 1024;
         config->body_grace_ms = config->body_grace_ms ? config->body_grace_ms : 10000;
@@ -1399,12 +1604,22 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();
         server->sockets = g_ptr_array_new();
+        server->wires = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        server->bodies = shares_new();
+        server->strangers = shares_new();
+        server->crowd = crowd_new(&(CrowdLimits){
+                .max = server->config.max_connections,
+                .kept = config->socket_path ? server->config.max_connections / LOCAL_SHARE : 0,
+                .own = server->config.max_per_holder,
+                .told = OVER_LIMIT_MAX,
+                .proxies = server->config.trusted_proxies });
         server->faces = g_array_new(FALSE, FALSE, sizeof(Face));
         g_array_set_clear_func(server->faces, face_clear);
         server->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         g_queue_init(&server->connections);
         pthread_mutex_init(&server->mutex, NULL);
         pthread_mutex_init(&server->streams_mutex, NULL);
+        pthread_mutex_init(&server->bodies_mutex, NULL);
         init_cond(&server->changed);
         server->routes = route_table_new(routes, error);
         if (!server->routes || !open_faces(server, error) || !start(server, config->listen, error))
@@ -1517,6 +1732,7 @@ static void free_parts(HttpServer *server)
         g_array_unref(server->lingering);
         g_ptr_array_unref(server->streams);
         g_ptr_array_unref(server->sockets);
+        g_hash_table_unref(server->wires);
         g_hash_table_unref(server->users);
         pool_free(server->pool);
         route_table_free(server->routes);
@@ -1524,6 +1740,10 @@ static void free_parts(HttpServer *server)
         pthread_mutex_destroy(&server->mutex);
         websocket_loop_free(server->loop);
         pthread_mutex_destroy(&server->streams_mutex);
+        pthread_mutex_destroy(&server->bodies_mutex);
+        shares_free(server->bodies);
+        shares_free(server->strangers);
+        crowd_free(server->crowd);
         pthread_cond_destroy(&server->changed);
         g_free(server->temp_dir);
         g_free(server->socket_path);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/json.h"
+#include "net/tls.h"
 
 typedef struct HttpServer HttpServer;
 typedef struct HttpRequest HttpRequest;
@@ -54,13 +55,30 @@ typedef struct {
                        */
 } HttpRoute;
 
+/* What the client showed by TLS. */
+typedef struct {
+        const char *name;    /* of the user whom it names; NULL: see `error` */
+        gint64 until_ms;     /* it is valid until then */
+        const GError *error; /* ERR_UNAUTHENTICATED: it does not hold */
+} HttpCertificate;
+
 typedef struct {
         const char *user; /* who calls; NULL on a route that is public */
         bool admin;
+        int scope; /* as in HttpRight */
+        const char *queue, *token;
         const char *address; /* of the peer, "unix" on the Unix socket */
         int port;            /* of the peer; 0 on the Unix socket */
         pid_t pid;           /* of who connected to the Unix socket, which may have ended; 0: by TCP */
 } HttpCaller;
+
+/* How far a caller's right goes: what scopes mean is the application's. */
+typedef struct {
+        bool admin;
+        int scope;
+        char *queue; /* the only one; or NULL. Freed with g_free, as is */
+        char *token; /* the id of the token that was shown; or NULL */
+} HttpRight;
 
 /* Routes with manners of their own below a prefix: of an older interface. Slashes all count, HEAD is not GET,
  * text goes before {x} for the methods that it serves, bad pairs of a query are left out (url.h), and errors
@@ -71,7 +89,7 @@ typedef struct {
         void *arg;               /* of its handlers and of what follows */
         /* Who calls? Before the body is taken; as HttpServerConfig.authenticate, but for all routes, and the
          * error may be of any domain. A user of NULL is good, too. */
-        bool (*authenticate)(HttpRequest *request, char **ret_user, bool *ret_admin, void *arg,
+        bool (*authenticate)(HttpRequest *request, char **ret_user, HttpRight *ret_right, void *arg,
                              GError **error);
         /* Writes the reply that http_fail stands for; any thread. */
         void (*fail)(HttpRequest *request, const GError *error, void *arg);
@@ -80,19 +98,25 @@ typedef struct {
 } HttpFace;
 
 typedef struct {
-        const HttpFace *faces;       /* or NULL */
-        const char *listen;          /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
-        const char *socket_path;     /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
-        const char *temp_dir;        /* for HTTP_BODY_FILE */
-        int workers;                 /* 0: 2; never 1 */
-        int pool_threads;            /* 0: 8; one user has a quarter, or half the cores */
-        int pool_line_max;           /* requests of one user that wait for one; 0: 64 */
-        int max_connections;         /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
-        int max_streams;             /* streams and WebSockets in all; 0: 1000 */
-        int max_streams_per_user;    /* 0: 100 */
-        gint64 body_bytes_max;       /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
+        const HttpFace *faces;   /* or NULL */
+        const char *listen;      /* "127.0.0.1:8999", "[::1]:0"; NULL: no TCP */
+        const char *socket_path; /* Unix socket, made with mode 0660 (0600 when not root); NULL: none */
+        const char *temp_dir;    /* for HTTP_BODY_FILE */
+        int workers;             /* 0: 2; never 1 */
+        int pool_threads;        /* 0: 8; one user has a quarter, or half the cores */
+        int pool_line_max;       /* requests of one user that wait for one; 0: 64 */
+        int max_connections;     /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
+        int max_per_holder; /* connections of one address, network or Unix user (peer.h); 0: all of them */
+        int max_streams;    /* streams and WebSockets in all; 0: 1000 */
+        int max_streams_per_user;  /* 0: 100 */
+        gint64 body_bytes_max;     /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
+        gint64 user_bytes_max;     /* of them of one user; 0: all */
+        gint64 stranger_bytes_max; /* of them of callers who are not known, of one holder an eighth; 0: all */
+        gint64 stranger_body_ms;   /* how long a body of such a caller may take; 0: as anybody's */
+        gint64 stranger_discard_max; /* bytes of a body of such a caller that are read after it was refused,
+                                        to keep the connection; 0: 1 MiB, as anybody's */
         gint64 header_deadline_ms;   /* 0: 10 s */
-        gint64 body_min_rate;        /* bytes/s averaged after body_grace_ms; 0: 1024 */
+        gint64 body_min_rate;        /* bytes/s, over body_grace_ms and then over each three of it; 0: 1024 */
         gint64 body_grace_ms;        /* 0: 10 s */
         gint64 heartbeat_ms;         /* of streams; 0: 15 s */
         gint64 stream_max_age_ms;    /* a follower is ended after this and resumes; 0: 10 min */
@@ -108,13 +132,31 @@ typedef struct {
          * the peer's. Fills user (copied by the server: *ret_user is freed with g_free). False with
          * ERR_UNAUTHENTICATED. Any worker thread; short. */
         bool (*authenticate)(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                             bool *ret_admin, void *arg, GError **error);
+                             HttpRight *ret_right, void *arg, GError **error);
+        /* May this caller, who is known, use the route, of a face or not? NULL: yes. */
+        bool (*permits)(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error);
+        /* A request is about to be answered with `status`. True: its answer waits until `done` is called,
+         * once, on any thread. Asked with done NULL where the answer cannot wait: what was refused before its
+         * handler, streams, WebSockets. Any thread; short. NULL: nothing is recorded. */
+        bool (*record)(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg,
+                       void *arg);
         /* What stands for the caller's right to be here and may be taken back, such as a token: a text, freed
          * with g_free; NULL: nothing. `is_valid` is asked for it each second while its stream or WebSocket is
          * open, which ends when it says no. Short. Both NULL: followers stay. */
         char *(*credential)(const char *authorization, void *arg);
         bool (*is_valid)(const char *credential, void *arg);
+        /* The same of a caller without `authorization` whose certificate holds, with what may be taken back.
+         * NULL: certificates are looked at by faces alone. */
+        bool (*by_certificate)(const HttpCertificate *certificate, char **ret_user, HttpRight *ret_right,
+                               char **ret_credential, void *arg, GError **error);
+        Tls *tls; /* what the TCP port speaks; borrowed. NULL: plain HTTP */
         void *arg;
+        /* HTTP_BODY_FILE: may the user have so many bytes on the disk? Asked before they are read, as many as
+         * are announced, else piece by piece; what was held is released with the answer. ERR_QUOTA,
+         * say. Any worker thread; short. Both NULL: nobody is asked. */
+        bool (*hold)(const char *user, gint64 bytes, void *arg, GError **error);
+        void (*release)(const char *user, gint64 bytes, void *arg);
+        void *hold_arg; /* outlives all requests */
 } HttpServerConfig;
 
 /* Binds and listens; `routes` are arrays ending with a NULL method, in a NULL-terminated list; `arg` goes to
@@ -126,6 +168,8 @@ void http_server_free(HttpServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HttpServer, http_server_free)
 /* "127.0.0.1:8999" in parts, "[::1]:0" without its brackets; ERR_INVALID for anything else. */
 bool http_listen_split(const char *listen, char **ret_host, char **ret_port, GError **error);
+/* Is what would be listened on reached from this machine alone? ERR_INVALID. */
+bool http_listen_is_local(const char *listen, bool *ret, GError **error);
 int http_server_port(HttpServer *server); /* the TCP port, 0 without one */
 
 typedef struct {
@@ -148,6 +192,8 @@ const char *http_request_query(const HttpRequest *request, const char *name); /*
 char **http_request_queries(const HttpRequest *request, const char *name); /* all of that name, the caller's;
                                                                               NULL: none */
 const char *http_request_header(const HttpRequest *request, const char *name); /* or NULL */
+/* NULL: the client showed none. Only in `authenticate` and `credential` of a face. */
+const HttpCertificate *http_request_certificate(const HttpRequest *request);
 const char *http_request_body(const HttpRequest *request,
                               gsize *ret_len); /* HTTP_BODY_MEMORY; "" when empty */
 const char *
@@ -155,6 +201,16 @@ http_request_body_file(const HttpRequest *request); /* path; unlinked after the 
 json_t *http_request_json(const HttpRequest *request,
                           GError **error); /* the body as an object; the caller's */
 const HttpRoute *http_request_route(const HttpRequest *request);
+/* For HttpServerConfig.record, by whoever knows it, before the answer: what the request is about, whose that
+ * is, and that it was denied, whatever the status says. The last word counts. Copied. */
+void http_request_set_subject(HttpRequest *request, const char *subject);
+void http_request_set_owner(HttpRequest *request, const char *user);
+void http_request_set_denied(HttpRequest *request);
+typedef struct {
+        char *subject, *owner; /* or NULL; the caller's */
+        bool denied;
+} HttpNotes;
+HttpNotes http_request_notes(const HttpRequest *request);
 /* Integer query parameter with default; false has replied with the error already. */
 bool http_request_query_int(HttpRequest *request, const char *name, gint64 min, gint64 max, gint64 fallback,
                             gint64 *ret);

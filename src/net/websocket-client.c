@@ -180,9 +180,12 @@ static bool connect_to(WebSocketClient *socket, const Endpoint *endpoint, GError
         set(socket->handle, CURLOPT_NOSIGNAL, 1L);
         set(socket->handle, CURLOPT_CONNECTTIMEOUT_MS, (long)OPEN_MS);
         set(socket->handle, CURLOPT_ERRORBUFFER, socket->text);
+        endpoint_set_tls(endpoint, socket->api, socket->handle);
         code = socket->api->easy_perform(socket->handle);
         if (code == CURLE_OK)
                 code = socket->api->easy_getinfo(socket->handle, CURLINFO_ACTIVESOCKET, &socket->fd);
+        if (!endpoint_check_tls(endpoint, code, socket->text, error))
+                return false;
         return code == CURLE_OK || err_set(error, ERR_UNREACHABLE, "cannot reach the server at '%s': %s",
                                            endpoint->url, socket->text);
 }

@@ -18,6 +18,7 @@ static Runtime *make_kubernetes(const Cluster *cluster, const DriversConfig *con
                                                            .server = owner,
                                                            .dc = config->dc,
                                                            .log_limit = config->log_limit,
+                                                           .builds = config->builds,
                                                            .pending_ms = config->pending_ms,
                                                            .k3s = cluster->type == CLUSTER_K3S },
                                       error);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/cluster.h"
+#include "runtime/environment/bounds.h"
 #include "runtime/runtime.h"
 
 typedef struct {
@@ -9,7 +10,8 @@ typedef struct {
         const char *server; /* the server's id, by which it knows its own in a cluster */
         const char *dc;     /* its datacenter's name */
         gint64 log_limit;
-        gint64 pending_ms; /* a pod that is pending for longer ends its job; 0: it may */
+        BuildBounds builds; /* of builders of images */
+        gint64 pending_ms;  /* a pod that is pending for longer ends its job; 0: it may */
 } DriversConfig;
 
 /* `config`: a DriversConfig. NULL without an error: no driver takes clusters of this type. */

@@ -17,7 +17,7 @@ enum { TASK_NAME_MAX = 160 };
 
 /* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
  * limits, grace, ready_* and what follows new_privileges; the runtime completes env (directories, PATH,
- * PYTHONPATH), dir, log, binds and new_privileges. */
+ * PYTHONPATH), dir, log, binds, processes, user and new_privileges. */
 typedef struct {
         const char *task;
         char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
@@ -28,6 +28,8 @@ typedef struct {
         Resources limits;         /* 0: no limit; cpu_milli as a hard limit */
         gint64 cpu_weight_milli;  /* relative share when there is no hard limit */
         gint64 max_processes;     /* 0: no limit */
+        gint64 user;              /* of this machine: number of the user whose members are bounded together */
+        gint64 user_processes;    /* of them all; 0: no limit */
         gint64 log_limit;         /* bytes; 0: none */
         gint64 grace_ms;          /* used when the member has to be ended for a reason of its keeper's own */
         int ready_port;           /* > 0: READY is observed when a process of the member listens on it */
@@ -35,6 +37,7 @@ typedef struct {
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */
+        const char *const *proxy; /* of this machine: no network but a proxy (agent/proxied.h); or NULL */
         bool new_privileges; /* of this machine: set-uid programs give the member the rights of their owners
                               */
         const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
@@ -137,9 +140,10 @@ struct RuntimeJob {
         int attempt;         /* 0 while it only waits */
         const char *package; /* hash or NULL */
         const char *package_name;
-        const char *image;          /* or NULL */
-        const char *namespace;      /* asked for, or its queue's; or NULL */
-        const char *requirements;   /* text or NULL */
+        const char *image;        /* or NULL */
+        const char *namespace;    /* asked for, or its queue's; or NULL */
+        const char *requirements; /* text or NULL */
+        Resources builder; /* of a prepare: what its build may take, as it is counted; 0: nothing was */
         const char *input, *output; /* /pfs/... or NULL */
         const char *framework;      /* its name */
         bool single;                /* its members are started one by one, not as sets (model/framework.h) */
@@ -181,7 +185,12 @@ typedef struct {
         /* True when prepare would find nothing to do (so that submit, admission and start fit one
          * transaction). */
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
-        /* What prepare was asked for is not waited for any more: the job is over. Or NULL: it goes on. */
+        /* What runs for it on nodes of the cluster until it is prepared: prepare is asked for when the job's
+         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Does
+         * not block. NULL: false, of every job. */
+        bool (*prepare_wants)(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
+        /* What prepare was asked for is not waited for any more: the job is over, or elsewhere. Or NULL: it
+         * goes on. */
         void (*abandon)(Runtime *runtime, const char *job_id);
 
         /* Leases ports that nobody else has where the members stand: `n` for as many members, then `extra`

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/auth/recorder.h"
 #include "api/paddleflow/flow.h"
 #include "api/v1/api.h"
 #include "base/clock.h"
@@ -22,10 +23,21 @@
 #include "base/number.h"
 #include "engine/engine.h"
 #include "runtime/drivers.h"
+#include "runtime/local/egress.h"
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
+#include "server/disk.h"
 #include "server/first-password.h"
+#include "server/listeners.h"
 #include "server/options.h"
+
+enum {
+        USER_BYTES_MAX = 64 << 20, /* of bodies in memory of one user: the longest that any route takes */
+        STRANGER_BYTES_MAX = 32 << 20,
+        STRANGER_BODY_MS = 10000,
+        STRANGER_DISCARD_MAX = 16 << 10, /* as much as the body of a log-in */
+};
+enum { KEEP_DIRS_MAX = 15 }; /* and the state directory: what the agent takes */
 
 typedef struct {
         ServerOptions options;
@@ -36,12 +48,16 @@ typedef struct {
         Runtime *runtime;
         DriversConfig drivers; /* of other clusters' runtimes */
         char *id;              /* by which this server knows its own in a cluster */
+        Disk *disk;
         Storage *storage;
         PackageStore *packages;
         Engine *engine;
+        Audit *audit;
+        Recorder *recorder;
         Auth *auth;
         Api *api;
         Flow *flow;                 /* the older interface */
+        Tls *tls;                   /* what the TCP ports speak; or NULL */
         HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
         char *journal;              /* directory of the scheduler's journal */
         char node_name[HOST_NAME_MAX + 1];
@@ -165,6 +181,63 @@ static bool read_resources(const ServerOptions *options, Resources *ret, GError 
         return true;
 }
 
+static bool read_build_network(const char *text, BuildNetwork *ret, GError **error)
+{
+        static const char *const names[] = {
+                [BUILD_NETWORK_HOST] = "host", [BUILD_NETWORK_AUTO] = "auto", [BUILD_NETWORK_INDEX] = "index"
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                if (strcmp(names[i], text) == 0) {
+                        *ret = (BuildNetwork)i;
+                        return true;
+                }
+        return err_set(error, ERR_USAGE, "--build-network: '%s' is not auto, index or host", text);
+}
+
+static bool read_builds(const ServerOptions *options, BuildBounds *ret, GError **error)
+{
+        *ret = (BuildBounds){ .processes = options->build_processes,
+                              .time_limit_ms = options->build_limit_ms,
+                              .at_once = (int)options->builds,
+                              .at_once_per_user = (int)options->builds_per_user,
+                              .urls = options->requirement_urls,
+                              .allow = options->build_allow };
+        return cpu_parse("--build-cpus", options->build_cpus, &ret->each.cpu_milli, error) &&
+               memory_parse("--build-memory", options->build_memory, &ret->each.memory, error) &&
+               read_build_network(options->build_network, &ret->network, error);
+}
+
+/* --sandbox and --sandbox-keep. */
+static bool read_sandbox(const Server *server, SandboxPolicy *ret, char ***ret_keep, GError **error)
+{
+        static const char *const words[] = {
+                [SANDBOX_AUTO] = "auto", [SANDBOX_ON] = "on", [SANDBOX_OFF] = "off"
+        };
+        const ServerOptions *options = &server->options;
+        g_auto(GStrv) keep = options->sandbox_keep ? g_strsplit(options->sandbox_keep, ",", -1) : NULL;
+        int policy = 0;
+
+        while (policy < (int)G_N_ELEMENTS(words) && strcmp(options->sandbox, words[policy]) != 0)
+                policy++;
+        if (policy == (int)G_N_ELEMENTS(words))
+                return err_set(error, ERR_USAGE, "--sandbox: '%s' is none of auto, on, off",
+                               options->sandbox);
+        if (policy == SANDBOX_ON && !server->identities)
+                return err_set(
+                        error, ERR_USAGE,
+                        "--sandbox on: members run as the server itself, which has no sandbox for them\n"
+                        "Start the server as root and without `--run-as server`.");
+        for (char **dir = keep; dir && *dir; dir++)
+                if (**dir != '/')
+                        return err_set(error, ERR_USAGE, "--sandbox-keep: '%s' is no absolute path", *dir);
+        if (keep && g_strv_length(keep) > KEEP_DIRS_MAX)
+                return err_set(error, ERR_USAGE, "--sandbox-keep: more than %d directories", KEEP_DIRS_MAX);
+        *ret = (SandboxPolicy)policy;
+        *ret_keep = g_steal_pointer(&keep);
+        return true;
+}
+
 static bool open_runtime(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -172,6 +245,9 @@ static bool open_runtime(Server *server, GError **error)
                 options->agent ? g_strdup(options->agent) : beside_this_program("paddle-agent");
         g_auto(GStrv) new_privileges =
                 options->new_privileges ? g_strsplit(options->new_privileges, ",", -1) : NULL;
+        g_auto(GStrv) no_sandbox = options->no_sandbox ? g_strsplit(options->no_sandbox, ",", -1) : NULL;
+        g_auto(GStrv) keep = NULL;
+        g_autofree char *egress = NULL;
         LocalConfig config = {
                 .state_dir = options->state,
                 .agent_program = agent,
@@ -180,17 +256,30 @@ static bool open_runtime(Server *server, GError **error)
                 .python = options->python,
                 .inventory.gpus = options->gpus,
                 .max_processes = options->max_processes,
+                .max_user_processes = options->max_user_processes,
                 .identities = server->identities,
                 .new_privileges = new_privileges,
+                .no_sandbox = no_sandbox,
         };
 
+        if (!read_sandbox(server, &config.sandbox, &keep, error))
+                return false;
+        config.sandbox_keep = keep;
+        if (options->egress && !egress_parse(options->egress, &egress, error))
+                return err_prefix(error, "--egress: ");
+        if (egress && !server->identities)
+                return err_set(error, ERR_USAGE,
+                               "--egress: members run as the server itself, which it does not limit\n"
+                               "Start the server as root and without `--run-as server`.");
+        config.egress = egress;
         if (!read_resources(options, &config.inventory, error) ||
             (options->cpus && !cpu_parse("--cpus", options->cpus, &config.inventory.cpu_milli, error)) ||
             (options->memory &&
              !memory_parse("--memory", options->memory, &config.inventory.memory, error)) ||
             !memory_parse("--log-limit", options->log_limit, &config.log_limit, error) ||
-            !next_epoch(server, &config.epoch, error))
+            !read_builds(options, &config.builds, error) || !next_epoch(server, &config.epoch, error))
                 return false;
+        server->drivers.builds = config.builds;
         if (new_privileges)
                 log_warning("members of some users may gain rights by set-uid programs: who finds a fault in "
                             "one of "
@@ -279,6 +368,8 @@ static bool open_engine(Server *server, GError **error)
                 .max_open_jobs = (int)server->options.max_open_jobs,
                 .max_open_per_user = (int)server->options.max_open_per_user,
                 .submit_rate = (int)server->options.submit_rate,
+                .may_write = disk_may_write,
+                .may_write_arg = server->disk,
                 .open_queues = server->options.open_queues,
                 .node_name = server->node_name,
                 .scheduler.topology = server->options.topology,
@@ -351,12 +442,30 @@ static bool open_metrics(Server *server, GError **error)
         g_autofree char *temp = state_path(server, "tmp");
         HttpServerConfig config = { .listen = server->options.metrics_listen,
                                     .temp_dir = temp,
-                                    .max_connections = 64 };
+                                    .max_connections = 64,
+                                    .tls = server->tls };
 
         if (!config.listen)
                 return true;
         server->metrics = http_server_new(&config, api_metrics_routes(), server->api, error);
         return server->metrics || err_prefix(error, "--metrics-listen: ");
+}
+
+static bool open_audit(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        g_autofree char *dir = state_path(server, "audit");
+        AuditConfig config = { .dir = dir,
+                               .file_age_ms = options->audit_age_ms,
+                               .files = (int)options->audit_files };
+
+        if (!memory_parse("--audit-file-size", options->audit_size, &config.file_size, error))
+                return false;
+        server->audit = audit_open(&config, error);
+        if (!server->audit)
+                return false;
+        server->recorder = recorder_new(server->audit);
+        return true;
 }
 
 static bool open_http(Server *server, GError **error)
@@ -372,12 +481,26 @@ static bool open_http(Server *server, GError **error)
                 .temp_dir = temp,
                 .workers = (int)server->options.workers,
                 .max_connections = (int)server->options.max_connections,
+                .max_per_holder =
+                        (int)(server->options.max_per_address ? server->options.max_per_address
+                                                              : server->options.max_connections / 4),
+                .user_bytes_max = USER_BYTES_MAX,
+                .stranger_bytes_max = STRANGER_BYTES_MAX,
+                .stranger_body_ms = STRANGER_BODY_MS,
+                .stranger_discard_max = STRANGER_DISCARD_MAX,
                 .access = auth_access,
                 .trusted_proxies = (const char *const *)server->trusted_proxies,
                 .authenticate = auth_authenticate,
+                .permits = auth_admits,
+                .record = auth_record,
                 .credential = auth_credential,
                 .is_valid = auth_is_valid,
+                .by_certificate = auth_by_certificate,
+                .tls = server->tls,
                 .arg = server->auth,
+                .hold = disk_hold,
+                .release = disk_release,
+                .hold_arg = server->disk,
         };
 
         if (tcp && !settle_root(server, error))
@@ -402,11 +525,14 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *packages = NULL;
         g_autofree char *storage = NULL;
 
-        if (!read_lists(server, error) || !open_identities(server, error) || !make_state_dir(server, error) ||
-            !clock_boot_id(server->boot_id, error))
+        if (!listeners_check(&server->options, error) || !read_lists(server, error) ||
+            !listeners_open_tls(&server->options, &server->tls, error) || !open_identities(server, error) ||
+            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
+        if (!(server->disk = disk_new(&server->options, error)))
+                return false;
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
@@ -414,7 +540,16 @@ static bool server_open(Server *server, GError **error)
                 return false;
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
+        storage_count(server->storage, disk_ledger(server->disk));
+        package_store_count(server->packages, disk_ledger(server->disk));
+        disk_start(server->disk, &(DiskParts){ .engine = server->engine,
+                                               .store = server->store,
+                                               .identities = server->identities,
+                                               .storage = server->storage,
+                                               .packages = server->packages });
         server->first_password = state_path(server, "root-password");
+        if (!open_audit(server, error))
+                return false;
         server->auth =
                 auth_new(&(AuthConfig){ .engine = server->engine,
                                         .store = server->store,
@@ -423,13 +558,17 @@ static bool server_open(Server *server, GError **error)
                                         .open_queues = server->options.open_queues,
                                         .published = (const char *const *)server->published,
                                         .is_of_member = server->identities ? lineage_has_connection : NULL,
+                                        .recorder = server->recorder,
                                         .first_password = server->first_password });
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
                                             .runtime = server->runtime,
                                             .storage = server->storage,
                                             .packages = server->packages,
+                                            .ledger = disk_ledger(server->disk),
+                                            .janitor = disk_janitor(server->disk),
                                             .auth = server->auth,
+                                            .audit = server->audit,
                                             .dc = server->options.datacenter,
                                             .state_dir = server->options.state,
                                             .journal_dir = server->journal,
@@ -462,9 +601,13 @@ static void server_close(Server *server)
                 (void)unlink(pid); /* only a running server has written it */
         http_server_free(server->metrics);
         http_server_free(server->http);
+        listeners_close(server->tls);
         flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
+        disk_stop(server->disk);
+        recorder_free(server->recorder);
+        audit_close(server->audit);
         engine_free(server->engine);
         if (server->runtime)
                 local_runtime_free(server->runtime);
@@ -472,6 +615,7 @@ static void server_close(Server *server)
         storage_close(server->storage);
         package_store_close(server->packages);
         store_close(server->store);
+        disk_free(server->disk);
         g_strfreev(server->node_labels);
         g_strfreev(server->published);
         g_strfreev(server->trusted_proxies);
@@ -504,7 +648,7 @@ static void serve(Server *server)
                 g_strdup_printf("%d", server->metrics ? http_server_port(server->metrics) : 0);
 
         log_info("serving", "state", server->options.state, "listen", server->options.listen, "port", port,
-                 "metrics_port", metrics, "version", PADDLE_VERSION, NULL);
+                 "metrics_port", metrics, "tls", server->tls ? "yes" : "no", "version", PADDLE_VERSION, NULL);
         g_main_loop_run(server->loop);
         log_info("stopping; jobs run on", NULL);
 }

@@ -21,6 +21,16 @@ const Option server_options[] = {
           "TCP address to listen on, or 'none' for the Unix socket alone" },
         { "metrics-listen", 0, OPTION_STRING, FIELD(metrics_listen), "ADDR:PORT", NULL,
           "TCP address that serves /metrics and nothing else, to anybody; default: none" },
+        { "tls-cert", 0, OPTION_STRING, FIELD(tls_cert), "FILE", NULL,
+          "certificate (PEM, with what leads to its authority) by which all TCP ports speak TLS; read again "
+          "on "
+          "SIGHUP and when it changes" },
+        { "tls-key", 0, OPTION_STRING, FIELD(tls_key), "FILE", NULL, "its key (PEM)" },
+        { "tls-client-ca", 0, OPTION_STRING, FIELD(tls_client_ca), "FILE", NULL,
+          "authorities (PEM) whose certificates stand for the user whom they name: by a SAN "
+          "URI:paddle:user:NAME, else the subject's CN" },
+        { "plain-http", 0, OPTION_BOOL, FIELD(plain_http), NULL, NULL,
+          "listen beyond this machine without TLS, where a proxy speaks it or the network is yours alone" },
         { "token-expire-hours", 0, OPTION_STRING, FIELD(token_expire), "N", "720",
           "how long a log-in lasts; -1: for ever" },
         { "published-password", 0, OPTION_STRING, FIELD(published), "ADDRESS,...", NULL,
@@ -59,9 +69,32 @@ const Option server_options[] = {
           "uv, for Python environments; default: that of PATH, else pip" },
         { "python", 0, OPTION_STRING, FIELD(python), "PROGRAM", NULL,
           "interpreter for Python environments; default: python3 of PATH" },
+        { "builds", 0, OPTION_INT, FIELD(builds), "N", "4",
+          "Python environments that are built at one time; 0: no limit", 0, 10000 },
+        { "builds-per-user", 0, OPTION_INT, FIELD(builds_per_user), "N", "2",
+          "of them for one user; 0: no limit", 0, 10000 },
+        { "build-cpus", 0, OPTION_STRING, FIELD(build_cpus), "N", "2",
+          "cores of one build, counted in the job's queue; 0: no limit" },
+        { "build-memory", 0, OPTION_STRING, FIELD(build_memory), "SIZE", "4Gi",
+          "memory of one build, counted in the job's queue; 0: no limit" },
+        { "build-processes", 0, OPTION_INT, FIELD(build_processes), "N", "1024",
+          "processes and threads of one build; 0: no limit", 0, 4194304 },
+        { "build-time-limit", 0, OPTION_DURATION, FIELD(build_limit_ms), "TIME", "60m",
+          "a build that takes longer is ended and fails its jobs; 0: it may" },
+        { "build-network", 0, OPTION_STRING, FIELD(build_network), "auto|index|host", "auto",
+          "what builds reach: the package index alone, or all that the machine does; auto: the index where "
+          "the "
+          "kernel allows" },
+        { "build-allow", 0, OPTION_STRING, FIELD(build_allow), "HOST[:PORT],...", NULL,
+          "what builds reach beside the index, such as files.example.com or *.example.com" },
+        { "requirement-urls", 0, OPTION_BOOL, FIELD(requirement_urls), NULL, NULL,
+          "let requirements say where packages come from: URLs, paths, --index-url" },
         { "workers", 0, OPTION_INT, FIELD(workers), "N", "2", "threads that serve requests", 2, 64 },
         { "max-connections", 0, OPTION_INT, FIELD(max_connections), "N", "4096",
           "connections at one time, an eighth for the Unix socket alone; more are answered 503", 16, 100000 },
+        { "max-connections-per-address", 0, OPTION_INT, FIELD(max_per_address), "N", "0",
+          "of them of one address, IPv6 network (/64) or Unix user of this machine; 0: a quarter", 0,
+          100000 },
         { "max-open-jobs", 0, OPTION_INT, FIELD(max_open_jobs), "N", "1000000",
           "jobs that are not finished at one time", 1, 100000000 },
         { "max-open-jobs-per-user", 0, OPTION_INT, FIELD(max_open_per_user), "N", "0",
@@ -73,10 +106,38 @@ const Option server_options[] = {
         { "allow-new-privileges", 0, OPTION_STRING, FIELD(new_privileges), "USER,...", NULL,
           "users whose members may gain rights by set-uid programs (sudo): who finds a fault in one of these "
           "becomes root by a job; default: nobody" },
+        { "sandbox", 0, OPTION_STRING, FIELD(sandbox), "auto|on|off", "auto",
+          "private /tmp, processes, shared memory, no capabilities and fewer system calls for members that "
+          "run "
+          "as users: as far as this machine can; 'on': or they do not start" },
+        { "no-sandbox", 0, OPTION_STRING, FIELD(no_sandbox), "USER,...", NULL,
+          "users whose members have no sandbox; default: nobody" },
+        { "sandbox-keep", 0, OPTION_STRING, FIELD(sandbox_keep), "DIR,...", NULL,
+          "directories below /tmp, /var/tmp or /dev/shm that all members go on to see; the state directory "
+          "is "
+          "always one" },
+        { "egress", 0, OPTION_STRING, FIELD(egress), "ADDRESS[/BITS][:PORT],...", NULL,
+          "all that members that run as users may connect to, beside loopback; [ADDRESS]/BITS:PORT for IPv6; "
+          "'none': nothing; default: everything" },
         { "max-processes", 0, OPTION_INT, FIELD(max_processes), "N", "4096",
           "processes and threads of one member; 0: no limit", 0, 4194304 },
+        { "max-processes-per-user", 0, OPTION_INT, FIELD(max_user_processes), "N", "0",
+          "of all members of one user, and of commands beside them; 0: a quarter of what the kernel has room "
+          "for",
+          0, 4194304 },
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",
           "size of one member's log; 0: no limit" },
+        { "user-disk", 0, OPTION_STRING, FIELD(user_disk), "SIZE|N%", NULL,
+          "what one user, who is no administrator, may hold on the disk in all; 0: no limit; default: 25% of "
+          "it where the state directory is new, no limit where it is of an older version" },
+        { "user-files", 0, OPTION_STRING, FIELD(user_files), "N|N%", NULL,
+          "the same in files and directories" },
+        { "gc", 0, OPTION_LIST, FIELD(gc), "KIND=AGE[,SIZE]", NULL,
+          "what nothing needs is removed after so long unused, and the least recently used when all of its "
+          "kind "
+          "hold more; 0: never; may be repeated; `paddle gc --dry-run` tells the kinds" },
+        { "gc-every", 0, OPTION_DURATION, FIELD(gc_every_ms), "TIME", "1h",
+          "how often that is done; 0: only by `paddle gc`" },
         { "keep-events", 0, OPTION_INT, FIELD(keep_events), "N", "1000000", "events that are kept", 1000,
           G_MAXINT64 },
         { "keep-finished", 0, OPTION_DURATION, FIELD(keep_finished_ms), "TIME", "0",
@@ -94,6 +155,12 @@ const Option server_options[] = {
         { "job-templates", 0, OPTION_STRING, FIELD(job_templates), "FILE", NULL,
           "extension templates of jobs that bring none: YAML documents, the comment at the end of each names "
           "it" },
+        { "audit-file-size", 0, OPTION_STRING, FIELD(audit_size), "SIZE", "16Mi",
+          "size at which the audit log goes on in a new file" },
+        { "audit-file-age", 0, OPTION_DURATION, FIELD(audit_age_ms), "TIME", "168h",
+          "age at which it does; 0: never" },
+        { "audit-files", 0, OPTION_INT, FIELD(audit_files), "N", "64",
+          "files of the audit log that are kept, at least 2; 0: all", 0, 1000000 },
         { "log-level", 0, OPTION_STRING, FIELD(log_level), "LEVEL", "info", "error, warning, info or debug" },
         { "log-format", 0, OPTION_STRING, FIELD(log_format), "FORM", "text", "text or json" },
         { "help", 'h', OPTION_BOOL, FIELD(help), NULL, NULL, "show this help" },

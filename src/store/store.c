@@ -30,5 +30,7 @@ void token_free(Token *token)
         g_free(token->hash);
         g_free(token->note);
         g_free(token->parent);
+        g_free(token->queue);
+        g_free(token->maker);
         g_free(token);
 }

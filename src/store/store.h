@@ -7,6 +7,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "model/access.h"
 #include "model/job.h"
 #include "model/object.h"
 
@@ -37,9 +38,12 @@ typedef struct {
         char *user;
         char *hash; /* hex of BLAKE2b-256 of the token; the token itself is never kept */
         char *note;
-        char *parent; /* TOKEN_OF_LOGIN: the hash of the one it is made with, which must still be there when
-                         it is taken; not kept */
+        char *parent; /* the hash of the one it is made with, which must still be there when it is taken; not
+                         kept; or NULL */
         TokenLogin login;
+        Scope scope; /* SCOPE_READ..SCOPE_ADMIN */
+        char *queue; /* SCOPE_SUBMIT: jobs of this queue only; or NULL */
+        char *maker; /* id of the token that it was made with, when that goes this one goes, too; or NULL */
         gint64 created, expires; /* expires 0: never */
 } Token;
 void token_free(Token *token);

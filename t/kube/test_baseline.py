@@ -49,7 +49,6 @@ PODS = [
     pod(shareProcessNamespace=True),
     volume(hostPath={"path": "/"}),
     volume(emptyDir={}),
-    volume(nfs={"server": "s", "path": "/"}),
     volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}),
     *contained(privileged=True),
     *contained(privileged=False, allowPrivilegeEscalation=True, runAsUser=0),
@@ -77,6 +76,26 @@ PODS = [
     main(securityContext={"procMount": "Unmasked"}) | {"hostUsers": False},
     *[pod(securityContext={"sysctls": [{"name": name, "value": "1"}]}) for name in SYSCTLS.split()],
     main(livenessProbe={"httpGet": {"port": 80}}),
+]
+
+
+# Baseline lets these pass. They are not in the list of what a template of a user may say.
+BEYOND = [
+    volume(nfs={"server": "s", "path": "/"}),
+    volume(csi={"driver": "d"}),
+    pod(tolerations=[{"operator": "Exists"}]),
+    pod(tolerations=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]),
+    pod(schedulerName="mine"),
+    pod(priorityClassName="high"),
+    main(ports=[{"containerPort": 80, "hostIP": "127.0.0.1"}]),
+    main(resources={"limits": {"example.com/device": "1"}}),
+    pod(
+        affinity={
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname"}]
+            }
+        }
+    ),
 ]
 
 
@@ -110,3 +129,4 @@ def test_baseline(server, kube, token):
     kube.api.patch(f"/api/v1/namespaces/{kube.name}", labels)
     differ = [spec for spec in PODS if is_taken(server, token, spec) != is_admitted(kube, spec)]
     assert not differ, "\n".join(json.dumps(spec) for spec in differ)
+    assert not [spec for spec in BEYOND if is_taken(server, token, spec)]

@@ -351,8 +351,40 @@ def test_open_queues(make_flow):
 # -- one job
 
 
+def let_rise(flow, user, queue, priority="high"):
+    """Priorities above normal are a right of the grant, which the older interface has no word for."""
+    changed = flow.server.request("PATCH", f"/v1/grants/{user}/queue/{queue}", {"max_priority": priority})
+    assert changed.status == 200, changed.body
+
+
+def test_priorities_are_granted(flow, mine):
+    """Without the right a job is refused as for a queue that is not granted; and so is a change."""
+    user, queue = mine
+    policy, whole = {"queue": queue}, {"cpu": "8", "mem": "8Gi"}
+    high = single(schedulingPolicy={**policy, "priority": "HIGH"})
+    assert "AccessDenied" in refused(flow.post(S, high, who=user), NOT)["message"]
+    bodies = (single(schedulingPolicy=policy, flavour=whole, command="sleep 600") for _ in range(2))
+    jobs = [good(flow.post(S, body, who=user)).json["id"] for body in bodies]
+
+    def change(priority):
+        return flow.put(f"/job/{jobs[1]}?action=modify", {"priority": priority}, who=user)
+
+    try:
+        assert "high" not in str(flow.get(f"/job/{jobs[1]}").json["schedulingPolicy"]).lower()
+        assert change("HIGH").status == 403
+        let_rise(flow, user, queue)
+        assert change("HIGH").status == 200
+        assert "high" in str(flow.get(f"/job/{jobs[1]}").json["schedulingPolicy"]).lower()
+        assert change("VERY_HIGH").status == 403
+    finally:
+        for job in jobs:
+            flow.put(f"/job/{job}?action=stop", who=user)
+            flow.wait(job)
+
+
 def test_single(flow, mine):
     user, queue = mine
+    let_rise(flow, user, queue)
     body = {
         "name": "my job",
         "labels": {"a": "1"},

@@ -103,7 +103,7 @@ def test_a_server_that_died_while_it_made_one_uses_it(make):
 
 
 def test_it_listens_beyond_the_loopback_from_the_first_start(make):
-    server = make("--listen", "0.0.0.0:0")
+    server = make("--listen", "0.0.0.0:0", "--plain-http")
     assert log_in(server, first_password(server)) == 200
     assert log_in(server, "paddleflow") == 401
 

@@ -9,6 +9,8 @@
 
 #include "base/file.h"
 
+static const SlotOwner nobody = { 0 };
+
 typedef struct {
         char *dir, *mounts, *own;
 } Machine;
@@ -65,15 +67,15 @@ static void test_v1_one_by_one(void)
         g_assert_true(cgroup_pool_has(pool, SLOT_CPU));
         g_assert_true(cgroup_pool_has(pool, SLOT_CPUACCT));
         g_assert_false(cgroup_pool_has(pool, SLOT_PIDS));
-        g_assert_true(cgroup_pool_take(pool, &first, NULL));
-        g_assert_true(cgroup_pool_take(pool, &second, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &first, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &second, NULL));
         g_assert_cmpint(first, !=, second);
         cgroup_pool_slot(pool, first, &slot);
         g_assert_true(g_file_test(slot.dir[SLOT_MEMORY], G_FILE_TEST_IS_DIR));
         g_assert_cmpstr(slot.dir[SLOT_CPU], ==, slot.dir[SLOT_CPUACCT]);
         g_assert_cmpint((int)slot.v2, ==, 0);
         cgroup_pool_give(pool, first);
-        g_assert_true(cgroup_pool_take(pool, &third, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &third, NULL));
         g_assert_cmpint(third, ==, first); /* used again */
         cgroup_pool_discard(pool, second);
         g_assert_true(cgroup_pool_is_discarded(pool, second));
@@ -109,7 +111,7 @@ static void test_v2(void)
         g_assert_true(cgroup_pool_has(pool, SLOT_CPU));
         g_assert_true(cgroup_pool_has(pool, SLOT_CPUACCT));
         g_assert_false(cgroup_pool_has(pool, SLOT_PIDS));
-        g_assert_true(cgroup_pool_take(pool, &number, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &number, NULL));
         cgroup_pool_slot(pool, number, &slot);
         g_assert_cmpint((int)slot.v2, ==, 1 << SLOT_MEMORY | 1 << SLOT_CPU | 1 << SLOT_CPUACCT);
         g_assert_cmpstr(slot.dir[SLOT_MEMORY], ==, slot.dir[SLOT_CPU]);
@@ -136,7 +138,7 @@ static void test_found(void)
         }
         pool = cgroup_pool_new(machine.mounts, machine.own, "id");
         cgroup_pool_mark(pool, 5);
-        g_assert_true(cgroup_pool_take(pool, &number, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &number, NULL));
         g_assert_cmpint(number, ==, 7);
         cgroup_pool_discard_rest(pool);
         g_assert_true(cgroup_pool_sweep(pool));
@@ -148,13 +150,131 @@ static void test_found(void)
         machine_clear(&machine);
 }
 
+static void assert_text(const Machine *machine, const char *name, const char *expected)
+{
+        g_autofree char *path = g_build_filename(machine->dir, name, NULL), *text = NULL;
+
+        g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+        g_assert_cmpstr(text, ==, expected);
+}
+
+static bool exists(const Machine *machine, const char *name)
+{
+        g_autofree char *path = g_build_filename(machine->dir, name, NULL);
+
+        return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static int take(CgroupPool *pool, gint64 user, gint64 processes)
+{
+        const SlotOwner owner = { user, processes, 1000 };
+        g_autoptr(GError) error = NULL;
+        int number;
+
+        g_assert_true(cgroup_pool_take(pool, &owner, &number, &error));
+        g_assert_no_error(error);
+        return number;
+}
+
+static void forget(const Machine *machine, const char *name)
+{
+        g_autofree char *path = g_build_filename(machine->dir, name, NULL);
+
+        g_assert_cmpint(g_unlink(path), ==, 0);
+}
+
+static void test_users(void)
+{
+        Machine machine;
+        g_autoptr(GString) lines = g_string_new(NULL);
+        g_autoptr(CgroupPool) pool = NULL;
+        Slot slot;
+        int ann, bob, again;
+
+        machine_init(&machine);
+        mount_line(&machine, lines, "memory", "cgroup", "rw,memory");
+        mount_line(&machine, lines, "pids", "cgroup", "rw,pids");
+        put_text(&machine, "mountinfo", lines->str);
+        put_text(&machine, "pids/paddle/id/user-7/pids.max", "");
+        put_text(&machine, "pids/paddle/id/user-8/pids.max", "");
+        put_text(&machine, "pids/paddle/pids.max", "");
+        pool = cgroup_pool_new(machine.mounts, machine.own, "id");
+        cgroup_pool_bound(pool, 24576);
+        assert_text(&machine, "pids/paddle/pids.max", "24576");
+
+        ann = take(pool, 7, 40);
+        cgroup_pool_slot(pool, ann, &slot);
+        g_assert_true(g_str_has_suffix(slot.dir[SLOT_PIDS], "/pids/paddle/id/user-7/slot-0"));
+        g_assert_true(g_str_has_suffix(slot.dir[SLOT_MEMORY], "/memory/paddle/id/slot-0"));
+        g_assert_true(g_file_test(slot.dir[SLOT_PIDS], G_FILE_TEST_IS_DIR));
+        assert_text(&machine, "pids/paddle/id/user-7/pids.max", "40");
+
+        bob = take(pool, 8, 0);
+        assert_text(&machine, "pids/paddle/id/user-8/pids.max", "max");
+        put_text(&machine, "pids/paddle/id/user-8/pids.max", ""); /* the kernel's are no files */
+        g_assert_false(cgroup_pool_give(pool, ann));
+        again = take(pool, 8, 30); /* what was ann's stays hers */
+        g_assert_cmpint(again, !=, ann);
+        assert_text(&machine, "pids/paddle/id/user-8/pids.max", "30");
+        g_assert_cmpint(take(pool, 7, 50), ==, ann);
+        assert_text(&machine, "pids/paddle/id/user-7/pids.max", "50");
+        g_assert_cmpint(take(pool, 0, 0), !=, bob); /* nobody's lies beside them */
+        cgroup_pool_slot(pool, again + 1, &slot);
+        g_assert_true(g_str_has_suffix(slot.dir[SLOT_PIDS], "/pids/paddle/id/slot-3"));
+
+        /* an earlier agent's are found where they are, and go with their group */
+        g_clear_pointer(&pool, cgroup_pool_free);
+        g_assert_true(exists(&machine, "pids/paddle/id/user-7/slot-0"));
+        pool = cgroup_pool_new(machine.mounts, machine.own, "id");
+        cgroup_pool_mark(pool, bob);
+        cgroup_pool_slot(pool, bob, &slot);
+        g_assert_true(g_str_has_suffix(slot.dir[SLOT_PIDS], "/user-8/slot-1"));
+        forget(&machine, "pids/paddle/id/user-7/pids.max"); /* as the kernel's own go */
+        cgroup_pool_discard_rest(pool);
+        g_assert_true(cgroup_pool_sweep(pool));
+        g_assert_false(exists(&machine, "pids/paddle/id/user-7"));
+        g_assert_true(exists(&machine, "pids/paddle/id/user-8/slot-1"));
+        g_assert_false(exists(&machine, "memory/paddle/id/slot-0"));
+        g_clear_pointer(&pool, cgroup_pool_free);
+        machine_clear(&machine);
+}
+
+/* In one hierarchy users compete, too: each weighs what its members weigh together. */
+static void test_users_weigh(void)
+{
+        Machine machine;
+        g_autoptr(GString) lines = g_string_new(NULL);
+        g_autoptr(CgroupPool) pool = NULL;
+        int first, second;
+
+        machine_init(&machine);
+        mount_line(&machine, lines, "unified", "cgroup2", "rw");
+        put_text(&machine, "mountinfo", lines->str);
+        put_text(&machine, "unified/cgroup.controllers", "cpu memory pids\n");
+        put_text(&machine, "unified/paddle/id/cgroup.controllers", "cpu memory pids\n");
+        put_text(&machine, "unified/paddle/id/user-7/pids.max", "");
+        put_text(&machine, "unified/paddle/id/user-7/cpu.weight", "");
+        pool = cgroup_pool_new(machine.mounts, machine.own, "id");
+        first = take(pool, 7, 40);
+        assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "39");
+        second = take(pool, 7, 40);
+        assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "79");
+        cgroup_pool_discard(pool, first);
+        assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "39");
+        put_text(&machine, "unified/paddle/id/user-7/cpu.weight", "");
+        g_assert_false(cgroup_pool_give(pool, second));
+        assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "1");
+        g_clear_pointer(&pool, cgroup_pool_free);
+        machine_clear(&machine);
+}
+
 static void test_none(void)
 {
         g_autoptr(CgroupPool) pool = cgroup_pool_new("/nonexistent", "/nonexistent", "id");
         int number = 0;
 
         g_assert_false(cgroup_pool_is_usable(pool));
-        g_assert_true(cgroup_pool_take(pool, &number, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &number, NULL));
         g_assert_cmpint(number, ==, -1);
         cgroup_pool_give(pool, -1);
         cgroup_pool_discard(pool, -1);
@@ -167,6 +287,8 @@ int main(int argc, char **argv)
         g_test_add_func("/agent/cgroup/v1-one-by-one", test_v1_one_by_one);
         g_test_add_func("/agent/cgroup/v2", test_v2);
         g_test_add_func("/agent/cgroup/found", test_found);
+        g_test_add_func("/agent/cgroup/users", test_users);
+        g_test_add_func("/agent/cgroup/users-weigh", test_users_weigh);
         g_test_add_func("/agent/cgroup/none", test_none);
         return g_test_run();
 }

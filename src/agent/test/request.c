@@ -27,6 +27,8 @@ static void test_refused(void)
                 { "{\"task\":\"a\",\"argv\":\"x\"," BASE "}", "argv" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"env\":[null]," BASE "}", "env[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"binds\":[\"/a\"]," BASE "}", "binds are not pairs" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"proxy\":[\"/p\",\"ALLOW=a:1\"]," BASE "}", NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"proxy\":[1]," BASE "}", "proxy[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"dir\":\"d\",\"log\":\"/l\"}", "must be absolute" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"memory\":-1," BASE "}", "memory" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"ready_port\":65536," BASE "}", "ready_port" },
@@ -45,6 +47,12 @@ static void test_refused(void)
                   "groups[1] is not a group's number" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"uid\":7,\"gid\":8,\"groups\":[\"7\"]," BASE "}",
                   "groups[0] is not a group's number" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"sandbox\":[\"pids\",\"calls\"]," BASE "}", NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"sandbox\":[\"moat\"]," BASE "}",
+                  "no part is called 'moat'" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"sandbox\":[\"ipc\"],\"shared\":true," BASE "}",
+                  "its sandbox has no place" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"keep\":[7]," BASE "}", "keep[0] is not a string" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -91,7 +99,7 @@ static void test_pack(void)
                 "{\"task\":\"a\",\"argv\":[\"x\",\"\"],\"env\":[\"A=1\"],\"memory\":77,\"grace_ms\":9,"
                 "\"uid\":4000000000,\"gid\":5,\"groups\":[6,70]," BASE "}";
         static const char strings[] = "a\0/d\0/l\0\0\0s\0"
-                                      "6,70\0/m\0\0\0/p\0x\0\0A=1"; /* and the literal's own NUL */
+                                      "6,70\0\0\0/m\0\0\0/p\0x\0\0A=1"; /* and the literal's own NUL */
         g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
         const Slot slot = { .dir = { [SLOT_MEMORY] = "/m", [SLOT_PIDS] = "/p" }, .v2 = 1u << SLOT_PIDS };
         g_autoptr(GByteArray) message = NULL;
@@ -99,7 +107,7 @@ static void test_pack(void)
         WireSpawn head;
 
         g_assert_true(start_request_parse(object, &request, NULL));
-        message = start_request_pack(&request, 5, "s", 4, &slot);
+        message = start_request_pack(&request, 5, "s", 4, &slot, NULL, NULL);
         memcpy(&head, message->data, sizeof head);
         g_assert_cmpint((int)head.id, ==, 5);
         g_assert_cmpint(head.slot, ==, 4);
@@ -121,7 +129,7 @@ static void test_own_user(void)
         WireSpawn head;
 
         g_assert_true(start_request_parse(object, &request, NULL));
-        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 });
+        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 }, NULL, NULL);
         memcpy(&head, message->data, sizeof head);
         g_assert_false(head.as_user);
         g_assert_true(head.confined);
@@ -136,7 +144,7 @@ static void test_new_privileges(void)
         WireSpawn head;
 
         g_assert_true(start_request_parse(object, &request, NULL));
-        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 });
+        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 }, NULL, NULL);
         memcpy(&head, message->data, sizeof head);
         g_assert_false(head.confined);
 }

@@ -4,6 +4,8 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/err.h"
+
 enum { THREADS = 2, LINE = 64 };
 #define DIGITS "0123456789."
 
@@ -78,6 +80,26 @@ HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg)
         if (row & REL_ANYONE)
                 return HTTP_PUBLIC;
         return row & ~(guint)REL_ADMIN ? HTTP_USER : HTTP_ADMIN;
+}
+
+bool auth_permits(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error)
+{
+        Scope least = access_scope(route->kind, route->verb);
+
+        return caller->scope >= (int)least ||
+               err_set(error, ERR_DENIED,
+                       "the token has scope '%s', and '%s %s' takes '%s'\nUse a token of that scope (`paddle "
+                       "token create --scope %s`), or log in.",
+                       scope_name((Scope)CLAMP(caller->scope, SCOPE_NONE, SCOPE_ADMIN)), route->method,
+                       route->path, scope_name(least), scope_name(least));
+}
+
+bool auth_check_queue(const HttpCaller *caller, const char *queue, GError **error)
+{
+        return !caller->queue || g_strcmp0(caller->queue, queue) == 0 ||
+               err_set(error, ERR_DENIED,
+                       "the token is for jobs of queue '%s' only, not of '%s'\nUse another token, or log in.",
+                       caller->queue, queue);
 }
 
 bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted)

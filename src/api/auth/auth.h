@@ -25,6 +25,7 @@ typedef struct {
         /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
          * NULL: members have the server's rights anyway. */
         bool (*is_of_member)(const char *address, int port, pid_t pid);
+        struct Recorder *recorder;  /* of the audit log; NULL: none is kept */
         const char *first_password; /* path of the file with the first password of `root`; NULL: none */
 } AuthConfig;
 
@@ -38,21 +39,40 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Auth, auth_free)
 /* HttpServerConfig.authenticate: "Bearer TOKEN", or the peer of the Unix socket, who becomes a user by it.
  * `arg` is the Auth. */
 bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                       bool *ret_admin, void *arg, GError **error);
+                       HttpRight *ret_right, void *arg, GError **error);
+/* HttpServerConfig.permits: the token's scope is enough for the route. ERR_DENIED. */
+bool auth_permits(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error);
 /* HttpServerConfig.credential and is_valid: the hash of the header's token; NULL: it has none. */
 char *auth_credential(const char *authorization, void *arg);
 bool auth_is_valid(const char *credential, void *arg);
 /* The same of the token itself. */
 char *auth_credential_of(const char *token);
+/* HttpServerConfig.by_certificate: the user whom a certificate names. `ret_credential` may be NULL.
+ * ERR_UNAUTHENTICATED. */
+bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, HttpRight *ret_right,
+                         char **ret_credential, void *arg, GError **error);
+char *auth_certificate_credential(const HttpCertificate *certificate); /* of one that holds; the caller's */
 /* Whose token it is. ERR_UNAUTHENTICATED. */
-bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error);
+bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
 /* Was this token given by a log-in with a password, not longer ago than `within_ms`? */
 bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms);
 /* What a token that is made by this caller is (Authorization: of the request, or NULL): TOKEN_OF_LOGIN, with
- * the parent it then has, when a log-in's token asks. ERR_UNAUTHENTICATED when that is not known any more. */
+ * the parent it then has, when a log-in's token asks. One that is made with a made token reaches no further:
+ * not in scope, not to other queues, not beyond its end, and goes when it goes, unless it is another user's.
+ * What `token` does not say of scope, queue and end becomes as much as may be. ERR_UNAUTHENTICATED when the
+ * asking one is not known any more, ERR_DENIED. */
 bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error);
 /* Tokens were dropped: what is remembered of them is forgotten. */
 void auth_forget_tokens(Auth *auth);
+
+/* ---- what is recorded ---- */
+
+/* HttpServerConfig.record, and permits: auth_permits, and whether changes can be recorded. */
+bool auth_record(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg, void *arg);
+bool auth_admits(const HttpRoute *route, const HttpCaller *caller, void *arg, GError **error);
+/* A log-in is tried: says for which account, if there is one of that name. ERR_UNAVAILABLE when it cannot be
+ * recorded. */
+bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError **error);
 
 /* ---- what they may do ---- */
 
@@ -61,6 +81,8 @@ void auth_forget_tokens(Auth *auth);
 HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg);
 /* The table, for a thing that is (or is not) the caller's own, or granted to them. */
 bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted);
+/* May the caller's token work with jobs of this queue? ERR_DENIED. */
+bool auth_check_queue(const HttpCaller *caller, const char *queue, GError **error);
 /* May this user submit to the queue, as far as grants go? */
 bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user, const Queue *queue);
 bool auth_queues_are_open(const Auth *auth); /* grants are not asked for at all */
@@ -89,6 +111,9 @@ typedef struct {
         bool forwarded;   /* by a proxy: the address is not of who asks */
 } LoginOrigin;
 LoginOrigin login_origin(const HttpRequest *request);
+/* Whether older clients are at home there, which have the published password built in (AuthConfig.published):
+ * they are also told what a stranger is not, that there is no user of a name. */
+bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin);
 /* The published password opens its account only as AuthConfig.published says, never for what is forwarded or
  * comes from a member of a job; on the loopback only by a name that means it. */
 void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,

@@ -20,6 +20,8 @@ typedef struct {
         char *user;
         gint64 version; /* of the user */
         gint64 expires;
+        Scope scope;
+        char *queue, *id; /* of the token */
 } Known;
 
 struct TokenCache {
@@ -29,12 +31,28 @@ struct TokenCache {
         guint changes;       /* what was looked up before the last change is not added */
 };
 
+static void known_clear(Known *known)
+{
+        g_free(known->user);
+        g_free(known->queue);
+        g_free(known->id);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Known, known_clear)
+
 static void known_free(void *arg)
 {
-        Known *known = arg;
+        known_clear(arg);
+        g_free(arg);
+}
 
-        g_free(known->user);
-        g_free(known);
+static Known known_copy(const Known *known)
+{
+        Known copy = *known;
+
+        copy.user = g_strdup(known->user);
+        copy.queue = g_strdup(known->queue);
+        copy.id = g_strdup(known->id);
+        return copy;
 }
 
 TokenCache *token_cache_new(void)
@@ -73,7 +91,7 @@ static bool cache_find(TokenCache *cache, const char *hash, Known *ret, guint *r
         *ret_changes = cache->changes;
         known = g_hash_table_lookup(cache->by_hash, hash);
         if (known)
-                *ret = (Known){ g_strdup(known->user), known->version, known->expires };
+                *ret = known_copy(known);
         g_mutex_unlock(&cache->lock);
         return known != NULL;
 }
@@ -82,7 +100,7 @@ static void cache_add(TokenCache *cache, const char *hash, const Known *known, g
 {
         Known *copy = g_new0(Known, 1);
 
-        *copy = (Known){ g_strdup(known->user), known->version, known->expires };
+        *copy = known_copy(known);
         g_mutex_lock(&cache->lock);
         if (g_hash_table_size(cache->by_hash) >= CACHE_MAX)
                 g_hash_table_remove_all(cache->by_hash);
@@ -93,22 +111,23 @@ static void cache_add(TokenCache *cache, const char *hash, const Known *known, g
                 known_free(copy);
 }
 
-/* The user of a token as it is now, and when it expires. */
-static const User *find_token(Auth *auth, const Catalog *catalog, const char *hash, gint64 *ret_expires,
+/* The user of a token as it is now, and what is known of the token. */
+static const User *find_token(Auth *auth, const Catalog *catalog, const char *hash, Known *ret,
                               GError **error)
 {
         g_autoptr(GError) unknown = NULL;
         g_autoptr(Token) token = NULL;
+        g_auto(Known) known = { 0 };
         const User *user;
-        Known known = { 0 };
         guint changes;
 
         if (cache_find(auth->cache, hash, &known, &changes)) {
                 user = catalog_user(catalog, known.user);
-                g_free(known.user);
-                *ret_expires = known.expires;
-                if (user && user->object.version == known.version)
+                if (user && user->object.version == known.version) {
+                        *ret = known;
+                        known = (Known){ 0 };
                         return user;
+                }
         }
         token = store_token_by_hash(auth->config.store, hash, &unknown);
         if (!token && !err_is(unknown, ERR_NOT_FOUND)) {
@@ -121,8 +140,9 @@ static const User *find_token(Auth *auth, const Catalog *catalog, const char *ha
                         "the token is not known here\nMake one with `paddle token create`.");
                 return NULL;
         }
-        *ret_expires = token->expires;
-        cache_add(auth->cache, hash, &(Known){ token->user, user->object.version, token->expires }, changes);
+        *ret = known_copy(&(Known){ token->user, user->object.version, token->expires, token->scope,
+                                    token->queue, token->id });
+        cache_add(auth->cache, hash, ret, changes);
         return user;
 }
 
@@ -133,22 +153,25 @@ static bool check_enabled(const User *user, GError **error)
                        user->object.name);
 }
 
-bool auth_by_token(Auth *auth, const char *token, char **ret_user, bool *ret_admin, GError **error)
+bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *ret_right, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
+        g_auto(Known) known = { 0 };
         char hash[HASH_LEN + 1];
-        gint64 expires = 0;
         const User *user;
 
         hash_bytes(token, strlen(token), hash);
-        user = find_token(auth, catalog, hash, &expires, error);
+        user = find_token(auth, catalog, hash, &known, error);
         if (!user || !check_enabled(user, error))
                 return false;
-        if (expires && expires <= clock_now_ms())
+        if (known.expires && known.expires <= clock_now_ms())
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "the token has expired\nMake one with `paddle token create`.");
         *ret_user = g_strdup(user->object.name);
-        *ret_admin = user->admin;
+        *ret_right = (HttpRight){ .admin = user->admin && known.scope == SCOPE_ADMIN,
+                                  .scope = known.scope,
+                                  .queue = g_steal_pointer(&known.queue),
+                                  .token = g_steal_pointer(&known.id) };
         return true;
 }
 
@@ -204,7 +227,7 @@ static void welcome(Auth *auth, const char *name, bool admin)
 }
 
 /* Who has the machine is not kept out. */
-static bool by_socket(Auth *auth, uid_t uid, char **ret_user, bool *ret_admin, GError **error)
+static bool by_socket(Auth *auth, uid_t uid, char **ret_user, HttpRight *ret_right, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
         g_autofree char *name = user_of(auth->cache, uid);
@@ -216,7 +239,7 @@ static bool by_socket(Auth *auth, uid_t uid, char **ret_user, bool *ret_admin, G
         else if (!owner && !check_enabled(user, error))
                 return false;
         *ret_user = g_steal_pointer(&name);
-        *ret_admin = owner || (user && user->admin);
+        *ret_right = (HttpRight){ .admin = owner || (user && user->admin), .scope = SCOPE_ADMIN };
         return true;
 }
 
@@ -229,6 +252,41 @@ static const char *find_secret(const char *authorization)
                 if (g_ascii_strncasecmp(authorization, schemes[i], strlen(schemes[i])) == 0)
                         return authorization + strlen(schemes[i]);
         return NULL;
+}
+
+/* No further than the one that asks. */
+static bool narrow(const Token *parent, Token *token, GError **error)
+{
+        if (!token->scope)
+                token->scope = token->queue ? SCOPE_SUBMIT : parent->scope;
+        if (!token->queue && token->scope == SCOPE_SUBMIT)
+                token->queue = g_strdup(parent->queue);
+        if (token->scope > parent->scope)
+                return err_set(
+                        error, ERR_DENIED,
+                        "scope: a token of scope '%s' makes none of scope '%s'\nLog in, or use a token "
+                        "of that scope.",
+                        scope_name(parent->scope), scope_name(token->scope));
+        if (parent->queue && token->queue && strcmp(parent->queue, token->queue) != 0)
+                return err_set(error, ERR_DENIED, "queue: a token of queue '%s' makes none of queue '%s'",
+                               parent->queue, token->queue);
+        return true;
+}
+
+static bool descend_from_made(const Token *parent, Token *token, GError **error)
+{
+        if (!narrow(parent, token, error))
+                return false;
+        if (strcmp(parent->user, token->user) == 0)
+                token->maker = g_strdup(parent->id);
+        if (!parent->expires || (token->expires && token->expires <= parent->expires))
+                return true;
+        if (token->expires)
+                return err_set(error, ERR_DENIED,
+                               "expires_in: the new token would outlast the one that makes it\nAsk for less, "
+                               "or log in.");
+        token->expires = parent->expires;
+        return true;
 }
 
 bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error)
@@ -247,21 +305,22 @@ bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **
         }
         if (!parent)
                 return false;
-        if (parent->login == TOKEN_OWN || strcmp(parent->user, token->user) != 0)
-                return true;
-        token->login = TOKEN_OF_LOGIN;
         token->parent = g_strdup(hash);
+        if (parent->login != TOKEN_LOGIN && !descend_from_made(parent, token, error))
+                return false;
+        if (parent->login != TOKEN_OWN && strcmp(parent->user, token->user) == 0)
+                token->login = TOKEN_OF_LOGIN;
         return true;
 }
 
 bool auth_authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                       bool *ret_admin, void *arg, GError **error)
+                       HttpRight *ret_right, void *arg, GError **error)
 {
         const char *secret = find_secret(authorization);
         Auth *auth = arg;
 
         if (secret)
-                return auth_by_token(auth, secret, ret_user, ret_admin, error);
+                return auth_by_token(auth, secret, ret_user, ret_right, error);
         if (authorization)
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "the Authorization header is not of the form 'Bearer TOKEN'");
@@ -269,7 +328,7 @@ bool auth_authenticate(const char *authorization, uid_t uid, const char *address
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "a token is needed over TCP\nSend 'Authorization: Bearer TOKEN'; make a token "
                                "with `paddle token create` on the server's machine, or log in.");
-        return by_socket(auth, uid, ret_user, ret_admin, error);
+        return by_socket(auth, uid, ret_user, ret_right, error);
 }
 
 char *auth_credential_of(const char *token)
@@ -292,12 +351,16 @@ bool auth_is_valid(const char *credential, void *arg)
         Auth *auth = arg;
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
         g_autoptr(GError) error = NULL;
-        gint64 expires = 0;
-        const User *user = find_token(auth, catalog, credential, &expires, &error);
+        g_auto(Known) known = { 0 };
+        const User *user;
+
+        if (certificate_is_credential(credential))
+                return certificate_is_valid(auth, credential);
+        user = find_token(auth, catalog, credential, &known, &error);
 
         if (!user)
                 return error && !err_is(error, ERR_UNAUTHENTICATED); /* the store cannot say now */
-        return !user->disabled && (!expires || expires > clock_now_ms());
+        return !user->disabled && (!known.expires || known.expires > clock_now_ms());
 }
 
 Token *auth_new_token(const char *user, const char *note, gint64 expires, char ret_secret[SECRET_LEN + 1])

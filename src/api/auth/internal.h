@@ -18,3 +18,7 @@ struct Auth {
 
 TokenCache *token_cache_new(void);
 void token_cache_free(TokenCache *cache);
+
+/* Is this auth_certificate_credential's? Does it hold still? */
+bool certificate_is_credential(const char *credential);
+bool certificate_is_valid(Auth *auth, const char *credential);

@@ -238,8 +238,14 @@ static void log_in(bool stopped, void *arg)
         at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
         token = auth_new_token(at->user, "log-in", at->expires, at->secret);
         token->login = TOKEN_LOGIN;
+        token->scope = SCOPE_ADMIN;
         g_strlcpy(at->token_id, token->id, sizeof at->token_id);
         engine_put_token(config->engine, token, token_done, at);
+}
+
+bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin)
+{
+        return published_is_open(auth->config.published, origin);
 }
 
 void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,

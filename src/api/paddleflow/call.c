@@ -35,31 +35,49 @@ static void add_request_id(const Flow *flow, HttpRequest *request)
 
 /* ---- who calls ---- */
 
-static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, bool *ret_admin,
+static bool by_certificate(Flow *flow, const HttpCertificate *certificate, char **ret_user,
+                           HttpRight *ret_right, GError **error)
+{
+        g_autoptr(GError) why = NULL;
+
+        return auth_by_certificate(certificate, ret_user, ret_right, NULL, flow->auth, &why) ||
+               flow_set(error, CODE_AuthFailed, "%s", why->message);
+}
+
+static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, HttpRight *ret_right,
                       GError **error)
 {
         const char *token = http_request_header(request, "x-pf-authorization");
+        const HttpCertificate *certificate = http_request_certificate(request);
 
+        if (certificate && (!token || !*token))
+                return by_certificate(flow, certificate, ret_user, ret_right, error);
         if (!token || !*token)
                 return flow_set(error, CODE_AuthWithoutToken,
                                 "a token is needed\nLog in with POST " FLOW_BASE
                                 "/login and send it as x-pf-authorization.");
-        return login_check(flow, token, ret_user, ret_admin, error);
+        return login_check(flow, token, ret_user, ret_right, error);
 }
 
-static bool authenticate(HttpRequest *request, char **ret_user, bool *ret_admin, void *arg, GError **error)
+static bool authenticate(HttpRequest *request, char **ret_user, HttpRight *ret_right, void *arg,
+                         GError **error)
 {
         const HttpRoute *route = http_request_route(request);
 
         add_request_id(arg, request);
         if (access_row(route->kind, route->verb) & REL_ANYONE)
                 return true;
-        return who_calls(arg, request, ret_user, ret_admin, error);
+        return who_calls(arg, request, ret_user, ret_right, error);
 }
 
 static char *credential(HttpRequest *request, void *arg)
 {
-        return login_credential(arg, http_request_header(request, "x-pf-authorization"));
+        const char *token = http_request_header(request, "x-pf-authorization");
+        const HttpCertificate *certificate = http_request_certificate(request);
+
+        if (certificate && certificate->name && (!token || !*token))
+                return auth_certificate_credential(certificate);
+        return login_credential(arg, token);
 }
 
 /* ---- errors ---- */
@@ -69,9 +87,14 @@ static void reply_error(Flow *flow, HttpRequest *request, const GError *error, c
         Code code = code_of(error, map);
         g_autofree char *id = request_id(flow, request), *text = flow_message(error);
         g_autofree char *valid = g_utf8_make_valid(text, -1);
+        static const Code denials[] = { CODE_AuthWithoutToken, CODE_AuthInvalidToken, CODE_AuthFailed,
+                                        CODE_AuthIllegalUser,  CODE_AccessDenied,     CODE_OnlyRootAllowed };
         g_autoptr(json_t) body =
                 json_pack("{s:s, s:s, s:s}", "requestID", id, "code", code_word(code), "message", valid);
 
+        for (gsize i = 0; i < G_N_ELEMENTS(denials); i++)
+                if (code == denials[i])
+                        http_request_set_denied(request);
         http_reply_json(request, code_status(code), body);
 }
 
@@ -79,11 +102,16 @@ static void reply_error(Flow *flow, HttpRequest *request, const GError *error, c
 static bool hides_paths(Flow *flow, const HttpRequest *request, const GError *error, GError **ret)
 {
         g_autofree char *user = NULL;
-        bool admin;
+        HttpRight right = { 0 };
+        bool known;
 
-        return (err_is(error, ERR_NOT_FOUND) || err_is(error, ERR_METHOD)) &&
-               strcmp(http_request_path(request), FLOW_BASE "/login") != 0 &&
-               !who_calls(flow, request, &user, &admin, ret);
+        if (!(err_is(error, ERR_NOT_FOUND) || err_is(error, ERR_METHOD)) ||
+            strcmp(http_request_path(request), FLOW_BASE "/login") == 0)
+                return false;
+        known = who_calls(flow, request, &user, &right, ret);
+        g_free(right.queue);
+        g_free(right.token);
+        return !known;
 }
 
 /* What the server refuses by itself. */

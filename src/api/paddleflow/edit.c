@@ -128,6 +128,7 @@ void edit_drop(const Call *call, const EditRow *row, const char *name)
 {
         Edit *edit = edit_new(call, row, name);
 
+        http_request_set_subject(call->request, name);
         engine_drop(call->flow->engine, row->kind, name, 0, call->user, dropped, edit);
 }
 
@@ -135,6 +136,7 @@ void edit_put(const Call *call, const EditRow *row, Object *draft, const char *m
 {
         Edit *edit = edit_new(call, row, draft->name);
 
+        http_request_set_subject(call->request, draft->name);
         edit->member = member;
         engine_put(call->flow->engine, draft, call->user, done, edit);
         object_unref(draft);

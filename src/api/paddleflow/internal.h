@@ -11,6 +11,7 @@
 
 enum {
         FLOW_BODY_MAX = 1024 * 1024,
+        FLOW_LOGIN_BODY_MAX = 16 * 1024, /* it comes from anybody */
         FLOW_KEY_LEN = 32,
         FLOW_KEYS_MAX = 1000, /* of a page */
         FLOW_KEYS = 50,
@@ -177,7 +178,7 @@ char *marker_format(const Flow *flow, const char *list, gint64 at);
 bool marker_parse(const Flow *flow, const char *list, const char *marker, gint64 *ret);
 /* What a log-in gives: a token of auth.h with its user and expiry, signed. */
 char *login_format(const Flow *flow, const AuthLogin *login);
-bool login_check(Flow *flow, const char *token, char **ret_user, bool *ret_admin, GError **error);
+bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
 /* What stands for a token that login_check takes (HttpServerConfig.credential); the caller's, or NULL. */
 char *login_credential(const Flow *flow, const char *token);
 /* Given by a log-in with a password of late? */

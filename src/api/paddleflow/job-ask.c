@@ -88,6 +88,8 @@ static bool check_queue(Asking *asking, GError **error)
                         error, CODE_AccessDenied,
                         "'%s' has no grant on queue '%s'\nRoot grants it: paddleflow queue grant %s %s.",
                         asking->call->user, name, asking->call->user, name);
+        if (!auth_check_queue(http_request_caller(asking->call->request), name, error))
+                return false;
         return !asking->queue->closed ||
                flow_set(error, CODE_QueueActionIsNotSupported, "queue '%s' is closed for new jobs", name);
 }

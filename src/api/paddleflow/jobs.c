@@ -35,8 +35,10 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
 
         if (error)
                 fail_create(submit->request, g_error_copy(error));
-        else
+        else {
+                http_request_set_subject(submit->request, submit->id);
                 flow_reply(submit->request, json_pack("{s:s}", "id", submit->id));
+        }
         http_request_unref(submit->request);
         g_free(submit->id);
         g_free(submit);

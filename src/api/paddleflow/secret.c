@@ -161,16 +161,16 @@ static bool has_user(Flow *flow, const char *name)
         return catalog_user(catalog, name) != NULL;
 }
 
-bool login_check(Flow *flow, const char *token, char **ret_user, bool *ret_admin, GError **error)
+bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error)
 {
         g_autoptr(GError) why = NULL;
         Login login;
 
         if (strlen(token) == SECRET_LEN) /* one of `paddle token create` */
-                return auth_by_token(flow->auth, token, ret_user, ret_admin, NULL) || refuse(error);
+                return auth_by_token(flow->auth, token, ret_user, ret_right, NULL) || refuse(error);
         if (!login_parse(flow, token, &login) || (login.expires && login.expires <= clock_now_ms()))
                 return refuse(error);
-        if (auth_by_token(flow->auth, login.secret, ret_user, ret_admin, &why))
+        if (auth_by_token(flow->auth, login.secret, ret_user, ret_right, &why))
                 return true;
         if (!err_is(why, ERR_UNAUTHENTICATED)) {
                 g_propagate_error(error, g_steal_pointer(&why));

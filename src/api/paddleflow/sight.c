@@ -155,7 +155,7 @@ static void add_pods(const Job *job, Resources *used, json_t *pods)
 
                 if (status == CENSUS_DELETED)
                         continue;
-                spec_member_wants(job->spec, job->members[i].role, job->cpu_share, &asked);
+                spec_member_wants(job->spec, job->members[i].role, job_share(job), &asked);
                 (void)resources_add(used, &asked, 1);
                 json_array_append_new(pods, json_pack("{s:s, s:i, s:o, s:o}", "name", name, "status",
                                                       (int)status, "labels", labels_format(job_labels(job)),

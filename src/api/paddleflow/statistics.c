@@ -85,7 +85,7 @@ static char *task_of(const Job *job, int member)
 
 static void asked_by(const Job *job, int member, Resources *ret)
 {
-        spec_member_wants(job->spec, job->members[member].role, job->cpu_share, ret);
+        spec_member_wants(job->spec, job->members[member].role, job_share(job), ret);
 }
 
 static void add_use(Flow *flow, const Job *job, int member, gint64 now, Use *use)

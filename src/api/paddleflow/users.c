@@ -16,6 +16,7 @@ typedef struct {
         Flow *flow;
         HttpRequest *request;
         char *user;
+        bool older; /* auth_is_older_clients */
 } LogIn;
 
 static bool is_known(Flow *flow, const char *user)
@@ -25,6 +26,9 @@ static bool is_known(Flow *flow, const char *user)
         return catalog_user(catalog, user) != NULL;
 }
 
+/* The contract has a code of its own for a user that is not there. A stranger would learn by it who has an
+ * account: everywhere but where older clients are at home it is the code of a wrong password, with its words.
+ */
 static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms)
 {
         g_autofree char *after = g_strdup_printf("%d", (int)((wait_ms + 999) / 1000));
@@ -32,7 +36,7 @@ static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms
 
         if (wait_ms)
                 http_reply_header(login->request, "Retry-After", after);
-        if (err_is(error, ERR_UNAUTHENTICATED) && !is_known(login->flow, login->user))
+        if (login->older && err_is(error, ERR_UNAUTHENTICATED) && !is_known(login->flow, login->user))
                 flow_set(&refusal, CODE_UserNotExist, "there is no user '%.60s'", login->user);
         else if (err_is(error, ERR_UNAUTHENTICATED) || err_is(error, ERR_QUOTA))
                 flow_set(&refusal, CODE_AuthFailed, "%s", error->message);
@@ -70,9 +74,14 @@ static void log_in(HttpRequest *request, void *arg)
                 call_fail(&call, error);
                 return;
         }
+        if (!auth_note_login(call.flow->auth, request, go_text(body, "username"), &error)) {
+                call_fail(&call, error);
+                return;
+        }
         login = g_new0(LogIn, 1);
-        *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")) };
         origin = login_origin(request);
+        *login = (LogIn){ call.flow, http_request_ref(request), g_strdup(go_text(body, "username")),
+                          auth_is_older_clients(call.flow->auth, &origin) };
         auth_login(call.flow->auth, login->user, go_text(body, "password"), &origin, login_done, login);
 }
 
@@ -165,6 +174,7 @@ static void create_user(HttpRequest *request, void *arg)
                 return;
         }
         draft = object_new(KIND_USER, go_text(body, "username"));
+        http_request_set_subject(request, draft->name);
         auth_put_user(call.flow->auth, (User *)draft, go_text(body, "password"), call.user, change_done,
                       change_new(request, draft->name));
 }
@@ -285,7 +295,7 @@ static void show_description(HttpRequest *request, void *arg)
 #define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
 
 const HttpRoute user_rows[] = {
-        { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, log_in,
+        { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_LOGIN_BODY_MAX, log_in,
           "Log in; the token goes into x-pf-authorization.", NULL, "LogIn", "LoggedIn", 0, NULL },
         { "POST", AT("/user"), ACCESS_USER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_user,
           "Make a user.", NULL, "NewUser", "UserMade", 0, NULL },

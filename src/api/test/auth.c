@@ -219,11 +219,14 @@ static bool is_known(Fixture *f, const char *token, const char **ret_user)
         static char name[64];
         g_autoptr(GError) error = NULL;
         g_autofree char *user = NULL;
-        bool admin, known = auth_by_token(f->auth, token, &user, &admin, &error);
+        HttpRight right = { 0 };
+        bool known = auth_by_token(f->auth, token, &user, &right, &error);
 
         g_assert_true(known || err_is(error, ERR_UNAUTHENTICATED));
         if (known)
                 g_strlcpy(name, user, sizeof name);
+        g_free(right.queue);
+        g_free(right.token);
         *ret_user = name;
         return known;
 }
@@ -404,11 +407,12 @@ static void test_socket_makes_users(void)
         set_up(&f);
         for (gsize i = 0; i < G_N_ELEMENTS(callers); i++) {
                 g_autofree char *name = NULL;
-                bool admin = false;
+                HttpRight right = { 0 };
 
-                g_assert_true(auth_authenticate(NULL, callers[i].uid, "unix", &name, &admin, f.auth, NULL));
+                g_assert_true(auth_authenticate(NULL, callers[i].uid, "unix", &name, &right, f.auth, NULL));
                 g_assert_cmpstr(name, ==, callers[i].user);
-                g_assert_cmpint(admin, ==, callers[i].admin);
+                g_assert_cmpint(right.admin, ==, callers[i].admin);
+                g_assert_cmpint(right.scope, ==, SCOPE_ADMIN);
                 g_autoptr(Catalog) catalog = engine_catalog(&f.engine);
                 const User *user = catalog_user(catalog, name);
                 g_assert_nonnull(user);
@@ -434,9 +438,9 @@ static void test_headers(void)
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(GError) error = NULL;
                 char *name = NULL;
-                bool admin = false;
+                HttpRight right = { 0 };
 
-                g_assert_false(auth_authenticate(cases[i].header, cases[i].uid, "10.0.0.1", &name, &admin,
+                g_assert_false(auth_authenticate(cases[i].header, cases[i].uid, "10.0.0.1", &name, &right,
                                                  f.auth, &error));
                 g_assert_true(err_is(error, ERR_UNAUTHENTICATED));
         }

@@ -11,10 +11,11 @@ enum { THREADS = 2, LINE = 64 }; /* of questions */
 
 const HttpRoute *const *api_routes(void)
 {
-        static const HttpRoute *const all[] = { system_routes,    metrics_routes, job_routes,  change_routes,
-                                                ask_routes,       event_routes,   log_routes,  package_routes,
-                                                file_routes,      token_routes,   user_routes, catalog_routes,
-                                                scheduler_routes, exec_routes,    NULL };
+        static const HttpRoute *const all[] = {
+                system_routes,    metrics_routes, job_routes,     change_routes, ask_routes,  event_routes,
+                log_routes,       package_routes, file_routes,    token_routes,  user_routes, catalog_routes,
+                scheduler_routes, exec_routes,    storage_routes, audit_routes,  NULL
+        };
 
         return all;
 }
@@ -35,7 +36,10 @@ Api *api_new(const ApiConfig *config)
         api->runtime = config->runtime;
         api->storage = config->storage;
         api->packages = config->packages;
+        api->ledger = config->ledger;
+        api->janitor = config->janitor;
         api->auth = config->auth;
+        api->audit = config->audit;
         api->dc = g_strdup(config->dc);
         api->state_dir = g_strdup(config->state_dir);
         api->journal_dir = g_strdup(config->journal_dir);
@@ -139,6 +143,15 @@ static bool may(HttpRequest *request, const Job *job)
         return auth_may(caller, route->kind, verb, g_strcmp0(caller->user, job->user) == 0, false);
 }
 
+/* A token of one queue looks at all jobs of its user, and works with those of its queue. */
+static bool may_work_in(HttpRequest *request, const Job *job, GError **error)
+{
+        AccessVerb verb = (AccessVerb)http_request_route(request)->verb;
+
+        return verb == VERB_LIST || verb == VERB_SHOW ||
+               auth_check_queue(http_request_caller(request), job->queue, error);
+}
+
 Job *api_find_job(Api *api, HttpRequest *request, const char *name)
 {
         const HttpCaller *caller = http_request_caller(request);
@@ -149,9 +162,14 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         if (!user || !caller->admin)
                 user = caller->user;
         job = engine_find(api->engine, user, name, &error);
-        if (job && may(request, job))
+        if (job && may(request, job) && may_work_in(request, job, &error)) {
+                http_request_set_owner(request, job->user);
+                http_request_set_subject(request, job->id);
                 return g_steal_pointer(&job);
-        if (job) /* another user's: not told apart from one that is not there */
+        }
+        if (job && !error)
+                http_request_set_denied(request);
+        if (job && !error) /* another user's: not told apart from one that is not there */
                 err_set(&error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list --all` shows all jobs.",
                         name, user);
         http_fail(request, error);

@@ -8,9 +8,11 @@
 
 #include "api/auth/auth.h"
 #include "engine/engine.h"
+#include "fs/janitor.h"
 #include "fs/package.h"
 #include "fs/storage.h"
 #include "net/server.h"
+#include "store/audit.h"
 
 typedef struct Api Api;
 
@@ -20,7 +22,10 @@ typedef struct {
         Runtime *runtime;
         Storage *storage;
         PackageStore *packages;
+        Ledger *ledger;
+        Janitor *janitor;
         Auth *auth;
+        Audit *audit;
         const char *dc, *state_dir;
         const char *journal_dir; /* of the scheduler; NULL: none is kept */
         const char *node_name;   /* of this machine */

@@ -138,9 +138,15 @@ static bool is_the_engines(const Reason *reason)
                reason->cause == CAUSE_NO_NODES || (reason->cause == CAUSE_TOO_LARGE && reason->queue < 0);
 }
 
+/* To whom jobs of others are not named; NULL: all are. */
+static const char *reader(const HttpCaller *caller)
+{
+        return caller->admin ? NULL : caller->user;
+}
+
 /* What the scheduler says of the job; or the engine. */
-static json_t *reasons_of(Api *api, const Job *job, const Scheduler *clone, gint64 now, gint64 key,
-                          int *ret_position)
+static json_t *reasons_of(Api *api, const HttpCaller *caller, const Job *job, const Scheduler *clone,
+                          gint64 now, gint64 key, int *ret_position)
 {
         Reason found[REASONS_MAX];
         bool placed = job && job->state != JOB_QUEUED && job->state != JOB_SUSPENDED;
@@ -151,17 +157,18 @@ static json_t *reasons_of(Api *api, const Job *job, const Scheduler *clone, gint
                 return engine_reasons(api->engine, job);
         reasons = json_array();
         for (int i = 0; i < n; i++) {
-                json_array_append_new(reasons, engine_reason_format(api->engine, &found[i], now));
+                json_array_append_new(reasons,
+                                      engine_reason_format(api->engine, &found[i], now, reader(caller)));
                 if (found[i].cause == CAUSE_BEHIND)
                         *ret_position = found[i].position;
         }
         return reasons;
 }
 
-static json_t *explain(Api *api, const Job *job, Scheduler *clone, gint64 now)
+static json_t *explain(Api *api, const HttpCaller *caller, const Job *job, Scheduler *clone, gint64 now)
 {
         int position = 0;
-        json_t *reasons = reasons_of(api, job, clone, now, job->seq, &position);
+        json_t *reasons = reasons_of(api, caller, job, clone, now, job->seq, &position);
         const json_t *cause = json_object_get(json_array_get(reasons, 0), "cause");
         bool waits =
                 json_array_size(reasons) > 0 && (job->state == JOB_QUEUED || job->state == JOB_SUSPENDED);
@@ -185,7 +192,8 @@ static void run_explain(bool stopped, void *arg)
         else
                 clone = api_clone(question->api, &now, &error);
         if (clone) {
-                g_autoptr(json_t) reply = explain(question->api, question->job, clone, now);
+                g_autoptr(json_t) reply = explain(question->api, http_request_caller(question->request),
+                                                  question->job, clone, now);
 
                 http_reply_json(question->request, 200, reply);
         } else {
@@ -252,8 +260,17 @@ static json_t *placement_format(Api *api, const Spec *spec, const Decision *deci
         return placement;
 }
 
+/* Of others' jobs it is told that there are some, as everywhere else. */
+static json_t *victim_format(const HttpCaller *caller, const Job *job, bool shrinks)
+{
+        bool told = caller->admin || strcmp(caller->user, job->user) == 0;
+
+        return json_pack("{s:s?, s:s?, s:s?, s:b}", "job", told ? job->id : NULL, "name",
+                         told ? job->name : NULL, "user", told ? job->user : NULL, "shrinks", shrinks);
+}
+
 /* Who would have to make room. */
-static json_t *evicts_format(Api *api, const Decisions *all, gint64 key)
+static json_t *evicts_format(Api *api, const HttpCaller *caller, const Decisions *all, gint64 key)
 {
         json_t *evicts = json_array();
 
@@ -262,9 +279,8 @@ static json_t *evicts_format(Api *api, const Decisions *all, gint64 key)
                 g_autoptr(Job) job = decision->for_key == key ? api_job_by_seq(api, decision->key) : NULL;
 
                 if (job)
-                        json_array_append_new(evicts, json_pack("{s:s, s:s, s:s, s:b}", "job", job->id,
-                                                                "name", job->name, "user", job->user,
-                                                                "shrinks", decision->kind == DECIDE_SHRINK));
+                        json_array_append_new(evicts,
+                                              victim_format(caller, job, decision->kind == DECIDE_SHRINK));
         }
         return evicts;
 }
@@ -288,7 +304,8 @@ static json_t *refused(const GError *error)
 
 /* A job that could never start is not taken. For nodes that its cluster may get back it waits: the engine
  * was asked. */
-static bool could_start(Api *api, const Scheduler *clone, gint64 key, gint64 now, GError **error)
+static bool could_start(Api *api, const HttpCaller *caller, const Scheduler *clone, gint64 key, gint64 now,
+                        GError **error)
 {
         Reason found[REASONS_MAX];
         g_autoptr(json_t) reason = NULL;
@@ -296,31 +313,34 @@ static bool could_start(Api *api, const Scheduler *clone, gint64 key, gint64 now
         if (scheduler_explain(clone, key, now, found) == 0 || found[0].cause != CAUSE_TOO_LARGE ||
             found[0].queue < 0)
                 return true;
-        reason = engine_reason_format(api->engine, &found[0], now);
+        reason = engine_reason_format(api->engine, &found[0], now, reader(caller));
         return err_set(error, ERR_INVALID, "the job %s\nAsk for less, or name another queue.",
                        json_string_value(json_object_get(reason, "message")));
 }
 
-static json_t *waits(Api *api, const Decisions *all, gint64 key, Scheduler *clone, gint64 now)
+static json_t *waits(Api *api, const HttpCaller *caller, const Decisions *all, gint64 key, Scheduler *clone,
+                     gint64 now)
 {
         int position = 0;
-        json_t *reasons = reasons_of(api, NULL, clone, now, key, &position);
-        json_t *evicts = evicts_format(api, all, key);
+        json_t *reasons = reasons_of(api, caller, NULL, clone, now, key, &position);
+        json_t *evicts = evicts_format(api, caller, all, key);
         gint64 start = scheduler_forecast(clone, key, now, FORECAST_STEPS);
 
         return json_pack("{s:b, s:s, s:o, s:[], s:o, s:o}", "admitted", 0, "state", "would wait", "start",
                          time_or_null(start), "placement", "evicts", evicts, "reasons", reasons);
 }
 
-static json_t *starts(Api *api, const Spec *spec, const Decision *start, const Decisions *all, gint64 now)
+static json_t *starts(Api *api, const HttpCaller *caller, const Spec *spec, const Decision *start,
+                      const Decisions *all, gint64 now)
 {
         return json_pack("{s:b, s:s, s:o, s:o, s:o, s:[]}", "admitted", 1, "state", "would start", "start",
                          time_or_null(now), "placement", placement_format(api, spec, start, all), "evicts",
-                         evicts_format(api, all, start->key), "reasons");
+                         evicts_format(api, caller, all, start->key), "reasons");
 }
 
 /* What a pass with the job in it would do. */
-static json_t *play(Api *api, const Spec *spec, const SchedJob *job, Scheduler *clone, gint64 now)
+static json_t *play(Api *api, const HttpCaller *caller, const Spec *spec, const SchedJob *job,
+                    Scheduler *clone, gint64 now)
 {
         g_autoptr(GError) never = NULL;
         const Decision *start;
@@ -331,9 +351,9 @@ static json_t *play(Api *api, const Spec *spec, const SchedJob *job, Scheduler *
         scheduler_pass(clone, now, &all);
         start = find_start(&all, job->key);
         if (start)
-                reply = starts(api, spec, start, &all, now);
-        else if (could_start(api, clone, job->key, now, &never))
-                reply = waits(api, &all, job->key, clone, now);
+                reply = starts(api, caller, spec, start, &all, now);
+        else if (could_start(api, caller, clone, job->key, now, &never))
+                reply = waits(api, caller, &all, job->key, clone, now);
         else
                 reply = refused(never);
         decisions_clear(&all);
@@ -358,7 +378,7 @@ static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **
                 err_set(&why, ERR_UNAVAILABLE,
                         "the job's queue is not known to the scheduler yet\n"
                         "Try again in a moment.");
-        reply = why ? refused(why) : play(api, spec, &job, clone, now);
+        reply = why ? refused(why) : play(api, caller, spec, &job, clone, now);
         engine_fill_free(fill);
         json_object_set_new(reply, "queue", json_string(spec->queue ? spec->queue : QUEUE_DEFAULT));
         return reply;

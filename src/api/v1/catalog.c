@@ -451,6 +451,7 @@ static void create_object(HttpRequest *request, void *arg)
         }
         if (row->made)
                 row->made(object, by);
+        http_request_set_subject(request, name);
         if (row->kind == KIND_USER)
                 auth_put_user(api->auth, (const User *)object, password, by, change_done,
                               change_new(api, request, name, 201));
@@ -476,6 +477,21 @@ static bool take_match(HttpRequest *request, gint64 *ret, GError **error)
                        match);
 }
 
+/* "ann: disabled": what is changed, not to what, which may be a secret. */
+static void note_fields(HttpRequest *request, const char *name, json_t *body)
+{
+        g_autoptr(GString) subject = g_string_new(name);
+        const char *key, *before = ": ";
+        json_t *value;
+
+        json_object_foreach(body, key, value)
+        {
+                g_string_append_printf(subject, "%s%s", before, key);
+                before = ", ";
+        }
+        http_request_set_subject(request, subject->str);
+}
+
 static Object *patched(HttpRequest *request, const Object *was, gint64 match, GError **error)
 {
         g_autoptr(json_t) body = http_request_json(request, error);
@@ -485,6 +501,7 @@ static Object *patched(HttpRequest *request, const Object *was, gint64 match, GE
                 return NULL;
         if (match)
                 object->version = match;
+        note_fields(request, was->name, body);
         return g_steal_pointer(&object);
 }
 
@@ -594,6 +611,7 @@ const HttpRoute catalog_routes[] = {
         LIST("/v1/grants", ACCESS_GRANT, "grants", "Grant"),
         CREATE("/v1/grants", ACCESS_GRANT, "grant", "Grant"),
         SHOW("/v1/grants/{name...}", ACCESS_GRANT, "grant", "Grant"),
+        CHANGE("/v1/grants/{name...}", ACCESS_GRANT, "grant", NULL, "Grant", "Grant"),
         DROP("/v1/grants/{name...}", ACCESS_GRANT, "grant"),
         LIST("/v1/pools", ACCESS_POOL, "resource pools", "Pool"),
         CREATE("/v1/pools", ACCESS_POOL, "resource pool", "Pool"),

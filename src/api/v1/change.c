@@ -68,7 +68,9 @@ static void change_job(HttpRequest *request, void *arg)
         if (!job)
                 return;
         body = http_request_json(request, &error);
-        if (body && take_change(http_request_caller(request), body, &wanted, &error))
+        if (body && take_change(http_request_caller(request), body, &wanted, &error) &&
+            (!wanted.change.queue ||
+             auth_check_queue(http_request_caller(request), wanted.change.queue, &error)))
                 engine_change_job(api->engine, job->id, &wanted.change, api_answer_job,
                                   api_answer_new(api, request));
         else
@@ -201,6 +203,7 @@ static void batch_done(Job *job, bool repeated, const GError *error, void *arg)
                 return;
         }
         batch->first = job_ref(job);
+        http_request_set_subject(batch->request, job->id);
         http_reply_written(batch->request, repeated ? 200 : 201, "application/json", batch_write, batch,
                            batch_free);
 }

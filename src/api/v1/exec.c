@@ -330,6 +330,13 @@ static void open_session(Api *api, HttpRequest *request, const Job *job, const M
         session_unref(session);
 }
 
+static void note_member(HttpRequest *request, const Job *job)
+{
+        g_autofree char *subject = g_strdup_printf("%s %s", job->id, http_request_param(request, "member"));
+
+        http_request_set_subject(request, subject);
+}
+
 static void run_exec(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -341,6 +348,7 @@ static void run_exec(HttpRequest *request, void *arg)
 
         if (!job)
                 return;
+        note_member(request, job);
         member = find_member(job, http_request_param(request, "member"), &error);
         if (member && take_query(request, &words, &start, &error))
                 open_session(api, request, job, member, &start);

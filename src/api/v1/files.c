@@ -17,10 +17,20 @@ typedef struct {
         StorageAccess access;
 } Target;
 
+/* "pfs/<dc>/home/<user>/...": whose files they are. */
+static void note_owner(HttpRequest *request)
+{
+        g_auto(GStrv) parts = g_strsplit(http_request_param(request, "path"), "/", 5);
+
+        if (g_strv_length(parts) >= 4 && strcmp(parts[2], "home") == 0)
+                http_request_set_owner(request, parts[3]);
+}
+
 static Target target_of(HttpRequest *request, bool write)
 {
         const HttpCaller *caller = http_request_caller(request);
 
+        note_owner(request);
         return (Target){ g_strconcat("/", http_request_param(request, "path"), NULL),
                          { caller->user, caller->admin, write } };
 }

@@ -65,6 +65,7 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
                 Answer *answer = g_new0(Answer, 1);
 
                 *answer = (Answer){ submit->api, job_ref(job), submit->seed };
+                http_request_set_subject(submit->request, job->id);
                 http_reply_written(submit->request, repeated ? 200 : 201, "application/json", answer_write,
                                    answer, answer_free);
         }

@@ -114,6 +114,22 @@ static int open_log(const Api *api, const char *path)
         return at;
 }
 
+/* Were they removed, since nothing needs them (doc/storage.md)? Then that is the answer. */
+static bool answer_gone(const Api *api, HttpRequest *request, const Job *job)
+{
+        g_autofree char *mark =
+                g_strdup_printf("%s/jobs/%.2s/%s/" SURVEY_LOGS_GONE, api->state_dir, job->id, job->id);
+        g_autoptr(GError) error = NULL;
+
+        if (!job_state_is_final(job->state) || access(mark, F_OK) < 0)
+                return false;
+        err_set(&error, ERR_GONE,
+                "the logs of job '%s' were removed some time after its end (paddled --gc logs=...)",
+                job->name);
+        http_fail(request, error);
+        return true;
+}
+
 /* The offset at which the last `lines` lines begin. */
 static guint64 tail_offset(int fd, guint64 size, gint64 lines)
 {
@@ -181,8 +197,9 @@ static void get_log(HttpRequest *request, void *arg)
         path = path_of(api, job, (int)attempt, role, index);
         fd = path ? open_log(api, path) : -1;
         if (fd < 0 || fstat(fd, &st) < 0) {
-                http_reply(request, 200, "text/plain; charset=utf-8", "",
-                           0); /* it has not said anything yet */
+                if (!answer_gone(api, request, job))
+                        http_reply(request, 200, "text/plain; charset=utf-8", "",
+                                   0); /* it has not said anything yet */
                 return;
         }
         if (tail >= 0)
@@ -381,7 +398,7 @@ static bool send_pieces(LogStream *stream, GString *out, bool over)
 
 static void send_state(LogStream *stream, const Job *job, GString *out)
 {
-        static const char *const environments[] = { "none", "building", "ready", "failed" };
+        static const char *const environments[] = { "none", "building", "ready", "failed", "waiting" };
         g_autofree char *waiting = engine_explain(stream->api->engine, job);
         const char *reason = waiting ? waiting : job->reason ? job->reason : "";
         json_t *data =
@@ -516,7 +533,8 @@ static void stream_logs(HttpRequest *request, void *arg)
 
         if (!job || !query_attempt(request, job, &attempt) || !query_follow(request, &follow) ||
             !http_request_query_int(request, "tail", 0, TAIL_MAX, -1, &tail) ||
-            !query_cursor(request, &cursor) || !query_members(request, job, &members))
+            !query_cursor(request, &cursor) || !query_members(request, job, &members) ||
+            (!members && answer_gone(api, request, job)))
                 return;
         stream = g_new0(LogStream, 1);
         *stream = (LogStream){

@@ -36,7 +36,7 @@ static void offer(HttpRequest *request, void *arg)
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
         bool ready = manifest &&
-                     package_store_has(api->packages, http_request_caller(request)->user, manifest->hash);
+                     package_store_use(api->packages, http_request_caller(request)->user, manifest->hash);
 
         if (!manifest || (!ready && !package_store_offer(api->packages, http_request_caller(request)->user,
                                                          manifest, &missing, &error))) {
@@ -151,30 +151,50 @@ static char *extract_part(const char *path, const char *type, GError **error)
         return g_steal_pointer(&archive);
 }
 
+/* Older clients expect a path. Where the state directory is, is for administrators. */
+static char *shown_path(Api *api, const HttpCaller *caller, const char *hash)
+{
+        return caller->admin ? package_store_path(api->packages, hash) : g_strconcat("packages/", hash, NULL);
+}
+
+/* The archive in a form is a second file for a while, which the user must be allowed as well. */
+static bool unpack_form(Api *api, HttpRequest *request, const char *type, char *ret_hash, GError **error)
+{
+        const char *user = http_request_caller(request)->user, *file = http_request_body_file(request);
+        g_autofree char *part = NULL;
+        struct stat about;
+        bool ok;
+
+        if (stat(file, &about) < 0)
+                return err_set_errno(error, errno, "the body cannot be read");
+        if (!ledger_reserve(api->ledger, user, about.st_size, 1, error))
+                return false;
+        part = extract_part(file, type, error);
+        ok = part && package_store_unpack(api->packages, user, part, ret_hash, error);
+        if (part)
+                (void)unlink(part); /* a temporary file: the directory is swept at the next start */
+        ledger_release(api->ledger, user, about.st_size, 1);
+        return ok;
+}
+
 static void post_archive(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         const char *type = http_request_header(request, "Content-Type");
-        const char *file = http_request_body_file(request);
-        g_autofree char *part = NULL, *tree = NULL;
+        g_autofree char *tree = NULL;
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) reply = NULL;
         char hash[HASH_LEN + 1];
-        bool ok;
+        bool ok = multipart_is_form(type)
+                          ? unpack_form(api, request, type, hash, &error)
+                          : package_store_unpack(api->packages, http_request_caller(request)->user,
+                                                 http_request_body_file(request), hash, &error);
 
-        if (multipart_is_form(type) && !(part = extract_part(file, type, &error))) {
-                http_fail(request, error);
-                return;
-        }
-        ok = package_store_unpack(api->packages, http_request_caller(request)->user, part ? part : file, hash,
-                                  &error);
-        if (part)
-                (void)unlink(part); /* a temporary file: the directory is swept at the next start */
         if (!ok) {
                 http_fail(request, error);
                 return;
         }
-        tree = package_store_path(api->packages, hash);
+        tree = shown_path(api, http_request_caller(request), hash);
         reply = json_pack("{s:i, s:s, s:s, s:s, s:s}", "code", 200, "msg", "", "job_id", hash, "path", tree,
                           "package", hash);
         http_reply_json(request, 200, reply);

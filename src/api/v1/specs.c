@@ -60,7 +60,7 @@ static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GEr
                 return err_set(error, ERR_INVALID,
                                "package: '%s' is not a content hash of %d hexadecimal digits", hash,
                                HASH_LEN);
-        if (!package_store_has(api->packages, caller->user, hash))
+        if (!package_store_use(api->packages, caller->user, hash))
                 return err_set(error, ERR_NOT_FOUND,
                                "package: '%s' is not on this server\nSend it to /v1/packages first.", hash);
         requirements = package_store_requirements(api->packages, hash, &unreadable);
@@ -198,11 +198,23 @@ bool api_take_key(HttpRequest *request, const char **ret, GError **error)
         return true;
 }
 
+/* A token of one queue submits there, and need not say so. */
+static bool take_queue(const HttpCaller *caller, json_t *object, GError **error)
+{
+        const json_t *queue = json_object_get(object, "queue");
+
+        if (!caller->queue || (queue && !json_is_null(queue) && !json_is_string(queue)))
+                return true; /* spec_parse says what it should be */
+        if (!json_is_string(queue))
+                json_object_set_new(object, "queue", json_string(caller->queue));
+        return auth_check_queue(caller, json_string_value(json_object_get(object, "queue")), error);
+}
+
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error)
 {
         const HttpCaller *caller = http_request_caller(request);
 
-        if (!take_path(api, caller, object, "input", false, error) ||
+        if (!take_queue(caller, object, error) || !take_path(api, caller, object, "input", false, error) ||
             !take_path(api, caller, object, "output", true, error) ||
             !take_package(api, caller, object, error) || !take_flavours(api, object, error) ||
             !check_origin(api, caller, object, error))

@@ -31,8 +31,10 @@ static void version(HttpRequest *request, void *arg)
 static void whoami(HttpRequest *request, void *arg)
 {
         const HttpCaller *caller = http_request_caller(request);
-        g_autoptr(json_t) reply = json_pack("{s:s, s:b, s:s}", "user", caller->user, "admin", caller->admin,
-                                            "address", caller->address);
+        const char *scope = caller->scope < SCOPE_ADMIN ? scope_name((Scope)caller->scope) : NULL;
+        g_autoptr(json_t) reply =
+                json_pack("{s:s, s:b, s:s, s:s*, s:s*}", "user", caller->user, "admin", caller->admin,
+                          "address", caller->address, "scope", scope, "queue", caller->queue);
 
         http_reply_json(request, 200, reply);
 }

@@ -61,16 +61,18 @@ static void list_tokens(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        http_request_set_owner(request, whose);
         for (guint i = 0; i < tokens->len; i++) {
                 const Token *token = tokens->pdata[i];
                 g_autofree char *created = clock_format(token->created);
                 g_autofree char *expires = token->expires ? clock_format(token->expires) : NULL;
 
                 json_array_append_new(items,
-                                      json_pack("{s:s, s:s, s:s, s:b, s:s, s:s?}", "id", token->id, "user",
-                                                token->user, "note", token->note ? token->note : "", "login",
-                                                token->login != TOKEN_OWN, "created_at", created,
-                                                "expires_at", expires));
+                                      json_pack("{s:s, s:s, s:s, s:b, s:s, s:s?, s:s, s:s?}", "id", token->id,
+                                                "user", token->user, "note", token->note ? token->note : "",
+                                                "login", token->login != TOKEN_OWN, "scope",
+                                                scope_name(token->scope), "queue", token->queue, "created_at",
+                                                created, "expires_at", expires));
         }
         reply = json_pack("{s:O}", "items", items);
         http_reply_json(request, 200, reply);
@@ -80,18 +82,41 @@ typedef struct {
         const char *user, *note;
         gint64 expires_in; /* s; 0: never */
         bool admin;
+        Scope scope;       /* SCOPE_NONE: not said */
+        const char *queue; /* or NULL */
 } TokenAsk;
 
-static bool take_ask(const HttpCaller *caller, const json_t *body, TokenAsk *ret, GError **error)
+/* A queue bounds what is submitted: a token that only reads needs none, and the whole right has no bounds. */
+static bool take_scope(Api *api, const json_t *body, TokenAsk *ask, GError **error)
 {
-        static const char *const known[] = { "user", "note", "expires_in", "admin", NULL };
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const char *scope = NULL;
+
+        if (!json_get_string(body, "", "scope", NAME_MAX_BYTES, &scope, error) ||
+            !json_get_string(body, "", "queue", NAME_MAX_BYTES, &ask->queue, error) ||
+            (scope && !scope_parse("scope", scope, &ask->scope, error)))
+                return false;
+        if (!ask->queue)
+                return true;
+        if (!scope)
+                ask->scope = SCOPE_SUBMIT;
+        if (ask->scope != SCOPE_SUBMIT)
+                return err_set(error, ERR_INVALID, "queue: only a token of scope 'submit' is of one queue");
+        return catalog_queue(catalog, ask->queue) ||
+               err_set(error, ERR_NOT_FOUND, "queue: there is no queue '%.255s'\nSee `paddle queue list`.",
+                       ask->queue);
+}
+
+static bool take_ask(Api *api, const HttpCaller *caller, const json_t *body, TokenAsk *ret, GError **error)
+{
+        static const char *const known[] = { "user", "note", "expires_in", "admin", "scope", "queue", NULL };
         TokenAsk ask = { .user = caller->user, .note = "" };
 
         if (!json_only(body, "", known, error) ||
             !json_get_string(body, "", "user", NAME_MAX_BYTES, &ask.user, error) ||
             !json_get_string(body, "", "note", NOTE_MAX, &ask.note, error) ||
             !json_get_int(body, "", "expires_in", 1, EXPIRES_MAX, &ask.expires_in, error) ||
-            !json_get_bool(body, "", "admin", &ask.admin, error))
+            !json_get_bool(body, "", "admin", &ask.admin, error) || !take_scope(api, body, &ask, error))
                 return false;
         if (!user_name_check("user", ask.user, error))
                 return false;
@@ -170,9 +195,34 @@ static Token *new_token(Api *api, HttpRequest *request, const TokenAsk *ask, cha
         if (!check_count(api, ask->user, error))
                 return NULL;
         token = auth_new_token(ask->user, ask->note, expires, ret_secret);
-        return auth_descend(api->auth, http_request_header(request, "Authorization"), token, error)
-                       ? g_steal_pointer(&token)
-                       : NULL;
+        token->scope = ask->scope;
+        token->queue = g_strdup(ask->queue);
+        if (!auth_descend(api->auth, http_request_header(request, "Authorization"), token, error))
+                return NULL;
+        if (!token->scope)
+                token->scope = SCOPE_ADMIN;
+        return g_steal_pointer(&token);
+}
+
+static json_t *new_token_reply(const Token *token, const char *secret)
+{
+        g_autofree char *expires = token->expires ? clock_format(token->expires) : NULL;
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s?}", "id", token->id, "token", secret, "user",
+                         token->user, "scope", scope_name(token->scope), "queue", token->queue, "expires_at",
+                         expires);
+}
+
+/* Whose, and how far it reaches: never the token itself. */
+static void note_token(HttpRequest *request, const Token *token)
+{
+        g_autofree char *subject =
+                g_strdup_printf("%s for %s: scope %s%s%s%s", token->id, token->user, scope_name(token->scope),
+                                token->queue ? ", queue " : "", token->queue ? token->queue : "",
+                                token->expires ? ", ends" : "");
+
+        http_request_set_owner(request, token->user);
+        http_request_set_subject(request, subject);
 }
 
 static void create_token(HttpRequest *request, void *arg)
@@ -187,16 +237,15 @@ static void create_token(HttpRequest *request, void *arg)
         TokenAsk ask;
         NewToken *made;
 
-        if (!body || !take_ask(caller, body, &ask, &error) ||
+        if (!body || !take_ask(api, caller, body, &ask, &error) ||
             !(token = new_token(api, request, &ask, secret, &error))) {
                 http_fail(request, error);
                 return;
         }
+        note_token(request, token);
         made = g_new0(NewToken, 1);
         made->token = g_steal_pointer(&token);
-        made->change = change_new(api, request,
-                                  json_pack("{s:s, s:s, s:s}", "id", made->token->id, "token", secret, "user",
-                                            ask.user));
+        made->change = change_new(api, request, new_token_reply(made->token, secret));
         user = user_to_put(api, caller, &ask);
         if (user)
                 engine_put(api->engine, user, caller->user, user_done, made);
@@ -217,6 +266,7 @@ static void drop_token(HttpRequest *request, void *arg)
 
                 if (strcmp(token->id, id) != 0)
                         continue;
+                http_request_set_owner(request, token->user);
                 engine_drop_token(api->engine, id, change_done, change_new(api, request, NULL));
                 return;
         }
@@ -231,8 +281,10 @@ const HttpRoute token_routes[] = {
           "List the caller's tokens, without their secrets.",
           "user:string:Those of this user instead (administrators).", NULL, "TokenList", 0, NULL },
         { "POST", "/v1/tokens", ACCESS_TOKEN, VERB_CREATE, HTTP_BODY_MEMORY, 65536, create_token,
-          "Make a token; the secret is shown this once. For another user: administrators only.", NULL,
-          "TokenAsk", "NewToken", 201, NULL },
+          "Make a token; the secret is shown this once. For another user: administrators only. One that is "
+          "made "
+          "with a made token reaches and lasts no further than that.",
+          NULL, "TokenAsk", "NewToken", 201, NULL },
         { "DELETE", "/v1/tokens/{id}", ACCESS_TOKEN, VERB_DELETE, HTTP_BODY_NONE, 0, drop_token,
           "Revoke a token.", NULL, NULL, NULL, 204, NULL },
         { 0 },

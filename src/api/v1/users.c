@@ -52,6 +52,10 @@ static void log_in(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        if (!auth_note_login(api->auth, request, user, &error)) {
+                http_fail(request, error);
+                return;
+        }
         origin = login_origin(request);
         auth_login(api->auth, user, password, &origin, login_done, http_request_ref(request));
 }

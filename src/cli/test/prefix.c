@@ -43,6 +43,22 @@ static void test_cases(void)
         }
 }
 
+/* A colour that comes in two pieces is one; a title is none, also between pieces of others. */
+static void test_tame(void)
+{
+        g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, false);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        log_prefixer_tame(prefixer);
+        log_prefixer_add(prefixer, "a", "x\033[3", out);
+        log_prefixer_add(prefixer, "a", "1my\033]0;t\007\n", out);
+        log_prefixer_add(prefixer, "a", "\033[2", out);
+        log_prefixer_add(prefixer, "b", "J\n", out);
+        log_prefixer_add(prefixer, "a", "J\033", out);
+        log_prefixer_break(prefixer, out);
+        g_assert_cmpstr(out->str, ==, "a | x\033[31my^[]0;t^G\na | ^[[2\nb | J\na | J^[\n");
+}
+
 static void test_colours(void)
 {
         g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, true);
@@ -58,6 +74,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/prefix/cases", test_cases);
+        g_test_add_func("/cli/prefix/tame", test_tame);
         g_test_add_func("/cli/prefix/colours", test_colours);
         return g_test_run();
 }

@@ -151,6 +151,37 @@ static void test_admission(void)
 }
 
 /* Without any command the engine tries again by itself. */
+/* What members get that declare nothing changes for jobs that wait, or not at all. */
+static void test_defaults(void)
+{
+        static const char any[] = "{'name':'%s','command':['true'],'roles':[{'name':'worker'}]}";
+        g_autofree char *first = g_strdup_printf(any, "a"), *second = g_strdup_printf(any, "b");
+        House *house = house_on_faulty_disk();
+        g_autofree char *a = NULL, *b = NULL, *other = NULL;
+        GError *error = NULL;
+
+        house_queue(house, "default", "{'defaults':{'cpu':'3'}}");
+        a = house_submit_ok(house, first);
+        b = house_submit_ok(house, second);
+        house_barrier(house);
+        assert_state(house, a, JOB_STARTING);
+        assert_state(house, b, JOB_QUEUED);
+
+        fill_disk();
+        assert_no_space(house_patch(house, KIND_QUEUE, "default", "{'defaults':{'cpu':'1'}}", &error),
+                        &error);
+        house_barrier(house);
+        make_room();
+        other = house_submit_ok(house, WHOLE("c")); /* a pass */
+        house_barrier(house);
+        assert_state(house, b, JOB_QUEUED);
+
+        house_queue(house, "default", "{'defaults':{'cpu':'1'}}");
+        house_barrier(house);
+        assert_state(house, b, JOB_STARTING);
+        house_free_faulty(house);
+}
+
 static void test_goes_on_alone(void)
 {
         House *house = house_on_faulty_disk();
@@ -235,6 +266,7 @@ int main(int argc, char **argv)
         g_test_add_func("/failure/submit", test_submit);
         g_test_add_func("/failure/observations", test_observations);
         g_test_add_func("/failure/admission", test_admission);
+        g_test_add_func("/failure/defaults", test_defaults);
         g_test_add_func("/failure/goes on alone", test_goes_on_alone);
         g_test_add_func("/failure/timers", test_timers);
         g_test_add_func("/failure/fatal", test_fatal);

@@ -298,6 +298,19 @@ void house_queue(House *house, const char *name, const char *text)
         g_assert_no_error(error);
 }
 
+void house_let_rise(House *house, const char *user, const char *queue)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *name = grant_key(user, GRANT_QUEUE, queue);
+        g_autofree char *grant =
+                g_strdup_printf("{'user':'%s','type':'queue','resource':'%s','max_priority':1000}", user,
+                                queue);
+
+        (void)(house_patch(house, KIND_USER, user, "{}", &error) &&
+               house_patch(house, KIND_GRANT, name, grant, &error));
+        g_assert_no_error(error);
+}
+
 bool house_drop(House *house, ObjectKind kind, const char *name, GError **error)
 {
         Answer got = ANSWER_INIT;

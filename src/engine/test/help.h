@@ -56,7 +56,8 @@ char *house_submit_keyed(House *house, const char *user, const char *const *spec
                          GError **error);
 /* A new object, or the changed one, from a patch in JSON with single quotes. */
 bool house_patch(House *house, ObjectKind kind, const char *name, const char *patch, GError **error);
-void house_queue(House *house, const char *name, const char *patch); /* has to succeed */
+void house_queue(House *house, const char *name, const char *patch);    /* has to succeed */
+void house_let_rise(House *house, const char *user, const char *queue); /* any priority is granted to it */
 bool house_put(House *house, const Object *object, GError **error);
 bool house_drop(House *house, ObjectKind kind, const char *name, GError **error);
 bool house_repeated(void); /* of this thread's last house_submit */

@@ -19,6 +19,7 @@
 enum {
         STEPS = 3000,
         OPEN_MAX = 12,
+        BUILDER_MILLI = 1000,
         TURNS = 2, /* barriers until the engine waits: after a batch it may take some turns by itself */
 };
 
@@ -37,6 +38,8 @@ typedef struct {
         GHashTable *confirmed; /* names of tasks whose start is durable */
         GQueue calls;          /* not carried out yet */
         bool connected, full;
+        bool builds;          /* environments are built, which counts in the queue */
+        GHashTable *building; /* requirements of which a build is counted */
         bool leaving; /* members leave a job that runs on: what the first ones held is free with the last */
         int n_ids, submitted, n_start, n_restart, n_full, n_lost, n_unconnected;
 } World;
@@ -204,6 +207,8 @@ static void check_job(World *world, const char *id, Resources *ret_used)
                 g_assert_true(job_state_is_final(stored->state));
                 return;
         }
+        if (view->env_state == ENV_BUILDING && view->spec->requirements)
+                g_hash_table_add(world->building, g_strdup(view->spec->requirements));
         if (stored->revision > view->revision)
                 return; /* it changes at this moment: look() looks again */
         g_assert_cmpint(view->revision, ==, stored->revision);
@@ -224,7 +229,7 @@ static void check_job(World *world, const char *id, Resources *ret_used)
                 world->leaving |= member_is_leaving(view, &view->members[i]);
                 if (view->members[i].state == MEMBER_SURPLUS)
                         continue;
-                spec_member_wants(view->spec, view->members[i].role, view->cpu_share, &want);
+                spec_member_wants(view->spec, view->members[i].role, job_share(view), &want);
                 g_assert_true(resources_add(ret_used, &want, 1));
         }
 }
@@ -241,10 +246,13 @@ static void look(World *world, Resources *ret_used, EngineMetrics *ret)
                 revision = engine_revision(engine);
                 world->leaving = false;
                 *ret_used = (Resources){ 0 };
+                g_hash_table_remove_all(world->building);
                 for (guint i = 0; i < world->ids->len; i++)
                         check_job(world, g_ptr_array_index(world->ids, i), ret_used);
                 engine_metrics(engine, ret);
         } while (revision != engine_revision(engine));
+        if (world->builds) /* one for all jobs of its requirements: they are ann's, and in one queue */
+                ret_used->cpu_milli += g_hash_table_size(world->building) * BUILDER_MILLI;
 }
 
 static void check(World *world)
@@ -285,10 +293,14 @@ static char *random_spec(World *world)
                 chance(world, 15)
                         ? g_strdup_printf(",'after':['%s:j%d']", kinds[draw(world, 0, 3)], draw(world, 0, 10))
                         : g_strdup("");
+        const char *requirements = !world->builds      ? ""
+                                   : chance(world, 40) ? ",'requirements':'a'"
+                                   : chance(world, 40) ? ",'requirements':'b'"
+                                                       : "";
 
-        return g_strdup_printf("{'name':'j%d','command':['t'],'retries':%d,'backoff':'%ds','on_lost':'%s',"
+        return g_strdup_printf("{'name':'j%d','command':['t']%s,'retries':%d,'backoff':'%ds','on_lost':'%s',"
                                "'priority':%d%s%s%s%s%s,'roles':[%s]}",
-                               draw(world, 0, 10), draw(world, 0, 3), draw(world, 0, 3),
+                               draw(world, 0, 10), requirements, draw(world, 0, 3), draw(world, 0, 3),
                                chance(world, 70) ? "retry" : "fail", draw(world, 0, 3) * 100,
                                chance(world, 20) ? ",'time_limit':'20s'" : "",
                                chance(world, 30) ? ",'signal':'USR1@2s','grace':'3s'" : "",
@@ -513,9 +525,9 @@ static void assert_ended_once(World *world, const char *id)
                 g_error("job %s: %s", id, kinds);
 }
 
-static void live_through(bool gates)
+static void live_through(bool gates, bool builds)
 {
-        World world = { .connected = true };
+        World world = { .connected = true, .builds = builds };
         EngineMetrics metrics;
         int n_steps = IS_SANITIZED && !is_soak() ? STEPS / 3 : STEPS;
 
@@ -529,9 +541,13 @@ static void live_through(bool gates)
         world.rand = g_rand_new_with_seed(seed_of_test());
         world.tasks = g_ptr_array_new_with_free_func(task_free);
         world.confirmed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        world.building = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         script_gates(world.house->script, gates);
+        if (builds)
+                script_builder(world.house->script, &(Resources){ .cpu_milli = BUILDER_MILLI });
         script_ports(world.house->script, 9);
         house_queue(world.house, "default", "{'preemption':'lower-priority'}");
+        house_let_rise(world.house, "ann", "default");
         for (int i = 0; i < n_steps; i++) {
                 random_step(&world);
                 check(&world);
@@ -558,18 +574,24 @@ static void live_through(bool gates)
         g_ptr_array_unref(world.tasks);
         g_rand_free(world.rand);
         g_hash_table_unref(world.confirmed);
+        g_hash_table_unref(world.building);
         g_ptr_array_unref(world.ids);
         faulty_remove();
 }
 
 static void test_random(void)
 {
-        live_through(false);
+        live_through(false, false);
 }
 
 static void test_random_gates(void)
 {
-        live_through(true);
+        live_through(true, false);
+}
+
+static void test_random_builds(void)
+{
+        live_through(false, true);
 }
 
 int main(int argc, char **argv)
@@ -577,5 +599,6 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/random/life", test_random);
         g_test_add_func("/random/life-with-gates", test_random_gates);
+        g_test_add_func("/random/life-with-builds", test_random_builds);
         return g_test_run();
 }

@@ -27,7 +27,8 @@ struct Script {
         GHashTable *leases;  /* job → count */
         int ports, leased;
         bool prepared, at_once;
-        char *address; /* or NULL */
+        Resources builder; /* 0: builds are not counted */
+        char *address;     /* or NULL */
         ObserveFunc observe;
         void *arg;
 };
@@ -95,6 +96,11 @@ static void script_prepare(Runtime *runtime, const RuntimeJob *job)
         add_line(of(runtime), "prepare %s", job->id);
 }
 
+static void script_abandon(Runtime *runtime, const char *job_id)
+{
+        add_line(of(runtime), "abandon %s", job_id);
+}
+
 static bool script_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
         Script *script = of(runtime);
@@ -104,6 +110,16 @@ static bool script_is_prepared(Runtime *runtime, const RuntimeJob *job)
         prepared = script->prepared;
         pthread_mutex_unlock(&script->lock);
         return prepared;
+}
+
+static bool script_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+{
+        Script *script = of(runtime);
+
+        pthread_mutex_lock(&script->lock);
+        *ret_wants = script->builder;
+        pthread_mutex_unlock(&script->lock);
+        return job->requirements && !resources_is_zero(ret_wants);
 }
 
 static bool script_lease(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,
@@ -230,6 +246,8 @@ static const RuntimeOps script_ops = {
         .inventory = script_inventory,
         .address = script_address,
         .prepare = script_prepare,
+        .prepare_wants = script_prepare_wants,
+        .abandon = script_abandon,
         .is_prepared = script_is_prepared,
         .lease_ports = script_lease,
         .keep_ports = script_keep,
@@ -375,6 +393,13 @@ void script_prepared(Script *script, bool prepared)
 {
         pthread_mutex_lock(&script->lock);
         script->prepared = prepared;
+        pthread_mutex_unlock(&script->lock);
+}
+
+void script_builder(Script *script, const Resources *wants)
+{
+        pthread_mutex_lock(&script->lock);
+        script->builder = *wants;
         pthread_mutex_unlock(&script->lock);
 }
 

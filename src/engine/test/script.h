@@ -20,6 +20,8 @@ void script_nodes(Script *script, const RuntimeNode *nodes, int n);
 void script_address_is(Script *script, const char *address);
 /* Environments are there at once, or have to be prepared. */
 void script_prepared(Script *script, bool prepared);
+/* What the build of an environment is counted as; nothing before. */
+void script_builder(Script *script, const Resources *wants);
 /* How many ports may be leased at one time. */
 void script_ports(Script *script, int n);
 /* Members wait by themselves for those of earlier phases. */

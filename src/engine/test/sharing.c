@@ -355,10 +355,11 @@ static void test_positions(void)
 {
         House *house = house_new();
         g_autofree char *run = submit(house, "ann", WHOLE("run")), *low = submit(house, "ann", ONE("low"));
-        g_autofree char *next = submit(house, "bob", ONE("next"));
-        g_autofree char *high = submit(house, "bob", JOB("high", "1", ",'priority':'high'"));
+        g_autofree char *next = submit(house, "bob", ONE("next")), *high = NULL;
         const int top = 200;
 
+        house_let_rise(house, "bob", "default");
+        high = submit(house, "bob", JOB("high", "1", ",'priority':'high'"));
         assert_state(house, run, JOB_STARTING);
         assert_because(house, next, "resources", "2 jobs are ahead of it in queue 'default'");
         assert_because(house, low, "resources", "1 job is ahead of it");
@@ -419,10 +420,12 @@ static House *house_with_preemption(void)
         House *house = house_new();
 
         house_queue(house, "default", "{'preemption':'lower-priority'}");
+        house_let_rise(house, "bob", "default");
         return house;
 }
 
-static void test_evicted(void)
+/* `by`: whose job it goes for. Another user's is not named. */
+static void check_evicted(const char *by, bool told)
 {
         House *house = house_with_preemption();
         g_autofree char *low = submit(house, "ann", JOB("low", "4", ",'priority':'low','grace':'5s'"));
@@ -431,7 +434,7 @@ static void test_evicted(void)
         EngineMetrics metrics;
 
         started(house, low, 1, 0);
-        high = submit(house, "bob", JOB("high", "4", ",'priority':'high'"));
+        high = submit(house, by, JOB("high", "4", ",'priority':'high'"));
         house_barrier(house);
         assert_state(house, low, JOB_PREEMPTING);
         assert_state(house, high, JOB_QUEUED);
@@ -442,7 +445,7 @@ static void test_evicted(void)
         g_assert_cmpint(job->state, ==, JOB_QUEUED);
         g_assert_cmpint(job->failures, ==, 0);
         g_assert_cmpint(job->evictions, ==, 1);
-        g_assert_cmpstr(job->evicted_for, ==, high);
+        g_assert_cmpstr(job->evicted_for, ==, told ? high : NULL);
         engine_metrics(house->engine, &metrics);
         g_assert_cmpint(metrics.evictions, ==, 1);
         ended(house, high, 1, 0, 0);
@@ -455,6 +458,12 @@ static void test_evicted(void)
                         "job.queued job.starting member.started job.running job.preempting member.exited "
                         "job.requeued job.starting member.started job.running member.exited job.succeeded");
         house_free(house);
+}
+
+static void test_evicted(void)
+{
+        check_evicted("ann", true);
+        check_evicted("bob", false);
 }
 
 /* Who goes for another cannot hold on to what is lent for as long as it likes. */
@@ -1073,6 +1082,12 @@ static void test_changes(void)
 
         house_queue(house, "q", "{'everyone':true,'max':{'cpu':'1'}}");
         house_queue(house, "closed", "{}");
+        g_assert_false(house_change(house, a,
+                                    &(JobChange){ .queue = "q", .priority = &priority, .by = "ann" },
+                                    &error));
+        g_assert_error(error, ERR_DOMAIN, ERR_DENIED);
+        g_clear_error(&error);
+        house_let_rise(house, "ann", "q");
         g_assert_true(house_change(house, a,
                                    &(JobChange){ .queue = "q",
                                                  .priority = &priority,
@@ -1137,7 +1152,7 @@ static void test_clone(void)
                 pthread_cond_wait(&got.there, &got.lock);
         pthread_mutex_unlock(&got.lock);
         g_assert_cmpint(scheduler_explain(got.clone, job->seq, house->clock_ms, reasons), >, 0);
-        shown = engine_reason_format(house->engine, &reasons[0], house->clock_ms);
+        shown = engine_reason_format(house->engine, &reasons[0], house->clock_ms, NULL);
         g_assert_nonnull(json_object_get(shown, "message"));
         fill = engine_fill_job(house->engine, "bob", job->spec, G_MAXINT64, house->clock_ms, &put, &error);
         g_assert_no_error(error);

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+#include "fs/gc.h"
 #include "fs/manifest.h"
 #include "fs/upload.h"
 #include "fs/test/scratch.h"
@@ -387,6 +389,53 @@ static void test_remove(Fixture *fixture, gconstpointer unused)
         g_assert_true(package_store_has(fixture->store, "ann", one->hash));
 }
 
+static bool drop(const Fixture *fixture, GcKind kind, const char *name, gint64 since)
+{
+        g_autofree char *path = g_build_filename("packages", name, NULL);
+        g_autoptr(GError) error = NULL;
+        bool gone;
+
+        g_assert_true(package_store_drop(fixture->store, kind, path, since, &gone, &error));
+        g_assert_no_error(error);
+        return gone;
+}
+
+/* As a survey saw it a while ago: what was used since then stays. */
+static void test_drop(Fixture *fixture, gconstpointer unused)
+{
+        Wire wire = { .fixture = fixture };
+        gint64 before = clock_now_ms() - 1000, after = clock_now_ms() + 60 * 1000;
+        g_autoptr(Manifest) manifest = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autofree char *content = NULL, *mark = NULL;
+        struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+        char own[HASH_LEN + 1];
+
+        hash_bytes("own", 3, own);
+        content = g_strdup_printf("blobs/%.2s/%s", own, own);
+        g_assert_true(send_bytes(fixture, own, 0, "own", 3, true, &error));
+        g_assert_false(drop(fixture, GC_CONTENT, content, before));
+        put(fixture->files, "own", "own", -1);
+        manifest = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_false(drop(fixture, GC_PACKAGE, manifest->hash, before));
+        g_assert_false(drop(fixture, GC_CONTENT, content, after)); /* a tree has it */
+        mark = g_build_filename(fixture->store_dir, "owners/ann/packages", manifest->hash, NULL);
+        g_assert_cmpint(utimensat(AT_FDCWD, mark, old, 0), ==, 0);
+        g_assert_false(package_store_use(fixture->store, "bob", manifest->hash));
+        g_assert_true(package_store_use(fixture->store, "ann", manifest->hash));
+        g_assert_false(drop(fixture, GC_PACKAGE, manifest->hash, before));
+        g_assert_true(drop(fixture, GC_PACKAGE, manifest->hash, after));
+        g_assert_false(package_store_use(fixture->store, "ann", manifest->hash));
+        g_assert_cmpuint(count_names(fixture->store_dir, "owners/ann/packages"), ==, 0);
+        g_assert_cmpuint(count_names(fixture->store_dir, "manifests"), ==, 0);
+        g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", own), ==, 0);
+        g_assert_false(drop(fixture, GC_PACKAGE, manifest->hash, after)); /* it is gone already */
+        g_assert_false(drop(fixture, GC_CONTENT, content, after));
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
+        g_assert_true(package_store_has(fixture->store, "ann", manifest->hash));
+}
+
 /* What a crash leaves is not taken for whole, and goes when it is old. */
 static void test_leftovers(Fixture *fixture, gconstpointer unused)
 {
@@ -615,6 +664,7 @@ int main(int argc, char **argv)
                 { "/fs/package-store/lies", test_lies },
                 { "/fs/package-store/owners", test_owners },
                 { "/fs/package-store/remove", test_remove },
+                { "/fs/package-store/drop", test_drop },
                 { "/fs/package-store/leftovers", test_leftovers },
                 { "/fs/package-store/threads", test_threads },
                 { "/fs/package-store/killed", test_killed },

@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "fs/test/scratch.h"
 
 static const StorageAccess ann = { "ann", false, false };
@@ -309,6 +310,35 @@ static void test_upload(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(count_names(fixture->dir, "local/.upload"), ==, 0);
 }
 
+/* An unfinished upload goes unless a piece of it came since it was looked at. */
+static void test_drop_upload(Fixture *fixture, gconstpointer unused)
+{
+        const char *path = "/pfs/local/home/ann/never";
+        gint64 before = clock_now_ms() - 1000, after = clock_now_ms() + 60 * 1000;
+        g_autoptr(json_t) state = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autofree char *dir = NULL, *user = NULL;
+        char name[HASH_LEN + 1];
+        bool gone;
+
+        hash_bytes(path, strlen(path), name);
+        dir = g_build_filename(fixture->dir, "local/.upload", name, NULL);
+        g_assert_true(put_chunk(fixture, path, 0, "x", 1, NULL, &error));
+        user = storage_upload_user(dir);
+        g_assert_cmpstr(user, ==, "ann");
+        g_assert_true(storage_drop_upload(fixture->storage, name, before, &gone, &error));
+        g_assert_false(gone);
+        g_assert_true(storage_drop_upload(fixture->storage, name, after, &gone, &error));
+        g_assert_true(gone);
+        g_assert_cmpuint(count_names(fixture->dir, "local/.upload"), ==, 0);
+        g_assert_null(storage_upload_user(dir));
+        state = storage_chunks(fixture->storage, path, &ann, true, &error);
+        g_assert_cmpint(json_integer_value(json_object_get(state, "size")), ==, 0);
+        g_assert_true(storage_drop_upload(fixture->storage, name, after, &gone, &error));
+        g_assert_false(gone); /* already */
+        g_assert_true(put_chunk(fixture, path, 0, "x", 1, NULL, &error));
+}
+
 static void test_upload_refused(Fixture *fixture, gconstpointer unused)
 {
         const char *path = "/pfs/local/home/ann/f";
@@ -457,6 +487,7 @@ int main(int argc, char **argv)
                 { "/fs/storage/list", test_list },
                 { "/fs/storage/dirs", test_dirs },
                 { "/fs/storage/upload", test_upload },
+                { "/fs/storage/drop-upload", test_drop_upload },
                 { "/fs/storage/upload-refused", test_upload_refused },
                 { "/fs/storage/parallel", test_parallel },
         };

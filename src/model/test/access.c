@@ -16,7 +16,7 @@ static const struct {
         { ACCESS_USER, "user", "a", "oa", "a", "a", "a", "" },
         { ACCESS_PASSWORD, "password", "", "", "", "oa", "", "" },
         { ACCESS_TOKEN, "token", "uoga", "o", "uoga", "", "oa", "" },
-        { ACCESS_GRANT, "grant", "uoga", "oa", "a", "", "a", "" },
+        { ACCESS_GRANT, "grant", "uoga", "oa", "a", "a", "a", "" },
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
         { ACCESS_NODE, "node", "a", "a", "", "", "", "" },
         { ACCESS_QUEUE, "queue", "uoga", "ga", "a", "a", "a", "ga" },
@@ -29,6 +29,8 @@ static const struct {
         { ACCESS_PACKAGE, "package", "uoga", "uoga", "uoga", "oa", "oa", "" },
         { ACCESS_SCHEDULER, "scheduler", "a", "a", "", "", "", "" },
         { ACCESS_STATISTICS, "statistics", "uoga", "oa", "", "", "", "" },
+        { ACCESS_AUDIT, "audit", "a", "a", "", "", "", "" },
+        { ACCESS_STORAGE, "storage", "uoga", "oa", "", "", "a", "" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(rows) == ACCESS_KINDS);
 
@@ -73,6 +75,52 @@ static void test_outside(void)
         g_assert_false(access_allows((AccessKind)-1, VERB_SHOW, ~0u));
 }
 
+/* The second table of doc/people.md: the least scope, by its first letter; - where nobody has to be known. */
+static const struct {
+        AccessKind kind;
+        const char *scopes; /* of list, show, create, update, delete, submit */
+} reaches[] = {
+        { ACCESS_NONE, "aaaaaa" },      { ACCESS_SYSTEM, "--aaaa" },     { ACCESS_METRICS, "araaaa" },
+        { ACCESS_LOGIN, "aa-aaa" },     { ACCESS_USER, "rraaaa" },       { ACCESS_PASSWORD, "aaaaaa" },
+        { ACCESS_TOKEN, "rrraaa" },     { ACCESS_GRANT, "rraaaa" },      { ACCESS_CLUSTER, "rraaaa" },
+        { ACCESS_NODE, "rraaaa" },      { ACCESS_QUEUE, "rraaas" },      { ACCESS_FLAVOUR, "rraaaa" },
+        { ACCESS_POOL, "rraaaa" },      { ACCESS_JOB, "rrsssa" },        { ACCESS_LOG, "rraaaa" },
+        { ACCESS_EVENT, "rraaaa" },     { ACCESS_FILE, "rrsssa" },       { ACCESS_PACKAGE, "rrsssa" },
+        { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" }, { ACCESS_AUDIT, "aaaaaa" },
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
+
+static void test_scopes(void)
+{
+        static const AccessVerb verbs[] = { VERB_LIST,   VERB_SHOW,   VERB_CREATE,
+                                            VERB_UPDATE, VERB_DELETE, VERB_SUBMIT };
+        static const char letters[SCOPES] = { '-', 'r', 's', 'a' };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(reaches); i++)
+                for (size_t j = 0; j < G_N_ELEMENTS(verbs); j++) {
+                        g_test_message("%s %s", access_kind_name(reaches[i].kind),
+                                       access_verb_name(verbs[j]));
+                        g_assert_cmpint(letters[access_scope(reaches[i].kind, verbs[j])], ==,
+                                        reaches[i].scopes[j]);
+                }
+        g_assert_cmpint(access_scope(ACCESS_KINDS, VERB_SHOW), ==, SCOPE_ADMIN);
+        g_assert_cmpint(access_scope(ACCESS_JOB, VERB_NONE), ==, SCOPE_ADMIN);
+        g_assert_cmpint(access_scope((AccessKind)-1, VERBS), ==, SCOPE_ADMIN);
+}
+
+static void test_scope_names(void)
+{
+        static const char *const wrong[] = { "", "none", "Read", "admin ", "write" };
+        Scope scope;
+
+        for (Scope at = SCOPE_READ; at < SCOPES; at++) {
+                g_assert_true(scope_parse("scope", scope_name(at), &scope, NULL));
+                g_assert_cmpint(scope, ==, at);
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+                g_assert_false(scope_parse("scope", wrong[i], &scope, NULL));
+}
+
 /* Whom nobody knows owns nothing, whatever else is said. */
 static void test_relations(void)
 {
@@ -88,5 +136,7 @@ int main(int argc, char **argv)
         g_test_add_func("/access/table", test_table);
         g_test_add_func("/access/outside", test_outside);
         g_test_add_func("/access/relations", test_relations);
+        g_test_add_func("/access/scopes", test_scopes);
+        g_test_add_func("/access/scope-names", test_scope_names);
         return g_test_run();
 }

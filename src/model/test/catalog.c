@@ -293,6 +293,16 @@ static const struct {
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":4},\"max\":{\"memory\":\"4Gi\"}}", 0, NULL },
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":4},\"max\":{\"memory\":\"4Gi\"},\"only_listed\":true}",
           ERR_INVALID, "min: 4 cpu is above max, which is 0" },
+        { KIND_QUEUE, "q", "{\"defaults\":{\"cpu\":2,\"memory\":\"1Gi\"},\"max\":{\"cpu\":2}}", 0, NULL },
+        { KIND_QUEUE, "q", "{\"defaults\":{\"cpu\":3},\"max\":{\"cpu\":2}}", ERR_INVALID,
+          "queue 'q': defaults: 3 cpu is above max, which is 2" },
+        { KIND_QUEUE, "q", "{\"defaults\":{\"memory\":0}}", ERR_INVALID,
+          "queue 'q': defaults: memory must be above 0" },
+        { KIND_QUEUE, "q", "{\"defaults\":{\"gpu\":1}}", ERR_INVALID,
+          "queue 'q': defaults: nvidia.com/gpu has none" },
+        { KIND_CLUSTER, "c2", "{\"defaults\":{\"cpu\":2}}", 0, NULL },
+        { KIND_CLUSTER, "c2", "{\"defaults\":{\"cpu\":0}}", ERR_INVALID,
+          "cluster 'c2': defaults: cpu must be above 0" },
         /* the parent's */
         { KIND_QUEUE, "left", "{\"max\":{\"cpu\":10}}", 0, NULL },
         { KIND_QUEUE, "left", "{\"max\":{\"cpu\":11}}", ERR_INVALID,
@@ -531,6 +541,34 @@ static void test_submit(void)
         g_assert_true(g_str_has_prefix(offline->message, "queue 'in-c2': its cluster 'c2' is offline"));
 }
 
+static void test_priorities(void)
+{
+        static const struct {
+                const char *queue, *user; /* user NULL: nobody */
+                int most;
+        } cases[] = {
+                { "left", "root", 1000 }, { "left", "ann", 0 }, { "left", "bob", 200 },
+                { "in-c2", "ann", 7 },    { "busy", "ann", 0 }, { "busy", "bob", 50 },
+                { "default", "bob", 0 },  { "left", NULL, 0 },
+        };
+        g_autoptr(Catalog) catalog = world_new();
+
+        /* ann's of `left` is of before there was such a right */
+        put(&catalog, make(KIND_GRANT, "bob/queue/left",
+                           "{\"user\":\"bob\",\"resource\":\"left\",\"max_priority\":\"very-high\"}"));
+        put(&catalog, make(KIND_GRANT, "ann/queue/in-c2",
+                           "{\"user\":\"ann\",\"resource\":\"in-c2\",\"max_priority\":7}"));
+        put(&catalog, make(KIND_GRANT, "bob/queue/busy",
+                           "{\"user\":\"bob\",\"resource\":\"busy\",\"max_priority\":\"50\"}"));
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const User *user = cases[i].user ? catalog_user(catalog, cases[i].user) : NULL;
+
+                g_test_message("%s %s", cases[i].queue, cases[i].user ? cases[i].user : "-");
+                g_assert_cmpint(catalog_max_priority(catalog, catalog_queue(catalog, cases[i].queue), user),
+                                ==, cases[i].most);
+        }
+}
+
 static bool may_make_flavour(const Catalog *catalog, const char *creator, const char *name, GError **error)
 {
         g_autoptr(Object) flavour = make(KIND_FLAVOUR, name, "{\"cpu\":\"1\",\"memory\":\"1Gi\"}");
@@ -635,6 +673,7 @@ int main(int argc, char **argv)
         g_test_add_func("/catalog/drops", test_drops);
         g_test_add_func("/catalog/warnings", test_warnings);
         g_test_add_func("/catalog/submit", test_submit);
+        g_test_add_func("/catalog/priorities", test_priorities);
         g_test_add_func("/catalog/seed", test_seed);
         return g_test_run();
 }

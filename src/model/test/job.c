@@ -402,6 +402,37 @@ static void test_format_servers(void)
         g_assert_cmpint(json_integer_value(at(object, "roles.0.failed")), ==, 0);
 }
 
+/* What attempts of before there was memory_share were given: where a role declared CPU, a core each. */
+static void test_old_shares(void)
+{
+        static const struct {
+                const char *roles, *packed;
+                int cpu;
+                gint64 memory;
+        } cases[] = {
+                { "[{`name`:`worker`,`replicas`:4}]", "{\"cpu_share\":250}", 250, 0 },
+                { "[{`name`:`worker`,`replicas`:4}]", "{}", -1, 0 },
+                { "[{`name`:`pserver`,`cpu`:1},{`name`:`trainer`,`replicas`:3}]", "{\"cpu_share\":250}", 1000,
+                  0 },
+                { "[{`name`:`pserver`,`cpu`:1},{`name`:`trainer`,`replicas`:3}]",
+                  "{\"cpu_share\":250,\"memory_share\":0}", 250, 0 },
+                { "[{`name`:`worker`}]", "{\"cpu_share\":4000,\"memory_share\":1048576}", 4000, 1048576 },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = g_strdup_printf("{`command`:`x`,`roles`:%s}", cases[i].roles);
+                g_autoptr(Job) job = new_job(text);
+                g_autoptr(GError) error = NULL;
+                SpecShare share;
+
+                g_assert_true(job_unpack(job, cases[i].packed, &error));
+                g_assert_no_error(error);
+                share = job_share(job);
+                g_assert_cmpint(share.cpu_milli, ==, cases[i].cpu);
+                g_assert_cmpint(share.memory, ==, cases[i].memory);
+        }
+}
+
 /* A hundred thousand waiting jobs are held in memory: one may weigh 1.2 KB with its specification. */
 static void test_weight(void)
 {
@@ -444,6 +475,7 @@ int main(int argc, char **argv)
         g_test_add_func("/job/format-queued", test_format_queued);
         g_test_add_func("/job/format-elastic", test_format_elastic);
         g_test_add_func("/job/format-servers", test_format_servers);
+        g_test_add_func("/job/old-shares", test_old_shares);
         g_test_add_func("/job/weight", test_weight);
         return g_test_run();
 }

@@ -362,7 +362,11 @@ static void test_wants(void)
                 { "[{`name`:`pserver`,`replicas`:2},{`name`:`trainer`,`replicas`:4,`cpu`:`1`}]", 2000, 6000 },
                 { "[{`name`:`pserver`,`replicas`:2,`cpu`:`500m`},{`name`:`trainer`,`replicas`:4}]", 2000,
                   5000 },
-                { "[{`name`:`worker`,`replicas`:3,`cpu`:0}]", 2000, 0 },
+                /* 0 is not declared, and each member counts */
+                { "[{`name`:`worker`,`replicas`:3,`cpu`:0}]", 2000, 1998 },
+                { "[{`name`:`worker`,`replicas`:3,`resources`:{`cpu`:`0`}}]", 4000, 3000 },
+                { "[{`name`:`pserver`,`replicas`:2,`cpu`:0},{`name`:`trainer`,`cpu`:`1`}]", 2000, 3000 },
+                { "[{`name`:`worker`,`replicas`:5000}]", 2000, 5000 },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -373,7 +377,7 @@ static void test_wants(void)
                 g_assert_true(spec_wants(s, &total, &want));
                 g_assert_cmpint(want.cpu_milli, ==, cases[i].want_milli);
                 for (int r = 0; r < s->n_roles; r++) {
-                        spec_member_wants(s, r, spec_share(s, &total), &each);
+                        spec_member_wants(s, r, (SpecShare){ .cpu_milli = spec_share(s, &total) }, &each);
                         g_assert_true(resources_add(&sum, &each, s->roles[r].replicas));
                 }
                 g_assert_cmpint(sum.cpu_milli, ==, want.cpu_milli);

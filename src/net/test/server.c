@@ -146,6 +146,12 @@ static const HttpRoute routes[] = {
         { .method = "GET", .path = "/digits", .handler = send_file },
         { .method = "GET", .path = "/missing", .handler = missing_file },
         { .method = "GET", .path = "/who", .kind = HTTP_USER, .handler = who },
+        { .method = "POST",
+          .path = "/known",
+          .kind = HTTP_USER,
+          .body = HTTP_BODY_MEMORY,
+          .body_max = 1 << 20,
+          .handler = count_body },
         { .method = "GET", .path = "/admin", .kind = HTTP_ADMIN, .handler = who },
         { .method = "GET", .path = "/nobody", .kind = HTTP_NOBODY, .handler = who },
         { .method = "GET", .path = "/int", .handler = integer },
@@ -156,12 +162,12 @@ static const HttpRoute routes[] = {
 };
 
 static bool authenticate(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                         bool *ret_admin, void *arg, GError **error)
+                         HttpRight *ret_right, void *arg, GError **error)
 {
         if (uid != (uid_t)-1) {
                 g_assert_cmpstr(address, ==, "unix");
                 *ret_user = g_strdup_printf("uid-%u", uid);
-                *ret_admin = true;
+                ret_right->admin = true;
                 return true;
         }
         g_assert_cmpstr(address, ==, "127.0.0.1");
@@ -495,6 +501,77 @@ static void test_bytes_in_flight(void)
         wait_metric(fixture.server, body_bytes, ==, 0);
 }
 
+/* A body that does not come to its end: of `path`, with so many bytes of it. */
+static int hold_body(int port, const char *path, const char *header, gsize len)
+{
+        g_autofree char *head =
+                g_strdup_printf("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %" G_GSIZE_FORMAT
+                                "\r\n\r\n",
+                                path, header, len + 1);
+        g_autofree char *part = g_strnfill(len, 'x');
+        int fd = raw_connect(port);
+
+        raw_say(fd, head);
+        g_assert_true(raw_send(fd, part, len));
+        return fd;
+}
+
+/* Bodies are bounded for a user, for all callers that are not known, and for one holder among these. */
+static void test_shares_of_bytes(void)
+{
+        static const char ann[] = "Authorization: Bearer ann\r\n";
+        g_auto(Fixture) fixture = { 0 };
+
+        set_up(&fixture, &(HttpServerConfig){ .body_bytes_max = 300000,
+                                              .user_bytes_max = 100000,
+                                              .stranger_bytes_max = 80000 });
+        fd_auto int user = hold_body(fixture.port, "/known", ann, 90000);
+        wait_metric(fixture.server, body_bytes, ==, 90000);
+        fd_auto int user_more = hold_body(fixture.port, "/known", ann, 20000);
+        raw_say(user_more, "x");
+        g_autofree char *refused = raw_reply(user_more, true);
+        g_assert_cmpint(status_of(refused), ==, 503);
+        g_assert_nonnull(strstr(refused, "requests of 'ann'"));
+
+        fd_auto int stranger = hold_body(fixture.port, "/memory", "", 9000);
+        wait_metric(fixture.server, body_bytes, ==, 99000);
+        fd_auto int stranger_more = hold_body(fixture.port, "/memory", "", 2000); /* an eighth is 10,000 */
+        raw_say(stranger_more, "x");
+        g_autofree char *refused_too = raw_reply(stranger_more, true);
+        g_assert_cmpint(status_of(refused_too), ==, 503);
+        g_assert_nonnull(strstr(refused_too, "127.0.0.1"));
+
+        raw_say(user, "x");
+        g_autofree char *reply = raw_reply(user, true);
+        g_assert_cmpint(status_of(reply), ==, 200);
+        wait_metric(fixture.server, body_bytes, ==, 9000);
+        raw_say(stranger, "x");
+        g_autofree char *reply_too = raw_reply(stranger, true);
+        g_assert_cmpint(status_of(reply_too), ==, 200);
+        wait_metric(fixture.server, body_bytes, ==, 0);
+}
+
+/* A body that came fast may not stand still, and one of a caller who is not known ends in any case. */
+static void test_standing_still(void)
+{
+        static const struct {
+                HttpServerConfig config;
+                const char *path, *header;
+        } cases[] = {
+                { { .body_grace_ms = 100, .body_min_rate = 100 }, "/known", "Authorization: Bearer ann\r\n" },
+                { { .stranger_body_ms = 100 }, "/memory", "" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(Fixture) fixture = { 0 };
+
+                set_up(&fixture, &cases[i].config);
+                fd_auto int fd = hold_body(fixture.port, cases[i].path, cases[i].header, 100000);
+                g_autofree char *reply = raw_rest(fd); /* an average of 100 bytes a second would be 1,000 s */
+                g_assert_true(g_str_has_prefix(reply, "HTTP/1.1 408 "));
+        }
+}
+
 /* ---- Slow clients ---- */
 
 /* Sends one byte at a time until the server hangs up; what it said meanwhile. */
@@ -712,6 +789,123 @@ static void test_deferred(void)
         wait_metric(fixture.server, suspended, ==, 0);
 }
 
+/* ---- Records ---- */
+
+typedef struct {
+        int status;
+        void (*done)(void *arg);
+        void *arg;
+} Held;
+
+/* `arg` is a Channel of what waits. */
+static bool record(const HttpRequest *request, int status, void (*done)(void *arg), void *done_arg, void *arg)
+{
+        Held *held;
+
+        if (!done)
+                return false;
+        held = g_new(Held, 1);
+        *held = (Held){ status, done, done_arg };
+        channel_push(arg, held);
+        return true;
+}
+
+static void let_go(Held *held)
+{
+        held->done(held->arg);
+        g_free(held);
+}
+
+static gpointer record_all(gpointer data)
+{
+        Channel *queue = data;
+
+        for (;;) {
+                Held *held = channel_pop(queue);
+
+                if ((gpointer)held == (gpointer)queue)
+                        return NULL;
+                let_go(held);
+        }
+}
+
+/* Answers of handlers, at once or later, wait for their records, which race with suspensions; what is refused
+ * before does not. */
+static void test_recorded(void)
+{
+        g_auto(Fixture) fixture = { 0 };
+        Channel records;
+        GThread *answers, *recorder;
+        int fds[8];
+
+        channel_init(&records);
+        set_up(&fixture, &(HttpServerConfig){ .record = record, .arg = &records });
+        fds[0] = raw_connect(fixture.port);
+        raw_say(fds[0], "GET /int HTTP/1.1\r\nHost: x\r\n" CLOSE);
+        wait_metric(fixture.server, suspended, ==, 1); /* it was answered, and is held */
+        let_go(channel_pop(&records));
+        g_autofree char *late = raw_rest(fds[0]);
+        g_assert_nonnull(strstr(late, "\r\n\r\n7"));
+        close(fds[0]);
+        fds[0] = raw_connect(fixture.port);
+        raw_say(fds[0], "GET /who HTTP/1.1\r\nHost: x\r\n" CLOSE);
+        g_autofree char *refused = raw_rest(fds[0]);
+        g_assert_cmpint(status_of(refused), ==, 401);
+        close(fds[0]);
+
+        answers = g_thread_new("answer", answer_all, &fixture.deferred);
+        recorder = g_thread_new("record", record_all, &records);
+        for (int i = 0; i < 8; i++)
+                fds[i] = raw_connect(fixture.port);
+        for (int round = 0; round < 100; round++) {
+                for (int i = 0; i < 8; i++)
+                        raw_say(fds[i], i % 2 ? "GET /defer HTTP/1.1\r\nHost: x\r\n\r\n"
+                                              : "GET /int HTTP/1.1\r\nHost: x\r\n\r\n");
+                for (int i = 0; i < 8; i++) {
+                        g_autofree char *reply = raw_reply(fds[i], true);
+                        g_assert_true(g_str_has_suffix(reply, i % 2 ? "\r\n\r\nlate" : "\r\n\r\n7"));
+                }
+        }
+        for (int i = 0; i < 8; i++)
+                close(fds[i]);
+        wait_metric(fixture.server, suspended, ==, 0);
+        channel_push(&fixture.deferred, &fixture.deferred);
+        g_thread_join(answers);
+        channel_push(&records, &records);
+        g_thread_join(recorder);
+        channel_clear(&records);
+}
+
+/* A server that stops does not wait for records, and says what was done. */
+static void test_stop_while_recording(void)
+{
+        Fixture fixture = { 0 };
+        Channel records;
+        Held *held[3];
+        int fds[3];
+
+        channel_init(&records);
+        set_up(&fixture, &(HttpServerConfig){ .record = record, .arg = &records });
+        for (int i = 0; i < 3; i++) {
+                fds[i] = raw_connect(fixture.port);
+                raw_say(fds[i], "GET /int HTTP/1.1\r\nHost: x\r\n\r\n");
+                held[i] = channel_pop(&records);
+        }
+        wait_metric(fixture.server, suspended, ==, 3);
+        let_go(held[0]);
+        tear_down(&fixture);
+        for (int i = 0; i < 3; i++) {
+                g_autofree char *reply = raw_rest(fds[i]);
+
+                g_assert_cmpint(status_of(reply), ==, 200);
+                g_assert_nonnull(strstr(reply, "\r\n\r\n7"));
+                close(fds[i]);
+                if (i > 0)
+                        let_go(held[i]); /* the server is gone */
+        }
+        channel_clear(&records);
+}
+
 typedef struct {
         gint written, freed;
 } Writing;
@@ -835,6 +1029,8 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         json_init();
         g_test_add_func("/net/server/exchanges", test_exchanges);
+        g_test_add_func("/net/server/recorded", test_recorded);
+        g_test_add_func("/net/server/stop-while-recording", test_stop_while_recording);
         g_test_add_func("/net/server/head", test_head);
         g_test_add_func("/net/server/range", test_range);
         g_test_add_func("/net/server/keep-alive", test_keep_alive_and_pipelining);
@@ -844,6 +1040,8 @@ int main(int argc, char **argv)
         g_test_add_func("/net/server/expect", test_expect);
         g_test_add_func("/net/server/body-file", test_body_file_goes);
         g_test_add_func("/net/server/bytes-in-flight", test_bytes_in_flight);
+        g_test_add_func("/net/server/shares-of-bytes", test_shares_of_bytes);
+        g_test_add_func("/net/server/standing-still", test_standing_still);
         g_test_add_func("/net/server/slow", test_slow);
         g_test_add_func("/net/server/slow-enough", test_slow_enough);
         g_test_add_func("/net/server/connection-limit", test_connection_limit);

@@ -108,7 +108,7 @@ static void advance(Source *source, int by, bool end)
 }
 
 static bool any_user(const char *authorization, uid_t uid, const char *address, char **ret_user,
-                     bool *ret_admin, void *arg, GError **error)
+                     HttpRight *ret_right, void *arg, GError **error)
 {
         *ret_user = g_strdup(authorization ? authorization : "ann");
         return true;

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "fs/package.h"
 #include "runtime/environment/settings.h"
 
@@ -70,18 +72,6 @@ static const char identity_program[] = "import sys, sysconfig\n"
 /* What an interpreter said of itself, by the name it was asked under: it is asked once in a process. */
 static pthread_mutex_t identities_lock = PTHREAD_MUTEX_INITIALIZER;
 static GHashTable *identities;
-
-bool environment_is_needed(const char *requirements)
-{
-        g_auto(GStrv) lines = g_strsplit(requirements ? requirements : "", "\n", -1);
-
-        for (char **line = lines; *line; line++) {
-                g_strstrip(*line);
-                if (**line && **line != '#')
-                        return true;
-        }
-        return false;
-}
 
 static char *identity_get(const char *python)
 {
@@ -146,58 +136,6 @@ static char *interpreter_identity(const char *python, GError **error)
         return identity;
 }
 
-static bool begins_with(const char *word, const char *const *beginnings)
-{
-        for (; *beginnings; beginnings++)
-                if (g_str_has_prefix(word, *beginnings))
-                        return true;
-        return false;
-}
-
-/* A line of options may hold several. */
-static bool is_outside(const char *line)
-{
-        static const char *const options[] = { "-r", "--requirement", "-c", "--constraint",
-                                               "-e", "--editable",    NULL };
-        static const char *const paths[] = { "./", "../", NULL };
-        g_auto(GStrv) words = g_strsplit_set(line, " \t", -1);
-
-        if (*line != '-')
-                return begins_with(line, paths);
-        for (char **word = words; *word; word++)
-                if (begins_with(*word, options))
-                        return true;
-        return false;
-}
-
-/* Comments, blanks around lines and empty lines do not count; the order of lines does (it decides between
- * index options). */
-char *environment_normal(const char *requirements, GError **error)
-{
-        g_auto(GStrv) lines = g_strsplit(requirements, "\n", -1);
-        g_autoptr(GString) text = g_string_new(NULL);
-
-        for (guint n = 0; lines[n]; n++) {
-                char *comment = lines[n][0] == '#' ? lines[n] : strstr(lines[n], " #");
-
-                if (comment)
-                        *comment = '\0';
-                g_strstrip(lines[n]);
-                if (is_outside(lines[n])) {
-                        err_set(error, ERR_INVALID,
-                                "requirements, line %u: '%s' refers to another file, but an environment is "
-                                "made from this text alone\n"
-                                "Write the packages themselves; the job's own package is on PYTHONPATH "
-                                "anyway.",
-                                n + 1, lines[n]);
-                        return NULL;
-                }
-                if (*lines[n])
-                        g_string_append_printf(text, "%s\n", lines[n]);
-        }
-        return g_string_free(g_steal_pointer(&text), FALSE);
-}
-
 /* "u<uid>-"; nothing for the server's own. */
 static void format_prefix(char ret[16], const Owner *owner)
 {
@@ -232,7 +170,7 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
                         strlen(requirements), REQUIREMENTS_MAX);
                 return NULL;
         }
-        packages = environment_normal(requirements, error);
+        packages = environment_normal(requirements, config->urls, error);
         if (!packages)
                 return NULL;
         identity = interpreter_identity(config->python, error);
@@ -264,6 +202,64 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
         g_autofree char *ready = made(config, key, "ready");
 
         return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* a link may be its user's */
+}
+
+/* Between "it is there" and "it was just used" none goes. */
+static pthread_mutex_t uses_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool environment_use(const EnvironmentConfig *config, const char *key)
+{
+        g_autofree char *mark = inside(config, key, "used");
+        fd_auto int fd = -1;
+        bool ready;
+
+        pthread_mutex_lock(&uses_lock);
+        fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0)
+                (void)futimens(fd, NULL); /* it goes sooner, then */
+        ready = environment_is_ready(config, key);
+        pthread_mutex_unlock(&uses_lock);
+        return ready;
+}
+
+/* A builder has its lock. */
+static bool is_being_built(const EnvironmentConfig *config, const char *key)
+{
+        g_autofree char *path = made(config, key, "lock");
+        fd_auto int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+        return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+static bool hide(const EnvironmentConfig *config, const char *key, const char *gone, gint64 since,
+                 bool *ret_gone, GError **error)
+{
+        g_autofree char *mark = inside(config, key, "used"), *path = inside(config, key, NULL);
+        struct stat st;
+
+        if ((lstat(mark, &st) == 0 &&
+             (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
+            is_being_built(config, key))
+                return true;
+        *ret_gone = rename(path, gone) == 0;
+        return *ret_gone || errno == ENOENT || err_set_errno(error, errno, "cannot move '%s' away", path);
+}
+
+bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool *ret_gone, GError **error)
+{
+        const EnvironmentConfig config = { .envs_dir = envs_dir };
+        char id[ID_LEN + 1];
+        g_autofree char *dir = g_build_filename(envs_dir, ".gone", NULL);
+        g_autofree char *gone = (id_new(id), g_build_filename(dir, id, NULL));
+        bool ok;
+
+        *ret_gone = false;
+        if (!file_mkdirs(dir, 0700, error))
+                return false;
+        pthread_mutex_lock(&uses_lock);
+        ok = hide(&config, key, gone, since, ret_gone, error);
+        pthread_mutex_unlock(&uses_lock);
+        return ok && (!*ret_gone || file_remove_tree(gone, error));
 }
 
 char *environment_path(const EnvironmentConfig *config, const char *key)
@@ -425,6 +421,7 @@ static const struct {
         { "Invalid requirement", false },
         { "Couldn't parse requirement", false },
         { "No solution found", false },
+        { "paddle: a connection to ", true }, /* agent/proxy.c */
         { "Request failed", false },
         { "Failed to fetch", false },
         { "Could not connect", false },

@@ -8,6 +8,7 @@
  *     envs/<key>/lock               flock of the builder
  *     envs/<key>/venv/              the environment, built in place (it cannot be moved)
  *     envs/<key>/ready              made last
+ *     envs/<key>/used               empty; its time is that of the last use
  *
  * What builds runs code of packages. For jobs that run as somebody else than the server it does so as they
  * do, and the environment is theirs alone: the key is u<uid>-<hash>, lock, venv and ready are in
@@ -19,30 +20,32 @@
 #include <stdbool.h>
 
 #include "fs/tree.h"
+#include "runtime/environment/requirements.h"
 
 typedef struct {
         const char *envs_dir;
         const char *uv;     /* program or NULL: pip */
         const char *python; /* interpreter: a path, or a name looked up in PATH */
+        bool urls;          /* requirements may say where packages come from */
 } EnvironmentConfig;
 
 enum { REQUIREMENTS_MAX = 1024 * 1024 };
 
-/* False when the text (or NULL) names no package at all: then there is nothing to build. */
-bool environment_is_needed(const char *requirements);
-/* Without comments, blanks around lines and empty lines; the caller's. ERR_INVALID for a requirement that
- * refers to another file. */
-char *environment_normal(const char *requirements, GError **error);
 /* True when environment_key() would not have to ask the interpreter first (some 20 ms, once in a process). */
 bool environment_is_known(const EnvironmentConfig *config);
 /* The key of an environment: hex; the caller's. Index settings are read from the process's environment
  * (PIP_*, UV_*) and the configuration files of pip and uv. ERR_NOT_FOUND when the interpreter is missing;
- * ERR_INVALID for a requirement that refers to another file, which an environment shared by content cannot
- * have. */
+ * ERR_INVALID for a line that environment_normal() refuses. */
 char *environment_key(const EnvironmentConfig *config, const Owner *owner, const char *requirements,
                       GError **error);
 bool environment_is_for(const char *key, const Owner *owner);
 bool environment_is_ready(const EnvironmentConfig *config, const char *key);
+/* The same, and from now on it counts as just used (envs/<key>/used): it is not dropped for an hour at least.
+ */
+bool environment_use(const EnvironmentConfig *config, const char *key);
+/* Removes an environment, or u<uid>/, unless it was used after `since` (ms) or is being built: true and
+ * *ret_gone false. Whole: it leaves its place by one rename, into envs/.gone/. */
+bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool *ret_gone, GError **error);
 char *environment_path(const EnvironmentConfig *config, const char *key); /* what holds bin/; the caller's */
 char *environment_log_path(const EnvironmentConfig *config, const char *key); /* of its build; the caller's */
 /* What builds it: writes the requirements file and returns argv for a task whose exit 0 means ready. It takes

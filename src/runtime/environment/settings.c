@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/file.h"
 
 enum { CONFIG_MAX = 256 * 1024 };
@@ -324,4 +325,173 @@ char *settings_fingerprint(char *const *environ_list)
         if (uv_config && file_read(uv_config, CONFIG_MAX, &uv_text, NULL, NULL))
                 g_string_append(text, uv_text);
         return g_string_free(text, FALSE);
+}
+
+/* ---- addresses ---- */
+
+/* Where else the files of an index are. */
+static const struct {
+        const char *index, *files;
+} companions[] = {
+        { "pypi.org:443", "files.pythonhosted.org:443" },
+        { "pypi.python.org:443", "pypi.org:443" },
+        { "pypi.python.org:443", "files.pythonhosted.org:443" },
+        { "test.pypi.org:443", "test-files.pythonhosted.org:443" },
+        { "download.pytorch.org:443", "download-r2.pytorch.org:443" },
+};
+
+static const char pypi[] = "https://pypi.org/simple";
+
+static void add_once(GPtrArray *list, char *address)
+{
+        if (g_ptr_array_find_with_equal_func(list, address, g_str_equal, NULL))
+                g_free(address);
+        else
+                g_ptr_array_add(list, address);
+}
+
+/* "USER:PASSWORD@HOST:PORT" of `len` bytes; NULL: it names none. */
+static char *address_of(const char *authority, gsize len, const char *port)
+{
+        const char *at = g_strrstr_len(authority, (gssize)len, "@");
+        const char *host = at ? at + 1 : authority;
+        gsize n = len - (gsize)(host - authority);
+        g_autofree char *name = g_ascii_strdown(host, (gssize)n);
+        const char *behind = strrchr(name, ']');
+
+        if (n == 0)
+                return NULL;
+        return strchr(behind ? behind : name, ':') ? g_steal_pointer(&name)
+                                                   : g_strconcat(name, ":", port, NULL);
+}
+
+static void add_urls(GPtrArray *list, const char *text)
+{
+        static const struct {
+                const char *begin, *port;
+        } schemes[] = { { "http://", "80" }, { "https://", "443" } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(schemes); i++) {
+                for (const char *at = text; (at = strstr(at, schemes[i].begin));) {
+                        gsize len;
+                        char *address;
+
+                        at += strlen(schemes[i].begin);
+                        len = strcspn(at, "/?#\"' ,;\t\r\n\\");
+                        address = address_of(at, len, schemes[i].port);
+                        if (address)
+                                add_once(list, address);
+                }
+        }
+}
+
+static void add_companions(GPtrArray *list)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(companions); i++)
+                if (g_ptr_array_find_with_equal_func(list, companions[i].index, g_str_equal, NULL))
+                        add_once(list, g_strdup(companions[i].files));
+}
+
+static char *join_addresses(GPtrArray *list)
+{
+        add_companions(list);
+        g_ptr_array_add(list, NULL);
+        return g_strjoinv(",", (char **)list->pdata);
+}
+
+char *settings_addresses_in(const char *text)
+{
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+
+        add_urls(list, text ? text : "");
+        return join_addresses(list);
+}
+
+/* Without lines that are remarks. */
+static char *read_uv_config(char **env)
+{
+        const char *path = g_environ_getenv(env, "UV_CONFIG_FILE");
+        g_autofree char *text = NULL;
+        g_auto(GStrv) lines = NULL;
+        g_autoptr(GString) kept = g_string_new(NULL);
+
+        if (!path || !file_read(path, CONFIG_MAX, &text, NULL, NULL))
+                return g_strdup("");
+        lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line; line++)
+                if (*g_strstrip(*line) != '#')
+                        g_string_append_printf(kept, "%s\n", *line);
+        return g_string_free(g_steal_pointer(&kept), FALSE);
+}
+
+/* As far as it can be seen without reading TOML: then PyPI is not asked. */
+static bool sets_index(const char *uv_config)
+{
+        g_auto(GStrv) lines = g_strsplit(uv_config, "\n", -1);
+
+        for (char **line = lines; *line; line++) {
+                g_auto(GStrv) words = g_strsplit(*line, " ", -1);
+                g_autofree char *dense = g_strjoinv("", words);
+
+                if (g_str_has_prefix(dense, "index-url=") || g_str_has_prefix(dense, "default=true"))
+                        return true;
+        }
+        return false;
+}
+
+char *settings_addresses(char *const *environ_list)
+{
+        static const char *const of_pip[] = { "index-url", "extra-index-url", "find-links" };
+        static const char *const of_uv[] = { "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
+                                             "UV_INDEX", "UV_FIND_LINKS" };
+        g_autoptr(GHashTable) pip = settings_read_pip(environ_list);
+        g_auto(GStrv) env = settings_variables(environ_list);
+        g_autofree char *uv_config = read_uv_config(env);
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(of_pip); i++)
+                if (g_hash_table_lookup(pip, of_pip[i]))
+                        add_urls(list, g_hash_table_lookup(pip, of_pip[i]));
+        for (gsize i = 0; i < G_N_ELEMENTS(of_uv); i++)
+                if (g_environ_getenv(env, of_uv[i]))
+                        add_urls(list, g_environ_getenv(env, of_uv[i]));
+        add_urls(list, uv_config);
+        if (!is_set(env, "UV_DEFAULT_INDEX") && !g_hash_table_lookup(pip, "index-url") &&
+            !sets_index(uv_config))
+                add_urls(list, pypi);
+        return join_addresses(list);
+}
+
+/* ---- ways there ---- */
+
+static const char *either_case(char *const *env, const char *name)
+{
+        g_autofree char *upper = g_ascii_strup(name, -1);
+        const char *value = g_environ_getenv((char **)env, name);
+
+        return value && *value ? value : g_environ_getenv((char **)env, upper);
+}
+
+char **settings_proxies(char *const *environ_list, GError **error)
+{
+        static const char *const names[] = { "http_proxy", "https_proxy", "all_proxy", "no_proxy" };
+        g_autoptr(GHashTable) pip = settings_read_pip(environ_list);
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                const char *value = either_case(environ_list, names[i]);
+                g_autofree char *entry = NULL;
+
+                if ((!value || !*value) && strcmp(names[i], "all_proxy") == 0)
+                        value = g_hash_table_lookup(pip, "proxy");
+                if (!value || !*value)
+                        continue;
+                if (strstr(value, "://") && g_ascii_strncasecmp(value, "http://", 7) != 0) {
+                        err_set(error, ERR_INVALID, "the proxy in %s is not reached by http://", names[i]);
+                        return NULL;
+                }
+                entry = g_strconcat(names[i], "=", value, NULL);
+                g_strv_builder_add(list, entry);
+        }
+        return g_strv_builder_end(list);
 }

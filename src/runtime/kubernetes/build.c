@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "fs/tar.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/aside.h"
@@ -373,7 +374,9 @@ static void create(Build *build)
                              .key = build->key,
                              .base = build->base,
                              .package_name = build->package_name,
-                             .pull_secret = build->pull_secret };
+                             .pull_secret = build->pull_secret,
+                             .limits = build->config.about.limits,
+                             .time_limit_ms = build->config.about.time_limit_ms };
         g_autoptr(json_t) job = image_job(&about);
 
         build->asked_to_go = false;
@@ -445,7 +448,14 @@ static char *why_failed(const Build *build, const json_t *condition)
 
         if (build->killed)
                 return g_strdup_printf("the image's builder was ended by %s", build->killed);
-        if (build->log_done && g_strcmp0(kube_get_text(condition, "reason"), "DeadlineExceeded") != 0)
+        if (g_strcmp0(kube_get_text(condition, "reason"), "DeadlineExceeded") == 0) {
+                g_autofree char *limit = duration_format(build->config.about.time_limit_ms);
+
+                return g_strdup_printf("image '%s' was not ready after %s, the time limit of a build "
+                                       "(`paddled --build-time-limit`)",
+                                       build->key, build->config.about.time_limit_ms ? limit : "2 hours");
+        }
+        if (build->log_done)
                 return environment_failure(log);
         return g_strdup_printf("the image's Job failed: %s", message ? message : "it does not say why");
 }

@@ -12,8 +12,10 @@
 enum {
         KEY_HEX = 32,
         SECRET_HEX = 16,
-        DEADLINE_S = 2 * 3600, /* of a build */
-        KEEP_S = 600,          /* an ended Job, for people to look at */
+        DEADLINE_S = 2 * 3600, /* of a build, where no limit is set */
+        REQUEST_MILLI = 100,   /* what a node must have free for it; the limits are often not used */
+        REQUEST_BYTES = 256 * 1024 * 1024,
+        KEEP_S = 600, /* an ended Job, for people to look at */
 };
 
 #define KEY_PREFIX "image-"
@@ -150,6 +152,30 @@ static void put_pull_secret(json_t *pod_spec, const char *name)
 
 /* ---- the Job ---- */
 
+/* A list of resources of what is above 0. */
+static json_t *amounts(gint64 cpu_milli, gint64 memory)
+{
+        json_t *list = json_object();
+        g_autofree char *cpu = cpu_format(cpu_milli), *bytes = memory_format(memory);
+
+        if (cpu_milli > 0)
+                json_object_set_new(list, "cpu", json_string(cpu));
+        if (memory > 0)
+                json_object_set_new(list, "memory", json_string(bytes));
+        return list;
+}
+
+static void put_limits(json_t *container, const Resources *limits)
+{
+        if (limits->cpu_milli <= 0 && limits->memory <= 0)
+                return;
+        json_object_set_new(container, "resources",
+                            json_pack("{s:o, s:o}", "limits", amounts(limits->cpu_milli, limits->memory),
+                                      "requests",
+                                      amounts(MIN(limits->cpu_milli, REQUEST_MILLI),
+                                              MIN(limits->memory, REQUEST_BYTES))));
+}
+
 static json_t *build_container(const ImageBuild *build)
 {
         const SettingRegistry *registry = &build->setting->registry;
@@ -165,6 +191,7 @@ static json_t *build_container(const ImageBuild *build)
         podspec_env(container, "PACKAGE_NAME", build->package_name ? build->package_name : "");
         podspec_env(container, "WORK", IMAGE_WORK);
         podspec_env(container, "BY_NAME", IMAGE_BY_NAME);
+        put_limits(container, &build->limits);
         return container;
 }
 
@@ -184,13 +211,15 @@ static json_t *build_pod(const ImageBuild *build)
 json_t *image_job(const ImageBuild *build)
 {
         json_t *job = podspec_object(&kube_jobs, build->namespace, build->key, NULL);
+        gint64 limit_s = build->time_limit_ms ? MAX(build->time_limit_ms / 1000, 1) : DEADLINE_S;
 
         podspec_label(job, IMAGE_LABEL, build->key);
         json_object_set_new(job, "spec",
-                            json_pack("{s:i, s:i, s:i, s:{s:[{s:s, s:[{s:s}]}]}, s:o}", "backoffLimit", 0,
-                                      "activeDeadlineSeconds", DEADLINE_S, "ttlSecondsAfterFinished", KEEP_S,
-                                      "podFailurePolicy", "rules", "action", "Ignore", "onPodConditions",
-                                      "type", "DisruptionTarget", "template", build_pod(build)));
+                            json_pack("{s:i, s:I, s:i, s:{s:[{s:s, s:[{s:s}]}]}, s:o}", "backoffLimit", 0,
+                                      "activeDeadlineSeconds", (json_int_t)limit_s, "ttlSecondsAfterFinished",
+                                      KEEP_S, "podFailurePolicy", "rules", "action", "Ignore",
+                                      "onPodConditions", "type", "DisruptionTarget", "template",
+                                      build_pod(build)));
         return job;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "model/resources.h"
 #include "runtime/kubernetes/setting.h"
 
 #define IMAGE_WORK "/paddle/work"
@@ -58,6 +59,8 @@ typedef struct {
         const char *base; /* by digest */
         const char *package_name;
         const char *pull_secret; /* or NULL */
+        Resources limits;        /* of its container; 0: none */
+        gint64 time_limit_ms;    /* 0: two hours */
 } ImageBuild;
 json_t *image_job(const ImageBuild *build);
 

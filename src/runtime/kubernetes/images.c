@@ -35,7 +35,7 @@ enum {
 /* What one job waits for. */
 typedef struct {
         Images *images;
-        char *job_id, *image, *package, *package_name, *requirements;
+        char *job_id, *user, *image, *package, *package_name, *requirements;
         char *key, *base; /* once they are known */
         Aside *look;
         GSource *again;
@@ -48,15 +48,16 @@ typedef struct {
         Wish *wish;
         SettingRegistry registry;
         char *image, *package, *package_name, *requirements, *pip;
+        bool urls;
         char *key, *base, *digest; /* answers */
         GError *error;
 } Look;
 
 typedef struct {
         Images *images;
-        char *key;
-        Build *build;
-        GPtrArray *jobs; /* ids */
+        char *key, *user; /* who asked first */
+        Build *build;     /* NULL: waits for its turn */
+        GPtrArray *jobs;  /* ids */
 } Shared;
 
 struct Images {
@@ -66,6 +67,7 @@ struct Images {
         GHashTable *wishes; /* job id -> Wish */
         GHashTable *builds; /* key -> Shared */
         GQueue queue;       /* Wish: to be looked at */
+        GQueue line;        /* Shared: to be built, when its turn comes */
         int looks;
         bool secret_made;
         KubeCall *secret_call;
@@ -144,6 +146,7 @@ static void wish_free(gpointer data)
         g_queue_remove(&wish->images->queue, wish);
         drop_source(&wish->again);
         g_free(wish->job_id);
+        g_free(wish->user);
         g_free(wish->image);
         g_free(wish->package);
         g_free(wish->package_name);
@@ -212,7 +215,7 @@ static bool ask(Look *look)
                                .pip = look->pip };
 
         if (environment_is_needed(look->requirements)) {
-                normal = environment_normal(look->requirements, &look->error);
+                normal = environment_normal(look->requirements, look->urls, &look->error);
                 if (!normal)
                         return false;
         }
@@ -323,6 +326,7 @@ static void start_look(Wish *wish)
         look->package_name = g_strdup(wish->package_name);
         look->requirements = g_strdup(wish->requirements);
         look->pip = g_strdup(images->pip);
+        look->urls = images->config.bounds.urls;
         wish->look = aside_run(images->config.context, &(AsideWork){ work, on_look, look_free, look });
 }
 
@@ -343,11 +347,15 @@ static void shared_free(gpointer data)
 {
         Shared *shared = data;
 
+        g_queue_remove(&shared->images->line, shared);
         build_free(shared->build);
         g_ptr_array_unref(shared->jobs);
         g_free(shared->key);
+        g_free(shared->user);
         g_free(shared);
 }
+
+static void next_builds(Images *images);
 
 /* Those who waited are looked at once more, or told. */
 static void release(Shared *shared, const char *problem)
@@ -367,6 +375,7 @@ static void release(Shared *shared, const char *problem)
                 }
         }
         next_look(images);
+        next_builds(images);
 }
 
 /* A Job that was complete before we came: what it made was not there when we asked, so it was removed. */
@@ -382,7 +391,8 @@ static void on_built(const char *problem, bool found, void *arg)
 
 static void look_at_build(gpointer key, gpointer shared, gpointer arg)
 {
-        build_look(((Shared *)shared)->build);
+        if (((Shared *)shared)->build)
+                build_look(((Shared *)shared)->build);
 }
 
 static void on_changed(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
@@ -391,7 +401,7 @@ static void on_changed(KubeCache *cache, const json_t *old, const json_t *new, v
         const char *key = kube_label(object, IMAGE_LABEL);
         Shared *shared = key ? g_hash_table_lookup(((Images *)arg)->builds, key) : NULL;
 
-        if (shared)
+        if (shared && shared->build)
                 build_look(shared->build);
 }
 
@@ -450,9 +460,10 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
         g_autofree char *dir = dir_of(images->state_dir, place);
         g_autofree char *tree =
                 wish->package ? g_build_filename(images->state_dir, "packages", wish->package, NULL) : NULL;
-        g_autofree char *normal = environment_is_needed(wish->requirements)
-                                          ? environment_normal(wish->requirements, NULL)
-                                          : NULL;
+        g_autofree char *normal =
+                environment_is_needed(wish->requirements)
+                        ? environment_normal(wish->requirements, images->config.bounds.urls, NULL)
+                        : NULL;
         BuildConfig config = { .client = images->config.client,
                                .context = images->config.context,
                                .logs = images->config.logs,
@@ -463,7 +474,9 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                           .key = wish->key,
                                           .base = wish->base,
                                           .package_name = wish->package_name,
-                                          .pull_secret = images->secret },
+                                          .pull_secret = images->secret,
+                                          .limits = images->config.bounds.each,
+                                          .time_limit_ms = images->config.bounds.time_limit_ms },
                                .dir = dir,
                                .tree = tree,
                                .requirements = normal,
@@ -473,6 +486,42 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                .arg = shared };
 
         return build_new(&config);
+}
+
+static bool may_build(Images *images, const Shared *next)
+{
+        const BuildBounds *bounds = &images->config.bounds;
+        GHashTableIter iter;
+        int in_all = 0, of_user = 0;
+        void *value;
+
+        g_hash_table_iter_init(&iter, images->builds);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const Shared *shared = value;
+
+                in_all += shared->build != NULL;
+                of_user += shared->build && g_strcmp0(shared->user, next->user) == 0;
+        }
+        return (bounds->at_once == 0 || in_all < bounds->at_once) &&
+               (bounds->at_once_per_user == 0 || of_user < bounds->at_once_per_user);
+}
+
+/* One whose user has enough is passed by those of others. After whatever may have ended a build. */
+static void next_builds(Images *images)
+{
+        for (GList *link = images->line.head; link;) {
+                Shared *shared = link->data;
+                Wish *wish = g_hash_table_lookup(images->wishes, shared->jobs->pdata[0]);
+
+                link = link->next;
+                if (!wish || !may_build(images, shared))
+                        continue;
+                g_queue_remove(&images->line, shared);
+                shared->build = begin_build(images, wish, shared);
+                log_info("an image is built", "cluster", images->cluster, "image", shared->key, "job",
+                         wish->job_id, NULL);
+                build_look(shared->build);
+        }
 }
 
 static void join_build(Wish *wish)
@@ -490,11 +539,10 @@ static void join_build(Wish *wish)
         shared->key = g_strdup(wish->key);
         shared->jobs = g_ptr_array_new_with_free_func(g_free);
         g_ptr_array_add(shared->jobs, g_strdup(wish->job_id));
-        shared->build = begin_build(images, wish, shared);
+        shared->user = g_strdup(wish->user);
         g_hash_table_insert(images->builds, shared->key, shared);
-        log_info("an image is built", "cluster", images->cluster, "image", shared->key, "job", wish->job_id,
-                 NULL);
-        build_look(shared->build);
+        g_queue_push_tail(&images->line, shared);
+        next_builds(images);
 }
 
 /* ---- the pull secret ---- */
@@ -561,6 +609,7 @@ void images_want(Images *images, const RuntimeJob *job)
         wish = g_new0(Wish, 1);
         wish->images = images;
         wish->job_id = g_strdup(job->id);
+        wish->user = g_strdup(job->user);
         wish->image = g_strdup(job->image);
         wish->package = g_strdup(job->package);
         wish->package_name = g_strdup(job->package_name);
@@ -582,10 +631,12 @@ void images_abandon(Images *images, const char *job_id)
         if (shared && shared->jobs->len == 0) {
                 log_info("nobody waits for an image any more; its build is ended", "cluster", images->cluster,
                          "image", shared->key, NULL);
-                build_remove(shared->build, false);
+                if (shared->build)
+                        build_remove(shared->build, false);
                 g_hash_table_remove(images->builds, shared->key);
         }
         g_hash_table_remove(images->wishes, job_id);
+        next_builds(images);
 }
 
 Images *images_new(const ImagesConfig *config)
@@ -603,6 +654,7 @@ Images *images_new(const ImagesConfig *config)
         images->wishes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, wish_free);
         images->builds = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, shared_free);
         g_queue_init(&images->queue);
+        g_queue_init(&images->line);
         return images;
 }
 

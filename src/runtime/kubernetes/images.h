@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kube/client.h"
+#include "runtime/environment/bounds.h"
 #include "runtime/kubernetes/follow.h"
 #include "runtime/kubernetes/setting.h"
 #include "runtime/runtime.h"
@@ -21,6 +22,7 @@ typedef struct {
         const Setting *setting; /* with a registry; outlives it */
         const char *cluster, *namespace, *state_dir;
         gint64 log_limit;
+        BuildBounds bounds; /* those of several clusters are counted one by one */
         /* The image of a job is there (problem NULL), or cannot be had. */
         void (*done)(const char *job_id, const char *problem, void *arg);
         void *arg;

@@ -107,6 +107,7 @@ static void open_images(Kubernetes *k8s)
                                                           .namespace = k8s->namespaces[0],
                                                           .state_dir = k8s->state_dir,
                                                           .log_limit = k8s->log_limit,
+                                                          .bounds = k8s->bounds,
                                                           .done = on_prepared,
                                                           .arg = k8s });
 }
@@ -342,6 +343,8 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->kept = kept_new();
         k8s->pending_ms = config->pending_ms;
         k8s->log_limit = config->log_limit;
+        k8s->bounds = config->builds;
+        k8s->bounds.allow = NULL;
         k8s->setting = g_steal_pointer(&setting);
         k8s->forms = (FormWish){ k8s->setting->form, config->k3s ? NULL : k8s->setting->operators };
         k8s->template.k3s = config->k3s;

@@ -3,6 +3,7 @@
  * the caches are the truth, everything else is found again from them. */
 #pragma once
 
+#include "runtime/environment/bounds.h"
 #include "runtime/runtime.h"
 
 typedef struct {
@@ -14,6 +15,7 @@ typedef struct {
         const char *server;            /* the ids of server and cluster: a label of all its pods */
         const char *dc;                /* its datacenter, as it stands in /pfs/<dc>/... */
         gint64 log_limit;              /* bytes per log file; 0: none */
+        BuildBounds builds;            /* of builders of images */
         gint64 pending_ms;             /* OBSERVED_STUCK after so long without a node; 0: never */
         bool k3s;                      /* the rules of K3S (scheduling.md 15.2) */
 } KubernetesConfig;

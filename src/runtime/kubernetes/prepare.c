@@ -245,6 +245,11 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
+        if (job->about && job->about->spec->network_none)
+                return g_strdup_printf(
+                        "network: none: cluster '%s' decides by itself what its pods reach\n"
+                        "Leave it out, and ask the cluster's administrators for a NetworkPolicy.",
+                        k8s->name);
         if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
                 return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
                                        "member there",
@@ -277,6 +282,7 @@ static void run_prepare(Order *order)
                 return;
         }
         images_want(k8s->images, &(RuntimeJob){ .id = order->name,
+                                                .user = order->user,
                                                 .image = order->image,
                                                 .package = order->package,
                                                 .package_name = order->package_name,
@@ -294,6 +300,7 @@ void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
         }
         order_give(k8s, &(Order){ .run = run_prepare,
                                   .name = g_strdup(job->id),
+                                  .user = g_strdup(job->user),
                                   .image = g_strdup(job->image ? job->image : k8s->setting->image),
                                   .package = g_strdup(job->package),
                                   .package_name = g_strdup(job->package_name),

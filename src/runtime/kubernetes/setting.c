@@ -97,6 +97,20 @@ static bool check_name(const char *where, const char *value, GError **error)
                refuse(where, value, "a name of letters, digits, '.', '-' and '_'", error);
 }
 
+/* Of a taint, a resource, a label, or how some of these begin ("example.com/"). */
+static bool check_label_key(const char *where, const char *value, GError **error)
+{
+        return (g_ascii_isalnum(*value) && consists_of(value, "./-_")) ||
+               refuse(where, value, "a key such as example.com/gpu", error);
+}
+
+/* What a directory of the node gives is the node. */
+static bool check_volume_kind(const char *where, const char *value, GError **error)
+{
+        return (g_ascii_isalpha(*value) && consists_of(value, "") && strcmp(value, "hostPath") != 0) ||
+               refuse(where, value, "a kind of volume such as nfs or csi; hostPath cannot be allowed", error);
+}
+
 /* "%s" and "%%" alone. */
 static bool check_percents(const char *where, const char *value, GError **error)
 {
@@ -179,6 +193,18 @@ static const Key volume_keys[] = {
         { NULL },
 };
 
+/* Read by model/baseline: here they only have to be right. */
+static const Key allow_keys[] = {
+        { "tolerations", KEY_LIST, offsetof(SettingAllow, tolerations), check_label_key, NULL },
+        { "runtime_classes", KEY_LIST, offsetof(SettingAllow, runtime_classes), check_name, NULL },
+        { "priority_classes", KEY_LIST, offsetof(SettingAllow, priority_classes), check_name, NULL },
+        { "volumes", KEY_LIST, offsetof(SettingAllow, volumes), check_volume_kind, NULL },
+        { "service_accounts", KEY_LIST, offsetof(SettingAllow, service_accounts), check_name, NULL },
+        { "resources", KEY_LIST, offsetof(SettingAllow, resources), check_label_key, NULL },
+        { "metadata", KEY_LIST, offsetof(SettingAllow, metadata), check_label_key, NULL },
+        { NULL },
+};
+
 static const Key setting_keys[] = {
         { "image", KEY_TEXT, AT(image), check_image, NULL },
         { "form", KEY_TEXT, AT(form), check_form, NULL },
@@ -190,6 +216,7 @@ static const Key setting_keys[] = {
         { "volumes", KEY_VOLUMES, AT(volumes), NULL, volume_keys },
         { "volcano", KEY_BOOL, AT(volcano), NULL, NULL },
         { "log_streams", KEY_COUNT, AT(log_streams), NULL, NULL },
+        { "allow", KEY_GROUP, AT(allow), NULL, allow_keys },
         { NULL },
 };
 
@@ -454,6 +481,13 @@ void setting_free(Setting *setting)
         g_free(setting->registry.password);
         g_free(setting->pip.index);
         g_strfreev(setting->pip.trusted);
+        g_strfreev(setting->allow.tolerations);
+        g_strfreev(setting->allow.runtime_classes);
+        g_strfreev(setting->allow.priority_classes);
+        g_strfreev(setting->allow.volumes);
+        g_strfreev(setting->allow.service_accounts);
+        g_strfreev(setting->allow.resources);
+        g_strfreev(setting->allow.metadata);
         g_free(setting->datacenter);
         g_ptr_array_unref(setting->volumes);
         g_free(setting);

@@ -19,6 +19,13 @@ typedef struct {
         char **trusted; /* hosts that need no certificate; NULL: none */
 } SettingPip;
 
+/* How far users' templates may go beyond model/baseline-fields.h, which says what each list is for. NULL: no
+ * further. */
+typedef struct {
+        char **tolerations, **runtime_classes, **priority_classes, **volumes, **service_accounts, **resources,
+                **metadata;
+} SettingAllow;
+
 /* Where the files of a datacenter's homes lie, or those of `public`. One of the three sources is named. "%s"
  * in texts is the user, "%%" a percent sign. */
 typedef struct {
@@ -37,6 +44,7 @@ typedef struct {
         char *builder;    /* an image with buildah; there is one when there is a registry */
         SettingRegistry registry;
         SettingPip pip;
+        SettingAllow allow;
         gint64 log_streams; /* logs of pods that are followed at once; 0: as many as usual (follow.h) */
         bool volcano;       /* Volcano places pods */
         char *datacenter;   /* whose entry holds the homes; NULL: the server's */

@@ -7,6 +7,7 @@
 
 #include "kube/cache.h"
 #include "kube/client.h"
+#include "runtime/environment/bounds.h"
 #include "runtime/kubernetes/asker.h"
 #include "runtime/kubernetes/deletions.h"
 #include "runtime/kubernetes/follow.h"
@@ -69,6 +70,7 @@ struct Kubernetes {
         TemplateCluster template;
         char *pull_secret; /* of images that are built; or NULL */
         gint64 log_limit, pending_ms;
+        BuildBounds bounds; /* of builders of images */
         KubeConfig *config;
         ObserveFunc observe;
         void *observe_arg;
@@ -128,7 +130,7 @@ struct Order {
         gint64 grace_ms;
         int number;     /* attempt, signal */
         gint64 expires; /* of what is kept */
-        char *image, *package, *package_name, *requirements;
+        char *user, *image, *package, *package_name, *requirements;
         char *text; /* of a mark; why a task never starts */
         const Form *form;
         int together, members;

@@ -94,7 +94,7 @@ json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const char 
                 int n = gang_of(job->about, r);
                 Resources each;
 
-                spec_member_wants(spec, r, job->about->cpu_share, &each);
+                spec_member_wants(spec, r, job_share(job->about), &each);
                 (void)resources_add(&sum, &each, n);
                 gang.min_member += n;
         }

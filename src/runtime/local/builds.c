@@ -1,5 +1,12 @@
-/* Builds of environments (see builds.h). `running` maps a key to its Build, under the lock. A forget and a
- * new start of the same name are handed to the link under that lock, so that the agent sees them in order. */
+/* Builds of environments (see builds.h). `all` maps a key to its Build, under the lock. A forget and a new
+ * start of the same name are handed to the link under that lock, so that the agent sees them in order.
+ *
+ *     asked for ──▶ in line ──its turn──▶ handed to the agent ──▶ runs ──▶ ended: those that waited are told
+ *                      │                     ▲                     │
+ *                      └─ unwanted: dropped  └─ lost, wanted again ┴─ stopped: unwanted, or over its time
+ *
+ * A thread of its own looks at the clock: for time limits, and for builds of an earlier server that nobody
+ * has claimed. */
 #include "runtime/local/builds.h"
 
 #include <pthread.h>
@@ -7,6 +14,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "runtime/environment/settings.h"
 #include "runtime/local/message.h"
 #include "runtime/local/workdir.h"
 
@@ -15,24 +25,45 @@
 enum {
         LOSSES_MAX = 2, /* a builder that was lost (killed, machine restarted) is started again so often */
         GRACE_MS = 5000,
+        CLAIM_MS = 60000, /* a build of an earlier server is awaited by a job within this time, or ended */
 };
+
+typedef enum { NOT_STOPPED, STOPPED_UNWANTED, STOPPED_OVERDUE } Stopped;
 
 typedef struct {
         char *key;
         Identity *identity; /* NULL: the server's own */
+        char *user;         /* who asked first; NULL: found at the agent */
+        gint64 user_seq;    /* number of that user in the catalog */
         char *requirements; /* NULL: found at the agent, nobody has asked for it yet */
+        Resources limits;
         GPtrArray *waiting; /* job ids */
+        bool turn;          /* it runs, or is about to: counted */
         bool seen;          /* handed to the agent, or reported by it, over the present connection */
         int losses;
+        gint64 deadline;    /* monotonic ms: its time is over; 0: none, or not known yet */
+        gint64 claim_until; /* the same, without a job that waits; 0: one did */
+        Stopped stopped;    /* the agent was asked to end it */
 } Build;
 
 struct Builds {
         EnvironmentConfig environment;
-        char *envs_dir, *uv, *python, *state_dir;
-        gint64 log_limit;
+        BuildBounds bounds;
+        char *envs_dir, *uv, *python, *state_dir, *proxy_program, *allow;
+        gint64 log_limit, user_processes;
+        guint sandbox;
+        bool egress;
         AgentLink *link;
+
+        pthread_mutex_t wanted_lock;
+        GHashTable *wanted; /* job ids */
+
         pthread_mutex_t lock;
-        GHashTable *running;
+        GHashTable *all;
+        GQueue line; /* Build without a turn, in order of asking */
+        pthread_cond_t changed;
+        pthread_t clock;
+        bool closing;
 };
 
 static void build_free(void *arg)
@@ -40,25 +71,45 @@ static void build_free(void *arg)
         Build *build = arg;
 
         g_free(build->key);
+        g_free(build->user);
         g_free(build->requirements);
         identity_unref(build->identity);
         g_ptr_array_unref(build->waiting);
         g_free(build);
 }
 
+static void *watch_clock(void *arg);
+
 Builds *builds_new(const BuildsConfig *config)
 {
         Builds *builds = g_new0(Builds, 1);
+        pthread_condattr_t monotonic;
 
         builds->envs_dir = g_strdup(config->environment.envs_dir);
         builds->uv = g_strdup(config->environment.uv);
         builds->python = g_strdup(config->environment.python);
-        builds->environment = (EnvironmentConfig){ builds->envs_dir, builds->uv, builds->python };
+        builds->bounds = config->bounds;
+        builds->bounds.allow = builds->allow = g_strdup(config->bounds.allow);
+        builds->environment =
+                (EnvironmentConfig){ builds->envs_dir, builds->uv, builds->python, config->bounds.urls };
         builds->state_dir = g_strdup(config->state_dir);
+        builds->proxy_program = g_strdup(config->proxy_program);
         builds->log_limit = config->log_limit;
+        builds->user_processes = config->user_processes;
+        builds->sandbox = config->sandbox;
+        builds->egress = config->egress;
         builds->link = config->link;
+        pthread_mutex_init(&builds->wanted_lock, NULL);
+        builds->wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         pthread_mutex_init(&builds->lock, NULL);
-        builds->running = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, build_free);
+        builds->all = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, build_free);
+        g_queue_init(&builds->line);
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&builds->changed, &monotonic);
+        pthread_condattr_destroy(&monotonic);
+        if (pthread_create(&builds->clock, NULL, watch_clock, builds) != 0)
+                g_error("no thread for the time limits of builds"); /* as all of GLib does */
         return builds;
 }
 
@@ -66,13 +117,50 @@ void builds_free(Builds *builds)
 {
         if (!builds)
                 return;
-        g_hash_table_unref(builds->running);
+        pthread_mutex_lock(&builds->lock);
+        builds->closing = true;
+        pthread_cond_signal(&builds->changed);
+        pthread_mutex_unlock(&builds->lock);
+        pthread_join(builds->clock, NULL);
+        g_queue_clear(&builds->line);
+        g_hash_table_unref(builds->all);
+        g_hash_table_unref(builds->wanted);
+        pthread_cond_destroy(&builds->changed);
         pthread_mutex_destroy(&builds->lock);
+        pthread_mutex_destroy(&builds->wanted_lock);
         g_free(builds->envs_dir);
         g_free(builds->uv);
         g_free(builds->python);
         g_free(builds->state_dir);
+        g_free(builds->proxy_program);
+        g_free(builds->allow);
         g_free(builds);
+}
+
+/* ---- jobs ---- */
+
+void builds_want(Builds *builds, const char *job_id)
+{
+        pthread_mutex_lock(&builds->wanted_lock);
+        g_hash_table_add(builds->wanted, g_strdup(job_id));
+        pthread_mutex_unlock(&builds->wanted_lock);
+}
+
+void builds_unwant(Builds *builds, const char *job_id)
+{
+        pthread_mutex_lock(&builds->wanted_lock);
+        g_hash_table_remove(builds->wanted, job_id);
+        pthread_mutex_unlock(&builds->wanted_lock);
+}
+
+static bool is_wanted(Builds *builds, const char *job_id)
+{
+        bool wanted;
+
+        pthread_mutex_lock(&builds->wanted_lock);
+        wanted = g_hash_table_contains(builds->wanted, job_id);
+        pthread_mutex_unlock(&builds->wanted_lock);
+        return wanted;
 }
 
 /* `text` NULL: prepared. */
@@ -80,6 +168,7 @@ static void answer(Builds *builds, const char *job_id, const char *text)
 {
         Observation *observation = g_new0(Observation, 1);
 
+        builds_unwant(builds, job_id);
         observation->kind = text ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED;
         g_strlcpy(observation->task, job_id, sizeof observation->task);
         observation->time = clock_now_ms();
@@ -94,49 +183,137 @@ static void answer_all(Builds *builds, Build *build, const char *text)
         g_ptr_array_set_size(build->waiting, 0);
 }
 
+/* ---- one build ---- */
+
+static char *task_of(const Build *build)
+{
+        return g_strconcat(TASK_PREFIX, build->key, NULL);
+}
+
+/* What the builder has instead of the machine's network; NULL with an empty error: nothing. */
+static char **proxy_of(const Builds *builds, const Build *build, GError **error)
+{
+        const BuildBounds *bounds = &builds->bounds;
+        g_auto(GStrv) here = g_get_environ(), proxies = NULL;
+        g_autofree char *index = NULL, *named = NULL, *allow = NULL;
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+        g_autoptr(GError) failure = NULL;
+
+        if (bounds->network == BUILD_NETWORK_HOST)
+                return NULL;
+        proxies = settings_proxies(here, &failure);
+        if (!proxies && bounds->network == BUILD_NETWORK_INDEX) {
+                g_propagate_prefixed_error(error, g_steal_pointer(&failure),
+                                           "a build can not be kept to the package index: ");
+                return NULL;
+        }
+        if (!proxies) {
+                log_warning("builds of environments reach all that this machine reaches", "reason",
+                            failure->message, NULL);
+                return NULL;
+        }
+        index = settings_addresses(here);
+        named = settings_addresses_in(bounds->urls ? build->requirements : NULL);
+        allow = g_strconcat("ALLOW=", index, ",", named, ",", bounds->allow, NULL);
+        g_strv_builder_add(list, builds->proxy_program);
+        g_strv_builder_add(list, allow);
+        g_strv_builder_addv(list, (const char **)proxies);
+        if (bounds->network == BUILD_NETWORK_INDEX)
+                g_strv_builder_add(list, "REQUIRED=1");
+        return g_strv_builder_end(list);
+}
+
 /* Hands the build to the agent; when the link is down, OBSERVED_SYNCED comes back to it. Under the lock. */
 static bool ask_agent(Builds *builds, Build *build, GError **error)
 {
         const EnvironmentConfig *environment = &builds->environment;
         const Owner *owner = build->identity ? &build->identity->owner : NULL;
-        g_autofree char *task = g_strconcat(TASK_PREFIX, build->key, NULL);
+        g_autofree char *task = task_of(build);
         g_autofree char *dir = environment_build_dir(environment, build->key);
         g_autofree char *log = environment_log_path(environment, build->key);
         g_auto(GStrv) argv =
                 environment_build_command(environment, build->key, owner, build->requirements, error);
         g_auto(GStrv) env = argv ? environment_build_variables(environment, build->key, owner, error) : NULL;
+        g_autoptr(GError) failure = NULL;
+        g_auto(GStrv) proxy = env ? proxy_of(builds, build, &failure) : NULL;
         g_autoptr(GString) line = g_string_new(NULL);
         TaskStart start = { .task = task,
                             .argv = argv,
                             .env = env,
                             .dir = dir,
                             .log = log,
+                            .limits = build->limits,
+                            .max_processes = builds->bounds.processes,
+                            .user = build->user_seq,
+                            .user_processes = builds->user_processes,
+                            .proxy = (const char *const *)proxy,
                             .log_limit = builds->log_limit,
                             .grace_ms = GRACE_MS };
+        Sandbox sandbox = { .parts = owner ? builds->sandbox & agent_link_sandbox(builds->link) : 0,
+                            .egress = owner && builds->egress };
 
-        if (!env || (owner && !agent_link_check_users(builds->link, error)))
+        if (!env || (owner && !agent_link_check_users(builds->link, error)) ||
+            (sandbox.egress && !agent_link_check_egress(builds->link, error)))
                 return false;
-        message_start(line, &start, build->identity);
+        if (failure) {
+                g_propagate_error(error, g_steal_pointer(&failure));
+                return false;
+        }
+        message_start(line, &start, build->identity, &sandbox);
+        build->stopped = NOT_STOPPED;
+        build->deadline = 0;
         build->seen = agent_link_send(builds->link, line);
         return true;
 }
 
+/* Not synced: what is to be ended is asked for again when the agent reports it. */
+static void ask_to_stop(Builds *builds, Build *build, Stopped why)
+{
+        g_autofree char *task = task_of(build);
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        message_stop(line, task, GRACE_MS);
+        if (agent_link_send(builds->link, line))
+                build->stopped = why;
+}
+
 static Build *build_get(Builds *builds, const char *key)
 {
-        Build *build = g_hash_table_lookup(builds->running, key);
+        Build *build = g_hash_table_lookup(builds->all, key);
 
         if (!build) {
                 build = g_new0(Build, 1);
                 build->key = g_strdup(key);
                 build->waiting = g_ptr_array_new_with_free_func(g_free);
-                g_hash_table_insert(builds->running, build->key, build);
+                g_hash_table_insert(builds->all, build->key, build);
         }
         return build;
 }
 
+/* ---- turns ---- */
+
+static bool may_run(Builds *builds, const Build *next)
+{
+        const BuildBounds *bounds = &builds->bounds;
+        GHashTableIter iter;
+        int in_all = 0, of_user = 0;
+        void *value;
+
+        g_hash_table_iter_init(&iter, builds->all);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const Build *build = value;
+
+                in_all += build->turn;
+                of_user += build->turn && g_strcmp0(build->user, next->user) == 0;
+        }
+        return (bounds->at_once == 0 || in_all < bounds->at_once) &&
+               (bounds->at_once_per_user == 0 || of_user < bounds->at_once_per_user);
+}
+
 static void drop(Builds *builds, Build *build)
 {
-        g_hash_table_remove(builds->running, build->key);
+        g_queue_remove(&builds->line, build);
+        g_hash_table_remove(builds->all, build->key);
 }
 
 static void ask_or_fail(Builds *builds, Build *build)
@@ -149,41 +326,92 @@ static void ask_or_fail(Builds *builds, Build *build)
         drop(builds, build);
 }
 
-static void wait_for_build(Builds *builds, const char *key, const char *job_id, const char *requirements,
-                           const Identity *identity)
+/* One whose user has enough is passed by those of others. After whatever may have ended a build. */
+static void give_turns(Builds *builds)
+{
+        for (GList *link = builds->line.head; link;) {
+                Build *build = link->data;
+
+                link = link->next;
+                if (!may_run(builds, build))
+                        continue;
+                g_queue_remove(&builds->line, build);
+                build->turn = true;
+                ask_or_fail(builds, build);
+        }
+}
+
+/* ---- asked for ---- */
+
+static void wait_for_build(Builds *builds, const char *key, const BuildWish *wish)
 {
         Build *build;
 
         pthread_mutex_lock(&builds->lock);
+        if (!is_wanted(builds, wish->job_id)) { /* it has ended meanwhile */
+                pthread_mutex_unlock(&builds->lock);
+                return;
+        }
         build = build_get(builds, key);
-        if (!build->requirements)
-                build->requirements = g_strdup(requirements);
-        if (!build->identity && identity)
-                build->identity = identity_ref(identity);
-        if (!g_ptr_array_find_with_equal_func(build->waiting, job_id, g_str_equal, NULL))
-                g_ptr_array_add(build->waiting, g_strdup(job_id));
-        if (!build->seen)
-                ask_or_fail(builds, build);
+        build->claim_until = 0;
+        if (!build->requirements) {
+                build->requirements = g_strdup(wish->requirements);
+                build->limits = wish->limits;
+        }
+        if (!build->user) {
+                build->user = g_strdup(wish->user);
+                build->user_seq = wish->user_seq;
+        }
+        if (!build->identity && wish->identity)
+                build->identity = identity_ref(wish->identity);
+        if (!g_ptr_array_find_with_equal_func(build->waiting, wish->job_id, g_str_equal, NULL))
+                g_ptr_array_add(build->waiting, g_strdup(wish->job_id));
+        if (!build->turn && !g_queue_find(&builds->line, build))
+                g_queue_push_tail(&builds->line, build);
+        give_turns(builds);
         pthread_mutex_unlock(&builds->lock);
 }
 
-void builds_prepare(Builds *builds, const char *job_id, const char *requirements, const Identity *identity)
+void builds_prepare(Builds *builds, const BuildWish *wish)
 {
-        const Owner *owner = identity ? &identity->owner : NULL;
+        const Owner *owner = wish->identity ? &wish->identity->owner : NULL;
         g_autoptr(GError) failure = NULL;
         g_autofree char *key = NULL;
 
-        if (!environment_is_needed(requirements)) {
-                answer(builds, job_id, NULL);
+        if (!environment_is_needed(wish->requirements)) {
+                answer(builds, wish->job_id, NULL);
                 return;
         }
-        key = environment_key(&builds->environment, owner, requirements, &failure);
-        if (!key || !workdir_link_environment(builds->state_dir, job_id, key, &failure))
-                answer(builds, job_id, failure->message);
-        else if (environment_is_ready(&builds->environment, key))
-                answer(builds, job_id, NULL);
+        key = environment_key(&builds->environment, owner, wish->requirements, &failure);
+        if (!key || !workdir_link_environment(builds->state_dir, wish->job_id, key, &failure))
+                answer(builds, wish->job_id, failure->message);
+        else if (environment_use(&builds->environment, key))
+                answer(builds, wish->job_id, NULL);
         else
-                wait_for_build(builds, key, job_id, requirements, identity);
+                wait_for_build(builds, key, wish);
+}
+
+void builds_abandon(Builds *builds, const char *job_id)
+{
+        g_autoptr(GList) all = NULL;
+
+        pthread_mutex_lock(&builds->lock);
+        all = g_hash_table_get_values(builds->all);
+        for (GList *item = all; item; item = item->next) {
+                Build *build = item->data;
+                guint at;
+
+                if (!g_ptr_array_find_with_equal_func(build->waiting, job_id, g_str_equal, &at))
+                        continue;
+                g_ptr_array_remove_index(build->waiting, at);
+                if (build->waiting->len == 0 && build->turn)
+                        ask_to_stop(builds, build, STOPPED_UNWANTED);
+                else if (build->waiting->len == 0)
+                        drop(builds, build);
+                break; /* a job waits for one */
+        }
+        give_turns(builds);
+        pthread_mutex_unlock(&builds->lock);
 }
 
 bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity)
@@ -196,10 +424,76 @@ bool builds_is_prepared(Builds *builds, const char *requirements, const Identity
                 return false;
         key = environment_key(&builds->environment, identity ? &identity->owner : NULL, requirements,
                               NULL); /* prepare() tells what is wrong */
-        return key && environment_is_ready(&builds->environment, key);
+        return key && environment_use(&builds->environment, key);
+}
+
+/* ---- the clock ---- */
+
+static bool is_overdue(const Build *build)
+{
+        return build->deadline && build->deadline <= clock_monotonic_ms();
+}
+
+/* When the clock matters to it next, monotonic ms; 0: never. */
+static gint64 due_of(const Build *build)
+{
+        if (!build->turn || !build->seen || build->stopped)
+                return 0;
+        if (build->waiting->len == 0 && build->claim_until)
+                return build->deadline ? MIN(build->deadline, build->claim_until) : build->claim_until;
+        return build->deadline;
+}
+
+/* Ends what is over; returns when to look again, 0: not before something changes. */
+static gint64 end_overdue(Builds *builds)
+{
+        gint64 now = clock_monotonic_ms(), next = 0;
+        GHashTableIter iter;
+        void *value;
+
+        g_hash_table_iter_init(&iter, builds->all);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                Build *build = value;
+                gint64 due = due_of(build);
+
+                if (due && due <= now)
+                        ask_to_stop(builds, build, is_overdue(build) ? STOPPED_OVERDUE : STOPPED_UNWANTED);
+                else if (due && (!next || due < next))
+                        next = due;
+        }
+        return next;
+}
+
+static void *watch_clock(void *arg)
+{
+        Builds *builds = arg;
+
+        pthread_mutex_lock(&builds->lock);
+        while (!builds->closing) {
+                gint64 next = end_overdue(builds);
+                struct timespec until = { .tv_sec = next / 1000, .tv_nsec = next % 1000 * 1000000 };
+
+                if (next)
+                        (void)pthread_cond_timedwait(&builds->changed, &builds->lock, &until);
+                else
+                        (void)pthread_cond_wait(&builds->changed, &builds->lock);
+        }
+        pthread_mutex_unlock(&builds->lock);
+        return NULL;
 }
 
 /* ---- the link's thread ---- */
+
+static void on_started(Builds *builds, Build *build, const Observation *observation)
+{
+        gint64 ran = observation->time ? MAX(clock_now_ms() - observation->time, 0) : 0;
+
+        if (builds->bounds.time_limit_ms)
+                build->deadline = clock_monotonic_ms() + MAX(builds->bounds.time_limit_ms - ran, 0);
+        if (build->waiting->len == 0 && build->user && !build->stopped)
+                ask_to_stop(builds, build, STOPPED_UNWANTED); /* the job left while the link was down */
+        pthread_cond_signal(&builds->changed);
+}
 
 static void on_lost(Builds *builds, Build *build, const Observation *observation)
 {
@@ -216,12 +510,36 @@ static void on_lost(Builds *builds, Build *build, const Observation *observation
         drop(builds, build);
 }
 
+/* Why it ended otherwise than well; the caller's. */
+static char *why_failed(const Builds *builds, const Build *build, const Observation *observation)
+{
+        g_autofree char *log = environment_log_path(&builds->environment, build->key), *amount = NULL;
+
+        if (build->stopped == STOPPED_OVERDUE || (observation->exit_code != 0 && is_overdue(build))) {
+                amount = duration_format(builds->bounds.time_limit_ms);
+                return g_strdup_printf("environment '%s' was not ready after %s, the time limit of a build "
+                                       "(`paddled --build-time-limit`)",
+                                       build->key, amount);
+        }
+        if (observation->oom) {
+                amount = memory_format(build->limits.memory);
+                return g_strdup_printf("the builder of environment '%s' needed more than its %s of memory "
+                                       "(`paddled --build-memory`, or what the job's queue may have)",
+                                       build->key, amount);
+        }
+        return environment_failure(log);
+}
+
 static void on_exited(Builds *builds, Build *build, const Observation *observation)
 {
-        g_autofree char *log = environment_log_path(&builds->environment, build->key);
-        bool ready = observation->exit_code == 0 && environment_is_ready(&builds->environment, build->key);
-        g_autofree char *text = ready ? NULL : environment_failure(log);
+        bool ready = observation->exit_code == 0 && environment_use(&builds->environment, build->key);
+        g_autofree char *text = NULL;
 
+        if (!ready && build->stopped == STOPPED_UNWANTED && build->waiting->len > 0) {
+                ask_or_fail(builds, build); /* wanted again, when it was being ended already */
+                return;
+        }
+        text = ready ? NULL : why_failed(builds, build, observation);
         answer_all(builds, build, text);
         drop(builds, build);
 }
@@ -243,7 +561,12 @@ static void on_report(Builds *builds, const Observation *observation)
         };
         Build *build = build_get(builds, observation->task + strlen(TASK_PREFIX));
 
-        build->seen = true;
+        if (!build->turn && !build->user) /* of an earlier server */
+                build->claim_until = clock_monotonic_ms() + CLAIM_MS;
+        g_queue_remove(&builds->line, build);
+        build->turn = build->seen = true;
+        if (observation->kind == OBSERVED_STARTED)
+                on_started(builds, build, observation);
         if ((size_t)observation->kind >= G_N_ELEMENTS(ends) || !ends[observation->kind])
                 return;
         agent_link_forget(builds->link, observation->task);
@@ -253,23 +576,32 @@ static void on_report(Builds *builds, const Observation *observation)
 static void on_disconnected(Builds *builds)
 {
         GHashTableIter iter;
-        void *build;
+        void *value;
 
-        g_hash_table_iter_init(&iter, builds->running);
-        while (g_hash_table_iter_next(&iter, NULL, &build))
-                ((Build *)build)->seen = false;
+        g_hash_table_iter_init(&iter, builds->all);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                Build *build = value;
+
+                build->seen = false;
+                build->stopped = NOT_STOPPED; /* the word may have been lost */
+        }
 }
 
 /* What the agent did not report never began (or its machine has restarted): what is still wanted is asked for
  * again. */
 static void on_synced(Builds *builds)
 {
-        g_autoptr(GList) all = g_hash_table_get_values(builds->running);
+        g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
+        GHashTableIter iter;
+        void *key;
 
-        for (GList *item = all; item; item = item->next) {
-                Build *build = item->data;
+        g_hash_table_iter_init(&iter, builds->all); /* to ask for one may drop others */
+        while (g_hash_table_iter_next(&iter, &key, NULL))
+                g_ptr_array_add(keys, g_strdup(key));
+        for (guint i = 0; i < keys->len; i++) {
+                Build *build = g_hash_table_lookup(builds->all, keys->pdata[i]);
 
-                if (build->seen)
+                if (!build || !build->turn || build->seen)
                         continue;
                 if (build->waiting->len > 0)
                         ask_or_fail(builds, build);
@@ -289,6 +621,7 @@ bool builds_observe(Builds *builds, const Observation *observation)
                 on_synced(builds);
         else if (ours)
                 on_report(builds, observation);
+        give_turns(builds);
         pthread_mutex_unlock(&builds->lock);
         return ours;
 }

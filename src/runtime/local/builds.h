@@ -1,12 +1,14 @@
 /* Builds of environments: tasks of the agent named "env.<key>", each awaited by any number of jobs. They
  * outlive the server: one that the agent still knows after a restart is taken up again when a job asks. A
  * failure is not kept: who asks next tries again.
- * Each runs as its jobs do (`identity`; NULL: as the server), and serves only such jobs. */
+ * Each runs as its jobs do (`identity`; NULL: as the server), and serves only such jobs. It has the limits of
+ * BuildBounds, waits for its turn when as many run as may, and ends with the last job that waits for it. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
+#include "runtime/environment/bounds.h"
 #include "runtime/environment/environment.h"
 #include "runtime/local/identity.h"
 #include "runtime/local/link.h"
@@ -14,17 +16,37 @@
 typedef struct {
         EnvironmentConfig environment;
         const char *state_dir;
+        const char *proxy_program; /* paddle-agent: the proxy of a builder (agent/proxied.h) */
         gint64 log_limit;
-        AgentLink *link; /* borrowed */
+        BuildBounds bounds;
+        gint64 user_processes; /* of all members and builders of one user; 0: no limit */
+        guint sandbox;         /* SandboxParts of builders that run as users, where they can be had */
+        bool egress;           /* and they may connect only where members may */
+        AgentLink *link;       /* borrowed */
 } BuildsConfig;
 
 typedef struct Builds Builds;
 Builds *builds_new(const BuildsConfig *config);
 void builds_free(Builds *builds);
 
+/* All borrowed for the call. */
+typedef struct {
+        const char *job_id, *user, *requirements;
+        gint64 user_seq;  /* number of the user in the catalog */
+        Resources limits; /* of the builder; 0: none */
+        const Identity *identity;
+} BuildWish;
+
+/* Any thread, does not block: builds_prepare() of this job will follow, unless builds_unwant() comes first.
+ */
+void builds_want(Builds *builds, const char *job_id);
+void builds_unwant(Builds *builds, const char *job_id);
 /* Any thread but the engine's and the link's (it may ask the interpreter): OBSERVED_PREPARED or
- * OBSERVED_PREPARE_FAILED follows. */
-void builds_prepare(Builds *builds, const char *job_id, const char *requirements, const Identity *identity);
+ * OBSERVED_PREPARE_FAILED follows. A job that is not wanted any more is passed over. */
+void builds_prepare(Builds *builds, const BuildWish *wish);
+/* The same threads, after builds_unwant(): the job does not wait any more. A build without another one that
+ * does is ended. */
+void builds_abandon(Builds *builds, const char *job_id);
 /* True when there is nothing to do. Does not block; "not known yet" is false. */
 bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity);
 /* The link's thread: looks at every observation. True: it was about a build, and nobody else needs it (it is

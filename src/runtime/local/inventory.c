@@ -125,6 +125,21 @@ void inventory_read(const char *root, int cpus, Resources *ret)
                 ret->memory = 0;
 }
 
+static gint64 read_number(const char *root, const char *path)
+{
+        g_autofree char *text = read_at(root, path);
+
+        return text ? g_ascii_strtoll(text, NULL, 10) : G_MAXINT64;
+}
+
+gint64 inventory_processes(const char *root)
+{
+        gint64 most = MIN(read_number(root, "proc/sys/kernel/pid_max"),
+                          read_number(root, "proc/sys/kernel/threads-max"));
+
+        return most > 0 && most < G_MAXINT64 ? most : 32768; /* the kernel's own, where nothing says more */
+}
+
 static int allowed_cpus(void)
 {
         cpu_set_t set;

@@ -22,7 +22,9 @@ static char *read_of(pid_t pid, const char *file)
 
 static bool is_keeper(const char *status)
 {
-        return g_str_has_prefix(status, "Name:\tpaddle-spawner\n");
+        return g_str_has_prefix(status, "Name:\tpaddle-spawner\n") ||
+               g_str_has_prefix(status, "Name:\tpaddle-keeper\n") ||
+               g_str_has_prefix(status, "Name:\tpaddle-holder\n");
 }
 
 static pid_t parent_of(const char *status)

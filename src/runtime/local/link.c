@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "runtime/local/message.h"
 
 enum {
@@ -48,6 +49,9 @@ struct AgentLink {
         LinkState state;
         bool closing;
         bool knows_users;       /* the agent said so */
+        guint sandbox, wanted;  /* SandboxParts: what it said it has; what members are to have */
+        char *egress;           /* what members may connect to, as JSON; or NULL */
+        char *unlimited;        /* why that does not hold; or NULL */
         GString *out;           /* lines for the agent */
         GPtrArray *out_forgets; /* tasks whose forget stands in `out` */
         GHashTable *kept;       /* tasks to be forgotten at the next hello */
@@ -79,6 +83,8 @@ AgentLink *agent_link_new(const LinkConfig *config)
         link->socket_path = g_build_filename(config->state_dir, "agent.sock", NULL);
         link->log_path = g_build_filename(config->state_dir, "agent", "log", NULL);
         link->epoch = config->epoch;
+        link->wanted = config->sandbox;
+        link->egress = g_strdup(config->egress);
         link->deliver = config->deliver;
         link->arg = config->arg;
         link->fd = -1;
@@ -110,6 +116,8 @@ void agent_link_free(AgentLink *link)
         pthread_mutex_destroy(&link->lock);
         fd_close_p(&link->wake);
         g_free(link->last_reason);
+        g_free(link->egress);
+        g_free(link->unlimited);
         g_free(link->program);
         g_free(link->state_dir);
         g_free(link->socket_path);
@@ -140,6 +148,30 @@ bool agent_link_check_users(AgentLink *link, GError **error)
                 "the agent that runs is not root's, or of an older version, and cannot run anything as "
                 "another user\nStop it (SIGTERM to paddle-agent; members run on): the server starts a new "
                 "one.");
+}
+
+bool agent_link_check_egress(AgentLink *link, GError **error)
+{
+        g_autofree char *why = NULL;
+
+        pthread_mutex_lock(&link->lock);
+        why = g_strdup(link->unlimited);
+        pthread_mutex_unlock(&link->lock);
+        return !why ||
+               err_set(error, ERR_UNAVAILABLE,
+                       "the server limits what members may connect to (--egress), and it does not hold: "
+                       "%s\nAsk an administrator.",
+                       why);
+}
+
+guint agent_link_sandbox(AgentLink *link)
+{
+        guint parts;
+
+        pthread_mutex_lock(&link->lock);
+        parts = link->state >= LINK_SYNCING ? link->sandbox : ~0u;
+        pthread_mutex_unlock(&link->lock);
+        return parts;
 }
 
 bool agent_link_send(AgentLink *link, const GString *lines)
@@ -348,12 +380,29 @@ static bool connect_agent(AgentLink *link, GError **error)
 }
 
 /* The agent has answered hello. */
-static void set_syncing(AgentLink *link, bool knows_users)
+static void set_syncing(AgentLink *link, const Message *hello)
 {
+        guint lacking = link->wanted & ~hello->sandbox;
+        g_autofree char *words = sandbox_words(lacking), *unlimited = NULL;
+
         pthread_mutex_lock(&link->lock);
         link->state = LINK_SYNCING;
-        link->knows_users = knows_users;
+        link->knows_users = hello->users;
+        link->sandbox = hello->sandbox;
+        g_clear_pointer(&link->unlimited, g_free);
+        if (link->egress && (!hello->egress || *hello->egress))
+                link->unlimited =
+                        g_strdup(hello->egress ? hello->egress : "the agent is of an older version");
+        unlimited = g_strdup(link->unlimited);
         pthread_mutex_unlock(&link->lock);
+        if (unlimited)
+                log_error("--egress does not hold, so no member of a user is started", "reason", unlimited,
+                          NULL);
+        if (lacking)
+                log_warning(
+                        "the agent cannot give members all parts of a sandbox: this machine lacks them, or "
+                        "the agent is of an older version",
+                        "lacking", words, NULL);
 }
 
 /* hello, and behind it the forgets that waited. */
@@ -365,7 +414,7 @@ static void greet(AgentLink *link)
         g_string_truncate(link->in, 0);
         g_string_truncate(link->writing, 0);
         link->written = 0;
-        message_hello(link->writing, link->epoch);
+        message_hello(link->writing, link->epoch, link->egress);
         pthread_mutex_lock(&link->lock);
         link->state = LINK_GREETING;
         g_hash_table_iter_init(&iter, link->kept);
@@ -486,7 +535,8 @@ static bool take_line(AgentLink *link, const char *line, gsize len, GError **err
                                message.epoch, link->epoch);
         if (link->state == LINK_GREETING) {
                 if (message.kind == MESSAGE_HELLO && message.epoch == link->epoch) {
-                        set_syncing(link, message.users);
+                        set_syncing(link, &message);
+                        g_free(message.egress);
                         return true;
                 }
                 observation_free(message.observation);

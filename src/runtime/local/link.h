@@ -22,6 +22,8 @@ typedef struct {
         const char *program; /* paddle-agent */
         const char *state_dir;
         gint64 epoch;
+        const char *egress; /* JSON: what members may connect to, of message_hello; or NULL */
+        guint sandbox;      /* SandboxParts that members are to have: what the agent lacks is warned of */
         LinkDeliver deliver;
         void *arg;
 } LinkConfig;
@@ -39,6 +41,11 @@ void agent_link_close(AgentLink *link);
 bool agent_link_send(AgentLink *link, const GString *lines);
 /* Any thread. False with ERR_CONFLICT: the agent that is connected would run every task as itself. */
 bool agent_link_check_users(AgentLink *link, GError **error);
+/* Any thread. False with ERR_UNAVAILABLE: members could connect to what they may not. */
+bool agent_link_check_egress(AgentLink *link, GError **error);
+/* Any thread. The SandboxParts that the connected agent has; all of them while none is connected: what is
+ * sent then is refused, and asked for again. */
+guint agent_link_sandbox(AgentLink *link);
 void agent_link_forget(AgentLink *link, const char *task);
 /* Any thread: delivers an observation of the runtime's own. */
 void agent_link_post(AgentLink *link, Observation *observation);

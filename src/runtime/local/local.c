@@ -20,12 +20,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "fs/storage.h"
+#include "model/job.h"
 #include "runtime/local/builds.h"
 #include "runtime/local/inventory.h"
 #include "runtime/local/link.h"
 #include "runtime/local/measure.h"
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
+#include "runtime/local/search-path.h"
 #include "runtime/local/terminal.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
@@ -51,10 +53,16 @@ typedef struct {
         char *state_dir, *agent_program, *dc, *uv, *python;
         Identities *identities; /* borrowed; NULL: all run as the server */
         char **new_privileges;  /* users who have them; or NULL */
-        char *fallback_path;    /* holds `python`, when this machine's PATH has only python3; or NULL */
+        SandboxPolicy policy;
+        char *egress;        /* what members of users may connect to; or NULL */
+        char **no_sandbox;   /* users who have none; or NULL */
+        char **keep;         /* directories that no sandbox hides */
+        char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
-        gint64 log_limit, max_processes;
-        char **inherited;
+        gint64 log_limit, max_processes, max_user_processes;
+        BuildBounds bounds; /* of builders; `allow` is not kept */
+        char **inherited;   /* by members that are the server's user */
+        char **inherited_by_others;
         Storage *storage;
         Ports *ports;
         AgentLink *link;
@@ -81,23 +89,46 @@ typedef struct Work Work;
 struct Work {
         void (*run)(LocalRuntime *local, Work *work);
         char *text[2];
+        char *user;         /* of a build; or NULL */
+        gint64 user_seq;    /* its number in the catalog */
+        Resources limits;   /* of a build */
         Identity *identity; /* or NULL */
 };
 
-/* The engine's thread. */
-static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
-                      const char *second, const Identity *identity)
+static Work *work_new(void (*run)(LocalRuntime *, Work *), const char *first, const char *second,
+                      const Identity *identity)
 {
-        Work *work;
+        Work *work = g_new0(Work, 1);
 
-        if (!local->workers)
-                return; /* closed: the next server is asked again */
-        work = g_new0(Work, 1);
         work->run = run;
         work->text[0] = g_strdup(first);
         work->text[1] = g_strdup(second);
         work->identity = identity ? identity_ref(identity) : NULL;
-        workers_push(local->workers, work);
+        return work;
+}
+
+static void work_free(Work *work)
+{
+        g_free(work->text[0]);
+        g_free(work->text[1]);
+        g_free(work->user);
+        identity_unref(work->identity);
+        g_free(work);
+}
+
+/* The engine's thread. Takes the work; once closed, the next server is asked again. */
+static void work_give(LocalRuntime *local, Work *work)
+{
+        if (local->workers)
+                workers_push(local->workers, work);
+        else
+                work_free(work);
+}
+
+static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
+                      const char *second, const Identity *identity)
+{
+        work_give(local, work_new(run, first, second, identity));
 }
 
 static void work_run(void *data, void *arg)
@@ -105,10 +136,7 @@ static void work_run(void *data, void *arg)
         Work *work = data;
 
         work->run(arg, work);
-        g_free(work->text[0]);
-        g_free(work->text[1]);
-        identity_unref(work->identity);
-        g_free(work);
+        work_free(work);
 }
 
 static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text,
@@ -331,6 +359,7 @@ typedef struct {
         GPtrArray *binds;
         char **env;
         Identity *identity; /* NULL: the server's own */
+        Sandbox sandbox;
 } Plan;
 
 static void plan_clear(Plan *plan)
@@ -352,7 +381,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
-        EnvironmentConfig config = { envs_dir, local->uv, local->python };
+        EnvironmentConfig config = { envs_dir, local->uv, local->python, local->bounds.urls };
         const Owner *owner = owner_of(plan->identity);
         g_autofree char *key = NULL;
 
@@ -460,15 +489,62 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .ready_file = plan->ready_file,
                               .fallback_path = local->fallback_path };
 
-        plan->env = variables_complete(local->inherited, &place, task->env);
+        plan->env = variables_complete(place.home ? local->inherited_by_others : local->inherited, &place,
+                                       task->env);
+}
+
+static bool names(char *const *users, const char *user)
+{
+        return users && g_strv_contains((const char *const *)users, user);
 }
 
 static bool has_new_privileges(const LocalRuntime *local, const char *user)
 {
-        return local->new_privileges && g_strv_contains((const char *const *)local->new_privileges, user);
+        return names(local->new_privileges, user);
 }
 
-static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart *task, const Plan *plan)
+/* The parts of a sandbox that a member of `user` is to have; `is_server`: it runs as the server itself. */
+static guint wanted_parts(const LocalRuntime *local, const char *user, bool is_server)
+{
+        if (is_server || local->policy == SANDBOX_OFF || names(local->no_sandbox, user))
+                return 0;
+        return PART_PIDS | PART_IPC | PART_FILES |
+               (has_new_privileges(local, user) ? 0 : PART_CALLS | PART_RIGHTS);
+}
+
+static bool plan_sandbox(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+{
+        guint wanted = wanted_parts(local, job->user, !plan->identity), has = agent_link_sandbox(local->link);
+        const Spec *spec = job->about ? job->about->spec : NULL;
+        g_autofree char *lacking = sandbox_words(wanted & ~has);
+
+        if (local->policy == SANDBOX_ON && *lacking)
+                return err_set(error, ERR_CONFLICT,
+                               "this machine cannot give the job all of its sandbox (it lacks %s), and the "
+                               "server runs with --sandbox on\nAsk an administrator.",
+                               lacking);
+        if (spec && spec->network_none) {
+                wanted |= PART_NETWORK;
+                if (!(has & PART_NETWORK))
+                        return err_set(
+                                error, ERR_CONFLICT,
+                                "network: none: this machine cannot give the job a network of its own: "
+                                "that takes a server of root's and a kernel that lets it\nSubmit it with "
+                                "`--network host`.");
+        }
+        if (plan->identity && local->egress && !agent_link_check_egress(local->link, error))
+                return false;
+        plan->sandbox = (Sandbox){
+                .parts = wanted & has,
+                .egress = plan->identity && local->egress,
+                .shared = spec && spec_members(spec) > 1,
+                .place = plan->attempt_dir,
+                .keep = (const char *const *)local->keep,
+        };
+        return true;
+}
+
+static GString *plan_line(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, const Plan *plan)
 {
         GString *line = g_string_sized_new(4096); /* most are smaller */
         TaskStart complete = *task;
@@ -477,13 +553,15 @@ static GString *plan_line(LocalRuntime *local, const char *user, const TaskStart
         complete.dir = plan->work;
         complete.log = plan->log;
         complete.ready_file = plan->ready_file;
-        complete.new_privileges = has_new_privileges(local, user);
+        complete.new_privileges = has_new_privileges(local, job->user);
         complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
         if (!complete.log_limit)
                 complete.log_limit = local->log_limit;
         if (!complete.max_processes)
                 complete.max_processes = local->max_processes;
-        message_start(line, &complete, plan->identity);
+        complete.user = job->user_seq;
+        complete.user_processes = local->max_user_processes;
+        message_start(line, &complete, plan->identity, &plan->sandbox);
         return line;
 }
 
@@ -513,11 +591,11 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
             (plan.identity && !agent_link_check_users(local->link, error)))
                 return false;
         plan_paths(local, job, task, &plan);
-        if (!plan_environment(local, job, &plan, error) || !plan_storage(local, job, &plan, error) ||
-            !make_directories(local, job, &plan, error))
+        if (!plan_sandbox(local, job, &plan, error) || !plan_environment(local, job, &plan, error) ||
+            !plan_storage(local, job, &plan, error) || !make_directories(local, job, &plan, error))
                 return false;
         plan_variables(local, job, task, &plan);
-        line = plan_line(local, job->user, task, &plan);
+        line = plan_line(local, job, task, &plan);
         if (line->len > MESSAGE_MAX) {
                 err_set(error, ERR_TOO_LARGE,
                         "command and environment of %" G_GSIZE_FORMAT " bytes: the limit is %d", line->len,
@@ -583,6 +661,7 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
         g_autofree char *job = g_strndup(task, strcspn(task, "."));
         g_autoptr(Identity) identity = NULL;
         TerminalTarget target = { .job = job, .confined = !has_new_privileges(local, start->user) };
+        guint parts = PART_CALLS | PART_RIGHTS;
 
         pthread_mutex_lock(&local->lock);
         target.pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
@@ -590,6 +669,8 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
         if (target.pid <= 0 || !find_identity(local, start->user, start->user_seq, &identity, NULL))
                 return NULL;
         target.identity = identity;
+        target.sandboxed = (wanted_parts(local, start->user, !identity) & parts) == parts &&
+                           (agent_link_sandbox(local->link) & parts) == parts;
         return terminals_exec(local->terminals, &target, start);
 }
 
@@ -618,7 +699,38 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt, gint64 e
 
 static void prepare(LocalRuntime *local, Work *work)
 {
-        builds_prepare(local->builds, work->text[0], work->text[1], work->identity);
+        builds_prepare(local->builds, &(BuildWish){ .job_id = work->text[0],
+                                                    .user = work->user,
+                                                    .user_seq = work->user_seq,
+                                                    .requirements = work->text[1],
+                                                    .limits = work->limits,
+                                                    .identity = work->identity });
+}
+
+static void abandon(LocalRuntime *local, Work *work)
+{
+        builds_abandon(local->builds, work->text[0]);
+}
+
+/* The machine may have less than a builder may take. */
+static bool op_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+{
+        const LocalRuntime *local = (const LocalRuntime *)runtime;
+
+        if (!environment_is_needed(job->requirements))
+                return false;
+        *ret_wants = (Resources){ .cpu_milli = MIN(local->bounds.each.cpu_milli, local->total.cpu_milli),
+                                  .memory = MIN(local->bounds.each.memory, local->total.memory) };
+        return !resources_is_zero(ret_wants);
+}
+
+/* What its queue does not count at all is limited in any case. */
+static Resources limits_of(const LocalRuntime *local, const RuntimeJob *job)
+{
+        const Resources *each = &local->bounds.each, *given = &job->builder;
+
+        return (Resources){ .cpu_milli = given->cpu_milli ? given->cpu_milli : each->cpu_milli,
+                            .memory = given->memory ? given->memory : each->memory };
 }
 
 static void op_prepare(Runtime *runtime, const RuntimeJob *job)
@@ -627,12 +739,27 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
         g_autoptr(GError) failure = NULL;
         g_autoptr(Identity) identity = NULL;
 
-        if (!environment_is_needed(job->requirements))
+        if (!environment_is_needed(job->requirements)) {
                 post(local, OBSERVED_PREPARED, job->id, NULL, false);
-        else if (find_identity(local, job->user, job->user_seq, &identity, &failure))
-                work_push(local, prepare, job->id, job->requirements, identity);
-        else
+        } else if (find_identity(local, job->user, job->user_seq, &identity, &failure)) {
+                Work *work = work_new(prepare, job->id, job->requirements, identity);
+
+                work->user = g_strdup(job->user);
+                work->user_seq = job->user_seq;
+                work->limits = limits_of(local, job);
+                builds_want(local->builds, job->id);
+                work_give(local, work);
+        } else {
                 post(local, OBSERVED_PREPARE_FAILED, job->id, failure->message, false);
+        }
+}
+
+static void op_abandon(Runtime *runtime, const char *job_id)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        builds_unwant(local->builds, job_id);
+        work_push(local, abandon, job_id, NULL, NULL);
 }
 
 static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
@@ -725,6 +852,8 @@ static const RuntimeOps local_ops = {
         .address = op_address,
         .prepare = op_prepare,
         .is_prepared = op_is_prepared,
+        .prepare_wants = op_prepare_wants,
+        .abandon = op_abandon,
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
         .release_ports = op_release_ports,
@@ -789,6 +918,17 @@ static char *choose_uv(const char *configured)
         return g_find_program_in_path("uv");
 }
 
+/* The state directory is among them: members work in it. */
+static char **list_kept(const char *state_dir, char *const *others)
+{
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+
+        g_strv_builder_add(list, state_dir);
+        if (others)
+                g_strv_builder_addv(list, (const char **)others);
+        return g_strv_builder_end(list);
+}
+
 static void configure(LocalRuntime *local, const LocalConfig *config)
 {
         g_auto(GStrv) environ_list = g_get_environ();
@@ -802,8 +942,17 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
         local->max_processes = config->max_processes;
+        local->bounds = config->builds;
+        local->bounds.allow = NULL;
+        local->max_user_processes =
+                config->max_user_processes > 0 ? config->max_user_processes : inventory_processes("/") / 4;
         local->new_privileges = g_strdupv((char **)config->new_privileges);
+        local->policy = config->sandbox;
+        local->egress = g_strdup(config->egress);
+        local->no_sandbox = g_strdupv((char **)config->no_sandbox);
+        local->keep = list_kept(local->state_dir, config->sandbox_keep);
         local->inherited = variables_inherit(environ_list);
+        local->inherited_by_others = search_path_for_others(local->inherited);
         inventory_get(&config->inventory, &local->total);
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
@@ -811,18 +960,25 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->terminals = terminals_new(local->agent_program);
 }
 
-static void connect_parts(LocalRuntime *local, gint64 epoch)
+static void connect_parts(LocalRuntime *local, const LocalConfig *config)
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
         LinkConfig link = { .program = local->agent_program,
                             .state_dir = local->state_dir,
-                            .epoch = epoch,
+                            .epoch = config->epoch,
+                            .sandbox = wanted_parts(local, "", !local->identities),
+                            .egress = local->egress,
                             .deliver = deliver,
                             .arg = local };
         PortsConfig ports = { .seed = g_str_hash(local->state_dir) };
         BuildsConfig builds = { .environment = { envs_dir, local->uv, local->python },
                                 .state_dir = local->state_dir,
-                                .log_limit = local->log_limit };
+                                .proxy_program = local->agent_program,
+                                .bounds = config->builds,
+                                .user_processes = local->max_user_processes,
+                                .log_limit = local->log_limit,
+                                .sandbox = wanted_parts(local, "", !local->identities) & ~PART_FILES,
+                                .egress = local->egress };
 
         local->ports = ports_new(&ports);
         local->link = agent_link_new(&link);
@@ -846,7 +1002,7 @@ Runtime *local_runtime_new(const LocalConfig *config, GError **error)
                 return NULL;
         }
         make_fallback_path(local);
-        connect_parts(local, config->epoch);
+        connect_parts(local, config);
         return &local->runtime;
 }
 
@@ -858,8 +1014,8 @@ void local_runtime_free(Runtime *runtime)
                 return;
         if (local->link)
                 op_close(runtime);
+        builds_free(local->builds); /* its clock uses the link */
         agent_link_free(local->link);
-        builds_free(local->builds);
         ports_free(local->ports);
         spares_close(local->spares);
         storage_close(local->storage);
@@ -868,7 +1024,11 @@ void local_runtime_free(Runtime *runtime)
         g_hash_table_unref(local->pids);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
+        g_strfreev(local->inherited_by_others);
         g_strfreev(local->new_privileges);
+        g_strfreev(local->no_sandbox);
+        g_free(local->egress);
+        g_strfreev(local->keep);
         g_free(local->fallback_path);
         g_free(local->state_dir);
         g_free(local->agent_program);

@@ -2,8 +2,13 @@
  */
 #pragma once
 
+#include "runtime/environment/bounds.h"
 #include "runtime/local/identity.h"
 #include "runtime/runtime.h"
+
+/* Whether members that run as users have a sandbox (doc/security.md): as far as this machine has its parts,
+ * all of it or no start, none. */
+typedef enum { SANDBOX_AUTO, SANDBOX_ON, SANDBOX_OFF } SandboxPolicy;
 
 typedef struct {
         const char *state_dir;
@@ -14,9 +19,16 @@ typedef struct {
         Resources inventory;         /* 0 in a field: what the machine has */
         gint64 log_limit;            /* bytes per log file; 0: none */
         gint64 max_processes;        /* per member; 0: none */
+        gint64 max_user_processes;   /* of all members of a user together; 0: a quarter of the machine's */
         Identities *identities;      /* borrowed; whom members run as. NULL: as the server, all of them */
+        BuildBounds builds;          /* of builders of environments */
         char *const *new_privileges; /* users whose members may gain rights by set-uid programs; or NULL */
-        gint64 epoch;                /* grows with each start of the server; the agent refuses older ones */
+        SandboxPolicy sandbox;
+        const char
+                *egress; /* JSON: what members that run as users may connect to (local/egress.h); or NULL */
+        char *const *no_sandbox;   /* users whose members have none; or NULL */
+        char *const *sandbox_keep; /* directories that all members see as the machine has them; or NULL */
+        gint64 epoch;              /* grows with each start of the server; the agent refuses older ones */
 } LocalConfig;
 
 Runtime *local_runtime_new(const LocalConfig *config, GError **error);

@@ -7,6 +7,8 @@
 #include "base/err.h"
 #include "base/json.h"
 
+enum { SANDBOX_WORDS_MAX = 100 };
+
 static void add_string(GString *out, const char *name, const char *value)
 {
         g_string_append_printf(out, ",\"%s\":", name);
@@ -42,10 +44,12 @@ static void end(GString *out)
         g_string_append(out, "}\n");
 }
 
-void message_hello(GString *out, gint64 epoch)
+void message_hello(GString *out, gint64 epoch, const char *egress)
 {
         begin(out, "hello");
         add_number(out, "epoch", epoch);
+        if (egress)
+                g_string_append_printf(out, ",\"egress\":%s", egress);
         end(out);
 }
 
@@ -59,7 +63,45 @@ static void add_identity(GString *out, const Identity *identity)
         g_string_append_c(out, ']');
 }
 
-void message_start(GString *out, const TaskStart *task, const Identity *identity)
+static const struct {
+        SandboxParts part;
+        const char *word;
+} parts[] = {
+        { PART_PIDS, "pids" },       { PART_IPC, "ipc" },     { PART_FILES, "files" },
+        { PART_NETWORK, "network" }, { PART_CALLS, "calls" }, { PART_RIGHTS, "rights" },
+};
+
+char *sandbox_words(guint wanted)
+{
+        GString *text = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+                if (wanted & parts[i].part)
+                        g_string_append_printf(text, "%s%s", text->len ? ", " : "", parts[i].word);
+        return g_string_free(text, FALSE);
+}
+
+static void add_sandbox(GString *out, const Sandbox *sandbox)
+{
+        const char *words[G_N_ELEMENTS(parts) + 1];
+        gsize n = 0;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+                if (sandbox->parts & parts[i].part)
+                        words[n++] = parts[i].word;
+        words[n] = NULL;
+        add_list(out, "sandbox", words);
+        if (sandbox->place)
+                add_string(out, "place", sandbox->place);
+        if (sandbox->keep)
+                add_list(out, "keep", sandbox->keep);
+        if (sandbox->egress)
+                g_string_append(out, ",\"egress\":true");
+        if (sandbox->shared)
+                g_string_append(out, ",\"shared\":true");
+}
+
+void message_start(GString *out, const TaskStart *task, const Identity *identity, const Sandbox *sandbox)
 {
         begin(out, "start");
         add_string(out, "task", task->task);
@@ -72,14 +114,22 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
         add_number(out, "cpu_weight_milli", task->cpu_weight_milli);
         add_number(out, "memory", task->limits.memory);
         add_number(out, "processes", task->max_processes);
+        if (task->user > 0) {
+                add_number(out, "user", task->user);
+                add_number(out, "user_processes", task->user_processes);
+        }
         add_number(out, "log_bytes", task->log_limit);
         add_number(out, "grace_ms", task->grace_ms);
         add_number(out, "ready_port", task->ready_port);
         add_number(out, "ready_port_other", task->ready_port_other);
         add_string(out, "ready_file", task->ready_file);
         add_list(out, "binds", task->binds);
+        if (task->proxy)
+                add_list(out, "proxy", task->proxy);
         if (task->new_privileges)
                 g_string_append(out, ",\"new_privileges\":true");
+        if (sandbox && (sandbox->parts || sandbox->egress))
+                add_sandbox(out, sandbox);
         if (identity)
                 add_identity(out, identity);
         end(out);
@@ -158,11 +208,28 @@ static bool read_observation(const json_t *object, Observation *observation, GEr
         return true;
 }
 
+/* Words of a newer agent are skipped. */
+static bool read_sandbox(const json_t *object, guint *ret, GError **error)
+{
+        json_t *list = NULL, *item;
+        gsize i;
+
+        if (!json_get_array(object, "", "sandbox", SANDBOX_WORDS_MAX, &list, error))
+                return false;
+        json_array_foreach(list, i, item)
+        {
+                for (gsize at = 0; at < G_N_ELEMENTS(parts); at++)
+                        if (g_strcmp0(json_string_value(item), parts[at].word) == 0)
+                                *ret |= parts[at].part;
+        }
+        return true;
+}
+
 bool message_parse(const char *line, gsize len, Message *ret, GError **error)
 {
         g_autoptr(json_t) object = json_parse(line, len, error);
         Message message = { .kind = MESSAGE_OTHER };
-        const char *op = NULL;
+        const char *op = NULL, *egress = NULL;
 
         if (!object)
                 return false;
@@ -170,7 +237,9 @@ bool message_parse(const char *line, gsize len, Message *ret, GError **error)
                 return err_set(error, ERR_INVALID, "the line is not a JSON object");
         if (!json_get_string(object, "", "op", 64, &op, error) ||
             !json_get_int(object, "", "epoch", 0, G_MAXINT64, &message.epoch, error) ||
-            !json_get_bool(object, "", "users", &message.users, error))
+            !json_get_bool(object, "", "users", &message.users, error) ||
+            !read_sandbox(object, &message.sandbox, error) ||
+            !json_get_string(object, "", "egress", MESSAGE_MAX, &egress, error))
                 return false;
         if (!op)
                 return err_set(error, ERR_INVALID, "the line has no 'op'");
@@ -188,6 +257,7 @@ bool message_parse(const char *line, gsize len, Message *ret, GError **error)
                         return false;
                 }
         }
+        message.egress = g_strdup(egress);
         *ret = message;
         return true;
 }

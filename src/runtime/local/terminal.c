@@ -32,7 +32,7 @@ struct Terminals {
 
 typedef struct {
         char *pid, *job, *uid, *gid, *groups, *spawner; /* as the spawner gets them */
-        bool confined;
+        bool confined, sandboxed;
         GMainContext *context;
 } Target;
 
@@ -310,7 +310,9 @@ static bool spawn(Backend *backend, const Target *target, const ExecStart *start
                                      target->uid,
                                      target->gid,
                                      target->groups,
-                                     target->confined ? "confined" : "free",
+                                     target->sandboxed  ? "sandboxed"
+                                     : target->confined ? "confined"
+                                                        : "free",
                                      start->tty ? "tty" : "pipe" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(head); i++)
@@ -457,6 +459,7 @@ RuntimeExec *terminals_exec(Terminals *terminals, const TerminalTarget *about, c
                             .groups = format_groups(about->identity),
                             .spawner = g_strdup(terminals->spawner),
                             .confined = about->confined,
+                            .sandboxed = about->sandboxed,
                             .context = terminals->context };
         start_thread(terminals);
         return exec_new(terminals->room, &ops, start, target, target_free);

@@ -17,6 +17,7 @@ typedef struct {
         const char *job;
         const Identity *identity; /* whom the member runs as, and the command; NULL: the server */
         bool confined;            /* the command gains no rights by set-uid programs */
+        bool sandboxed;           /* nor capabilities, and not all system calls; as its member */
 } TerminalTarget;
 /* Any thread. The target is borrowed for the call. */
 RuntimeExec *terminals_exec(Terminals *terminals, const TerminalTarget *about, const ExecStart *start);

@@ -1,5 +1,6 @@
 /* The environment of a member. Later wins:
- *   1. what is inherited from the server: PATH, locale, time zone, proxies, certificates, CUDA and library
+ *   1. what is inherited from the server (of PATH and library paths a member that is somebody else has what
+ * search-path.h leaves): PATH, locale, time zone, proxies, certificates, CUDA and library
  * paths; nothing else of it;
  *   2. what the runtime sets by default: HOME, USER, LOGNAME, LANG, PYTHONUNBUFFERED;
  *   3. what the engine gives: the platform's variables, the framework's, the user's --env;

@@ -154,15 +154,17 @@ bool workdir_remove_empty(const char *attempt_dir, Spares *spares)
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
         g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
         g_autofree char *ready = g_strconcat(attempt_dir, "/ready", NULL);
+        g_autofree char *tmp = g_strconcat(attempt_dir, "/tmp", NULL); /* made by the agent (sandbox.h) */
 
         if (spares_give(spares, work))
-                return access(path, F_OK) < 0;
-        return (rmdir(work) == 0 || errno == ENOENT) && access(path, F_OK) < 0 && access(ready, F_OK) < 0;
+                return access(path, F_OK) < 0 && access(tmp, F_OK) < 0;
+        return (rmdir(work) == 0 || errno == ENOENT) && (rmdir(tmp) == 0 || errno == ENOENT) &&
+               access(path, F_OK) < 0 && access(ready, F_OK) < 0;
 }
 
 bool workdir_remove(const char *attempt_dir, GError **error)
 {
-        static const char *const parts[] = { "/path", "/ready.new", "/ready", "/work.new", "/work" };
+        static const char *const parts[] = { "/path", "/ready.new", "/ready", "/work.new", "/work", "/tmp" };
 
         for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
                 g_autofree char *path = g_strconcat(attempt_dir, parts[i], NULL);

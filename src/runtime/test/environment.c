@@ -3,10 +3,12 @@
 #include "runtime/environment/environment.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "runtime/test/wheel.h"
@@ -264,6 +266,90 @@ static void test_refused(void)
         g_assert_true(err_is(error, ERR_TOO_LARGE));
 }
 
+static bool drop(const char *key, gint64 since)
+{
+        g_autoptr(GError) error = NULL;
+        bool gone;
+
+        g_assert_true(environment_drop(envs, key, since, &gone, &error));
+        g_assert_no_error(error);
+        return gone;
+}
+
+/* An environment goes unless it was used since it was looked at, or is being built. */
+static void test_drop(void)
+{
+        static const char key[] = "00112233445566778899aabbccddeeff";
+        const EnvironmentConfig config = config_of(NULL);
+        gint64 before = clock_now_ms() - 1000, after = clock_now_ms() + 60 * 1000;
+        g_autofree char *dir = g_build_filename(envs, key, NULL), *venv = g_build_filename(dir, "venv", NULL),
+                        *ready = g_build_filename(dir, "ready", NULL),
+                        *lock = g_build_filename(dir, "lock", NULL);
+        int fd;
+
+        g_assert_false(environment_use(&config, key)); /* it is nowhere, and stays so */
+        g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
+        g_assert_true(file_mkdirs(venv, 0755, NULL));
+        write_file(ready, "");
+        write_file(lock, "");
+        g_assert_true(environment_use(&config, key));
+        g_assert_false(drop(key, before));
+        fd = open(lock, O_RDONLY | O_CLOEXEC);
+        g_assert_cmpint(flock(fd, LOCK_EX), ==, 0);
+        g_assert_false(drop(key, after));
+        close(fd);
+        g_assert_true(drop(key, after));
+        g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
+        g_assert_false(environment_use(&config, key));
+        g_assert_false(drop(key, after)); /* already */
+}
+
+static void test_places(void)
+{
+        static const struct {
+                const char *text;
+                bool taken;
+        } cases[] = {
+                { "a==1\nb[x,y]>=2,<3 ; python_version >= \"3.8\" and sys_platform == 'linux'\n", true },
+                { "a==1 --hash=sha256:0123abcd \\\n    --hash=sha256:4567\n", true },
+                { "--no-binary :all:\n--only-binary=a,b\n--pre\n--prefer-binary\n--no-index\na", true },
+                { "a~=1.0 # https://example.com/why", true },
+                { "a @ http://h/a.tar.gz", false },
+                { "a@http://h/a.tar.gz", false },
+                { "a @ \\\nhttp://h/a", false },
+                { "a \\\n@ file:a", false },
+                { "http://h/a.whl", false },
+                { "git+https://h/a", false },
+                { "/a/b", false },
+                { "a/b", false },
+                { "a-1.0.tar.gz", false },
+                { "a-1.0-py3-none-any.WHL", false },
+                { "${INDEX}", false },
+                { "-i http://h", false },
+                { "-ihttp://h", false },
+                { "--index-url=http://h", false },
+                { "--index-\\\nurl=http://h", false },
+                { "--extra-index-url http://h", false },
+                { "-f h", false },
+                { "--find-links=h", false },
+                { "--trusted-host h", false },
+                { "--pre --proxy p", false },
+                { "a --config-settings x=/y", false },
+                { "a --no-index=/x", false },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *strict = environment_normal(cases[i].text, false, &error);
+                g_autofree char *free = environment_normal(cases[i].text, true, NULL);
+
+                g_test_message("%s", cases[i].text);
+                g_assert_true((strict != NULL) == cases[i].taken);
+                g_assert_true(cases[i].taken || err_is(error, ERR_INVALID));
+                g_assert_nonnull(free);
+        }
+}
+
 static void test_needed(void)
 {
         g_assert_false(environment_is_needed(NULL));
@@ -303,6 +389,8 @@ static const struct {
           "because these package versions have "
           "conflicting dependencies.\nERROR: ResolutionImpossible: for help visit a page\n",
           "Cannot install a==1 and a==2 because these package versions have conflicting dependencies" },
+        { "paddle: a connection to 'cdn:443' was refused: a build\nerror: Request failed after 3 retries\n",
+          "paddle: a connection to 'cdn:443' was refused: a build" },
         { "ERROR: Invalid requirement: 'this is not' (from line 1 of w.txt)\n",
           "Invalid requirement: 'this is not' (from line 1 of w.txt)" },
         { "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\nERROR: "
@@ -354,7 +442,9 @@ int main(int argc, char **argv)
         g_test_add_func("/environment/needed", test_needed);
         g_test_add_func("/environment/interpreter", test_interpreter);
         g_test_add_func("/environment/key", test_key);
+        g_test_add_func("/environment/drop", test_drop);
         g_test_add_func("/environment/refused", test_refused);
+        g_test_add_func("/environment/places", test_places);
         g_test_add_func("/environment/failure", test_failure);
         g_test_add_func("/environment/build-uv", test_build_uv);
         g_test_add_func("/environment/build-pip", test_build_pip);

@@ -169,6 +169,39 @@ static void test_job(void)
         g_assert_null(strstr(shown, "privileged"));
 }
 
+static void test_job_limits(void)
+{
+        Setting setting = { .registry = { .address = (char *)"reg:1/x" }, .builder = (char *)"b:1" };
+        static const struct {
+                Resources limits;
+                gint64 time_limit_ms;
+                const char *cpu, *memory, *least_cpu, *least_memory;
+                gint64 deadline_s;
+        } cases[] = {
+                { { { 0 } }, 0, NULL, NULL, NULL, NULL, 7200 },
+                { { { .cpu_milli = 2000, .memory = 1 << 30 } }, 3600000, "2", "1Gi", "100m", "256Mi", 3600 },
+                { { { .cpu_milli = 50 } }, 1, "50m", NULL, "50m", NULL, 1 },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                ImageBuild build = { .setting = &setting,
+                                     .namespace = "ns",
+                                     .key = "image-1",
+                                     .base = "b",
+                                     .limits = cases[i].limits,
+                                     .time_limit_ms = cases[i].time_limit_ms };
+                g_autoptr(json_t) job = image_job(&build);
+                const json_t *spec = kube_get(job, "spec");
+                const json_t *resources = kube_get(spec, "template.spec.containers[0].resources");
+
+                g_assert_cmpint(kube_get_int(spec, "activeDeadlineSeconds", 0), ==, cases[i].deadline_s);
+                g_assert_cmpstr(kube_get_text(resources, "limits.cpu"), ==, cases[i].cpu);
+                g_assert_cmpstr(kube_get_text(resources, "limits.memory"), ==, cases[i].memory);
+                g_assert_cmpstr(kube_get_text(resources, "requests.cpu"), ==, cases[i].least_cpu);
+                g_assert_cmpstr(kube_get_text(resources, "requests.memory"), ==, cases[i].least_memory);
+        }
+}
+
 /* An evicted pod stays beside the one that its Job makes then; whichever comes first out of a cache. */
 static void test_pods(void)
 {
@@ -359,6 +392,7 @@ int main(int argc, char **argv)
         g_test_add_func("/image/keys", test_keys);
         g_test_add_func("/image/credentials", test_credentials);
         g_test_add_func("/image/job", test_job);
+        g_test_add_func("/image/job-limits", test_job_limits);
         g_test_add_func("/image/pods", test_pods);
         g_test_add_func("/image/pip", test_pip);
         g_test_add_func("/image/put", test_put);

@@ -75,6 +75,31 @@ static void test_read(void)
         }
 }
 
+static void test_processes(void)
+{
+        static const struct {
+                const char *pid_max, *threads_max; /* NULL: no such file */
+                gint64 want;
+        } rows[] = { { "32768\n", "189000\n", 32768 },
+                     { "4194304\n", "189000\n", 189000 },
+                     { "4194304\n", NULL, 4194304 },
+                     { NULL, NULL, 32768 } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *root = g_dir_make_tmp("test-inventory-XXXXXX", NULL);
+                g_autofree char *dir = g_build_filename(root, "proc/sys/kernel", NULL);
+                g_autofree char *pid_max = g_build_filename(dir, "pid_max", NULL),
+                                *threads_max = g_build_filename(dir, "threads-max", NULL);
+
+                g_assert_cmpint(g_mkdir_with_parents(dir, 0755), ==, 0);
+                g_assert_true(!rows[i].pid_max || g_file_set_contents(pid_max, rows[i].pid_max, -1, NULL));
+                g_assert_true(!rows[i].threads_max ||
+                              g_file_set_contents(threads_max, rows[i].threads_max, -1, NULL));
+                g_assert_cmpint(inventory_processes(root), ==, rows[i].want);
+                g_assert_true(file_remove_tree(root, NULL));
+        }
+}
+
 static void test_override(void)
 {
         Resources override = { .cpu_milli = 12345, .gpus = 8 }, got;
@@ -89,6 +114,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/inventory/read", test_read);
+        g_test_add_func("/inventory/processes", test_processes);
         g_test_add_func("/inventory/override", test_override);
         return g_test_run();
 }

@@ -17,6 +17,8 @@ static void test_start(void)
                            .limits = { .cpu_milli = 1500, .memory = G_GINT64_CONSTANT(1) << 40 },
                            .cpu_weight_milli = 7,
                            .max_processes = 8,
+                           .user = 12,
+                           .user_processes = 13,
                            .log_limit = 9,
                            .grace_ms = 30000,
                            .ready_port = 20001,
@@ -25,7 +27,7 @@ static void test_start(void)
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) object = NULL;
 
-        message_start(line, &task, NULL);
+        message_start(line, &task, NULL, NULL);
         g_assert_cmpint(line->str[line->len - 1], ==, '\n');
         g_assert_null(memchr(line->str, '\n', line->len - 1));
         object = json_parse(line->str, line->len - 1, &error);
@@ -41,6 +43,8 @@ static void test_start(void)
                         G_GINT64_CONSTANT(1) << 40);
         g_assert_cmpint(json_integer_value(json_object_get(object, "cpu_milli")), ==, 1500);
         g_assert_cmpint(json_integer_value(json_object_get(object, "processes")), ==, 8);
+        g_assert_cmpint(json_integer_value(json_object_get(object, "user")), ==, 12);
+        g_assert_cmpint(json_integer_value(json_object_get(object, "user_processes")), ==, 13);
         g_assert_cmpint(json_integer_value(json_object_get(object, "log_bytes")), ==, 9);
         g_assert_cmpint(json_integer_value(json_object_get(object, "ready_port")), ==, 20001);
         g_assert_true(json_is_null(json_object_get(object, "ready_file")));
@@ -62,7 +66,7 @@ static void test_somebody_else(void)
         g_autoptr(GString) line = g_string_new(NULL);
         g_autoptr(json_t) object = NULL;
 
-        message_start(line, &task, &identity);
+        message_start(line, &task, &identity, NULL);
         object = json_parse(line->str, line->len - 1, NULL);
         g_assert_cmpint(json_integer_value(json_object_get(object, "uid")), ==, 4000000000);
         g_assert_cmpint(json_integer_value(json_object_get(object, "gid")), ==, 7);
@@ -76,7 +80,7 @@ static void test_small(void)
 {
         g_autoptr(GString) lines = g_string_new(NULL);
 
-        message_hello(lines, 3);
+        message_hello(lines, 3, NULL);
         message_stop(lines, "a", 0);
         message_forget(lines, "b");
         g_assert_cmpstr(lines->str, ==,

@@ -15,6 +15,8 @@ static void test_all(void)
         g_autofree char *text = quoted(
                 " {`image`: `paddle:2.6.2`, `log_streams`: 20, `builder`: `b/buildah@sha256:00`,"
                 "`operators`: [`mpi`],"
+                "`allow`: {`tolerations`: [`example.com/team`], `volumes`: [`nfs`, `csi`], `metadata`: "
+                "[`example.com/`]},"
                 "`registry`: {`address`: `reg.local:5000/team`, `username`: `u`, `password`: `p`, "
                 "`insecure`: true},"
                 "`pip`: {`index`: `http://h:80/simple/`, `trusted`: [`h`, `h:80`]}, `datacenter`: `dc1`,"
@@ -34,6 +36,10 @@ static void test_all(void)
         g_assert_cmpstr(setting->builder, ==, "b/buildah@sha256:00");
         g_assert_cmpstr(setting->operators[0], ==, "mpi");
         g_assert_null(setting->operators[1]);
+        g_assert_cmpstr(setting->allow.tolerations[0], ==, "example.com/team");
+        g_assert_cmpstr(setting->allow.volumes[1], ==, "csi");
+        g_assert_cmpstr(setting->allow.metadata[0], ==, "example.com/");
+        g_assert_null(setting->allow.runtime_classes);
         g_assert_cmpstr(setting->registry.address, ==, "reg.local:5000/team");
         g_assert_cmpstr(setting->registry.password, ==, "p");
         g_assert_true(setting->registry.insecure);
@@ -97,6 +103,10 @@ static void test_refusals(void)
                 { "{`pip`: {`trusted`: `x`}}", "pip.trusted must be a list" },
                 { "{`pip`: {`trusted`: [`x`, 1]}}", "pip.trusted[1] must be a string" },
                 { "{`pip`: {`trusted`: [`a b`]}}", "pip.trusted[0]: 'a b' is not a host" },
+                { "{`allow`: {`volumes`: [`nfs`, `hostPath`]}}",
+                  "allow.volumes[1]: 'hostPath' is not a kind of" },
+                { "{`allow`: {`tolerations`: [`*`]}}", "allow.tolerations[0]: '*' is not a key" },
+                { "{`allow`: {`node`: []}}", "allow.'node' is not a known field" },
                 { "{`volumes`: {`a`: {}}}", "volumes.a must have one of host_path, claim, monitors_addr" },
                 { "{`volumes`: {`a`: 1}}", "volumes.a must be an object" },
                 { "{`volumes`: {`a/b`: {}}}", "volumes.a/b: 'a/b' is not a name" },

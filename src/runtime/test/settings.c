@@ -157,6 +157,82 @@ static void test_fingerprint(void)
         }
 }
 
+#define PYPI "pypi.org:443"
+#define PYPI_FILES "files.pythonhosted.org:443"
+
+static void test_addresses(void)
+{
+        static const struct {
+                const char *set[2], *uv;
+                const char *want;
+        } cases[] = {
+                { { NULL }, NULL, PYPI "," PYPI_FILES },
+                { { "PIP_INDEX_URL=https://i.org/simple" }, NULL, "i.org:443" },
+                { { "PIP_INDEX_URL=http://u:p@I.org:81/simple" }, NULL, "i.org:81" },
+                { { "PIP_INDEX_URL=https://pypi.org/simple" }, NULL, PYPI "," PYPI_FILES },
+                { { "PIP_EXTRA_INDEX_URL=http://a https://b/x" }, NULL, "a:80,b:443," PYPI "," PYPI_FILES },
+                { { "PIP_FIND_LINKS=/opt/wheels http://a:1/x" }, NULL, "a:1," PYPI "," PYPI_FILES },
+                { { "UV_DEFAULT_INDEX=http://[::1]:3141/x" }, NULL, "[::1]:3141" },
+                { { "UV_INDEX=name=https://a/x" }, NULL, "a:443," PYPI "," PYPI_FILES },
+                { { "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu", "PIP_INDEX_URL=http://i" },
+                  NULL,
+                  "i:80,download.pytorch.org:443,download-r2.pytorch.org:443" },
+                { { NULL }, "index-url = \"https://i/simple\"\n# https://no\n", "i:443" },
+                { { NULL }, "[[index]]\nurl = 'http://i:8/s'\ndefault = true\n", "i:8" },
+                { { NULL }, "[[index]]\nurl = \"http://i:8/s\"\n", "i:8," PYPI "," PYPI_FILES },
+        };
+        g_autofree char *path = g_build_filename(home, "other.toml", NULL);
+        g_autofree char *file = g_strconcat("UV_CONFIG_FILE=", path, NULL);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", file, cases[i].set[0],
+                                             cases[i].set[1], NULL };
+                g_auto(GStrv) env = env_with(more);
+                g_autofree char *got = NULL;
+
+                write_home("other.toml", cases[i].uv ? cases[i].uv : "");
+                got = settings_addresses(env);
+                g_test_message("%s %s", cases[i].set[0], cases[i].uv);
+                g_assert_cmpstr(got, ==, cases[i].want);
+        }
+}
+
+static void test_addresses_in(void)
+{
+        g_autofree char *some = settings_addresses_in("a @ https://h/x.whl\nb @ git+http://g:1/b");
+        g_autofree char *none = settings_addresses_in(NULL);
+
+        g_assert_cmpstr(some, ==, "g:1,h:443");
+        g_assert_cmpstr(none, ==, "");
+}
+
+static void test_proxies(void)
+{
+        static const struct {
+                const char *set[2];
+                const char *want; /* NULL: refused */
+        } cases[] = {
+                { { NULL }, "" },
+                { { "https_proxy=http://p:1", "NO_PROXY=a,b" }, "https_proxy=http://p:1 no_proxy=a,b" },
+                { { "HTTP_PROXY=p:1", "http_proxy=q:1" }, "http_proxy=q:1" },
+                { { "PIP_PROXY=http://p" }, "all_proxy=http://p" },
+                { { "PIP_PROXY=http://p", "ALL_PROXY=http://q" }, "all_proxy=http://q" },
+                { { "all_proxy=socks5://p" }, NULL },
+                { { "https_proxy=https://p" }, NULL },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", cases[i].set[0], cases[i].set[1],
+                                             NULL };
+                g_auto(GStrv) env = env_with(more);
+                g_auto(GStrv) got = settings_proxies(env, NULL);
+                g_autofree char *words = got ? g_strjoinv(" ", got) : NULL;
+
+                g_test_message("%s", cases[i].set[0]);
+                g_assert_cmpstr(words, ==, cases[i].want);
+        }
+}
+
 int main(int argc, char **argv)
 {
         int status;
@@ -168,6 +244,9 @@ int main(int argc, char **argv)
         g_test_add_func("/settings/translation", test_translation);
         g_test_add_func("/settings/fingerprint", test_fingerprint);
         g_test_add_func("/settings/uv-config", test_uv_config);
+        g_test_add_func("/settings/addresses", test_addresses);
+        g_test_add_func("/settings/addresses-in", test_addresses_in);
+        g_test_add_func("/settings/proxies", test_proxies);
         status = g_test_run();
         g_assert_true(file_remove_tree(home, NULL));
         g_free(home);

@@ -75,9 +75,13 @@ const char *const writer_sql[] = {
         [OBJECT_DROP] = "DELETE FROM object WHERE seq = ?1 AND kind = ?2",
         [USAGE_PUT] = "INSERT INTO usage (queue, user, usage, at) VALUES (?1, ?2, ?3, ?4)"
                       " ON CONFLICT (queue, user) DO UPDATE SET usage = excluded.usage, at = excluded.at",
-        [TOKEN_INSERT] = "INSERT INTO token (id, user, hash, note, created, expires, login)"
-                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        [TOKEN_DROP] = "DELETE FROM token WHERE id = ?1",
+        [TOKEN_INSERT] =
+                "INSERT INTO token (id, user, hash, note, created, expires, login, scope, queue, maker)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        /* With those that were made with it, and so on. */
+        [TOKEN_DROP] = "WITH RECURSIVE gone (id) AS (VALUES (?1) UNION"
+                       " SELECT token.id FROM gone CROSS JOIN token ON token.maker = gone.id)"
+                       " DELETE FROM token WHERE id IN gone",
         [LOG_OUT] = "DELETE FROM token WHERE user = ?1 AND login <> 0",
         [JOBS_DISOWN] = "UPDATE job SET user = ?2 WHERE user = ?1",
         [EVENTS_DISOWN] = "UPDATE event SET user = ?2 WHERE job_seq > 0"
@@ -283,6 +287,9 @@ static bool insert_token(Conn *conn, const Token *token, GError **error)
         conn_bind_int(conn, TOKEN_INSERT, 5, token->created);
         conn_bind_int(conn, TOKEN_INSERT, 6, token->expires);
         conn_bind_int(conn, TOKEN_INSERT, 7, token->login);
+        conn_bind_int(conn, TOKEN_INSERT, 8, token->scope ? token->scope : SCOPE_ADMIN);
+        conn_bind_text(conn, TOKEN_INSERT, 9, token->queue);
+        conn_bind_text(conn, TOKEN_INSERT, 10, token->maker);
         return conn_run(conn, TOKEN_INSERT, error);
 }
 

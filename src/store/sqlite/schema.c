@@ -2,6 +2,7 @@
 #include "store/sqlite/schema.h"
 
 #include "base/err.h"
+#include "model/access.h"
 #include "model/job.h"
 #include "model/object.h"
 
@@ -12,6 +13,7 @@ G_STATIC_ASSERT(JOB_SUBMITTED == 0 && JOB_QUEUED == 1 && JOB_SUSPENDED == 2 && J
 G_STATIC_ASSERT(JOB_STARTING == 4 && JOB_RUNNING == 5 && JOB_PREEMPTING == 6 && JOB_STOPPING == 7);
 G_STATIC_ASSERT(KIND_USER == 0 && KIND_CLUSTER == 1 && KIND_QUEUE == 2 && KIND_FLAVOUR == 3);
 G_STATIC_ASSERT(KIND_GRANT == 4 && KIND_POOL == 5);
+G_STATIC_ASSERT(SCOPE_READ == 1 && SCOPE_SUBMIT == 2 && SCOPE_ADMIN == 3);
 G_STATIC_ASSERT(JOB_SUCCEEDED == 8 && JOB_FAILED == 9 && JOB_CANCELLED == 10 && JOB_PREEMPTED == 11);
 
 const char *const schema_migrations[] = {
@@ -79,6 +81,12 @@ const char *const schema_migrations[] = {
         "ALTER TABLE token ADD COLUMN login INTEGER NOT NULL DEFAULT 0;"
         "CREATE TABLE usage (queue TEXT NOT NULL, user TEXT NOT NULL, usage INTEGER NOT NULL,"
         "  at INTEGER NOT NULL, PRIMARY KEY (queue, user)) STRICT, WITHOUT ROWID;",
+        /* Tokens reach as far as their scope (3: their user's whole right, as those made before do), and may
+         * be of one queue. `maker` is the token that one was made with. */
+        "ALTER TABLE token ADD COLUMN scope INTEGER NOT NULL DEFAULT 3;"
+        "ALTER TABLE token ADD COLUMN queue TEXT;"
+        "ALTER TABLE token ADD COLUMN maker TEXT;"
+        "CREATE INDEX token_maker ON token (maker) WHERE maker IS NOT NULL;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -463,6 +463,44 @@ static void test_tokens(void)
         g_assert_true(err_is(error, ERR_NOT_FOUND));
 }
 
+static void add_made(Batch *batch, const char *id, const char *maker, Scope scope, const char *queue)
+{
+        Token *token;
+
+        add_token(batch, id, "ann", NULL, 10);
+        token = batch->in.tokens->pdata[batch->in.tokens->len - 1];
+        token->maker = g_strdup(maker);
+        token->scope = scope;
+        token->queue = g_strdup(queue);
+}
+
+/* What was made with a token goes with it, also in the batch that brings it; nothing else does. */
+static void test_made_tokens(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), drop = batch_new();
+        g_autoptr(GError) error = NULL;
+
+        add_made(batch, "a", NULL, SCOPE_SUBMIT, "vision");
+        add_made(batch, "a1", "a", SCOPE_SUBMIT, "vision");
+        add_made(batch, "b", NULL, SCOPE_READ, NULL);
+        add_made(batch, "b1", "b", SCOPE_READ, NULL);
+        commit(store, batch);
+        g_autoptr(Token) made = store_token_by_hash(store, "hash-a1", &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(made->scope, ==, SCOPE_SUBMIT);
+        g_assert_cmpstr(made->queue, ==, "vision");
+        g_assert_cmpstr(made->maker, ==, "a");
+        add_made(drop, "a2", "a1", SCOPE_READ, NULL);
+        g_ptr_array_add(drop->in.dropped_tokens, g_strdup("a"));
+        commit(store, drop);
+        g_autoptr(GPtrArray) left = store_tokens(store, "ann", &error);
+        g_assert_cmpuint(left->len, ==, 2);
+        g_assert_cmpstr(((Token *)left->pdata[0])->id, ==, "b");
+        g_assert_cmpstr(((Token *)left->pdata[1])->id, ==, "b1");
+}
+
 static void test_logged_out(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -522,6 +560,7 @@ int main(int argc, char **argv)
         g_test_add_func("/store/drop", test_drop);
         g_test_add_func("/store/logged-out", test_logged_out);
         g_test_add_func("/store/tokens", test_tokens);
+        g_test_add_func("/store/made-tokens", test_made_tokens);
         g_test_add_func("/store/metrics", test_metrics);
         return g_test_run();
 }

@@ -1,0 +1,169 @@
+/* One table of holders (see sandbox-pool.h). A holder that is not in it ends with its member. */
+#include "agent/sandbox-pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, POOLED_MAX = 64 };
+
+typedef struct {
+        int holder, socket; /* holder 0: nothing here */
+        uint32_t parts;
+        uid_t uid;
+        gid_t gid;
+        uint64_t keep; /* hash */
+        unsigned number;
+        bool idle;
+} Entry;
+
+static Entry entries[POOLED_MAX];
+
+static uint64_t hash_keep(const SandboxPlace *place)
+{
+        uint64_t hash = 14695981039346656037u; /* FNV-1a */
+        const char *at = place->keep;
+
+        for (uint32_t i = 0; i < place->n_keep; i++) {
+                size_t len = strlen(at) + 1;
+
+                for (; len > 0; len--)
+                        hash = (hash ^ (unsigned char)*at++) * 1099511628211u;
+        }
+        return hash;
+}
+
+static int move(int fd)
+{
+        int moved = fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_POOL_FD), err = errno;
+
+        close(fd);
+        errno = err;
+        return moved;
+}
+
+/* It ends when it is idle, or as soon as it is. */
+static void drop(Entry *entry)
+{
+        close(entry->holder);
+        close(entry->socket);
+        *entry = (Entry){ 0 };
+}
+
+/* Has it said something since, or ended? */
+static void look_at(Entry *entry)
+{
+        char word;
+        ssize_t got = recv(entry->socket, &word, 1, MSG_DONTWAIT);
+
+        if (got == 1)
+                entry->idle = true;
+        else if (got == 0 || errno != EAGAIN)
+                drop(entry);
+}
+
+static bool name_of(const SandboxPlace *all, unsigned number, char ret[PATH_SIZE])
+{
+        int len = snprintf(ret, PATH_SIZE, "%s/%d-%u", all->dir, (int)getpid(), number);
+
+        if (len < PATH_SIZE)
+                return true;
+        errno = ENAMETOOLONG;
+        return false;
+}
+
+/* The next member's: from now on the holder waits for the end of the lock. */
+static bool lend(Entry *entry, const SandboxPlace *all, int *ret_lock, int *ret_holder)
+{
+        char dir[PATH_SIZE];
+        int lock = name_of(all, entry->number, dir) ? sandbox_hold(dir) : -1;
+
+        if (lock < 0 || send(entry->socket, "", 1, MSG_NOSIGNAL) != 1 ||
+            (*ret_holder = fcntl(entry->holder, F_DUPFD_CLOEXEC, 0)) < 0) {
+                if (lock >= 0)
+                        close(lock);
+                drop(entry);
+                return false;
+        }
+        entry->idle = false;
+        *ret_lock = lock;
+        return true;
+}
+
+static bool fits(const Entry *entry, const Entry *wanted)
+{
+        return entry->idle && entry->uid == wanted->uid && entry->gid == wanted->gid &&
+               entry->parts == wanted->parts && entry->keep == wanted->keep;
+}
+
+/* A place in the table, if need be that of an idle one; NULL: all are in use. */
+static Entry *make_place(void)
+{
+        static unsigned turn;
+
+        for (int i = 0; i < POOLED_MAX; i++)
+                if (!entries[i].holder)
+                        return &entries[i];
+        for (int i = 0; i < POOLED_MAX; i++) {
+                Entry *entry = &entries[turn++ % POOLED_MAX];
+
+                if (entry->idle) {
+                        drop(entry);
+                        return entry;
+                }
+        }
+        return NULL;
+}
+
+static bool make(Entry *entry, const SandboxPlace *all, const char **ret_what)
+{
+        static unsigned last;
+        char dir[PATH_SIZE];
+        SandboxPlace own = *all;
+
+        *ret_what = "a directory for its sandbox";
+        entry->number = ++last;
+        if (!name_of(all, entry->number, dir) || (mkdir(dir, 0711) < 0 && errno != EEXIST))
+                return false;
+        own.dir = dir;
+        entry->holder = sandbox_serve(&own, entry->parts, &entry->socket, ret_what);
+        if (entry->holder < 0)
+                return false;
+        entry->holder = move(entry->holder);
+        entry->socket = move(entry->socket);
+        if (entry->holder >= 0 && entry->socket >= 0)
+                return true;
+        drop(entry);
+        return false;
+}
+
+bool sandbox_pool_take(const SandboxPlace *place, uint32_t parts, int *ret_lock, int *ret_holder,
+                       const char **ret_what)
+{
+        Entry wanted = { .parts = parts, .uid = place->uid, .gid = place->gid, .keep = hash_keep(place) },
+              *at;
+        bool lent;
+
+        for (int i = 0; i < POOLED_MAX; i++) {
+                if (entries[i].holder && !entries[i].idle)
+                        look_at(&entries[i]);
+                if (fits(&entries[i], &wanted) && lend(&entries[i], place, ret_lock, ret_holder))
+                        return true;
+        }
+        if (!make(&wanted, place, ret_what))
+                return false;
+        *ret_what = "a sandbox that was just made";
+        at = make_place();
+        if (at) {
+                *at = wanted;
+                return lend(at, place, ret_lock, ret_holder);
+        }
+        lent = lend(&wanted, place, ret_lock, ret_holder);
+        if (lent)
+                drop(&wanted);
+        return lent;
+}

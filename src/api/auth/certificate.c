@@ -1,0 +1,65 @@
+/* Who calls, by a certificate of TLS that the server has checked (auth.h): the user whom it names. It stands
+ * for them as a token does that is not of a log-in; it is taken back by disabling the account. */
+#include <string.h>
+
+#include "api/auth/internal.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+static const char scheme[] = "certificate "; /* no hash of a token has a blank */
+
+static const User *find_user(const Catalog *catalog, const char *name, GError **error)
+{
+        const User *user = user_name_check("user", name, NULL) ? catalog_user(catalog, name) : NULL;
+
+        if (!user)
+                err_set(error, ERR_UNAUTHENTICATED,
+                        "the client's certificate names '%s', who is no user here\nAn administrator creates "
+                        "users: "
+                        "paddle user create.",
+                        name);
+        else if (user->disabled)
+                err_set(error, ERR_UNAUTHENTICATED, "the account of '%s' is disabled\nAsk an administrator.",
+                        name);
+        return user && !user->disabled ? user : NULL;
+}
+
+bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, HttpRight *ret_right,
+                         char **ret_credential, void *arg, GError **error)
+{
+        Auth *auth = arg;
+        g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
+        const User *user;
+
+        if (certificate->error) {
+                g_propagate_error(error, g_error_copy(certificate->error));
+                return false;
+        }
+        user = find_user(catalog, certificate->name, error);
+        if (!user)
+                return false;
+        *ret_user = g_strdup(user->object.name);
+        *ret_right = (HttpRight){ .admin = user->admin, .scope = SCOPE_ADMIN };
+        if (ret_credential)
+                *ret_credential = auth_certificate_credential(certificate);
+        return true;
+}
+
+char *auth_certificate_credential(const HttpCertificate *certificate)
+{
+        return g_strdup_printf("%s%" G_GINT64_FORMAT " %s", scheme, certificate->until_ms, certificate->name);
+}
+
+bool certificate_is_credential(const char *credential)
+{
+        return g_str_has_prefix(credential, scheme);
+}
+
+bool certificate_is_valid(Auth *auth, const char *credential)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
+        char *name = NULL;
+        gint64 until_ms = g_ascii_strtoll(credential + strlen(scheme), &name, 10);
+
+        return *name == ' ' && clock_now_ms() < until_ms && find_user(catalog, name + 1, NULL);
+}

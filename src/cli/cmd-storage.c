@@ -1,0 +1,206 @@
+/* paddle storage usage, paddle gc: the server's disk. */
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *user, *format;
+        bool all, count, dry_run;
+} Storage;
+
+static const Option usage_options[] = {
+        { "user", 'u', OPTION_STRING, offsetof(Storage, user), "NAME", NULL,
+          "what this user holds (administrators)", 0, 0, NULL },
+        { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, NULL,
+          "what everybody holds (administrators)", 0, 0, NULL },
+        { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL, NULL,
+          "have the server count anew first, which may take a while", 0, 0, NULL },
+        FORMAT_OPTION(offsetof(Storage, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static const Option gc_options[] = {
+        { "dry-run", 0, OPTION_BOOL, offsetof(Storage, dry_run), NULL, NULL,
+          "remove nothing: list what would go, and why", 0, 0, NULL },
+        FORMAT_OPTION(offsetof(Storage, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+/* ---- cells ---- */
+
+static char *bytes_cell(const json_t *item, const char *name)
+{
+        return is_set(item, name) ? bytes_format((guint64)int_of(item, name)) : NULL;
+}
+
+static char *cell_bytes(const json_t *item, const Terminal *terminal)
+{
+        return bytes_cell(item, "bytes");
+}
+
+static char *cell_limit(const json_t *item, const Terminal *terminal)
+{
+        return bytes_cell(item, "limit_bytes");
+}
+
+static char *cell_largest(const json_t *item, const Terminal *terminal)
+{
+        const char *name, *most = NULL;
+        gint64 amount = 0;
+        json_t *kind;
+        g_autofree char *shown = NULL;
+
+        json_object_foreach(json_object_get(item, "kinds"), name, kind)
+        {
+                if (int_of(kind, "bytes") > amount) {
+                        most = name;
+                        amount = int_of(kind, "bytes");
+                }
+        }
+        if (!most)
+                return NULL;
+        shown = bytes_format((guint64)amount);
+        return g_strdup_printf("%s %s", most, shown);
+}
+
+static char *kind_bytes(const json_t *item, const char *kind)
+{
+        return bytes_cell(json_object_get(json_object_get(item, "kinds"), kind), "bytes");
+}
+
+#define KIND_CELL(kind)                                                                                      \
+        static char *cell_##kind(const json_t *item, const Terminal *terminal)                               \
+        {                                                                                                    \
+                return kind_bytes(item, #kind);                                                              \
+        }
+KIND_CELL(homes)
+KIND_CELL(public)
+KIND_CELL(packages)
+KIND_CELL(uploads)
+KIND_CELL(environments)
+KIND_CELL(logs)
+KIND_CELL(work)
+
+static const Column usage_columns[] = {
+        { "USER", .member = "user" },
+        { ">HELD", false, cell_bytes },
+        { ">OF", false, cell_limit },
+        { ">FILES", .member = "files" },
+        { ">OF", .member = "limit_files" },
+        { "MOST OF IT", false, cell_largest },
+        { ">HOMES", true, cell_homes },
+        { ">PUBLIC", true, cell_public },
+        { ">PACKAGES", true, cell_packages },
+        { ">UPLOADS", true, cell_uploads },
+        { ">ENVIRONMENTS", true, cell_environments },
+        { ">LOGS", true, cell_logs },
+        { ">WORK", true, cell_work },
+        { 0 },
+};
+
+static const Column gc_columns[] = {
+        { "KIND", .member = "kind" },
+        { "NAME", .member = "name" },
+        { "USER", .member = "user" },
+        { ">SIZE", false, cell_bytes },
+        { "WHY", .member = "why" },
+        { ">FILES", true, .member = "files" },
+        { 0 },
+};
+
+/* ---- usage ---- */
+
+static char *usage_path(const Storage *storage)
+{
+        g_autofree char *user = storage->user ? url_escape(storage->user) : NULL;
+
+        return g_strconcat("/v1/storage/usage?count=", storage->count ? "true" : "false",
+                           storage->all ? "&all=true" : "", user ? "&user=" : "", user, NULL);
+}
+
+static bool run_usage(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Storage *storage = target;
+        g_autofree char *path = usage_path(storage);
+        g_autoptr(json_t) reply = NULL;
+        g_autoptr(Listing) listing = NULL;
+        Format format;
+        gsize i;
+        json_t *item;
+
+        if (storage->user && storage->all)
+                return err_set(error, ERR_USAGE, "--user cannot be combined with --all");
+        if (!format_parse(storage->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        listing = listing_new(cli, format, usage_columns, "user");
+        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        listing_end(listing);
+        if (!is_set(reply, "counted_at"))
+                cli_say(cli, "the server has not counted yet: only what it has written itself is known");
+        return true;
+}
+
+/* ---- gc ---- */
+
+static bool run_gc(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Storage *storage = target;
+        g_autofree char *path =
+                g_strconcat("/v1/storage/gc?dry_run=", storage->dry_run ? "true" : "false", NULL);
+        g_autoptr(json_t) reply = NULL;
+        g_autoptr(Listing) listing = NULL;
+        g_autofree char *size = NULL;
+        guint things = 0;
+        Format format;
+        gsize i;
+        json_t *item;
+
+        if (!format_parse(storage->format, &format, error) || !cli_client(cli, error) ||
+            !http_call_json(cli->client, "POST", path, NULL, &reply, error))
+                return false;
+        listing = listing_new(cli, format, gc_columns, "name");
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+        {
+                if (storage->dry_run || json_is_true(json_object_get(item, "gone"))) {
+                        listing_add(listing, item);
+                        things++;
+                }
+        }
+        listing_end(listing);
+        size = bytes_format((guint64)int_of(reply, "bytes"));
+        cli_say(cli, storage->dry_run ? "%u things would go, %s" : "%u things are gone, %s", things, size);
+        return true;
+}
+
+const Verb verb_storage_usage = {
+        .name = "storage usage",
+        .args = "",
+        .summary = "Show what you hold on the server's disk, and how much you may",
+        .about = "What the server writes for you counts at once; what jobs write, or you remove, counts when "
+                 "the server has looked, which it does every few minutes, or at once with --count. -o wide "
+                 "shows all kinds.",
+        .examples = "paddle storage usage --count -o wide\n"
+                    "paddle storage usage --all\tan administrator, for everybody",
+        .options = usage_options,
+        .size = sizeof(Storage),
+        .run = run_usage,
+};
+
+const Verb verb_gc = {
+        .name = "gc",
+        .args = "",
+        .summary = "Remove what nothing needs from the server's disk",
+        .about = "Abandoned uploads, and packages, environments and logs that no open job needs, by age and "
+                 "bytes, the least recently used first. The server does it every hour (paddled --gc-every), "
+                 "by "
+                 "the rules that --gc sets. Only administrators may.",
+        .examples = "paddle gc --dry-run\twhat would go, and why",
+        .options = gc_options,
+        .size = sizeof(Storage),
+        .run = run_gc,
+};

@@ -1,0 +1,9 @@
+/* The list of --egress. Pure. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* "10.0.0.0/8,192.0.2.7:443,[2001:db8::]/32:443" or "none" into the JSON list that the agent takes; the
+ * caller's. ERR_USAGE with the item that is wrong. */
+bool egress_parse(const char *text, char **ret, GError **error);

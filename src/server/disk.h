@@ -1,0 +1,33 @@
+/* The server's disk: what users may hold, the ledger, and the janitor with what it has to be told of jobs and
+ * users. */
+#pragma once
+
+#include "engine/engine.h"
+#include "fs/janitor.h"
+#include "runtime/local/identity.h"
+#include "server/options.h"
+
+typedef struct Disk Disk;
+
+/* Whether the state directory is a new one is asked, and remembered in it: before the store is opened. */
+Disk *disk_new(const ServerOptions *options, GError **error);
+void disk_free(Disk *disk); /* NULL is a no-op */
+
+Ledger *disk_ledger(Disk *disk);
+/* `arg` is a Disk: EngineConfig.may_write, HttpServerConfig.hold and .release. */
+bool disk_may_write(const char *user, void *arg, GError **error);
+bool disk_hold(const char *user, gint64 bytes, void *arg, GError **error);
+void disk_release(const char *user, gint64 bytes, void *arg);
+
+typedef struct {
+        Engine *engine;
+        Store *store;
+        Identities *identities; /* NULL: members run as the server */
+        Storage *storage;
+        PackageStore *packages;
+} DiskParts;
+/* Limits hold, and the janitor works, from here on ... */
+void disk_start(Disk *disk, const DiskParts *parts);
+/* ... to here: before the engine goes. */
+void disk_stop(Disk *disk);        /* NULL is a no-op */
+Janitor *disk_janitor(Disk *disk); /* NULL before disk_start */

@@ -1,0 +1,50 @@
+/* The audit log's files: lines that hold each other (base/chain.h), written by one thread in the order in
+ * which they were handed over. What is in a line is api/auth's business; doc/audit.md has the promises.
+ *
+ *     put ──▶ line in memory ──▶ one write() for all that wait ──▶ done ──▶ fdatasync ──▶ done of `durable`
+ *
+ * A disk that is full loses nothing at first: what waits stays in memory (at most AUDIT_WAITING_MAX lines,
+ * what is more is counted) and is tried again each second. Nobody is kept waiting by it. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/chain.h"
+
+typedef struct Audit Audit;
+
+enum { AUDIT_WAITING_MAX = 10000, AUDIT_READ_MAX = 1000 };
+
+typedef struct {
+        const char *dir;    /* made with mode 0700 */
+        gint64 file_size;   /* bytes, about: then the next file begins */
+        gint64 file_age_ms; /* the same by age; 0: never */
+        int files;          /* so many are kept, at least 2; 0: all */
+} AuditConfig;
+
+/* What a server that died left unfinished is cut off, what is missing at the end is told by a line. */
+Audit *audit_open(const AuditConfig *config, GError **error);
+void audit_close(Audit *audit); /* writes what waits; NULL is a no-op */
+
+/* Hands over a line: `fields` as in chain_append, without "time". `done` (or NULL) is called once, on the
+ * writer's thread: when the line is in the file, for `durable` when it is on the disk, or when that failed.
+ */
+typedef void (*AuditDone)(void *arg);
+void audit_put(Audit *audit, const char *fields, bool durable, AuditDone done, void *arg);
+/* Called on the writer's thread about once a second and before the end, to hand over what is due. None
+ * runs any more when this returns. */
+void audit_set_tick(Audit *audit, void (*tick)(bool last, void *arg), void *arg);
+
+/* NULL, or why nothing can be written now; the caller's. */
+char *audit_trouble(Audit *audit);
+ChainHead audit_head(Audit *audit); /* the last line that is in a file */
+const char *audit_dir(const Audit *audit);
+
+typedef struct {
+        gint64 since;     /* lines with a greater number, oldest first; -1: the last ones */
+        const char *user; /* who acted; NULL: everybody */
+        int limit;        /* 1..AUDIT_READ_MAX */
+} AuditQuery;
+/* Objects of the lines in order of their numbers; the caller's. Reads files: may take long. */
+json_t *audit_read(Audit *audit, const AuditQuery *query, GError **error);
