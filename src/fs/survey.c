@@ -1,4 +1,5 @@
-/* The survey (see survey.h): homes, public, uploads, environments and jobs; packages are package-survey.c.
+/* The survey (see survey.h): homes, public, uploads, environments, jobs and sandboxes; packages are
+ * package-survey.c.
  *
  * Nothing that cannot be read or understood is ever a thing that may go. */
 #include "fs/survey.h"
@@ -267,6 +268,31 @@ static bool look_at_jobs(Survey *survey, JobsLook *look)
         return true;
 }
 
+/* ---- sandboxes ---- */
+
+/* The private /tmp of members that share theirs with no other is not in their job's directory. Their sandbox
+ * removes it. */
+static bool look_at_sandboxes(Survey *survey)
+{
+        g_autofree char *path = g_build_filename(survey->config->state_dir, "agent", "sandboxes", NULL);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (dir && (name = g_dir_read_name(dir))) {
+                g_autofree char *tmp = g_build_filename(path, name, "tmp", NULL), *user = NULL;
+                Weight weight = { 0 };
+                struct stat st;
+
+                if (lstat(tmp, &st) < 0)
+                        continue;
+                if (!weigh(survey, tmp, &weight))
+                        return false;
+                user = survey->config->user_of_uid(st.st_uid, survey->config->arg);
+                survey_count(survey, user, DISK_WORK, weight.bytes, weight.files);
+        }
+        return true;
+}
+
 /* ---- environments ---- */
 
 /* "u<uid>-<hash>" and "u<uid>" (what builds have downloaded) are one user's, "<hash>" is the server's. */
@@ -340,7 +366,7 @@ static bool look(Survey *survey)
         JobsLook jobs = { g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL), false };
         bool ok = look_at_homes(survey) && look_at_public(survey) && look_at_uploads(survey) &&
                   packages_survey(survey->config->packages, survey) && look_at_jobs(survey, &jobs) &&
-                  look_at_environments(survey, &jobs);
+                  look_at_sandboxes(survey) && look_at_environments(survey, &jobs);
 
         g_hash_table_unref(jobs.environments);
         return ok;
