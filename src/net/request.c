@@ -79,7 +79,7 @@ void reply_clear(Reply *reply)
 static void release_held(HttpRequest *request)
 {
         if (request->held_bytes > 0)
-                request->release(request->user, request->held_bytes, request->hold_arg);
+                request->release(request->user, request->held_bytes, 1, request->hold_arg);
         request->held_bytes = 0;
 }
 

@@ -96,7 +96,7 @@ struct HttpRequest {
         int body_fd;
         guint64 body_len, discarded;
         gint64 held_bytes; /* of the body, of its user; released with the request by the next */
-        void (*release)(const char *user, gint64 bytes, void *arg);
+        void (*release)(const char *user, gint64 bytes, int files, void *arg);
         void *hold_arg;
         gint64 accounted; /* bytes of this body in the server's count of bytes in flight */
 

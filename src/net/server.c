@@ -736,10 +736,11 @@ static void release_body(HttpRequest *request)
 static bool hold_body(HttpRequest *request, gint64 bytes, GError **error)
 {
         const HttpServerConfig *config = &request->server->config;
+        int files = request->held_bytes == 0; /* all pieces are one file */
 
         if (!config->hold || !request->user || bytes <= 0)
                 return true;
-        if (!config->hold(request->user, bytes, config->hold_arg, error))
+        if (!config->hold(request->user, bytes, files, config->hold_arg, error))
                 return false;
         request->held_bytes += bytes;
         request->release = config->release;

@@ -151,11 +151,12 @@ typedef struct {
                                char **ret_credential, void *arg, GError **error);
         Tls *tls; /* what the TCP port speaks; borrowed. NULL: plain HTTP */
         void *arg;
-        /* HTTP_BODY_FILE: may the user have so many bytes on the disk? Asked before they are read, as many as
-         * are announced, else piece by piece; what was held is released with the answer. ERR_QUOTA,
-         * say. Any worker thread; short. Both NULL: nobody is asked. */
-        bool (*hold)(const char *user, gint64 bytes, void *arg, GError **error);
-        void (*release)(const char *user, gint64 bytes, void *arg);
+        /* HTTP_BODY_FILE: may the user have so many bytes, and files, more on the disk? Asked before they are
+         * read, as many as are announced, else piece by piece, of which the first is a file; the sum of what
+         * was held is released with the answer. ERR_QUOTA, say. Any worker thread; short. Both NULL: nobody
+         * is asked. */
+        bool (*hold)(const char *user, gint64 bytes, int files, void *arg, GError **error);
+        void (*release)(const char *user, gint64 bytes, int files, void *arg);
         void *hold_arg; /* outlives all requests */
 } HttpServerConfig;
 

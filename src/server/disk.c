@@ -92,14 +92,14 @@ bool disk_may_write(const char *user, void *arg, GError **error)
         return ledger_check(((Disk *)arg)->ledger, user, 0, 0, error);
 }
 
-bool disk_hold(const char *user, gint64 bytes, void *arg, GError **error)
+bool disk_hold(const char *user, gint64 bytes, int files, void *arg, GError **error)
 {
-        return ledger_reserve(((Disk *)arg)->ledger, user, bytes, 1, error);
+        return ledger_reserve(((Disk *)arg)->ledger, user, bytes, files, error);
 }
 
-void disk_release(const char *user, gint64 bytes, void *arg)
+void disk_release(const char *user, gint64 bytes, int files, void *arg)
 {
-        ledger_release(((Disk *)arg)->ledger, user, bytes, 1);
+        ledger_release(((Disk *)arg)->ledger, user, bytes, files);
 }
 
 Ledger *disk_ledger(Disk *disk)

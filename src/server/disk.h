@@ -16,8 +16,8 @@ void disk_free(Disk *disk); /* NULL is a no-op */
 Ledger *disk_ledger(Disk *disk);
 /* `arg` is a Disk: EngineConfig.may_write, HttpServerConfig.hold and .release. */
 bool disk_may_write(const char *user, void *arg, GError **error);
-bool disk_hold(const char *user, gint64 bytes, void *arg, GError **error);
-void disk_release(const char *user, gint64 bytes, void *arg);
+bool disk_hold(const char *user, gint64 bytes, int files, void *arg, GError **error);
+void disk_release(const char *user, gint64 bytes, int files, void *arg);
 
 typedef struct {
         Engine *engine;

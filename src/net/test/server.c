@@ -2,6 +2,7 @@
 #include "net/server.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "net/test/fixture.h"
@@ -152,6 +153,12 @@ static const HttpRoute routes[] = {
           .body = HTTP_BODY_MEMORY,
           .body_max = 1 << 20,
           .handler = count_body },
+        { .method = "POST",
+          .path = "/known-file",
+          .kind = HTTP_USER,
+          .body = HTTP_BODY_FILE,
+          .body_max = 8 << 20,
+          .handler = count_file },
         { .method = "GET", .path = "/admin", .kind = HTTP_ADMIN, .handler = who },
         { .method = "GET", .path = "/nobody", .kind = HTTP_NOBODY, .handler = who },
         { .method = "GET", .path = "/int", .handler = integer },
@@ -549,6 +556,67 @@ static void test_shares_of_bytes(void)
         g_autofree char *reply_too = raw_reply(stranger, true);
         g_assert_cmpint(status_of(reply_too), ==, 200);
         wait_metric(fixture.server, body_bytes, ==, 0);
+}
+
+typedef struct {
+        atomic_int bytes, files, most_files;
+} DiskHold;
+
+static bool hold(const char *user, gint64 bytes, int files, void *arg, GError **error)
+{
+        DiskHold *held = arg;
+
+        g_assert_cmpstr(user, ==, "ann");
+        held->bytes += (int)bytes;
+        held->files += files;
+        held->most_files = MAX(held->most_files, held->files);
+        return true;
+}
+
+static void release(const char *user, gint64 bytes, int files, void *arg)
+{
+        DiskHold *held = arg;
+
+        held->bytes -= (int)bytes;
+        held->files -= files;
+}
+
+/* However many pieces a body comes in, it is one file, and all of it is released with the answer. */
+static void test_held_on_disk(void)
+{
+        static const struct {
+                const char *head;
+                bool chunked;
+        } cases[] = {
+                { "Content-Length: 3145728\r\n", false },
+                { "Transfer-Encoding: chunked\r\n", true },
+        };
+        g_autofree char *piece = g_strnfill(1 << 20, 'x');
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                DiskHold held = { 0 };
+                g_auto(Fixture) fixture = { 0 };
+
+                set_up(&fixture, &(HttpServerConfig){ .hold = hold, .release = release, .hold_arg = &held });
+                fd_auto int fd = raw_connect(fixture.port);
+                raw_say(fd, "POST /known-file HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n");
+                raw_say(fd, cases[i].head);
+                raw_say(fd, "\r\n");
+                for (int n = 0; n < 3; n++) {
+                        if (cases[i].chunked)
+                                raw_say(fd, "100000\r\n");
+                        g_assert_true(raw_send(fd, piece, 1 << 20));
+                        if (cases[i].chunked)
+                                raw_say(fd, "\r\n");
+                }
+                if (cases[i].chunked)
+                        raw_say(fd, "0\r\n\r\n");
+                g_autofree char *reply = raw_reply(fd, true);
+                g_assert_cmpint(status_of(reply), ==, 200);
+                g_assert_cmpint(held.bytes, ==, 0);
+                g_assert_cmpint(held.files, ==, 0);
+                g_assert_cmpint(held.most_files, ==, 1);
+        }
 }
 
 /* A body that came fast may not stand still, and one of a caller who is not known ends in any case. */
@@ -1041,12 +1109,12 @@ int main(int argc, char **argv)
         g_test_add_func("/net/server/body-file", test_body_file_goes);
         g_test_add_func("/net/server/bytes-in-flight", test_bytes_in_flight);
         g_test_add_func("/net/server/shares-of-bytes", test_shares_of_bytes);
+        g_test_add_func("/net/server/held-on-disk", test_held_on_disk);
         g_test_add_func("/net/server/standing-still", test_standing_still);
         g_test_add_func("/net/server/slow", test_slow);
         g_test_add_func("/net/server/slow-enough", test_slow_enough);
         g_test_add_func("/net/server/connection-limit", test_connection_limit);
         g_test_add_func("/net/server/socket-share", test_socket_share);
-        g_test_add_func("/server/socket share", test_socket_share);
         g_test_add_func("/net/server/unix", test_unix);
         g_test_add_func("/net/server/listen-errors", test_listen_errors);
         g_test_add_func("/net/server/deferred", test_deferred);
