@@ -334,6 +334,16 @@ static bool is_due(Janitor *janitor)
         return true;
 }
 
+static GPtrArray *collect_until_stopped(Janitor *janitor, const Survey *survey)
+{
+        GPtrArray *removals;
+
+        cancel_begin(is_stopped, janitor);
+        removals = collect(janitor, survey, false);
+        cancel_end();
+        return removals;
+}
+
 static void round_of(Janitor *janitor)
 {
         Survey *survey;
@@ -351,7 +361,7 @@ static void round_of(Janitor *janitor)
         pthread_mutex_lock(&janitor->removing);
         survey = take_last(janitor);
         if (survey) {
-                g_autoptr(GPtrArray) removals = collect(janitor, survey, false);
+                g_autoptr(GPtrArray) removals = collect_until_stopped(janitor, survey);
 
                 tell_removed(removals);
                 give_last(janitor, survey);
@@ -398,8 +408,10 @@ static void *run(void *arg)
         Janitor *janitor = arg;
 
         background_begin();
+        cancel_begin(is_stopped, janitor);
         sweep_gone(janitor, "jobs");
         sweep_gone(janitor, "envs");
+        cancel_end();
         while (!is_stopped(janitor)) {
                 gint64 began = clock_monotonic_ms();
 

@@ -365,10 +365,16 @@ void disk_start(Disk *disk, const DiskParts *parts)
         disk->janitor = janitor_new(&config);
 }
 
+void disk_quiesce(Disk *disk)
+{
+        if (disk)
+                janitor_stop(disk->janitor);
+}
+
 void disk_stop(Disk *disk)
 {
         if (!disk)
                 return;
-        janitor_stop(disk->janitor);
+        disk_quiesce(disk);
         disk->engine = NULL;
 }

@@ -29,5 +29,7 @@ typedef struct {
 /* Limits hold, and the janitor works, from here on ... */
 void disk_start(Disk *disk, const DiskParts *parts);
 /* ... to here: before the engine goes. */
-void disk_stop(Disk *disk);        /* NULL is a no-op */
+void disk_stop(Disk *disk); /* NULL is a no-op */
+/* Ends the janitor's work before that, so that no request waits for it. NULL is a no-op. */
+void disk_quiesce(Disk *disk);
 Janitor *disk_janitor(Disk *disk); /* NULL before disk_start */

@@ -597,6 +597,7 @@ static void server_close(Server *server)
                 api_stop(server->api);
         if (server->flow)
                 flow_stop(server->flow);
+        disk_quiesce(server->disk);
         if (server->http)
                 (void)unlink(pid); /* only a running server has written it */
         http_server_free(server->metrics);
