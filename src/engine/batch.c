@@ -265,7 +265,6 @@ static bool commit(Engine *engine, GError **error)
 
 /* ---- after a failed commit ---- */
 
-/* What is new goes; what changed is as it was. */
 static void release_ports(Engine *engine, const Job *job)
 {
         Runtime *runtime = slot_of(engine, job)->runtime;
@@ -274,13 +273,19 @@ static void release_ports(Engine *engine, const Job *job)
                 runtime->ops->release_ports(runtime, job->id);
 }
 
+/* The catalog of the batch says which runtime they are of. */
+static void restore_ports(Engine *engine, Live *live)
+{
+        if (live->leased)
+                release_ports(engine, live->job);
+        live->leased = false;
+}
+
+/* What is new goes; what changed is as it was. */
 static void restore_view(Engine *engine, Live *live)
 {
         Job *draft = live->job;
 
-        if (live->leased)
-                release_ports(engine, draft);
-        live->leased = false;
         if (live->was) {
                 live->job = g_steal_pointer(&live->was);
                 live->dirty = false;
@@ -311,11 +316,27 @@ static void restore_fed(Engine *engine, GPtrArray *lives, bool what_holds)
         }
 }
 
+/* From here on what is asked of the catalog is asked of the one that is stored. */
+static bool restore_catalog(Engine *engine)
+{
+        Batch *batch = &engine->batch;
+
+        if (batch->catalog == engine->catalog)
+                return false;
+        catalog_unref(batch->catalog);
+        batch->catalog = catalog_ref(engine->catalog);
+        return true;
+}
+
 static void restore(Engine *engine)
 {
         Batch *batch = &engine->batch;
         g_autoptr(GPtrArray) kept = g_ptr_array_new();
+        bool other_catalog;
 
+        for (guint i = 0; i < batch->dirty->len; i++)
+                restore_ports(engine, g_ptr_array_index(batch->dirty, i));
+        other_catalog = restore_catalog(engine);
         for (guint i = 0; i < batch->dirty->len; i++) {
                 Live *live = g_ptr_array_index(batch->dirty, i);
 
@@ -323,10 +344,10 @@ static void restore(Engine *engine)
                         g_ptr_array_add(kept, live);
                 restore_view(engine, live);
         }
-        if (batch->catalog != engine->catalog)
+        if (other_catalog) {
                 feed_queues(engine, engine->catalog);
-        if (batch->catalog != engine->catalog)
                 feed_shares(engine);
+        }
         restore_fed(engine, kept, false);
         restore_fed(engine, kept, true);
         engine->pass_due = true;

@@ -150,7 +150,6 @@ static void test_admission(void)
         house_free_faulty(house);
 }
 
-/* Without any command the engine tries again by itself. */
 /* What members get that declare nothing changes for jobs that wait, or not at all. */
 static void test_defaults(void)
 {
@@ -182,6 +181,35 @@ static void test_defaults(void)
         house_free_faulty(house);
 }
 
+/* The same for a job that the failed batch itself had no reason to look at. */
+static void test_defaults_later(void)
+{
+        House *house = house_on_faulty_disk();
+        g_autofree char *three = NULL, *one = NULL, *waits = NULL, *task = NULL;
+        g_autoptr(Job) ended = NULL;
+        GError *error = NULL;
+
+        house_queue(house, "default", "{'defaults':{'cpu':'3'}}");
+        three = house_submit_ok(
+                house, "{'name':'b','command':['t'],'roles':[{'name':'worker','replicas':3,'cpu':'1'}]}");
+        one = house_submit_ok(house, ONE("a"));
+        waits = house_submit_ok(house, "{'name':'c','command':['t'],'roles':[{'name':'worker'}]}");
+        house_barrier(house);
+        assert_state(house, one, JOB_STARTING);
+
+        fill_disk();
+        assert_no_space(house_patch(house, KIND_QUEUE, "default", "{'defaults':{'cpu':'1'}}", &error),
+                        &error);
+        make_room();
+        task = task_of(one, 1, "worker", 0);
+        script_say_exit(house->script, task, 0, 0, false);
+        ended = house_wait(house, one, JOB_SUCCEEDED);
+        house_barrier(house);
+        assert_state(house, waits, JOB_QUEUED);
+        house_free_faulty(house);
+}
+
+/* Without any command the engine tries again by itself. */
 static void test_goes_on_alone(void)
 {
         House *house = house_on_faulty_disk();
@@ -267,6 +295,7 @@ int main(int argc, char **argv)
         g_test_add_func("/failure/observations", test_observations);
         g_test_add_func("/failure/admission", test_admission);
         g_test_add_func("/failure/defaults", test_defaults);
+        g_test_add_func("/failure/defaults-later", test_defaults_later);
         g_test_add_func("/failure/goes on alone", test_goes_on_alone);
         g_test_add_func("/failure/timers", test_timers);
         g_test_add_func("/failure/fatal", test_fatal);
