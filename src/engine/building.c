@@ -66,14 +66,9 @@ bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Re
         return true;
 }
 
-static const Catalog *catalog_now(const Engine *engine)
-{
-        return engine->batch.catalog ? engine->batch.catalog : engine->catalog;
-}
-
 static bool is_counted(Engine *engine, const Job *job, Resources *ret)
 {
-        return building_wants(catalog_now(engine), slot_of(engine, job)->runtime, job, ret);
+        return building_wants(engine_catalog_now(engine), slot_of(engine, job)->runtime, job, ret);
 }
 
 static bool waits_for_build(const Job *job)
@@ -219,6 +214,18 @@ void building_begin(Engine *engine, Live *leader)
         for (at = g_sequence_get_begin_iter(group->jobs); !g_sequence_iter_is_end(at);
              at = g_sequence_iter_next(at))
                 begin(engine, g_sequence_get(at), false);
+}
+
+void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot)
+{
+        g_autoptr(GList) lives = g_hash_table_get_keys(engine->by_id);
+
+        for (GList *at = lives; at; at = at->next) {
+                Live *live = at->data;
+
+                if (!live->group && waits_for_build(live->job) && slot_of(engine, live->job) == slot)
+                        begin(engine, live, false);
+        }
 }
 
 void building_fill(Engine *engine, const Live *live, const SchedTask *task, SchedJobFill *fill, SchedJob *put)

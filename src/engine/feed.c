@@ -362,6 +362,14 @@ static bool declares_all(const Spec *spec)
         return true;
 }
 
+/* What an attempt or a build was given stays so. */
+static bool depends_on_shares(const Live *live)
+{
+        if (building_leads(live))
+                return live->job->env_state == ENV_WAITING;
+        return life_is_at_rest(live->job) && !declares_all(live->job->spec);
+}
+
 void feed_shares(Engine *engine)
 {
         GHashTableIter iter;
@@ -371,7 +379,7 @@ void feed_shares(Engine *engine)
         while (g_hash_table_iter_next(&iter, &key, NULL)) {
                 Live *live = key;
 
-                if (live->fed && life_is_at_rest(live->job) && !declares_all(live->job->spec))
+                if (live->fed && depends_on_shares(live))
                         feed(engine, live);
         }
 }

@@ -206,6 +206,7 @@ static void synced(Engine *engine, RuntimeSlot *slot)
                 if (!life_is_at_rest(live->job) && slot_of(engine, live->job) == slot)
                         lose_unseen(engine, slot, live);
         }
+        building_begin_uncounted(engine, slot);
         slot_up(engine, slot);
         slot->synced = true;
         engine->pass_due = true;

@@ -164,7 +164,8 @@ void feed_queues(Engine *engine, const Catalog *catalog); /* all of them; those 
 void feed_jobs(Engine *engine);
 /* The scheduler knows what the draft says already: it decided so. */
 void feed_known(Engine *engine, Live *live);
-/* Of all jobs that have no attempt, as far as it has changed what their members get that declare nothing. */
+/* Of all jobs that have no attempt and wait, as far as it has changed what their members get that declare
+ * nothing, or what their builds get. */
 void feed_shares(Engine *engine);
 /* At once, even if nothing seems to have changed. */
 void feed_again(Engine *engine, Live *live);
@@ -190,6 +191,9 @@ void building_leave(Engine *engine, Live *live);
 bool building_leads(const Live *live);
 /* Where a job begins whose environment is not there: waiting, or building with others. */
 EnvState building_first(Engine *engine, const Job *job);
+/* Starts the builds on this slot that wait although they count as nothing: those of a server that had other
+ * bounds. */
+void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot);
 /* The scheduler has started the build. */
 void building_begin(Engine *engine, Live *leader);
 /* What the scheduler is told of one that leads; `task` is where it stands. */

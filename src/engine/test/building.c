@@ -150,6 +150,43 @@ static void test_small_queue(void)
         house_free(house);
 }
 
+/* The limit of its queue falls below what the build waits for. */
+static void test_smaller_queue(void)
+{
+        static const char small[] = "{'name':'a','command':['t'],'requirements':'six','queue':'small',"
+                                    "'roles':[{'name':'worker','replicas':1,'cpu':'500m','memory':'64Mi'}]}";
+        House *house = open_house();
+        g_autofree char *full = house_submit_ok(house, JOB("full", "4", "")), *id = NULL;
+        g_autoptr(GError) error = NULL;
+
+        house_queue(house, "small", "{'max':{'cpu':'2'},'everyone':true}");
+        id = submit(house, small);
+        assert_environment(house, id, ENV_WAITING);
+        house_queue(house, "small", "{'max':{'cpu':'500m'}}");
+        g_assert_true(house_cancel(house, full, &error));
+        say_killed(house, full);
+        assert_environment(house, id, ENV_BUILDING);
+        assert_free(house, 3500);
+        house_free(house);
+}
+
+/* The next server counts builds as nothing: one that waits begins. */
+static void test_uncounted(void)
+{
+        House *house = open_house();
+        g_autofree char *full = house_submit_ok(house, JOB("full", "4", ""));
+        g_autofree char *id = submit(house, JOB("a", "1", NEEDS));
+
+        assert_environment(house, id, ENV_WAITING);
+        house_close(house);
+        script_builder(house->script, &(Resources){ 0 });
+        house_open(house);
+        house_sync(house);
+        assert_asked(house, "prepare", id, 1);
+        assert_environment(house, id, ENV_BUILDING);
+        house_free(house);
+}
+
 /* A build that had begun is counted by the next server, before anything else starts. */
 static void test_restart(void)
 {
@@ -175,6 +212,8 @@ int main(int argc, char **argv)
         g_test_add_func("/building/shared", test_shared);
         g_test_add_func("/building/array", test_array);
         g_test_add_func("/building/small-queue", test_small_queue);
+        g_test_add_func("/building/smaller-queue", test_smaller_queue);
+        g_test_add_func("/building/uncounted", test_uncounted);
         g_test_add_func("/building/restart", test_restart);
         return g_test_run();
 }
