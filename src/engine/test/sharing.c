@@ -434,6 +434,7 @@ static void check_evicted(const char *by, bool told)
         EngineMetrics metrics;
 
         started(house, low, 1, 0);
+        house_let_rise(house, by, "default");
         high = submit(house, by, JOB("high", "4", ",'priority':'high'"));
         house_barrier(house);
         assert_state(house, low, JOB_PREEMPTING);
