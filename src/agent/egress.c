@@ -4,6 +4,9 @@
  *   connect4, sendmsg4:   rule after rule: address & mask == network, and the port      ─▶ 1; at the end 0
  *   connect6, sendmsg6:   an IPv4 address in IPv6 (::ffff:a.b.c.d) by the rules of IPv4, else word by word
  *   sock_create:          TCP and UDP
+ *   packets:              no source route (IPV6_RTHDR needs no right): it sends elsewhere than to the
+ *                         address that the others saw. Loopback by its own device, whatever
+ *                         SO_BINDTODEVICE says
  */
 #include "agent/egress.h"
 
@@ -11,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,6 +30,13 @@ enum {
         INSTRUCTIONS_MAX = 16 * (EGRESS_RULES_MAX + BUILT_IN) + 32,
         MOUNTS_MAX = 4 << 20,
         WORDS6 = 4,
+        LOOPBACK_DEVICE = 1, /* its number in each network namespace */
+        IP4_HEAD = 20,       /* of a header without options */
+        IP4_FIRST = 0x45,    /* the first byte of such a one */
+        IP4_TO = 16,
+        IP6_HEAD = 40,
+        IP6_NEXT = 6, /* says what follows the header */
+        IP6_TO = 24,
 };
 
 typedef struct {
@@ -202,6 +213,80 @@ static void make_sockets(Program *program, const GArray *rules)
         answer(program, 0);
 }
 
+/* `size`: BPF_B or BPF_W; of what copy_packet() has put on the stack */
+static void load_copy(Program *program, guint8 size, int offset)
+{
+        add(program, BPF_LDX | BPF_MEM | size, BPF_REG_0, BPF_REG_10, offset - IP6_HEAD, 0);
+}
+
+/* Bytes of the packet to the same place of the copy, or to `to`. Register 6 has the context; goes on
+ * elsewhere (the returned jump) if there are not that many. */
+static guint copy_packet(Program *program, int from, int to, int len)
+{
+        add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
+        add(program, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (guint32)from);
+        add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_10, 0, 0);
+        add(program, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, 0, 0, (guint32)(to - IP6_HEAD));
+        add(program, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_4, 0, 0, (guint32)len);
+        add(program, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes);
+        return unless(program, BPF_REG_0, 0);
+}
+
+/* Register 7 has the device. Appends the jump of a packet that is refused. */
+static void check_4(Program *program, guint *refused, int *n)
+{
+        guint other;
+
+        load_copy(program, BPF_B, IP4_TO);
+        other = unless(program, BPF_REG_0, IN_LOOPBACKNET);
+        refused[(*n)++] = unless(program, BPF_REG_7, LOOPBACK_DEVICE);
+        land(program, &other, 1);
+        answer(program, 1);
+}
+
+/* The kernel itself puts a header of options before the others of a packet of more than 64 KiB. */
+static void check_6(Program *program, guint *refused, int *n)
+{
+        guint other[WORDS6], plain;
+
+        refused[(*n)++] = copy_packet(program, 0, 0, IP6_HEAD);
+        load_copy(program, BPF_B, 0);
+        add(program, BPF_ALU | BPF_AND | BPF_K, BPF_REG_0, 0, 0, 0xf0);
+        refused[(*n)++] = unless(program, BPF_REG_0, 0x60);
+        load_copy(program, BPF_B, IP6_NEXT);
+        plain = unless(program, BPF_REG_0, IPPROTO_HOPOPTS);
+        refused[(*n)++] = copy_packet(program, IP6_HEAD, IP6_NEXT, 1);
+        load_copy(program, BPF_B, IP6_NEXT);
+        land(program, &plain, 1);
+        add(program, BPF_JMP32 | BPF_JEQ | BPF_K, BPF_REG_0, 0, 1, IPPROTO_TCP);
+        refused[(*n)++] = unless(program, BPF_REG_0, IPPROTO_UDP);
+        for (int i = 0; i < WORDS6; i++) {
+                load_copy(program, BPF_W, IP6_TO + (int)sizeof(guint32) * i);
+                other[i] = unless(program, BPF_REG_0, i == WORDS6 - 1 ? htonl(1) : 0);
+        }
+        refused[(*n)++] = unless(program, BPF_REG_7, LOOPBACK_DEVICE);
+        land(program, other, WORDS6);
+        answer(program, 1);
+}
+
+static void make_packets(Program *program, const GArray *rules)
+{
+        guint refused[8], not_4;
+        int n = 0;
+
+        (void)rules;
+        add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0);
+        load(program, BPF_REG_7, offsetof(struct __sk_buff, ifindex));
+        refused[n++] = copy_packet(program, 0, 0, IP4_HEAD);
+        load_copy(program, BPF_B, 0);
+        not_4 = unless(program, BPF_REG_0, IP4_FIRST);
+        check_4(program, refused, &n);
+        land(program, &not_4, 1);
+        check_6(program, refused, &n);
+        land(program, refused, n);
+        answer(program, 0);
+}
+
 static const struct {
         enum bpf_prog_type type;
         enum bpf_attach_type hook;
@@ -212,6 +297,7 @@ static const struct {
         { BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET6_CONNECT, make_6 },
         { BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_UDP4_SENDMSG, make_4 },
         { BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_UDP6_SENDMSG, make_6 },
+        { BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, make_packets },
 };
 
 static int call(int what, union bpf_attr *attributes)

@@ -402,6 +402,34 @@ def test_egress(make_server):
     ann.paddle("cancel", job["id"])
 
 
+# a source route that begins elsewhere than its end, and a device that leads elsewhere than its address
+AROUND = """import socket, struct
+def tell(what, send):
+    try: send(); print(what, 'sent')
+    except OSError as error: print(what, 'refused')
+def routed(way, end):
+    route = struct.pack('8B', 0, 4, 4, 1, 1, 0, 0, 0) + b''.join(socket.inet_pton(socket.AF_INET6, at) for at in (end, way))
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(41, 57, route)
+        udp.sendto(b'out', (end, 9))
+def by_device(name):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(socket.SOL_SOCKET, 25, name.encode())
+        udp.sendto(b'out', ('127.0.0.1', 9))
+tell('route', lambda: routed('::1', '::1'))
+for _, name in socket.if_nameindex():
+    if name != 'lo': tell('device', lambda: by_device(name))
+with socket.create_server(('::1', 0), family=socket.AF_INET6) as here, socket.create_connection(here.getsockname()[:2]) as there:
+    there.sendall(b'in')
+    print(here.accept()[0].recv(2).decode())"""
+
+
+def test_no_way_around_the_list(make_server):
+    server = make_server("--cpus", "8", "--egress", "none")
+    said = Person(server, "ann").run(f'python3 -c "{AROUND}"').split()
+    assert "sent" not in said and said[:2] == ["route", "refused"] and said[-1] == "in", said
+
+
 @pytest.mark.parametrize("text", ["example.com", "10.0.0.0/33", "10.0.0.1:0", "[::1", "10.0.0.1:99999", ""])
 def test_a_list_that_cannot_be_read_ends_the_start(tmp_path, text):
     done = subprocess.run(
