@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -104,7 +105,9 @@ static Call calls[] = {
 
 enum {
         N_CALLS = sizeof calls / sizeof *calls,
-        PROGRAM_MAX = 16 * N_CALLS, /* a leaf has 8 instructions at most, and there is a node for each */
+        PROGRAM_MAX =
+                16 *
+                N_CALLS, /* a leaf has 18 instructions at most, most have 3; and there is a node for each */
         NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                      CLONE_NEWPID | CLONE_NEWNET,
 };
@@ -129,23 +132,42 @@ static void load(Program *program, size_t offset)
         add(program, BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned)offset);
 }
 
-/* Only the first argument is looked at, and of it the lower half: flags and families are int. */
+/* By netlink the kernel tells of links, sockets, devices and RDMA. It would tell of the machine's processes,
+ * too (NETLINK_CONNECTOR), once anybody outside has asked it to. */
+static void add_families(Program *program)
+{
+        static const unsigned families[] = { AF_UNIX, AF_INET, AF_INET6 };
+        static const unsigned protocols[] = { NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT,
+                                              NETLINK_GENERIC, NETLINK_RDMA };
+        enum {
+                FAMILIES = sizeof families / sizeof *families,
+                PROTOCOLS = sizeof protocols / sizeof *protocols,
+                NETLINK = 4, /* instructions that lie between the two lists, and before the end */
+        };
+
+        load(program, offsetof(struct seccomp_data, args[0]));
+        for (int i = 0; i < FAMILIES; i++)
+                add(program, BPF_JMP | BPF_JEQ | BPF_K,
+                    (unsigned char)(FAMILIES - i - 1 + NETLINK + PROTOCOLS), 0, families[i]);
+        add(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AF_NETLINK);
+        answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+        load(program, offsetof(struct seccomp_data, args[2]));
+        for (int i = 0; i < PROTOCOLS; i++)
+                add(program, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(PROTOCOLS - i), 0, protocols[i]);
+        answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+        answer(program, SECCOMP_RET_ALLOW);
+}
+
+/* Of an argument the lower half is looked at: flags, families and protocols are int. */
 static void add_verdict(Program *program, int verdict)
 {
-        static const unsigned families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
-        enum { N = sizeof families / sizeof *families };
-
         if (verdict == BY_FLAGS) {
                 load(program, offsetof(struct seccomp_data, args[0]));
                 add(program, BPF_JMP | BPF_JSET | BPF_K, 0, 1, NAMESPACES);
                 answer(program, SECCOMP_RET_ERRNO | EPERM);
                 answer(program, SECCOMP_RET_ALLOW);
         } else if (verdict == BY_FAMILY) {
-                load(program, offsetof(struct seccomp_data, args[0]));
-                for (int i = 0; i < N; i++)
-                        add(program, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(N - i), 0, families[i]);
-                answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-                answer(program, SECCOMP_RET_ALLOW);
+                add_families(program);
         } else {
                 answer(program, SECCOMP_RET_ERRNO | (unsigned)verdict);
         }
