@@ -149,9 +149,11 @@ static bool replace_shared_memory(const SandboxPlace *place)
         return true;
 }
 
+/* Without the holder and the keeper: the keeper's directory in it shows the machine's mounts, and to a member
+ * without a network the machine's sockets (/proc/PID/net). */
 static bool mount_proc(void)
 {
-        return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+        return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") == 0;
 }
 
 static bool raise_loopback(void)
