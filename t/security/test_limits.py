@@ -28,6 +28,11 @@ def server(tmp_path_factory):
     server.destroy()
 
 
+def test_members_do_not_hold_the_locks_of_ports(server):
+    said = Person(server, "lender").run("ls /run/paddle-ports; cd /run/paddle-ports; true")
+    assert said.count("Permission denied") + said.count("can't cd") == 2, said
+
+
 def queue(server, name, **fields):
     reply = server.post("/v1/queues", {"name": name, "everyone": True, **fields})
     assert reply.status == 201, reply.body

@@ -25,6 +25,8 @@ enum {
         BLOCKS_MAX = (PORT_MAX + 1) / PORT_BLOCK,
 };
 
+static const char of_root[] = "/run/paddle-ports"; /* in /run only root makes something */
+
 typedef struct {
         int first; /* its first port */
         int fd;    /* holds the lock */
@@ -67,18 +69,23 @@ static void choose_range(const char *proc_root, int *ret_first, int *ret_len)
 
 static bool is_usable_dir(const char *dir)
 {
+        mode_t mode = strcmp(dir, of_root) == 0 ? 0700 : 01777;
         struct stat st;
 
-        if (mkdir(dir, 01777) == 0)
-                (void)chmod(dir, 01777); /* past the umask: servers of all users must find each other */
+        if (mkdir(dir, mode) == 0)
+                (void)chmod(dir, mode); /* past the umask: servers of all users must find each other */
         return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && access(dir, W_OK | X_OK) == 0;
 }
 
+/* Members of a server that is root are other users, and must not be able to take all locks. What it does not
+ * know of servers of others, is_free() tells. */
 static char *choose_lock_dir(void)
 {
         const char *runtime = g_getenv("XDG_RUNTIME_DIR");
         g_autofree char *own = runtime && *runtime ? g_build_filename(runtime, "paddle", NULL) : NULL;
 
+        if (geteuid() == 0 && is_usable_dir(of_root))
+                return g_strdup(of_root);
         if (is_usable_dir("/run/lock/paddle"))
                 return g_strdup("/run/lock/paddle");
         if (own && is_usable_dir(own))
