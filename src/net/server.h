@@ -193,7 +193,8 @@ const char *http_request_query(const HttpRequest *request, const char *name); /*
 char **http_request_queries(const HttpRequest *request, const char *name); /* all of that name, the caller's;
                                                                               NULL: none */
 const char *http_request_header(const HttpRequest *request, const char *name); /* or NULL */
-/* NULL: the client showed none. Only in `authenticate` and `credential` of a face. */
+/* NULL: the client showed none. In `authenticate` and `credential` of a face, and in a handler until it
+ * returns. */
 const HttpCertificate *http_request_certificate(const HttpRequest *request);
 const char *http_request_body(const HttpRequest *request,
                               gsize *ret_len); /* HTTP_BODY_MEMORY; "" when empty */

@@ -383,6 +383,18 @@ def test_a_certificate_changes_no_password(served, authority, clients):
     assert ask(served, authority, "POST", "/v1/login", login).status == 200
 
 
+def test_what_a_certificate_makes_ends_with_it(served, authority, clients):
+    """Else who has it for an hour has the account for good."""
+    served.post("/v1/users", {"name": "dora"})
+    pair = clients.issue("dora", "dora")
+    made = ask(served, authority, "POST", "/v1/tokens", "{}", pair=pair)
+    assert made.status == 201 and made.json["expires_at"], made.body
+    longer = json.dumps({"expires_in": 3659 * 86400})
+    assert ask(served, authority, "POST", "/v1/tokens", longer, pair=pair).status == 403
+    shorter = json.dumps({"expires_in": 60})
+    assert ask(served, authority, "POST", "/v1/tokens", shorter, pair=pair).status == 201
+
+
 # ---- bounds hold over it
 
 

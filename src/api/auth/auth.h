@@ -56,12 +56,14 @@ char *auth_certificate_credential(const HttpCertificate *certificate); /* of one
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
 /* Was this token given by a log-in with a password, not longer ago than `within_ms`? */
 bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms);
-/* What a token that is made by this caller is (Authorization: of the request, or NULL): TOKEN_OF_LOGIN, with
- * the parent it then has, when a log-in's token asks. One that is made with a made token reaches no further:
- * not in scope, not to other queues, not beyond its end, and goes when it goes, unless it is another user's.
- * What `token` does not say of scope, queue and end becomes as much as may be. ERR_UNAUTHENTICATED when the
- * asking one is not known any more, ERR_DENIED. */
-bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error);
+/* What a token that is made by this caller is (Authorization: of the request, else its certificate; or NULL):
+ * TOKEN_OF_LOGIN, with the parent it then has, when a log-in's token asks. One that is made with a made token
+ * reaches no further: not in scope, not to other queues, not beyond its end, and goes when it goes, unless it
+ * is another user's. What `token` does not say of scope, queue and end becomes as much as may be. A
+ * certificate gives its end alone. ERR_UNAUTHENTICATED when the asking one is not known any more, ERR_DENIED.
+ */
+bool auth_descend(Auth *auth, const char *authorization, const HttpCertificate *certificate, Token *token,
+                  GError **error);
 /* Tokens were dropped: what is remembered of them is forgotten. */
 void auth_forget_tokens(Auth *auth);
 

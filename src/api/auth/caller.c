@@ -273,30 +273,37 @@ static bool narrow(const Token *parent, Token *token, GError **error)
         return true;
 }
 
+/* `end` 0: what asks has none. */
+static bool end_with(gint64 end, Token *token, GError **error)
+{
+        if (!end || (token->expires && token->expires <= end))
+                return true;
+        if (token->expires)
+                return err_set(error, ERR_DENIED,
+                               "expires_in: the new token would outlast the one that makes it\nAsk for less, "
+                               "or log in.");
+        token->expires = end;
+        return true;
+}
+
 static bool descend_from_made(const Token *parent, Token *token, GError **error)
 {
         if (!narrow(parent, token, error))
                 return false;
         if (strcmp(parent->user, token->user) == 0)
                 token->maker = g_strdup(parent->id);
-        if (!parent->expires || (token->expires && token->expires <= parent->expires))
-                return true;
-        if (token->expires)
-                return err_set(error, ERR_DENIED,
-                               "expires_in: the new token would outlast the one that makes it\nAsk for less, "
-                               "or log in.");
-        token->expires = parent->expires;
-        return true;
+        return end_with(parent->expires, token, error);
 }
 
-bool auth_descend(Auth *auth, const char *authorization, Token *token, GError **error)
+bool auth_descend(Auth *auth, const char *authorization, const HttpCertificate *certificate, Token *token,
+                  GError **error)
 {
         const char *secret = find_secret(authorization);
         g_autoptr(Token) parent = NULL;
         char hash[HASH_LEN + 1];
 
         if (!secret)
-                return true;
+                return !certificate || end_with(certificate->until_ms, token, error);
         hash_bytes(secret, strlen(secret), hash);
         parent = store_token_by_hash(auth->config.store, hash, error);
         if (!parent && error && err_is(*error, ERR_NOT_FOUND)) {

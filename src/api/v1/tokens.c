@@ -197,7 +197,8 @@ static Token *new_token(Api *api, HttpRequest *request, const TokenAsk *ask, cha
         token = auth_new_token(ask->user, ask->note, expires, ret_secret);
         token->scope = ask->scope;
         token->queue = g_strdup(ask->queue);
-        if (!auth_descend(api->auth, http_request_header(request, "Authorization"), token, error))
+        if (!auth_descend(api->auth, http_request_header(request, "Authorization"),
+                          http_request_certificate(request), token, error))
                 return NULL;
         if (!token->scope)
                 token->scope = SCOPE_ADMIN;
