@@ -1,4 +1,5 @@
-"""Real PaddlePaddle on real data: the examples end to end through the command line, and the proof that parameters are shared."""
+"""Real PaddlePaddle on real data: the examples end to end through the command line, and the proof that parameters are shared.
+Jobs are an ordinary user's, so that their members are in the sandbox that is on by default; the demo's are the server's own."""
 
 import os
 import re
@@ -7,6 +8,8 @@ import subprocess
 
 import pytest
 from conftest import BIN, PATIENCE, ROOT, Server, wait_for
+from people import Person
+from witness import Witness
 
 EXAMPLES = ROOT / "examples"
 BAR = 0.85  # what the demo job has to reach
@@ -29,15 +32,34 @@ def server(tmp_path_factory):
     server.destroy()
 
 
-def submit(server, example, *options):
-    return server.paddle(
-        "submit", *options, "--follow", "--", "python", "train.py", cwd=EXAMPLES / example, check=0, timeout=480
+@pytest.fixture(scope="module")
+def ann(server):
+    return Person(server, "ann")
+
+
+@pytest.fixture(scope="module")
+def uid(ann):
+    return ann.uid()
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory):
+    return Witness(tmp_path_factory.mktemp("witness"))
+
+
+def submit(ann, witness, example, *options):
+    return ann.paddle(
+        *("submit", *options, *witness.options, "--follow", "--", "python", "train.py"),
+        cwd=EXAMPLES / example,
+        check=0,
+        timeout=480,
     )
 
 
 def run_beside(server, example, *args):
     """Runs Python in the example's directory with what its requirements brought; returns its output."""
-    (package,) = (server.state / "envs").glob(f"*/venv/lib/python3*/site-packages/{SHIPPED_BY[example]}")
+    place = f"venv/lib/python3*/site-packages/{SHIPPED_BY[example]}"
+    (package,) = [found for own in ("*/own", "*") for found in (server.state / "envs").glob(f"{own}/{place}")]
     done = subprocess.run(
         [package.parents[3] / "bin/python", *args],
         cwd=EXAMPLES / example,
@@ -67,10 +89,11 @@ def processes_of(job):
     return found
 
 
-def test_trainers_that_see_only_their_own_labels_learn_all(server, tmp_path):
+def test_trainers_that_see_only_their_own_labels_learn_all(server, ann, uid, witness, tmp_path):
     """Each trainer holds 2 or 3 of the 10 digits: only with shared parameters can its model know the others."""
     followed = submit(
-        server,
+        ann,
+        witness,
         "recognize_digits",
         "-n",
         TRAINERS,
@@ -83,7 +106,7 @@ def test_trainers_that_see_only_their_own_labels_learn_all(server, tmp_path):
         "-e",
         "SHARD_BY_LABEL=1",
     )
-    server.paddle("download", "shared", tmp_path / "model", check=0)
+    ann.paddle("download", "shared", tmp_path / "model", check=0)
     alone = float(run_beside(server, "recognize_digits", "-c", BOUND))
     assert alone < 0.34  # 3 of 10 labels
     (printed,) = numbers(r"trainer-0 +\| final test accuracy ([\d.]+)", followed.stdout)
@@ -92,14 +115,12 @@ def test_trainers_that_see_only_their_own_labels_learn_all(server, tmp_path):
     )
     assert predicted == pytest.approx(printed, abs=0.001)
     assert predicted > 1.5 * alone, "the trainers did not learn from each other"
-    job = server.job("shared")
+    job = server.job(ann.id_of("shared"))
     assert job["framework"] == "paddle-ps" and job["environment"] == "ready"
-    assert {member["name"] for member in server.get(f"/v1/jobs/{job['id']}/members").json["items"]} == {
-        "pserver-0",
-        "pserver-1",
-        *(f"trainer-{index}" for index in range(TRAINERS)),
-    }
-    assert "parameter server 1 of 2" in server.member_log("shared", "pserver-1")
+    members = {"pserver-0", "pserver-1", *(f"trainer-{index}" for index in range(TRAINERS))}
+    assert {member["name"] for member in server.get(f"/v1/jobs/{job['id']}/members").json["items"]} == members
+    witness.saw("shared", members, uid)
+    assert "parameter server 1 of 2" in server.member_log(job["id"], "pserver-1")
 
 
 def test_the_demo_reaches_its_accuracy_and_its_model_predicts(server, tmp_path):
@@ -126,42 +147,45 @@ def test_the_demo_reaches_its_accuracy_and_its_model_predicts(server, tmp_path):
     assert predicted == pytest.approx(accuracy, abs=0.001)
 
 
-def test_collective_trainers_share_a_model(server, tmp_path):
-    followed = submit(server, "fit_a_line", "-n", 2, "--name", "line", "--output", "line", "-e", "NUM_PASS=10")
-    assert server.job("line")["framework"] == "paddle-collective"
+def test_collective_trainers_share_a_model(server, ann, uid, witness, tmp_path):
+    followed = submit(ann, witness, "fit_a_line", "-n", 2, "--name", "line", "--output", "line", "-e", "NUM_PASS=10")
+    job = server.job(ann.id_of("line"))
+    assert job["framework"] == "paddle-collective"
     assert re.search(r"trainer-1 +\| trainer 1 of 2: 202 districts", followed.stdout)  # half of 4/5 of 506
     errors = numbers(r"trainer-0 +\| pass \d+/10: test error ([\d.]+)", followed.stdout)
     assert len(errors) == 10 and errors[-1] < errors[0]
-    finals = [numbers(r"final test error ([\d.]+)", server.member_log("line", f"trainer-{index}")) for index in (0, 1)]
+    finals = [
+        numbers(r"final test error ([\d.]+)", server.member_log(job["id"], f"trainer-{index}")) for index in (0, 1)
+    ]
     assert finals[0] == finals[1] != [], "the trainers do not have the same model"
-    server.paddle("download", "line", tmp_path / "model", check=0)
+    witness.saw("line", ["trainer-0", "trainer-1"], uid)
+    ann.paddle("download", "line", tmp_path / "model", check=0)
     (predicted,) = numbers(r"error ([\d.]+) over", run_beside(server, "fit_a_line", "predict.py", tmp_path / "model"))
     assert predicted == pytest.approx(finals[0][0], abs=0.002)
     assert predicted < 6  # the mean price as a guess is off by 9
 
 
-def test_a_killed_trainer_fails_the_attempt_and_the_retry_trains(server):
+def test_a_killed_trainer_fails_the_attempt_and_the_retry_trains(server, ann):
     passes = "case $PWD in */1/work) NUM_PASS=10000;; *) NUM_PASS=4;; esac; export NUM_PASS; "  # the first does not end
-    server.paddle(
+    ann.paddle(
         *("submit", "--name", "killed", "-n", 2, "--ps", 1, "--retries", 1, "--output", "killed"),
         *("--", "sh", "-c", passes + "exec python train.py"),
         cwd=EXAMPLES / "recognize_digits",
         check=0,
     )
-    server.wait("killed", "running", timeout=90)
-    job = server.job("killed")
-    wait_for(lambda: "pass 1/" in server.member_log("killed", "trainer-0", "?attempt=1"), 60, "the first pass")
+    job = server.wait(ann.id_of("killed"), "running", timeout=90)
+    wait_for(lambda: "pass 1/" in server.member_log(job["id"], "trainer-0", "?attempt=1"), 60, "the first pass")
     members = {m["name"]: m for m in server.get(f"/v1/jobs/{job['id']}/members").json["items"]}
     os.kill(members["trainer-1"]["pid"], signal.SIGKILL)
-    job = server.wait("killed", timeout=120)
+    job = server.wait(job["id"], timeout=120)
     assert job["state"] == "succeeded" and job["attempt"] == 2 and job["failures"] == 1, job["reason"]
     events = server.get(f"/v1/jobs/{job['id']}/events").json["items"]
     exits = [e["data"] for e in events if e["kind"] == "member.exited" and e["data"]["attempt"] == 1]
     assert any(e["member"] == "trainer-1" and e["signal"] in (9, "SIGKILL") for e in exits), exits
     (retrying,) = (event for event in events if event["kind"] == "job.retrying")
     assert "trainer-1" in retrying["data"]["reason"]
-    assert "final test accuracy" not in server.member_log("killed", "trainer-0", "?attempt=1")
-    assert "final test accuracy" in server.member_log("killed", "trainer-0", "?attempt=2")
+    assert "final test accuracy" not in server.member_log(job["id"], "trainer-0", "?attempt=1")
+    assert "final test accuracy" in server.member_log(job["id"], "trainer-0", "?attempt=2")
     assert processes_of(job) == []
 
 

@@ -1,21 +1,33 @@
-"""Real TensorFlow, Spark and Open MPI on real data, each in several members, from the examples as a person submits them.
+"""Real TensorFlow, Spark and Open MPI on real data, each in several members, from the examples as an ordinary user submits
+them: members run as that user, in the sandbox that is on by default.
 
 `make test-frameworks` installs what they need and runs this; the first run downloads a gigabyte."""
 
 import contextlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 
 import pytest
 from conftest import ROOT, Server, wait_for
+from people import Person
+from witness import Witness
 
 EXAMPLES = ROOT / "examples"
 DIGITS, TRAIN = 1797, 1437  # of scikit-learn's digits, and those that are not kept for the test
 BAR = 0.93  # a linear model reaches 0.95, a guess 0.1
 TIMEOUT = 1500  # the first environment is a long download
+COPIES = """
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+total = np.empty(1 << 20)
+world.Allreduce(np.full(1 << 20, world.rank + 1.0), total)
+print(f"rank {world.rank} of {world.size}: {int(total.sum())}", flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +38,35 @@ def server(tmp_path_factory):
     server.destroy()
 
 
-def submit(server, example, name, *options, check=0):
-    return server.paddle(
-        *("submit", "--name", name, "--follow", *options), cwd=EXAMPLES / example, check=check, timeout=TIMEOUT
-    )
+@pytest.fixture(scope="module")
+def ann(server):
+    return Person(server, "ann")
 
 
-def members(server, name):
-    return {member["name"]: member for member in server.get(f"/v1/jobs/{name}/members").json["items"]}
+@pytest.fixture(scope="module")
+def uid(ann):
+    return ann.uid()
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory):
+    return Witness(tmp_path_factory.mktemp("witness"))
+
+
+@pytest.fixture
+def submit(ann, witness):
+    """Submits as ann, with the witness beside each Python program, follows to the end, and returns the job's id."""
+
+    def run(example, name, *options):
+        words = ("submit", "--name", name, "--follow", *witness.options, *options)
+        ann.paddle(*words, cwd=EXAMPLES / example, check=0, timeout=TIMEOUT)
+        return ann.id_of(name)
+
+    return run
+
+
+def members(server, job):
+    return {member["name"]: member for member in server.get(f"/v1/jobs/{job}/members").json["items"]}
 
 
 def accuracy(text):
@@ -42,33 +75,35 @@ def accuracy(text):
     return float(found)
 
 
-def test_tensorflow_workers_mirror_one_model(server):
-    submit(server, "digits_tensorflow", "mirrored", "--framework", "tensorflow", "-n", 2, "--", "python", "train.py")
-    assert set(members(server, "mirrored")) == {"worker-0", "worker-1"}
-    logs = [server.member_log("mirrored", f"worker-{index}") for index in (0, 1)]
+def test_tensorflow_workers_mirror_one_model(server, submit, witness, uid):
+    job = submit("digits_tensorflow", "mirrored", "--framework", "tensorflow", "-n", 2, "--", "python", "train.py")
+    assert set(members(server, job)) == {"worker-0", "worker-1"}
+    logs = [server.member_log(job, f"worker-{index}") for index in (0, 1)]
     for index, log in enumerate(logs):
         assert f"worker {index} of 2: {TRAIN // 2} digits" in log
     reached = [accuracy(log) for log in logs]
     weights = [re.findall(r"weights ([-\d.]+)", log) for log in logs]
     assert weights[0] == weights[1] != [], "the workers do not have the same model"
     assert reached[0] == reached[1]
+    witness.saw("mirrored", ["worker-0", "worker-1"], uid)
     print(f"\ntensorflow: MultiWorkerMirroredStrategy, 2 workers, test accuracy {reached[0]:.4f} (bar {BAR})")
 
 
-def test_tensorflow_chief_coordinates(server, tmp_path):
+def test_tensorflow_chief_coordinates(server, submit, witness, uid, tmp_path):
     """ParameterServerStrategy: neither servers nor workers ever exit by themselves, the job ends with its chief."""
-    job = {
+    spec = {
         "framework": "tensorflow",
         "command": "python coordinate.py",
         "roles": [{"name": "ps", "replicas": 2}, {"name": "chief"}, {"name": "worker", "replicas": 2}],
     }
-    (tmp_path / "job.yaml").write_text(json.dumps(job))
-    submit(server, "digits_tensorflow", "coordinated", "-f", tmp_path / "job.yaml")
-    found = members(server, "coordinated")
+    (tmp_path / "job.yaml").write_text(json.dumps(spec))
+    job = submit("digits_tensorflow", "coordinated", "-f", tmp_path / "job.yaml")
+    found = members(server, job)
     assert set(found) == {"master-0", "pserver-0", "pserver-1", "worker-0", "worker-1"}
     for name in set(found) - {"master-0"}:
-        assert "serves" in server.member_log("coordinated", name) and found[name]["signal"] == signal.SIGTERM
-    reached = accuracy(server.member_log("coordinated", "master-0"))
+        assert "serves" in server.member_log(job, name) and found[name]["signal"] == signal.SIGTERM
+    witness.saw("coordinated", ["chief-0", "ps-0", "ps-1", "worker-0", "worker-1"], uid)
+    reached = accuracy(server.member_log(job, "master-0"))
     print(
         f"\ntensorflow: ParameterServerStrategy, 2 servers, 2 workers, a chief, test accuracy {reached:.4f} (bar {BAR})"
     )
@@ -82,42 +117,61 @@ def test_tensorflow_chief_coordinates(server, tmp_path):
         ("file", ["-e", "TREES=20", "-e", "PF_JOB_SPARK_MAIN_FILE=train.py"]),
     ],
 )
-def test_spark_executors_share_the_work(server, how, options):
+def test_spark_executors_share_the_work(server, submit, witness, uid, how, options):
     assert shutil.which("java"), "Spark needs Java"
     name = f"forest-{how}"
-    submit(server, "digits_spark", name, "--framework", "spark", "-n", 2, "--memory", "2Gi", *options)
-    assert set(members(server, name)) == {"driver-0", "executor-0", "executor-1"}
-    log = server.member_log(name, "driver-0")
+    job = submit("digits_spark", name, "--framework", "spark", "-n", 2, "--memory", "2Gi", *options)
+    assert set(members(server, job)) == {"driver-0", "executor-0", "executor-1"}
+    log = server.member_log(job, "driver-0")
     shares = {host: int(count) for host, count in re.findall(r"(executor-\d): (\d+) digits", log)}
     assert set(shares) == {"executor-0", "executor-1"} and min(shares.values()) > 0
     assert sum(shares.values()) == DIGITS
+    witness.saw(name, ["driver-0", "executor-0", "executor-1"], uid)
     print(
         f"\nspark ({how}): a driver and {len(shares)} executors {shares}, test accuracy {accuracy(log):.4f} (bar {BAR})"
     )
 
 
-def test_mpi_ranks_add_their_gradients(server):
-    submit(server, "digits_mpi", "ranks", "--framework", "mpi", "-n", 4, "--", "mpirun", "python", "train.py")
-    found = members(server, "ranks")
+def test_mpi_ranks_add_their_gradients(server, submit, witness, uid):
+    job = submit("digits_mpi", "ranks", "--framework", "mpi", "-n", 4, "--", "mpirun", "python", "train.py")
+    found = members(server, job)
     assert set(found) == {"master-0", *(f"worker-{index}" for index in range(4))}
-    log = server.member_log("ranks", "master-0")
+    log = server.member_log(job, "master-0")
     ranks = re.findall(r"rank (\d) of 4 on (worker-\d): (\d+) digits", log)
     assert sorted(rank for rank, _, _ in ranks) == ["0", "1", "2", "3"]
     assert len({host for _, host, _ in ranks}) == 4 and sum(int(count) for _, _, count in ranks) == TRAIN
     assert f"{TRAIN} of {TRAIN} digits seen; all ranks have the same weights: True" in log
+    witness.saw("ranks", [f"worker-{index}" for index in range(4)], uid)
     print(f"\nmpi: {len(ranks)} ranks in {len(ranks)} workers, test accuracy {accuracy(log):.4f} (bar {BAR})")
 
 
-def test_mpi_runs_follow_each_other_closely(server):
+def test_mpi_ranks_of_one_member_share_memory(server, submit):
+    """A member's own mpirun passes data as Open MPI does by itself: segments in memory, and copies out of another's
+    (process_vm_readv)."""
+    options = ["-e", "OMPI_MCA_hwloc_base_binding_policy=none", "-e", "NUM_PASS=20"]
+    mpirun = "mpirun -n 3 --oversubscribe --mca btl self,vader --mca btl_vader_single_copy_mechanism cma"
+    job = submit(
+        "digits_mpi", "memory", "--framework", "plain", *options, "--", *mpirun.split(), "python", "-c", COPIES
+    )
+    log = server.member_log(job, "worker-0")
+    assert sorted(re.findall(r"rank (\d) of 3: (\d+)", log)) == [(str(rank), str(6 << 20)) for rank in range(3)]
+    assert "vader" not in log and "CMA" not in log, log  # what it says where it has to do without
+    print("\nmpi: 3 ranks in one member, by shared memory and copies out of each other's")
+
+
+def test_mpi_runs_follow_each_other_closely(server, ann):
     """The daemons of one run are still cleaning up when those of the next start: they must not meet."""
-    server.paddle(
+    rank = "echo $run"
+    if os.geteuid() == 0:  # else members are the server's, without a sandbox
+        rank = 'grep -q "^Seccomp:.2$" /proc/self/status && ' + rank
+    ann.paddle(
         *("submit", "--name", "closely", "--framework", "mpi", "-n", 4, "--follow", "--", "sh", "-c"),
-        'for run in $(seq 60); do timeout 30 mpirun sh -c "echo $run" || exit 1; done',
+        f"for run in $(seq 60); do export run; timeout 30 mpirun -x run sh -c '{rank}' || exit 1; done",
         cwd=EXAMPLES / "digits_mpi",
         check=0,
         timeout=200,
     )
-    said = server.member_log("closely", "master-0").split()
+    said = server.member_log(ann.id_of("closely"), "master-0").split()
     assert [said.count(str(run)) for run in range(1, 61)] == [4] * 60
 
 
@@ -135,17 +189,24 @@ def ranks_of(job):
     return found
 
 
-def test_mpi_job_fails_with_a_rank(server):
-    server.paddle(
+def status(pid):
+    return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+
+
+def test_mpi_job_fails_with_a_rank(server, ann, uid):
+    ann.paddle(
         *("submit", "--name", "killed", "--framework", "mpi", "-n", 4, "-e", "NUM_PASS=100000000"),
         *("--", "mpirun", "python", "train.py"),
         cwd=EXAMPLES / "digits_mpi",
         check=0,
     )
-    wait_for(lambda: "rank 2 of 4" in server.member_log("killed", "master-0"), 300, "rank 2")
-    pids = ranks_of(server.job("killed"))
+    job = server.job(ann.id_of("killed"))
+    wait_for(lambda: "rank 2 of 4" in server.member_log(job["id"], "master-0"), 300, "rank 2")
+    pids = ranks_of(job)
     assert set(pids) == {f"worker-{index}" for index in range(4)}
+    for rows in map(status, pids.values() if os.geteuid() == 0 else ()):  # as the machine sees them
+        assert rows["Uid"].split() == [str(uid)] * 4 and rows["Seccomp"] == "2" and rows["CapBnd"] == "0" * 16
     os.kill(pids["worker-2"], signal.SIGKILL)
-    job = server.wait("killed")
+    job = server.wait(job["id"])
     assert job["state"] == "failed" and "master-0 exited with status" in job["reason"]
     assert not ranks_of(job), "ranks were left behind"
