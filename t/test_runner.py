@@ -196,6 +196,7 @@ def test_unit_tests_run_again_too(tmp_path, capsys, options, status, last, unste
 
 
 COUNTS = """project('tests', 'c')
+alias_target('programs', custom_target('one', output: 'one', command: ['touch', '@OUTPUT@']))
 test('good', find_program('good'))
 test('bad', find_program('bad'))
 """

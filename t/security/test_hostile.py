@@ -19,7 +19,6 @@ import json
 import os
 import pathlib
 import re
-import secrets
 import socket
 import time
 import urllib.parse
@@ -30,6 +29,7 @@ import yaml
 from conftest import PATIENCE, Server, open_way, processes_of, wait_for
 from paddleflow.client import BASE, Flow
 from people import Person
+from seeds import noise
 
 HERE = pathlib.Path(__file__).parent / "hostile"
 TABLES = sorted(path.stem for path in HERE.glob("*.yaml"))
@@ -49,7 +49,7 @@ class House:
     """One server with two users of each interface, and canaries where ann must not come."""
 
     def __init__(self, top):
-        self.top, self.secret = top, "canary-" + secrets.token_hex(8)
+        self.top, self.secret = top, f"canary-{os.urandom(8).hex()}"
         open_way(top)
         self.outside, self.pwned = top / "outside", top / "pwned"
         self.outside.mkdir(mode=0o711)
@@ -281,7 +281,7 @@ class House:
             "Upgrade": "websocket",
             "Connection": "Upgrade",
             "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": base64.b64encode(secrets.token_bytes(16)).decode(),
+            "Sec-WebSocket-Key": base64.b64encode(noise(16, "key")).decode(),
             "Authorization": f"Bearer {token}" if token else None,
             **(change or {}),
         }

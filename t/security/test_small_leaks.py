@@ -104,6 +104,8 @@ def test_jobs_of_others_are_not_named(make_server):
     ann, bob = Person(server, "ann"), Person(server, "bob")
     queue = {"name": "team", "everyone": True, "max": {"cpu": "4"}, "preemption": "lower-priority"}
     assert server.post("/v1/queues", queue).status == 201
+    for name in ("ann", "bob"):
+        assert server.post("/v1/grants", {"user": name, "resource": "team", "max_priority": "high"}).status == 201
     own = {"queue": "team", "priority": "low", "roles": [{"name": "worker", "cpu": "2"}]}
     held, _ = (person.submit("sleep 600", name=f"secret-of-{person.name}", **own)["id"] for person in (ann, bob))
     wait_for(lambda: server.get("/v1/info").json["jobs"]["running"] == 2, what="both jobs")

@@ -19,6 +19,7 @@ import pytest
 from conftest import BIN, PATIENCE, ROOT, Reply, Server, wait_for
 from kube.pki import Authority
 from people import Person
+from seeds import noise
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_metrics_speak_it_too(served, authority):
 
 def test_a_connection_is_kept_for_bodies_of_all_sizes(served, authority, ann):
     """Chunks of uploads, files whole and by ranges; then a refusal in mid-body."""
-    data = os.urandom(3_000_000)
+    data = noise(3_000_000, "body")
     with contextlib.closing(connect(served, authority)) as connection:
         for size in (1, 16383, 16384, 16385, len(data)):
             path, hashed = f"{ann.home}/file-{size}", hashlib.blake2b(data[:size], digest_size=32).hexdigest()
