@@ -27,7 +27,8 @@
 #include "net/websocket-frame.h"
 
 enum {
-        CLOSE_MS = 2000,      /* for the client's part of a goodbye */
+        CLOSE_MS = 15000,     /* for the client to take what it has been sent, and to say goodbye */
+        STOP_MS = 2000,       /* the same while the server stops */
         SILENCE_FACTOR = 3,   /* heartbeats without a byte from the client */
         READ_SIZE = 16 << 10, /* a turn of one socket */
         EVENTS_MAX = 64,
@@ -211,7 +212,8 @@ void websocket_close(WebSocket *socket, int status, const char *reason)
 
                 frame_append_close(socket->out, (CloseStatus)status, reason);
                 socket->closing = true;
-                socket->close_by_ms = clock_monotonic_ms() + CLOSE_MS;
+                socket->close_by_ms =
+                        clock_monotonic_ms() + (status == CLOSE_GOING_AWAY ? STOP_MS : CLOSE_MS);
                 appended(socket, before);
         }
         pthread_mutex_unlock(&socket->mutex);
