@@ -531,7 +531,7 @@ static void test_access(void)
                 HttpAccess access;
         } cases[] = {
                 { { .path = "/v1/x" }, "unix", HTTP_NOBODY },
-                { { .path = "/v1/x", .kind = ACCESS_GRANT, .verb = VERB_UPDATE }, "unix", HTTP_NOBODY },
+                { { .path = "/v1/x", .kind = ACCESS_TOKEN, .verb = VERB_UPDATE }, "unix", HTTP_NOBODY },
                 { { .path = "/v1/x", .kind = ACCESS_SYSTEM, .verb = VERB_SHOW }, "10.0.0.1", HTTP_PUBLIC },
                 { { .path = "/v1/x", .kind = ACCESS_LOGIN, .verb = VERB_CREATE }, "10.0.0.1", HTTP_PUBLIC },
                 { { .path = "/v1/x", .kind = ACCESS_JOB, .verb = VERB_SHOW }, "unix", HTTP_USER },
