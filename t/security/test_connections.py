@@ -102,10 +102,12 @@ def test_when_all_are_taken_those_with_few_get_one(make_server):
         hold(server, stack, b"", 16, "127.0.0.3")  # an eighth is the Unix socket's
         for n in range(4, 9):
             assert ask(server, f"127.0.0.{n}")[0] == 200
-        # The first who came have gone; the last have not.
-        assert first[0].recv(1) == b""
-        first[-1].sendall(head("/v1/version"))
-        assert answer(first[-1])[0] == 200
+        # At most one has gone for each of them, and of the largest holder alone.
+        for connection in first:
+            with contextlib.suppress(OSError):
+                connection.sendall(head("/v1/version"))
+        statuses = [answer(connection)[0] for connection in first]
+        assert statuses.count(200) >= 35 and 1 <= statuses.count(0) == 40 - statuses.count(200), statuses
 
 
 CROWD = """

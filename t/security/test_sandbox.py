@@ -272,9 +272,9 @@ def test_tmp_is_on_the_disk_of_the_work_directory(outside):
 
 
 def test_tmp_counts_as_its_users(outside):
-    eve = Person(outside, "eve")
-    job = eve.submit("head -c 8388608 /dev/zero >/tmp/big; exec sleep 603.6")
-    work = lambda: eve.get("/v1/storage/usage?count=true").json["items"][0]["kinds"]["work"]["bytes"]  # noqa: E731
+    erin = Person(outside, "erin")
+    job = erin.submit("head -c 8388608 /dev/zero >/tmp/big; exec sleep 603.6")
+    work = lambda: erin.get("/v1/storage/usage?count=true").json["items"][0]["kinds"]["work"]["bytes"]  # noqa: E731
     wait_for(lambda: work() >= 8 << 20, what="the survey to see /tmp")
     outside.cancel([job["id"]])
     outside.wait(job["id"])
