@@ -103,7 +103,7 @@ bool apply_act(Engine *engine, Input *input)
         life = batch_life(engine, live);
         if (!acts[input->action](&life, input->user, &input->error))
                 input->live = NULL;
-        else if (input->action == ACT_REQUEUE || input->action == ACT_RELEASE)
+        else if (!input->admin && (input->action == ACT_REQUEUE || input->action == ACT_RELEASE))
                 limit_priority(engine, &life, input->user);
         batch_end_life(engine, live, &life);
         return true;

@@ -445,12 +445,13 @@ void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDon
         inbox_put(&engine->inbox, input);
 }
 
-void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, EngineDone done,
-                void *arg)
+void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
+                EngineDone done, void *arg)
 {
         Input *input = input_new(INPUT_ACT, done, arg);
 
         input->user = g_strdup(by);
+        input->admin = admin;
         input->text = g_strdup(job_id);
         input->action = action;
         inbox_put(&engine->inbox, input);

@@ -97,8 +97,10 @@ typedef enum {
         ACT_DELETE,  /* forgets a finished job, with its events; ERR_CONFLICT while it is open */
         ACTIONS,
 } JobAction;
-void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, EngineDone done,
-                void *arg);
+/* `admin`: `by` has an administrator's right here. Release and requeue by somebody else lower a priority that
+ * is above what `by` is granted now. */
+void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
+                EngineDone done, void *arg);
 
 /* Changes of an open job. Priority and queue: only while queued or suspended (ERR_CONFLICT); the new queue is
  * checked as at submission. Labels and annotations replace what is there (NULL: unchanged). */

@@ -754,10 +754,16 @@ bool check_priority(const Engine *engine, const Queue *queue, const char *user, 
                     GError **error)
 {
         const Catalog *catalog = engine->batch.catalog;
-        int most = catalog_max_priority(catalog, queue, catalog_user(catalog, user));
+        const User *known = catalog_user(catalog, user);
+        int most = catalog_max_priority(catalog, queue, known);
 
         if (admin || priority <= most)
                 return true;
+        if (known && known->admin)
+                return err_set(error, ERR_DENIED,
+                               "priority: %d is above %d, and this token has no administrator's right\n"
+                               "Ask for less, or use a token of scope 'admin'.",
+                               priority, most);
         return err_set(
                 error, ERR_DENIED,
                 "priority: %d is above %d, the most that is granted to '%s' in queue '%s'\n"

@@ -418,7 +418,5 @@ int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User 
         const Grant *grant =
                 user ? catalog_grant(catalog, user->object.name, GRANT_QUEUE, queue->object.name) : NULL;
 
-        if (user && user->admin)
-                return SPEC_PRIORITY_MAX;
         return grant ? grant->max_priority : 0;
 }

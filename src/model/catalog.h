@@ -51,8 +51,8 @@ bool queue_default(const Catalog *catalog, const Queue *queue, int kind, gint64 
  * each with what to do. */
 const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, const User *user, GError **error);
 
-/* The highest priority that jobs of `user` may have in the queue: a grant's, an administrator's any, else
- * normal. `user` NULL: nobody's. */
+/* The highest priority that is granted to `user` in the queue, else normal. Whoever acts with an
+ * administrator's right needs no grant; the account alone does not say so. `user` NULL: nobody. */
 int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User *user);
 
 /* ---- changes ---- */

@@ -313,7 +313,7 @@ static void hold_jobs(const Disk *disk, const char *user, const char *by)
                 g_autoptr(GPtrArray) page = store_jobs(disk->parts.store, &query, &query.before_seq, NULL);
 
                 for (guint i = 0; page && i < page->len; i++, held++)
-                        engine_act(disk->parts.engine, ((const Job *)page->pdata[i])->id, ACT_HOLD, by,
+                        engine_act(disk->parts.engine, ((const Job *)page->pdata[i])->id, ACT_HOLD, by, true,
                                    held_done, NULL);
                 if (!page)
                         return; /* the next survey tries again */

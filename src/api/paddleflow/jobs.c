@@ -235,7 +235,7 @@ static void act_done(Job *job, bool repeated, const GError *error, void *arg)
 
 static void act(const Call *call, const Job *job, JobAction action)
 {
-        engine_act(call->flow->engine, job->id, action, call->user, act_done,
+        engine_act(call->flow->engine, job->id, action, call->user, call->root, act_done,
                    http_request_ref(call->request));
 }
 

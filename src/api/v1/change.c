@@ -92,13 +92,14 @@ static const struct {
 static void act_on_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const char *by = http_request_caller(request)->user, *path = http_request_route(request)->path;
+        const HttpCaller *caller = http_request_caller(request);
+        const char *path = http_request_route(request)->path;
         g_autoptr(Job) job = api_job(api, request);
 
         for (gsize i = 0; job && i < G_N_ELEMENTS(actions); i++)
                 if (g_str_has_suffix(path, actions[i].path))
-                        engine_act(api->engine, job->id, actions[i].action, by, api_answer_job,
-                                   api_answer_new(api, request));
+                        engine_act(api->engine, job->id, actions[i].action, caller->user, caller->admin,
+                                   api_answer_job, api_answer_new(api, request));
 }
 
 /* An empty body asks for nothing in particular. */
@@ -118,6 +119,7 @@ static bool take_force(HttpRequest *request, bool *ret, GError **error)
 static void cancel_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
+        const HttpCaller *caller = http_request_caller(request);
         g_autoptr(Job) job = api_job(api, request);
         g_autoptr(GError) error = NULL;
         bool force = false;
@@ -125,8 +127,8 @@ static void cancel_job(HttpRequest *request, void *arg)
         if (!job)
                 return;
         if (take_force(request, &force, &error))
-                engine_act(api->engine, job->id, force ? ACT_KILL : ACT_CANCEL,
-                           http_request_caller(request)->user, api_answer_job, api_answer_new(api, request));
+                engine_act(api->engine, job->id, force ? ACT_KILL : ACT_CANCEL, caller->user, caller->admin,
+                           api_answer_job, api_answer_new(api, request));
         else
                 http_fail(request, error);
 }

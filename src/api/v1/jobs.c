@@ -320,7 +320,7 @@ static void forgotten(Job *job, bool repeated, const GError *error, void *arg)
 static void cancel_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const char *by = http_request_caller(request)->user;
+        const HttpCaller *caller = http_request_caller(request);
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = NULL;
         bool forget;
@@ -331,8 +331,8 @@ static void cancel_job(HttpRequest *request, void *arg)
         }
         job = api_job(api, request);
         if (job)
-                engine_act(api->engine, job->id, forget ? ACT_DELETE : ACT_CANCEL, by,
-                           forget ? forgotten : api_answer_job, api_answer_new(api, request));
+                engine_act(api->engine, job->id, forget ? ACT_DELETE : ACT_CANCEL, caller->user,
+                           caller->admin, forget ? forgotten : api_answer_job, api_answer_new(api, request));
 }
 
 #define QUERY_USER "user:string:Whose job a name means (administrators)."

@@ -245,7 +245,7 @@ bool house_act(House *house, const char *id, JobAction action, GError **error)
 {
         Answer got = ANSWER_INIT;
 
-        engine_act(house->engine, id, action, "ann", answer, &got);
+        engine_act(house->engine, id, action, "ann", false, answer, &got);
         return answer_wait(&got, NULL, error);
 }
 
@@ -346,7 +346,7 @@ void house_hold(House *house)
 {
         pthread_mutex_lock(&house->lock);
         house->held = 1;
-        engine_act(house->engine, "0000000000000000", ACT_CANCEL, "ann", hold, house);
+        engine_act(house->engine, "0000000000000000", ACT_CANCEL, "ann", false, hold, house);
         while (house->held != 2)
                 pthread_cond_wait(&house->woken, &house->lock);
         pthread_mutex_unlock(&house->lock);

@@ -1070,6 +1070,30 @@ static void test_many(void)
 
 /* ---- changes ---- */
 
+/* An administrator who acts without an administrator's right, as by a lesser token, is an ordinary user. */
+static void test_lesser_administrator(void)
+{
+        static const char high[] = JOB("high", "1", ",'priority':'high'");
+        House *house = house_new();
+        g_autofree char *name = grant_key("ann", GRANT_QUEUE, "default"), *id = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
+
+        house_let_rise(house, "ann", "default");
+        id = house_submit_ok(house, high);
+        act(house, id, ACT_HOLD);
+        ended(house, id, 1, 0, 0);
+        g_assert_true(house_drop(house, KIND_GRANT, name, &error));
+        g_assert_true(house_patch(house, KIND_USER, "ann", "{'admin':true}", &error));
+        act(house, id, ACT_RELEASE);
+        job = house_job(house, id);
+        g_assert_cmpint(job->priority, ==, 0);
+        g_assert_null(house_submit(house, "ann", high, NULL, &error));
+        g_assert_error(error, ERR_DOMAIN, ERR_DENIED);
+        g_assert_nonnull(strstr(error->message, "scope 'admin'"));
+        house_free(house);
+}
+
 static void test_changes(void)
 {
         House *house = house_new();
@@ -1214,6 +1238,7 @@ int main(int argc, char **argv)
         g_test_add_func("/sharing/shrunk", test_shrunk);
         g_test_add_func("/sharing/hold", test_hold);
         g_test_add_func("/sharing/requeue", test_requeue);
+        g_test_add_func("/sharing/lesser-administrator", test_lesser_administrator);
         g_test_add_func("/sharing/saved and deleted", test_saved_and_deleted);
         g_test_add_func("/sharing/begin", test_begin);
         g_test_add_func("/sharing/warned", test_warned);

@@ -547,9 +547,8 @@ static void test_priorities(void)
                 const char *queue, *user; /* user NULL: nobody */
                 int most;
         } cases[] = {
-                { "left", "root", 1000 }, { "left", "ann", 0 }, { "left", "bob", 200 },
-                { "in-c2", "ann", 7 },    { "busy", "ann", 0 }, { "busy", "bob", 50 },
-                { "default", "bob", 0 },  { "left", NULL, 0 },
+                { "left", "root", 0 }, { "left", "ann", 0 },  { "left", "bob", 200 },  { "in-c2", "ann", 7 },
+                { "busy", "ann", 0 },  { "busy", "bob", 50 }, { "default", "bob", 0 }, { "left", NULL, 0 },
         };
         g_autoptr(Catalog) catalog = world_new();
 
