@@ -252,13 +252,15 @@ static bool join(const char *mounts, const char *controllers, const char *path)
 
 /* What it uses counts as the member's, and ends with it. A hierarchy that the member shares with us (it has
  * no group of its own there) needs nothing. */
-static void join_groups(int proc)
+/* What is counted and limited nowhere does not run: 0, or the exit status. */
+static int join_groups(int proc)
 {
         size_t len;
+        int status = 0;
         char *groups = read_at(proc, "cgroup", &len),
              *mounts = read_at(AT_FDCWD, "/proc/self/mountinfo", &len), *save = NULL;
 
-        for (char *line = groups && mounts ? strtok_r(groups, "\n", &save) : NULL; line;
+        for (char *line = groups && mounts ? strtok_r(groups, "\n", &save) : NULL; line && !status;
              line = strtok_r(NULL, "\n", &save)) {
                 char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
 
@@ -266,12 +268,11 @@ static void join_groups(int proc)
                         continue;
                 *second = '\0';
                 if (!join(mounts, first + 1, second + 1))
-                        (void)fail(0,
-                                   "the command does not count as the member's: no way into its group '%s'",
-                                   second + 1);
+                        status = fail(EXIT_GONE, "the member's group '%s' cannot be entered: %m", second + 1);
         }
         free(groups);
         free(mounts);
+        return status;
 }
 
 /* ---- going there ---- */
@@ -369,9 +370,10 @@ static int run(const Target *target, char **argv, char **env)
 /* Becomes the command; returns its exit status only where it does not run. */
 static int go(const Target *target, char **argv, char **env)
 {
-        int status;
+        int status = join_groups(target->proc);
 
-        join_groups(target->proc);
+        if (status)
+                return status;
         (void)setsid();
         if (strcmp(argv[ARG_STREAMS], "tty") == 0 && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
                 return fail(EXIT_NOT_RUN, "the terminal cannot be had: %m");

@@ -161,6 +161,11 @@ static bool verify_directory(Cli *cli, const char *dir, const ChainHead *kept, G
 
         if (!chain_check(dir, kept, &report, error))
                 return false;
+        if (report.lines == 0 && report.problems->len == 0)
+                return err_set(error, ERR_NOT_FOUND,
+                               "'%s' holds no line of an audit log: it is another directory, or was emptied\n"
+                               "The server's is STATE/audit.",
+                               dir);
         for (guint i = 0; i < report.problems->len; i++)
                 cli_say(cli, "%s", (char *)report.problems->pdata[i]);
         head = chain_head_format(&report.last);

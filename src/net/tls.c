@@ -361,8 +361,23 @@ static char *text_of(const char *data, gsize len)
         return len && !memchr(data, '\0', len) ? g_strndup(data, len) : NULL;
 }
 
+/* NULL: it has none, or two, of which either may be meant. */
+static char *common_name(gnutls_x509_crt_t crt)
+{
+        char text[NAME_MAX_BYTES];
+        size_t len = sizeof text, other = 0;
+
+        if (gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, text, &len) < 0 ||
+            gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 1, 0, NULL, &other) !=
+                    GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
+                return NULL;
+        return text_of(text, len);
+}
+
+/* NULL: it has no name, or two. */
 static char *name_of(gnutls_x509_crt_t crt)
 {
+        g_autofree char *name = NULL;
         static const char prefix[] = "paddle:user:";
         char text[NAME_MAX_BYTES];
         size_t len = sizeof text;
@@ -375,14 +390,17 @@ static char *name_of(gnutls_x509_crt_t crt)
                 if (code == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
                         break;
                 if (code >= 0 && type == GNUTLS_SAN_URI && len >= sizeof prefix &&
-                    memcmp(text, prefix, sizeof prefix - 1) == 0)
-                        return text_of(text + sizeof prefix - 1, len - (sizeof prefix - 1));
+                    memcmp(text, prefix, sizeof prefix - 1) == 0) {
+                        if (name)
+                                return NULL;
+                        name = text_of(text + sizeof prefix - 1, len - (sizeof prefix - 1));
+                        if (!name)
+                                return NULL;
+                }
                 if (code < 0 && code != GNUTLS_E_SHORT_MEMORY_BUFFER)
                         return NULL;
         }
-        len = sizeof text;
-        code = gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, text, &len);
-        return code >= 0 ? text_of(text, len) : NULL;
+        return name ? g_steal_pointer(&name) : common_name(crt);
 }
 
 static bool verify(gnutls_session_t session, GError **error)
@@ -428,6 +446,7 @@ bool tls_client(TlsConnection *connection, char **ret_name, gint64 *ret_until_ms
         }
         gnutls_x509_crt_deinit(crt);
         return *ret_name || err_set(error, ERR_UNAUTHENTICATED,
-                                    "the client's certificate names no user\nIts subject needs a CN, or it a "
+                                    "the client's certificate names no user, or more than one\nIts subject "
+                                    "needs a CN, or it a "
                                     "SAN 'URI:paddle:user:NAME'.");
 }

@@ -313,6 +313,7 @@ TAMPERING = {
     "a file removed": without(1),
     "the newest file removed": without(-1),
     "the head removed": lambda audit: (audit / "head").unlink(),
+    "all removed": lambda audit: [path.unlink() for path in audit.iterdir()],
 }
 
 

@@ -347,6 +347,8 @@ def test_other_certificates_stand_for_nobody(served, authority, clients, tmp_pat
         (authority.issue("ann", "ann"), "issuer"),  # the server's own authority is none for clients
         (clients.issue("nobody", "nobody-here"), "no user here"),
         (clients.issue("odd", "no user"), "no user here"),
+        (clients.issue("two-uris", "ann", names=["URI:paddle:user:ann", "URI:paddle:user:robot"]), "names no user"),
+        (clients.issue("two-names", "robot/CN=ann"), "names no user"),
     ]
     for pair, word in cases:
         reply = ask(served, authority, "GET", "/v1/whoami", pair=pair)
