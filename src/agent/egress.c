@@ -226,7 +226,7 @@ static guint copy_packet(Program *program, int from, int to, int len)
         add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
         add(program, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (guint32)from);
         add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_10, 0, 0);
-        add(program, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, 0, 0, (guint32)(to - IP6_HEAD));
+        add(program, BPF_ALU64 | BPF_ADD, BPF_REG_3, 0, 0, (guint32)(to - IP6_HEAD)); /* BPF_K is 0, too */
         add(program, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_4, 0, 0, (guint32)len);
         add(program, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes);
         return unless(program, BPF_REG_0, 0);

@@ -3,9 +3,10 @@
  *
  * The range is cut into blocks. A block belongs to one server of this machine, by flock on a file that all of
  * them find (of root: /run/paddle-ports, which members cannot enter; of others: /run/lock/paddle, else
- * $XDG_RUNTIME_DIR/paddle, else /tmp/paddle-ports); the kernel gives it back when the server dies. Within a block, ports go round, so that a released one rests before it is used again, and each
- * is tried with bind() before it is leased, so that members that outlive their server and programs of others
- * are left alone. Not thread-safe. */
+ * $XDG_RUNTIME_DIR/paddle, else /tmp/paddle-ports); the kernel gives it back when the server dies. Within a
+ * block, ports go round, so that a released one rests before it is used again, and each is tried with bind()
+ * before it is leased, so that members that outlive their server and programs of others are left alone. Not
+ * thread-safe. */
 #pragma once
 
 #include <glib.h>
