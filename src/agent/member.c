@@ -152,8 +152,8 @@ static void bind_directories(const Spawn *spawn, int log_fd)
                 return;
         if (!sandbox_own_mounts()) {
                 note(log_fd,
-                     "paddle: no mount namespace can be had (%s); the directories have only their own "
-                     "names\n",
+                     "paddle: /pfs is not available in this job (no mount namespace: %s); PADDLE_INPUT and "
+                     "PADDLE_OUTPUT name its directories\n",
                      strerrordesc_np(errno));
                 return;
         }

@@ -431,10 +431,14 @@ static void attempt_failed(Life *life, const Member *member, bool permanent)
              why);
 }
 
-/* Texts of programs go into JSON. */
+/* Texts of programs and errors go into JSON, and into reasons, which are one line: an error's hint, behind
+ * its newline, becomes a sentence. */
 static char *clean_text(const char *text)
 {
-        return text && *text ? g_utf8_make_valid(text, -1) : NULL;
+        g_autofree char *valid = text && *text ? g_utf8_make_valid(text, -1) : NULL;
+        g_auto(GStrv) lines = valid ? g_strsplit(g_strchomp(valid), "\n", -1) : NULL;
+
+        return lines ? g_strjoinv(". ", lines) : NULL;
 }
 
 /* Of what was told, unless it cannot be: the clock of another machine may be wrong. Then it is when we heard
@@ -520,6 +524,7 @@ void life_building(Life *life)
 void life_environment(Life *life, EnvState env, const char *why)
 {
         g_autofree char *text = NULL;
+        const char *hint = why ? strchr(why, '\n') : NULL;
         Job *job = life->job;
 
         job->env_state = (guint8)env;
@@ -529,10 +534,13 @@ void life_environment(Life *life, EnvState env, const char *why)
         if (env != ENV_FAILED || job_state_is_final(job->state))
                 return;
         text = clean_text(why);
-        stop(life, JOB_FAILED,
-             g_strdup_printf(
-                     "its environment could not be made: %s; see `paddle logs %s --member environment`",
-                     text ? text : "no reason was given", job->name));
+        if (hint && hint[1]) /* requirements that were refused: there is no log, but a hint */
+                stop(life, JOB_FAILED, g_strdup_printf("its environment could not be made: %s", text));
+        else
+                stop(life, JOB_FAILED,
+                     g_strdup_printf("its environment could not be made: %s; see `paddle logs %s --member "
+                                     "environment`",
+                                     text ? text : "no reason was given", job->name));
 }
 
 void life_admitted(Life *life)

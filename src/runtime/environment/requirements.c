@@ -95,8 +95,8 @@ static bool check(const char *line, guint number, bool urls, GError **error)
                 return err_set(error, ERR_INVALID,
                                "requirements, line %u: '%s' says where a package comes from, and this server "
                                "takes packages only from its own index\n"
-                               "Name the package and its version. An administrator can allow such lines: "
-                               "`paddled --requirement-urls`.",
+                               "Name the package and its version. An index belongs into the server's pip "
+                               "settings (pip.conf); `paddled --requirement-urls` allows such lines.",
                                number, line);
         return true;
 }

@@ -529,8 +529,8 @@ static bool plan_sandbox(LocalRuntime *local, const RuntimeJob *job, Plan *plan,
                         return err_set(
                                 error, ERR_CONFLICT,
                                 "network: none: this machine cannot give the job a network of its own: "
-                                "that takes a server of root's and a kernel that lets it\nSubmit it with "
-                                "`--network host`.");
+                                "the server has to run as root, and the kernel has to have network "
+                                "namespaces\nSubmit it with `--network host`.");
         }
         if (plan->identity && local->egress && !agent_link_check_egress(local->link, error))
                 return false;
