@@ -148,8 +148,8 @@ static void say_found(Cli *cli, const Found *found)
         else
                 cli_say(cli,
                         "%" G_GINT64_FORMAT " lines, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                        ", follow from each other\nKeep the head elsewhere: `paddle audit verify --head` "
-                        "tells later whether the log still holds it.",
+                        ", follow from each other\nKeep the head elsewhere: `paddle audit verify --head "
+                        "NUMBER:HASH` tells later whether the log still holds it.",
                         found->lines, found->first, found->last);
         cli->status = found->n_problems ? 1 : 0;
 }

@@ -509,9 +509,8 @@ const Verb verb_user_create = {
         .name = "user create",
         .args = "NAME",
         .summary = "Make a user",
-        .about = "Without a password the user comes by a token (`paddle token create --user NAME`) or by the "
-                 "socket "
-                 "of the server's machine.",
+        .about = "Without a password the user comes by a token (`paddle token create --user NAME`), or "
+                 "by the server's Unix socket, if they are in its group.",
         .examples = "paddle user create ann --password\tasks for it twice\n"
                     "paddle user create ops --admin --password-stdin <secret.txt",
         .options = user_options,
