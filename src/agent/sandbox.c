@@ -49,16 +49,22 @@ static bool is_below(const char *path, const char *dir)
         return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+/* Anybody may pass it, whatever the umask is. */
+static bool make_passable(const char *path)
+{
+        return mkdir(path, 0755) == 0 ? chmod(path, 0755) == 0 : errno == EEXIST;
+}
+
 /* mkdir -p; `path` is changed on the way and whole again. Only below a file system that is new. */
 static bool make_way(char *path, size_t from)
 {
         for (char *slash = path + from; (slash = strchr(slash, '/')); slash++) {
                 *slash = '\0';
-                if (*path && mkdir(path, 0755) < 0 && errno != EEXIST)
+                if (*path && !make_passable(path))
                         return false;
                 *slash = '/';
         }
-        return mkdir(path, 0755) == 0 || errno == EEXIST;
+        return make_passable(path);
 }
 
 static bool mount_tmpfs(const char *point)

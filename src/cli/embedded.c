@@ -150,6 +150,8 @@ static GPtrArray *command_line(const char *program, const char *home, const Embe
         if (listen) {
                 add_path(argv, "--tls-cert", listen->tls_cert);
                 add_path(argv, "--tls-key", listen->tls_key);
+        } else {
+                g_ptr_array_add(argv, g_strdup("--requirement-urls")); /* its user is its administrator */
         }
         if (listen && listen->plain_http)
                 g_ptr_array_add(argv, g_strdup("--plain-http"));

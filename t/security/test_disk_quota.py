@@ -332,7 +332,7 @@ def test_logs_and_work_directories_count(served):
 def test_what_members_put_into_public_counts_to_them(served):
     ann = Limited(served, "ann-public", disk="1Gi")
     ann.run(f"head -c {8 * MI} /dev/zero >{served.state}/storage/local/public/of-ann")
-    assert ann.usage()["kinds"]["public"]["bytes"] >= 8 * MI
+    wait_for(lambda: ann.usage()["kinds"]["public"]["bytes"] >= 8 * MI, what="the survey to see the file")
 
 
 def test_a_second_name_and_a_hole_do_not_count(served):

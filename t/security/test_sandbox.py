@@ -1,5 +1,6 @@
 """What a member of a user sees and can do beside its own job: nothing. doc/security.md, "The sandbox of a member"."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import BIN, Server, wait_for
+from conftest import BIN, Server, open_way, wait_for
 from people import Person
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a server that is not root runs members as itself")
@@ -254,6 +255,19 @@ def outside():
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def test_a_state_directory_deep_below_tmp(tmp_path):
+    """What is made on the way to it, in a /tmp of the job's own, can be passed."""
+    open_way(tmp_path)
+    (tmp_path / "a").mkdir(mode=0o755)
+    server = Server(tmp_path / "a/state", "--cpus", "4", "--sandbox", "on")
+    server.kept = []
+    server.start()
+    try:
+        assert Person(server, "ann").run("pwd; ls /tmp").split()[0].startswith(str(server.state))
+    finally:
+        server.destroy()
+
+
 def test_tmp_is_on_the_disk_of_the_work_directory(outside):
     """It is the user's there, shut for others, and goes with the job."""
     eve = Person(outside, "eve")
@@ -319,7 +333,8 @@ def test_members_outlive_server_agent_and_spawner(make_server):
     ]
     assert spawners
     for pid in (server.process.pid, agent, *spawners):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # a spawner ends with its agent
+            os.kill(pid, signal.SIGKILL)
     server.process.wait()
     server.start()
     for job in jobs:
