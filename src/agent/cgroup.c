@@ -19,7 +19,8 @@ enum {
         SLOT_NUMBER_MAX = 1 << 24,
 };
 
-static const char *const controller_names[SLOT_CONTROLLERS] = { "memory", "cpu", "cpuacct", "pids" };
+static const char *const controller_names[SLOT_CONTROLLERS] = { "memory", "cpu", "cpuacct", "pids",
+                                                                "devices" };
 
 struct CgroupPool {
         char *base[SLOT_CONTROLLERS];     /* <mount>/paddle/<id>; NULL: not to be had */
@@ -408,6 +409,11 @@ CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
 bool cgroup_pool_has(const CgroupPool *pool, SlotController controller)
 {
         return pool->base[controller];
+}
+
+bool cgroup_pool_denies_devices(const CgroupPool *pool)
+{
+        return pool->base[SLOT_DEVICES] || (pool->v2 && devices_can_deny());
 }
 
 bool cgroup_pool_is_usable(const CgroupPool *pool)

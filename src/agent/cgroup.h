@@ -27,6 +27,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CgroupPool, cgroup_pool_free)
 bool cgroup_pool_is_usable(const CgroupPool *pool);
 bool cgroup_pool_has(const CgroupPool *pool, SlotController controller);
 
+/* True when devices can be denied to members. */
+bool cgroup_pool_denies_devices(const CgroupPool *pool);
+
 /* All agents' members together: so many processes; a no-op where they are not counted. */
 void cgroup_pool_bound(CgroupPool *pool, gint64 processes);
 

@@ -831,6 +831,11 @@ const char *const *keep_sandbox(const Keep *keep)
         return keep->sandbox;
 }
 
+bool keep_denies_devices(const Keep *keep)
+{
+        return cgroup_pool_denies_devices(keep->pool);
+}
+
 /* ── life ──────────────────────────────────────────────────────────────── */
 
 static void note_limits(Keep *keep)

@@ -50,3 +50,5 @@ guint keep_count(const Keep *keep);
 const char *const *keep_limits(const Keep *keep);
 /* The parts of a sandbox that this machine has: the same. */
 const char *const *keep_sandbox(const Keep *keep);
+/* Whether devices can be denied to members. */
+bool keep_denies_devices(const Keep *keep);

@@ -118,6 +118,30 @@ static bool get_sandbox(const json_t *object, StartRequest *ret, GError **error)
         return true;
 }
 
+/* "denied_major": 195, "denied_minors": [0, 2] */
+static bool get_denied(const json_t *object, DeviceSet *ret, GError **error)
+{
+        json_t *list = NULL, *item;
+        gint64 major = 0;
+        gsize i;
+
+        if (!json_get_int(object, "", "denied_major", 0, G_MAXUINT16, &major, error) ||
+            !json_get_array(object, "", "denied_minors", DEVICE_MINORS, &list, error))
+                return false;
+        ret->major = (guint32)major;
+        json_array_foreach(list, i, item)
+        {
+                gint64 minor = json_is_integer(item) ? json_integer_value(item) : -1;
+
+                if (minor < 0 || minor >= DEVICE_MINORS)
+                        return err_set(error, ERR_INVALID,
+                                       "denied_minors[%" G_GSIZE_FORMAT "] is not a number from 0 to %d", i,
+                                       DEVICE_MINORS - 1);
+                ret->minors |= (guint64)1 << minor;
+        }
+        return true;
+}
+
 static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
 {
         const struct {
@@ -157,7 +181,7 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
                                "task '%.200s' is not a name of [a-z0-9.-] with at most %d bytes", task,
                                TASK_NAME_SIZE - 1);
         if (!get_texts(object, ret, error) || !get_numbers(object, ret, error) ||
-            !get_user(object, ret, error) ||
+            !get_user(object, ret, error) || !get_denied(object, &ret->limits.denied, error) ||
             !json_get_bool(object, "", "new_privileges", &ret->new_privileges, error) ||
             !get_sandbox(object, ret, error) || !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||

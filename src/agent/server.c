@@ -196,9 +196,10 @@ static void send_hello(Connection *connection, const json_t *egress)
                 json_array_append_new(limits, json_string(*limit));
         for (const char *const *part = keep_sandbox(server->keep); *part; part++)
                 json_array_append_new(sandbox, json_string(*part));
-        hello = json_pack("{s:s, s:I, s:i, s:s, s:O, s:O, s:b}", "op", "hello", "epoch",
+        hello = json_pack("{s:s, s:I, s:i, s:s, s:O, s:O, s:b, s:b}", "op", "hello", "epoch",
                           (json_int_t)server->epoch, "pid", (int)getpid(), "boot_id", server->boot_id,
-                          "limits", limits, "sandbox", sandbox, "users", geteuid() == 0);
+                          "limits", limits, "sandbox", sandbox, "users", geteuid() == 0, "devices",
+                          keep_denies_devices(server->keep));
         if (egress)
                 json_object_set_new(hello, "egress", json_string(limited ? "" : failure->message));
         text = json_format(hello);

@@ -193,6 +193,43 @@ static bool needs_cpu(const SlotLimits *limits)
         return limits->cpu_milli > 0 || limits->cpu_weight_milli > 0;
 }
 
+/* "c 195:3 rwm" into devices.deny or devices.allow of v1, for each device. */
+static bool put_devices(const Slot *slot, const DeviceSet *set, const char *file)
+{
+        for (uint32_t minor = 0; minor < DEVICE_MINORS; minor++) {
+                char major_digits[24], minor_digits[24], text[48], *at = text;
+
+                if (!(set->minors >> minor & 1))
+                        continue;
+                at = stpcpy(stpcpy(at, "c "), digits(set->major, major_digits));
+                at = stpcpy(stpcpy(at, ":"), digits(minor, minor_digits));
+                memcpy(at, " rwm", sizeof " rwm");
+                if (!put(slot, SLOT_DEVICES, file, text))
+                        return false;
+        }
+        return true;
+}
+
+/* The directory of the slot in version 2, or NULL. */
+static const char *v2_dir(const Slot *slot)
+{
+        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+                if (slot->dir[i] && is_v2(slot, i))
+                        return slot->dir[i];
+        return NULL;
+}
+
+static bool deny_devices(const Slot *slot, const DeviceSet *set, const char **ret_file)
+{
+        const char *v1 = slot->dir[SLOT_DEVICES], *v2 = v2_dir(slot);
+
+        *ret_file = "devices";
+        if (v1)
+                return (mkdir(v1, 0755) == 0 || errno == EEXIST) && put_devices(slot, set, "devices.deny");
+        errno = ENOTSUP;
+        return v2 && devices_deny(v2, set);
+}
+
 bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file)
 {
         slot->peak_fd = -1;
@@ -200,6 +237,8 @@ bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file)
         if (slot->dir[SLOT_CPU] && needs_cpu(limits) && !limit_cpu(slot, limits, ret_file))
                 return false;
         if (slot->dir[SLOT_MEMORY] && limits->memory > 0 && !limit_memory(slot, limits, ret_file))
+                return false;
+        if (limits->denied.minors && !deny_devices(slot, &limits->denied, ret_file))
                 return false;
         *ret_file = "pids.max";
         if (slot->dir[SLOT_PIDS] && limits->processes > 0 &&
@@ -234,13 +273,13 @@ static bool is_first(const Slot *slot, SlotController controller)
 
 static bool has_limits(const SlotLimits *limits)
 {
-        return needs_cpu(limits) || limits->memory > 0 || limits->processes > 0;
+        return needs_cpu(limits) || limits->memory > 0 || limits->processes > 0 || limits->denied.minors;
 }
 
 bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid)
 {
         for (int i = 0; i < SLOT_CONTROLLERS; i++) {
-                if (!is_first(slot, i))
+                if (!is_first(slot, i) || (i == SLOT_DEVICES && !limits->denied.minors))
                         continue;
                 if (put_number(slot, i, "cgroup.procs", pid))
                         continue;
@@ -324,6 +363,16 @@ static bool reset_cpu(const Slot *slot, const SlotLimits *limits)
                put(slot, SLOT_CPU, v2 ? "cpu.weight" : "cpu.shares", v2 ? "100" : "1024");
 }
 
+static bool reset_devices(const Slot *slot, const DeviceSet *set)
+{
+        const DeviceSet none = { 0 };
+
+        if (set->minors == 0)
+                return true;
+        return slot->dir[SLOT_DEVICES] ? put_devices(slot, set, "devices.allow")
+                                       : devices_deny(v2_dir(slot), &none);
+}
+
 bool slot_reset(Slot *slot, const SlotLimits *limits, const SlotUsage *usage)
 {
         bool ok = !usage->oom; /* that counter cannot be reset */
@@ -332,6 +381,7 @@ bool slot_reset(Slot *slot, const SlotLimits *limits, const SlotUsage *usage)
         ok = ok && (!slot->dir[SLOT_CPU] || reset_cpu(slot, limits));
         ok = ok && (!slot->dir[SLOT_PIDS] || (limits->processes == 0 && !slot->no_forks) ||
                     put(slot, SLOT_PIDS, "pids.max", "max"));
+        ok = ok && reset_devices(slot, &limits->denied);
         ok = ok && (!slot->dir[SLOT_CPUACCT] || is_v2(slot, SLOT_CPUACCT) ||
                     put(slot, SLOT_CPUACCT, "cpuacct.usage", "0"));
         if (slot->peak_fd >= 0)
@@ -369,7 +419,7 @@ static int any_controller(const Slot *slot)
 {
         static const SlotController order[] = { SLOT_PIDS, SLOT_MEMORY, SLOT_CPUACCT, SLOT_CPU };
 
-        for (int i = 0; i < SLOT_CONTROLLERS; i++)
+        for (size_t i = 0; i < sizeof order / sizeof *order; i++)
                 if (slot->dir[order[i]])
                         return order[i];
         return -1;
@@ -404,7 +454,8 @@ bool slot_finds_processes(const Slot *slot)
 bool slot_make(const Slot *slot)
 {
         for (int i = 0; i < SLOT_CONTROLLERS; i++)
-                if (is_first(slot, i) && mkdir(slot->dir[i], 0755) < 0 && errno != EEXIST)
+                if (i != SLOT_DEVICES && is_first(slot, i) && mkdir(slot->dir[i], 0755) < 0 &&
+                    errno != EEXIST)
                         return false;
         return true;
 }

@@ -7,13 +7,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum { SLOT_MEMORY, SLOT_CPU, SLOT_CPUACCT, SLOT_PIDS, SLOT_CONTROLLERS } SlotController;
+#include "agent/devices.h"
+
+typedef enum {
+        SLOT_MEMORY,
+        SLOT_CPU,
+        SLOT_CPUACCT,
+        SLOT_PIDS,
+        SLOT_DEVICES, /* v1 alone, and made only for members to whom devices are denied */
+        SLOT_CONTROLLERS
+} SlotController;
 
 typedef struct {
         int64_t cpu_milli;        /* hard limit; 0: none */
         int64_t cpu_weight_milli; /* relative share; 0: as much as one core */
         int64_t memory;           /* bytes; 0: no limit */
         int64_t processes;        /* 0: no limit */
+        DeviceSet denied;         /* devices that it cannot open */
 } SlotLimits;
 
 typedef struct {

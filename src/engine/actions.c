@@ -318,6 +318,7 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
                                  .argv = argv,
                                  .env = env,
                                  .limits = limits,
+                                 .gpus = member->gpus,
                                  .cpu_weight_milli = weight.cpu_milli,
                                  .grace_ms = job->spec->grace_ms,
                                  .ready_port = listens(job, member) ? member->port : 0,

@@ -26,6 +26,7 @@ typedef struct {
         const char *log;          /* file, made if missing, appended to; its directory is made */
         const char *log_banner;   /* a line written to the log before the start, or NULL */
         Resources limits;         /* 0: no limit; cpu_milli as a hard limit */
+        const char *gpus;         /* of this machine: those that it was given, "0,2"; or NULL */
         gint64 cpu_weight_milli;  /* relative share when there is no hard limit */
         gint64 max_processes;     /* 0: no limit */
         gint64 user;              /* of this machine: number of the user whose members are bounded together */

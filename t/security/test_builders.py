@@ -13,6 +13,7 @@ import threading
 
 import pytest
 from conftest import Server, processes_of, wait_for
+from gpus import with_gpus
 from people import Person
 
 BACKEND = r'''
@@ -79,6 +80,16 @@ def tunnel(target):
 
 def allowed():
     pass
+
+def gpus():
+    found = [name for name in os.listdir("/dev") if name.startswith("nvidia") and name[6:].isdigit()]
+    why = []
+    for name in found:
+        try:
+            os.close(os.open("/dev/" + name, os.O_RDWR))
+        except OSError as error:
+            why.append(errno.errorcode[error.errno])
+    say(found=len(found), why=sorted(set(why)))
 
 def enter_proxy():
     """Every process of this user that is in another network: what can be done to it."""
@@ -310,6 +321,13 @@ def test_a_builder_has_the_limits_of_a_builder(server, ann, index):
     assert server.wait(job)["state"] == "succeeded", log_of(server, job)
     assert groups and all(group == groups[0] for group in groups), groups
     assert groups[0] == {"processes": "64", "memory": str(400 << 20), "cpu": 1.0}
+
+
+def test_a_builder_opens_no_gpu(index, make_server, tmp_path):
+    ann = Person(make_server(program=with_gpus(tmp_path)), "ann")
+    job = submit(ann, "gpus_none")
+    assert ann.server.wait(job)["state"] == "succeeded", log_of(ann.server, job)
+    assert said(ann, "gpus_none") == {"found": 4, "why": ["EPERM"]}
 
 
 def test_a_fork_bomb_in_a_builder_ends_at_its_limit(server, ann):

@@ -53,6 +53,11 @@ static void test_refused(void)
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"sandbox\":[\"ipc\"],\"shared\":true," BASE "}",
                   "its sandbox has no place" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"keep\":[7]," BASE "}", "keep[0] is not a string" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"denied_major\":195,\"denied_minors\":[0,63]," BASE "}",
+                  NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"denied_major\":195,\"denied_minors\":[64]," BASE "}",
+                  "denied_minors[0] is not a number from 0 to 63" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"denied_major\":-1," BASE "}", "denied_major" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -99,7 +104,7 @@ static void test_pack(void)
                 "{\"task\":\"a\",\"argv\":[\"x\",\"\"],\"env\":[\"A=1\"],\"memory\":77,\"grace_ms\":9,"
                 "\"uid\":4000000000,\"gid\":5,\"groups\":[6,70]," BASE "}";
         static const char strings[] = "a\0/d\0/l\0\0\0s\0"
-                                      "6,70\0\0\0/m\0\0\0/p\0x\0\0A=1"; /* and the literal's own NUL */
+                                      "6,70\0\0\0/m\0\0\0/p\0\0x\0\0A=1"; /* and the literal's own NUL */
         g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
         const Slot slot = { .dir = { [SLOT_MEMORY] = "/m", [SLOT_PIDS] = "/p" }, .v2 = 1u << SLOT_PIDS };
         g_autoptr(GByteArray) message = NULL;

@@ -53,6 +53,7 @@ struct Builds {
         gint64 log_limit, user_processes;
         guint sandbox;
         bool egress;
+        GpuDevices gpus;
         AgentLink *link;
 
         pthread_mutex_t wanted_lock;
@@ -98,6 +99,7 @@ Builds *builds_new(const BuildsConfig *config)
         builds->user_processes = config->user_processes;
         builds->sandbox = config->sandbox;
         builds->egress = config->egress;
+        builds->gpus = config->gpus;
         builds->link = config->link;
         pthread_mutex_init(&builds->wanted_lock, NULL);
         builds->wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -258,6 +260,10 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
         if (failure) {
                 g_propagate_error(error, g_steal_pointer(&failure));
                 return false;
+        }
+        if (agent_link_denies_devices(builds->link)) {
+                sandbox.denied_major = builds->gpus.major;
+                sandbox.denied_minors = gpus_denied(&builds->gpus, NULL);
         }
         message_start(line, &start, build->identity, &sandbox);
         build->stopped = NOT_STOPPED;

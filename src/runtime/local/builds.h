@@ -10,6 +10,7 @@
 
 #include "runtime/environment/bounds.h"
 #include "runtime/environment/environment.h"
+#include "runtime/local/gpus.h"
 #include "runtime/local/identity.h"
 #include "runtime/local/link.h"
 
@@ -21,6 +22,7 @@ typedef struct {
         BuildBounds bounds;
         gint64 user_processes; /* of all members and builders of one user; 0: no limit */
         guint sandbox;         /* SandboxParts of builders that run as users, where they can be had */
+        GpuDevices gpus;       /* which no builder opens */
         bool egress;           /* and they may connect only where members may */
         AgentLink *link;       /* borrowed */
 } BuildsConfig;

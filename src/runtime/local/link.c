@@ -49,6 +49,8 @@ struct AgentLink {
         LinkState state;
         bool closing;
         bool knows_users;       /* the agent said so */
+        bool gpus;              /* members are to open their own alone */
+        bool devices;           /* it said that it can deny devices */
         guint sandbox, wanted;  /* SandboxParts: what it said it has; what members are to have */
         char *egress;           /* what members may connect to, as JSON; or NULL */
         char *unlimited;        /* why that does not hold; or NULL */
@@ -84,6 +86,7 @@ AgentLink *agent_link_new(const LinkConfig *config)
         link->log_path = g_build_filename(config->state_dir, "agent", "log", NULL);
         link->epoch = config->epoch;
         link->wanted = config->sandbox;
+        link->gpus = config->gpus;
         link->egress = g_strdup(config->egress);
         link->deliver = config->deliver;
         link->arg = config->arg;
@@ -172,6 +175,16 @@ guint agent_link_sandbox(AgentLink *link)
         parts = link->state >= LINK_SYNCING ? link->sandbox : ~0u;
         pthread_mutex_unlock(&link->lock);
         return parts;
+}
+
+bool agent_link_denies_devices(AgentLink *link)
+{
+        bool ret;
+
+        pthread_mutex_lock(&link->lock);
+        ret = link->state < LINK_SYNCING || link->devices;
+        pthread_mutex_unlock(&link->lock);
+        return ret;
 }
 
 bool agent_link_send(AgentLink *link, const GString *lines)
@@ -389,6 +402,7 @@ static void set_syncing(AgentLink *link, const Message *hello)
         link->state = LINK_SYNCING;
         link->knows_users = hello->users;
         link->sandbox = hello->sandbox;
+        link->devices = hello->devices;
         g_clear_pointer(&link->unlimited, g_free);
         if (link->egress && (!hello->egress || *hello->egress))
                 link->unlimited =
@@ -403,6 +417,11 @@ static void set_syncing(AgentLink *link, const Message *hello)
                         "the agent cannot give members all parts of a sandbox: this machine lacks them, or "
                         "the agent is of an older version",
                         "lacking", words, NULL);
+        if (link->gpus && !hello->devices)
+                log_warning(
+                        "members can open GPUs that they were not given: the agent has no writable cgroup "
+                        "for devices here, or is of an older version",
+                        NULL);
 }
 
 /* hello, and behind it the forgets that waited. */

@@ -23,6 +23,7 @@ typedef struct {
         const char *state_dir;
         gint64 epoch;
         const char *egress; /* JSON: what members may connect to, of message_hello; or NULL */
+        bool gpus;          /* members are to open their own alone: warned of if the agent cannot */
         guint sandbox;      /* SandboxParts that members are to have: what the agent lacks is warned of */
         LinkDeliver deliver;
         void *arg;
@@ -46,6 +47,8 @@ bool agent_link_check_egress(AgentLink *link, GError **error);
 /* Any thread. The SandboxParts that the connected agent has; all of them while none is connected: what is
  * sent then is refused, and asked for again. */
 guint agent_link_sandbox(AgentLink *link);
+/* Any thread. The connected agent can deny devices to members; true while none is connected. */
+bool agent_link_denies_devices(AgentLink *link);
 void agent_link_forget(AgentLink *link, const char *task);
 /* Any thread: delivers an observation of the runtime's own. */
 void agent_link_post(AgentLink *link, Observation *observation);

@@ -22,6 +22,7 @@
 #include "fs/storage.h"
 #include "model/job.h"
 #include "runtime/local/builds.h"
+#include "runtime/local/gpus.h"
 #include "runtime/local/inventory.h"
 #include "runtime/local/link.h"
 #include "runtime/local/measure.h"
@@ -59,6 +60,7 @@ typedef struct {
         char **keep;         /* directories that no sandbox hides */
         char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
+        GpuDevices gpus;
         gint64 log_limit, max_processes, max_user_processes;
         BuildBounds bounds; /* of builders; `allow` is not kept */
         char **inherited;   /* by members that are the server's user */
@@ -355,7 +357,7 @@ static bool withdraw(LocalRuntime *local, const char *task)
 
 /* Everything of a start that is made here, so that one place frees it. */
 typedef struct {
-        char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log;
+        char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log, *gpus_seen;
         GPtrArray *binds;
         char **env;
         Identity *identity; /* NULL: the server's own */
@@ -372,6 +374,7 @@ static void plan_clear(Plan *plan)
         g_free(plan->output);
         g_free(plan->ready_file);
         g_free(plan->log);
+        g_free(plan->gpus_seen);
         g_clear_pointer(&plan->binds, g_ptr_array_unref);
         g_strfreev(plan->env);
         identity_unref(plan->identity);
@@ -487,6 +490,8 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .input = plan->input,
                               .output = plan->output,
                               .ready_file = plan->ready_file,
+                              .gpus = task->gpus,
+                              .gpus_seen = plan->gpus_seen,
                               .fallback_path = local->fallback_path };
 
         plan->env = variables_complete(place.home ? local->inherited_by_others : local->inherited, &place,
@@ -544,6 +549,17 @@ static bool plan_sandbox(LocalRuntime *local, const RuntimeJob *job, Plan *plan,
         return true;
 }
 
+/* A member opens the GPUs that it was given and no others, as far as the agent can hold it to that. */
+static void plan_gpus(LocalRuntime *local, const TaskStart *task, Plan *plan)
+{
+        if (local->gpus.n == 0 || !agent_link_denies_devices(local->link))
+                return;
+        plan->sandbox.denied_major = local->gpus.major;
+        plan->sandbox.denied_minors = gpus_denied(&local->gpus, task->gpus);
+        if (task->gpus)
+                plan->gpus_seen = gpus_renumbered(task->gpus);
+}
+
 static GString *plan_line(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, const Plan *plan)
 {
         GString *line = g_string_sized_new(4096); /* most are smaller */
@@ -594,6 +610,7 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
         if (!plan_sandbox(local, job, &plan, error) || !plan_environment(local, job, &plan, error) ||
             !plan_storage(local, job, &plan, error) || !make_directories(local, job, &plan, error))
                 return false;
+        plan_gpus(local, task, &plan);
         plan_variables(local, job, task, &plan);
         line = plan_line(local, job, task, &plan);
         if (line->len > MESSAGE_MAX) {
@@ -954,6 +971,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->inherited = variables_inherit(environ_list);
         local->inherited_by_others = search_path_for_others(local->inherited);
         inventory_get(&config->inventory, &local->total);
+        gpus_find("/", &local->gpus);
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
         local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -968,6 +986,7 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
                             .epoch = config->epoch,
                             .sandbox = wanted_parts(local, "", !local->identities),
                             .egress = local->egress,
+                            .gpus = local->gpus.n > 0,
                             .deliver = deliver,
                             .arg = local };
         PortsConfig ports = { .seed = g_str_hash(local->state_dir) };
@@ -978,7 +997,8 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
                                 .user_processes = local->max_user_processes,
                                 .log_limit = local->log_limit,
                                 .sandbox = wanted_parts(local, "", !local->identities) & ~PART_FILES,
-                                .egress = local->egress };
+                                .egress = local->egress,
+                                .gpus = local->gpus };
 
         local->ports = ports_new(&ports);
         local->link = agent_link_new(&link);

@@ -101,6 +101,21 @@ static void add_sandbox(GString *out, const Sandbox *sandbox)
                 g_string_append(out, ",\"shared\":true");
 }
 
+static void add_denied(GString *out, const Sandbox *sandbox)
+{
+        const char *separator = "";
+
+        add_number(out, "denied_major", sandbox->denied_major);
+        g_string_append(out, ",\"denied_minors\":[");
+        for (guint minor = 0; minor < 64; minor++) {
+                if (!(sandbox->denied_minors >> minor & 1))
+                        continue;
+                g_string_append_printf(out, "%s%u", separator, minor);
+                separator = ",";
+        }
+        g_string_append_c(out, ']');
+}
+
 void message_start(GString *out, const TaskStart *task, const Identity *identity, const Sandbox *sandbox)
 {
         begin(out, "start");
@@ -130,6 +145,8 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
                 g_string_append(out, ",\"new_privileges\":true");
         if (sandbox && (sandbox->parts || sandbox->egress))
                 add_sandbox(out, sandbox);
+        if (sandbox && sandbox->denied_minors)
+                add_denied(out, sandbox);
         if (identity)
                 add_identity(out, identity);
         end(out);
@@ -238,6 +255,7 @@ bool message_parse(const char *line, gsize len, Message *ret, GError **error)
         if (!json_get_string(object, "", "op", 64, &op, error) ||
             !json_get_int(object, "", "epoch", 0, G_MAXINT64, &message.epoch, error) ||
             !json_get_bool(object, "", "users", &message.users, error) ||
+            !json_get_bool(object, "", "devices", &message.devices, error) ||
             !read_sandbox(object, &message.sandbox, error) ||
             !json_get_string(object, "", "egress", MESSAGE_MAX, &egress, error))
                 return false;

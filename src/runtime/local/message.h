@@ -22,6 +22,8 @@ typedef enum {
 typedef struct {
         guint parts;             /* SandboxParts */
         bool egress;             /* it may connect only to what hello has named */
+        guint32 denied_major;    /* of devices that it cannot open */
+        guint64 denied_minors;   /* a bit each */
         bool shared;             /* by all members of the task's attempt */
         const char *place;       /* the attempt's directory; may be NULL without PART_FILES and `shared` */
         const char *const *keep; /* directories that are seen whatever is not shared; or NULL */
@@ -50,6 +52,7 @@ typedef struct {
         gint64 epoch;
         bool users;               /* of a hello: this agent can run tasks as other users */
         guint sandbox;            /* of a hello: SandboxParts that it has */
+        bool devices;             /* of a hello: it can deny devices */
         char *egress;             /* of a hello: "", or why what was named does not hold; NULL: not known. The
                                      caller's */
         Observation *observation; /* the caller's */

@@ -146,6 +146,13 @@ char **variables_inherit(char *const *environ_list)
         return variables_steal(&variables);
 }
 
+/* The user's own choice, which is another text than the engine's, stays. */
+static void renumber_gpus(Variables *variables, const MemberPlace *place)
+{
+        if (place->gpus_seen && g_strcmp0(get(variables, "CUDA_VISIBLE_DEVICES"), place->gpus) == 0)
+                set(variables, "CUDA_VISIBLE_DEVICES", place->gpus_seen);
+}
+
 char **variables_complete(char *const *inherited, const MemberPlace *place, char *const *task_env)
 {
         Variables variables;
@@ -166,5 +173,6 @@ char **variables_complete(char *const *inherited, const MemberPlace *place, char
         set(&variables, "PADDLE_READY_FILE", place->ready_file);
         set(&variables, "VIRTUAL_ENV", place->environment);
         set_paths(&variables, place);
+        renumber_gpus(&variables, place);
         return variables_steal(&variables);
 }

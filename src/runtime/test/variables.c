@@ -105,6 +105,30 @@ static void test_full(void)
         expect(env, "PADDLE_READY_FILE", "/r");
 }
 
+/* CUDA counts what a program can open from 0; a user's own choice stays. */
+static void test_gpus(void)
+{
+        static const struct {
+                const char *variable, *gpus, *seen, *want;
+        } cases[] = {
+                { "CUDA_VISIBLE_DEVICES=2,3", "2,3", "0,1", "0,1" },
+                { "CUDA_VISIBLE_DEVICES=2,3", NULL, NULL, "2,3" },
+                { "CUDA_VISIBLE_DEVICES=1", "2,3", "0,1", "1" },
+                { "CUDA_VISIBLE_DEVICES=", "2,3", "0,1", "" },
+                { "OTHER=1", "2,3", "0,1", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                MemberPlace place = {
+                        .user = "ada", .work = "/w", .gpus = cases[i].gpus, .gpus_seen = cases[i].seen
+                };
+                const char *const task[] = { cases[i].variable, NULL };
+                g_auto(GStrv) env = complete(&place, task);
+
+                expect(env, "CUDA_VISIBLE_DEVICES", cases[i].want);
+        }
+}
+
 static void test_bare_server(void)
 {
         const char *const nothing[] = { NULL };
@@ -135,6 +159,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/variables/plain", test_plain);
         g_test_add_func("/variables/full", test_full);
+        g_test_add_func("/variables/gpus", test_gpus);
         g_test_add_func("/variables/bare-server", test_bare_server);
         g_test_add_func("/variables/somebody-else", test_somebody_else);
         return g_test_run();
