@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import time
+import unicodedata
 
 import pytest
 from conftest import BIN, PATIENCE, Server
@@ -212,3 +213,75 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(room):
     assert termios.tcgetattr(terminal.master)[3] & termios.ECHO
     assert room.get("/v1/users/bob").status == 404
     terminal.end()
+
+
+# -- tables
+
+
+def columns_of(text):
+    """As a terminal counts: wide characters are two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in ESCAPES.sub("", text))
+
+
+NOTE = "训练用的令牌，给张三的笔记本电脑使用"  # a note, in wide characters
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    """A server whose tables are all wider than 80 columns."""
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "4", "--memory", "8Gi").start()
+    amounts = "cpu=4,memory=8Gi"
+    server.paddle("queue", "create", "vision-and-language", "--min", amounts, "--max", amounts, check=0)
+    server.paddle("token", "create", "--note", NOTE, "--expires", "30d", check=0)
+    roles = [{"name": "pserver", "replicas": 2, "cpu": "1"}, {"name": "trainer", "replicas": 2, "cpu": "1"}]
+    long = "recognize-digits-with-a-long-name"
+    server.submit("true", name=long, queue="vision-and-language", framework="paddle-ps", roles=roles)
+    yield server
+    server.destroy()
+
+
+TABLES = [
+    (["list"], ["NAME", "STATE", "REASON"]),
+    (["queue", "list"], ["NAME", "STATE", "RUNNING", "PENDING"]),
+    (["token", "list"], ["ID", "SCOPE", "NOTE"]),
+    (["audit", "list"], ["NUMBER", "ACTION", "OUTCOME"]),
+    (["storage", "usage"], ["USER", "HELD", "LIMIT"]),
+    (["user", "list"], ["NAME", "ADMIN"]),
+    (["cluster", "list"], ["NAME", "STATUS"]),
+]
+
+
+@pytest.mark.parametrize("line, heads", TABLES, ids=lambda value: " ".join(value))
+def test_a_table_fits_the_terminal(full, line, heads):
+    piped = full.paddle(*line, check=0).stdout
+    for width, how in ((80, {}), (120, {}), (200, {"COLUMNS": "80"})):
+        terminal = Terminal(full, *line, width=width, env=how)
+        assert terminal.end() == 0
+        lines = terminal.said.decode().splitlines()
+        assert lines and max(map(columns_of, lines)) <= int(how.get("COLUMNS", width)), lines
+        assert all(head in lines[0] for head in heads), lines
+    assert "…" not in piped  # and in a pipe nothing is cut
+    assert len(piped.splitlines()) >= len(lines) - 1
+
+
+def test_a_chinese_note_is_cut_at_a_whole_character(full):
+    assert NOTE in full.paddle("token", "list", check=0).stdout
+    terminal = Terminal(full, "token", "list")
+    assert terminal.end() == 0
+    head, row = (next(line for line in terminal.said.decode().splitlines() if part in line) for part in ("SCOPE", "…"))
+    place = columns_of(row[: row.index("admin")])
+    assert columns_of(head[: head.index("SCOPE")]) == place, (head, row)
+    assert NOTE[:3] in row and NOTE not in row
+
+
+def test_o_wide_shows_all(full):
+    terminal = Terminal(full, "list", "-o", "wide")
+    assert terminal.end() == 0
+    heads = terminal.said.decode().splitlines()[0].split()
+    assert {"ID", "QUEUE", "RAN", "REASON", "SUBMITTED"} <= set(heads)
+
+
+def test_two_columns_have_two_heads(full):
+    heads = full.paddle("storage", "usage", check=0).stdout.splitlines()[0]
+    words = re.split(r"  +", heads.strip())
+    assert len(set(words)) == len(words), heads

@@ -1,5 +1,6 @@
 """Python environments from requirements.txt: built once while jobs wait, cached by content, with uv or pip."""
 
+import re
 import shutil
 
 import pytest
@@ -119,6 +120,33 @@ def test_follow_shows_the_build(builder, package):
         "submit", "--name", "followed", "--follow", "--", "python", "show.py", cwd=directory, check=0
     )
     assert "environment" in done.stderr + done.stdout and "1.13.0" in done.stdout
+
+
+def test_an_environment_that_is_ready_is_one_line(builder, package):
+    """Its log is of the job that had it built."""
+    server = builder.server
+    directory = package(requirements="six==1.12.0\n")
+    submit(server, directory, "built-by")
+    server.wait("built-by")
+    command = ["submit", "--name", "ready-for", "--follow", "--", "python", "show.py"]
+    followed = server.paddle(*command, cwd=directory, check=0).stdout
+    later = server.paddle("logs", "ready-for", check=0).stdout
+    for text in (followed, later):
+        lines = [line for line in text.splitlines() if line.startswith("environment")]
+        assert len(lines) == 1 and re.fullmatch(r"environment \| ready, built 20\S+Z", lines[0]), text
+        assert "1.12.0" in text
+    whole = server.paddle("logs", "ready-for", "--member", "environment", check=0).stdout
+    assert whole.endswith("The environment is ready.\n")
+    assert "The environment is ready." in server.paddle("logs", "built-by", check=0).stdout
+
+
+def test_a_second_build_does_not_show_the_first(builder, package):
+    server = builder.server
+    directory = package(requirements=f"six==1.11.0\n{NOTHING}\n")
+    for name in ("first-try", "second-try"):
+        command = ["submit", "--name", name, "--follow", "--", "python", "show.py"]
+        said = server.paddle(*command, cwd=directory, check=1).stdout
+        assert said.count("== building") == 1, said
 
 
 def test_a_requirement_that_does_not_exist_fails_the_job_by_name(builder, package):

@@ -758,6 +758,9 @@ def test_one_ignore_rule_after_the_other():
 # -- retries
 
 
+RATE = "429"  # one that passes: with Retry-After. The number alone is a quota.
+
+
 @pytest.fixture
 def moody():
     """An HTTP server that answers with the statuses it is given, then with a version; `asked` holds the methods."""
@@ -767,8 +770,11 @@ def moody():
             asked.append(self.command)
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = b'{"version": "x", "message": "too busy", "code": "unavailable", "hint": "later"}'
-            self.send_response(statuses.pop(0) if statuses else 200)
+            status = statuses.pop(0) if statuses else 200
+            self.send_response(int(status))
             self.send_header("Content-Length", str(len(body)))
+            if status == RATE:
+                self.send_header("Retry-After", "0")
             self.end_headers()
             self.wfile.write(body)
 
@@ -789,16 +795,20 @@ def moody():
 
 def test_what_passes_is_tried_again_and_what_stays_is_told(moody):
     url, statuses, asked = moody
-    statuses += [503, 429]
+    statuses += [503, RATE]
     assert paddlecloud.Client(url).version() == "x" and len(asked) == 3
     statuses += [503, 502, 504]
     with pytest.raises(paddlecloud.Unavailable, match="too busy") as error:
         paddlecloud.Client(url, retries=2).version()
     assert error.value.status == 504 and error.value.hint == "later" and len(asked) == 6
+    statuses += [429]
+    with pytest.raises(paddlecloud.Unavailable):
+        paddlecloud.Client(url).version()
+    assert len(asked) == 7  # a quota is told at once
     statuses += [400]
     with pytest.raises(paddlecloud.Invalid):
         paddlecloud.Client(url).submit({})
-    assert len(asked) == 7, "a wrong request was repeated"
+    assert len(asked) == 8, "a wrong request was repeated"
 
 
 def test_what_must_not_be_repeated_is_not(moody):

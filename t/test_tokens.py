@@ -61,10 +61,12 @@ def test_tcp_needs_a_token(served):
 def test_a_token_is_its_user(served):
     made = make_token(served, user="ann", note="laptop")
     assert made["user"] == "ann" and len(made["token"]) >= 32
-    who = {"user": "ann", "admin": False, "address": "127.0.0.1"}
+    who = {"user": "ann", "admin": False, "address": "127.0.0.1", "token": made["id"]}
     assert call(served, "/v1/whoami", made["token"]).json == who
     assert call(served, "/v1/whoami", made["token"], scheme="Token").json["user"] == "ann"
-    assert call(served, "/v1/whoami", make_token(served)["token"]).json == {**who, "user": "root", "admin": True}
+    own = make_token(served)
+    root = {**who, "user": "root", "admin": True, "token": own["id"]}
+    assert call(served, "/v1/whoami", own["token"]).json == root
     assert call(served, "/v1/whoami", make_token(served, user="boss", admin=True)["token"]).json["admin"] is True
     items = call(served, "/v1/tokens", made["token"]).json["items"]
     assert [(item["id"], item["user"], item["note"]) for item in items] == [(made["id"], "ann", "laptop")]

@@ -1,6 +1,7 @@
 """Where the server is: an argument, PADDLE_SERVER, the client configuration file, else the embedded server of this user."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -18,7 +19,15 @@ class Config(NamedTuple):
 
 def home() -> str:
     """The directory of the embedded server: PADDLE_HOME, else ~/.paddle."""
-    return os.environ.get("PADDLE_HOME") or os.path.join(os.path.expanduser("~"), ".paddle")
+    return os.environ.get("PADDLE_HOME") or os.path.join(_user_home(), ".paddle")
+
+
+def _user_home() -> str:
+    """HOME, else (unset or empty) the home of the account, as the command `paddle` has it."""
+    try:
+        return os.environ.get("HOME") or pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return "/"
 
 
 def read_config() -> Config:

@@ -57,7 +57,7 @@ class Gone(ApiError):
 
 
 class Unavailable(ApiError):
-    """429, 502, 503, 504: worth another try later; the client has already tried several times."""
+    """429, 502, 503, 504: worth another try later. The client has already tried several times, but for a full quota (429)."""
 
 
 _CLASSES: Dict[int, Type[ApiError]] = {

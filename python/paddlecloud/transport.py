@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 
 from . import errors
 
-RETRIED_STATUSES = {429, 502, 503, 504}
+RETRIED_STATUSES = {502, 503, 504}
 REPEATABLE = {"GET", "HEAD", "PUT", "DELETE"}
 STREAM_SILENCE = 40.0  # seconds; the server sends a comment every 15
 
@@ -95,8 +95,8 @@ class Transport:
     ) -> bytes:
         """The reply's bytes. Raises errors.ApiError for other statuses than 2xx, errors.ServerNotReached when nobody answers.
 
-        Connection failures and the statuses 429, 502, 503, 504 are tried again with growing pauses when the request may be repeated,
-        which its method says unless `repeatable` does.
+        Connection failures, the statuses 502, 503, 504, and 429 with Retry-After are tried again with growing pauses when the request may
+        be repeated, which its method says unless `repeatable` does. A 429 without that header is a quota, which waiting does not change.
         """
         sent = self._headers(headers)
         if repeatable is None:
@@ -117,9 +117,11 @@ class Transport:
                 continue
             if 200 <= reply.status < 300:
                 return data
-            if reply.status not in RETRIED_STATUSES or number == tries:
+            wait = reply.getheader("Retry-After")
+            passing = reply.status in RETRIED_STATUSES or (reply.status == 429 and wait is not None)
+            if not passing or number == tries:
                 raise errors.from_reply(reply.status, _decode(data))
-            time.sleep(max(pause, _seconds(reply.getheader("Retry-After"))))
+            time.sleep(max(pause, _seconds(wait)))
         raise AssertionError("unreachable")
 
     def json(

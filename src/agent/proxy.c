@@ -31,6 +31,9 @@ enum {
         HEAD_MS = 30 * 1000,      /* for a request, or another proxy's answer */
         CONNECT_MS = 30 * 1000,
         REFUSALS_MAX = 100, /* that are written to the log */
+        BAD_REQUEST = 400,
+        FORBIDDEN = 403,
+        BAD_GATEWAY = 502,
 };
 
 static const char *allow;
@@ -146,7 +149,7 @@ static int connect_to(const char *host, int port, GError **error)
         int fd = -1, failure = getaddrinfo(host, service, &hints, &list);
 
         if (failure) {
-                err_set(error, ERR_UNREACHABLE, "'%s' cannot be looked up: %s", host, gai_strerror(failure));
+                err_set(error, ERR_NOT_FOUND, "'%s' cannot be looked up: %s", host, gai_strerror(failure));
                 return -1;
         }
         for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
@@ -229,30 +232,58 @@ static bool send_request(int there, const AllowAsk *ask, const AllowProxy *proxy
 
 /* ---- one connection ---- */
 
-static void refuse(int here, const char *status, const char *text)
+/* pip and uv show the status line of a proxy and no body, so the text is in both. */
+static void refuse(int here, int status, const char *text)
 {
+        g_autofree char *line = err_line(text);
         g_autofree char *reply =
-                g_strdup_printf("HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                g_strdup_printf("HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
                                 "Connection: close\r\n\r\n%s\n",
-                                status, strlen(text) + 1, text);
+                                status, line, strlen(line) + 1, line);
 
         (void)send_all(here, reply, strlen(reply));
 }
 
-static void tell_refused(const AllowAsk *ask)
+/* A line of the build's log, once for an address. */
+static void tell(const AllowAsk *ask, const char *text)
 {
-        g_autofree char *name = g_strdup_printf("%s:%d", ask->host, ask->port);
         bool new = false;
 
         pthread_mutex_lock(&lock);
         if (g_hash_table_size(refused) < REFUSALS_MAX)
-                new = g_hash_table_add(refused, g_strdup(name));
+                new = g_hash_table_add(refused, g_strdup_printf("%s:%d", ask->host, ask->port));
         pthread_mutex_unlock(&lock);
         if (new)
-                dprintf(STDERR_FILENO,
-                        "paddle: a connection to '%s' was refused: a build reaches only the addresses of the "
-                        "package index; an administrator can add it (paddled --build-allow %s)\n",
-                        name, name);
+                dprintf(STDERR_FILENO, "paddle: %s\n", text);
+}
+
+static void refuse_address(int here, const AllowAsk *ask)
+{
+        g_autofree char *text = g_strdup_printf(
+                "a connection to '%s:%d' was refused: a build reaches only the addresses of the package "
+                "index; an administrator can add it (paddled --build-allow %s:%d)",
+                ask->host, ask->port, ask->host, ask->port);
+
+        tell(ask, text);
+        refuse(here, FORBIDDEN, text);
+}
+
+/* A rule of --egress is a program at our cgroup: it makes connect() fail with EPERM, and keeps name servers
+ * away. */
+static void refuse_failed(int here, const AllowAsk *ask, const GError *error)
+{
+        const char *egress =
+                !variable("EGRESS") ? ""
+                : err_is(error, ERR_DENIED)
+                        ? ": the list of the server's --egress does not have it; an administrator can add it"
+                : err_is(error, ERR_NOT_FOUND)
+                        ? "; with the server's --egress the name servers have to be in its list, too"
+                        : "";
+        g_autofree char *why = err_text(error);
+        g_autofree char *text = g_strdup_printf("no way to '%s:%d': %s%s", ask->host, ask->port, why, egress);
+
+        tell(ask, text);
+        refuse(here, BAD_GATEWAY, text);
 }
 
 static void pass(int here, const AllowAsk *ask, const char *behind, gsize len)
@@ -267,7 +298,7 @@ static void pass(int here, const AllowAsk *ask, const char *behind, gsize len)
                                                through ? proxy.port : ask->port, &error);
 
         if (there < 0 || (through && ask->tunnel && !tunnel_through(there, ask, &proxy, rest, &error))) {
-                refuse(here, "502 Bad Gateway", error->message);
+                refuse_failed(here, ask, error);
                 return;
         }
         if (!ask->tunnel) {
@@ -290,10 +321,9 @@ static void serve(int here)
         if (len == 0)
                 return;
         if (!allow_ask_parse(buffer->str, len, &ask, &error)) {
-                refuse(here, err_is(error, ERR_DENIED) ? "403 Forbidden" : "400 Bad Request", error->message);
+                refuse(here, err_is(error, ERR_DENIED) ? FORBIDDEN : BAD_REQUEST, error->message);
         } else if (!allow_list_has(allow, ask.host, ask.port)) {
-                tell_refused(&ask);
-                refuse(here, "403 Forbidden", "not an address of the package index");
+                refuse_address(here, &ask);
         } else {
                 pass(here, &ask, buffer->str + len, buffer->len - len);
         }

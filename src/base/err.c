@@ -72,17 +72,35 @@ ErrCode err_from_errno(int err)
         }
 }
 
-/* Text from outside ends on terminals and in logs: control characters of it are shown as '?'. The newline
- * before the hint stays. */
+bool unichar_is_control(gunichar c)
+{
+        static const struct {
+                gunichar first, last;
+        } ranges[] = {
+                { 0x061c, 0x061c },
+                { 0x200e, 0x200f }, /* marks of direction */
+                { 0x2028, 0x202e }, /* separators; embeddings and overrides */
+                { 0x2066, 0x2069 }, /* isolates */
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(ranges); i++)
+                if (c >= ranges[i].first && c <= ranges[i].last)
+                        return true;
+        return g_unichar_iscntrl(c);
+}
+
+/* Text from outside ends on terminals and in logs: control characters of it are shown as '?', one a byte. The
+ * newline before the hint stays. */
 static void clean(char *text)
 {
-        for (char *at = text; *at; at++) {
-                bool c1 = (guchar)at[0] == 0xc2 && (guchar)at[1] >= 0x80 && (guchar)at[1] < 0xa0;
+        for (char *at = text; *at;) {
+                gunichar c = g_utf8_get_char_validated(at, -1);
+                bool valid = c != (gunichar)-1 && c != (gunichar)-2;
+                gsize len = valid ? (gsize)(g_utf8_next_char(at) - at) : 1;
 
-                if ((g_ascii_iscntrl(*at) && *at != '\n') || c1)
-                        *at = '?';
-                if (c1)
-                        at[1] = '?';
+                if (valid && c != '\n' && unichar_is_control(c))
+                        memset(at, '?', len);
+                at += len;
         }
 }
 
@@ -119,7 +137,7 @@ bool(err_set_errno)(GError **error, int err, const char *format, ...)
         text = g_strdup_vprintf(format, args);
         va_end(args);
         return err_set(error, err_from_errno(err), "%s: %s%s", text, g_strerror(err),
-                       err_from_errno(err) == ERR_NO_SPACE ? "\nMake room on that disk." : "");
+                       err_from_errno(err) == ERR_NO_SPACE ? "\nFree some space on that disk." : "");
 }
 
 bool(err_prefix)(GError **error, const char *format, ...)

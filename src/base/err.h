@@ -58,6 +58,10 @@ bool err_set(GError **error, ErrCode code, const char *format, ...) G_GNUC_PRINT
  * full disk gets a hint. */
 bool err_set_errno(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
+/* True for a character that moves or turns a line on a screen: control characters, separators of lines and
+ * paragraphs, and the controls of writing direction. Text from outside is shown without them. */
+bool unichar_is_control(gunichar c);
+
 /* A text from outside, as a message quotes it: quotes, control characters and what is no UTF-8 as in C; the
  * caller's. */
 char *err_shown(const char *text);

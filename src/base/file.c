@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,6 +75,16 @@ bool file_replace(const char *path, const void *data, gsize len, mode_t mode, bo
                 return err_set_errno(error, err, "cannot replace '%s'", path);
         }
         return true;
+}
+
+char *file_home(void)
+{
+        const char *home = g_getenv("HOME");
+        const struct passwd *account = home && *home ? NULL : getpwuid(geteuid());
+
+        if (account)
+                home = account->pw_dir;
+        return home && *home ? g_strdup(home) : NULL;
 }
 
 bool file_mkdirs(const char *path, mode_t mode, GError **error)

@@ -32,6 +32,10 @@ bool file_write_all(int fd, const void *data, gsize len, GError **error);
 /* Replaces `path` atomically (temporary file beside it, fsync when `durable`, rename). */
 bool file_replace(const char *path, const void *data, gsize len, mode_t mode, bool durable, GError **error);
 
+/* The caller's home directory: HOME, else (unset or empty) that of the account. NULL: none is known. The
+ * caller's to free. */
+char *file_home(void);
+
 /* mkdir -p; an existing directory is fine. */
 bool file_mkdirs(const char *path, mode_t mode, GError **error);
 

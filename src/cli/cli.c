@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "cli/discover.h"
 #include "cli/help.h"
 #include "cli/table.h"
@@ -19,12 +20,14 @@ enum { EXIT_USAGE = 2 };
 static Terminal terminal_read(void)
 {
         static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-        const char *no_colour = g_getenv("NO_COLOR"), *term = g_getenv("TERM");
+        const char *no_colour = g_getenv("NO_COLOR"), *term = g_getenv("TERM"),
+                   *columns = g_getenv("COLUMNS");
         bool colour = (!no_colour || !*no_colour) && term && strcmp(term, "dumb") != 0;
         Terminal terminal = { .width = 80,
                               .out_is_terminal = isatty(STDOUT_FILENO),
                               .err_is_terminal = isatty(STDERR_FILENO) };
         struct winsize size;
+        gint64 said;
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
                 const char *value = g_getenv(names[i]);
@@ -40,6 +43,9 @@ static Terminal terminal_read(void)
             ioctl(terminal.err_is_terminal ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
             size.ws_col > 0)
                 terminal.width = size.ws_col;
+        if ((terminal.err_is_terminal || terminal.out_is_terminal) && columns && *columns &&
+            number_parse("COLUMNS", columns, 1, G_MAXINT16, &said, NULL))
+                terminal.width = (int)said;
         return terminal;
 }
 
@@ -153,13 +159,21 @@ static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *c
         return check_words(verb, words, error) && verb->run(cli, target, words, error);
 }
 
+/* Would another token do? Of a disabled account, or a certificate, it would not. */
+static bool asks_for_token(const GError *error)
+{
+        const char *hint = err_hint(error);
+
+        return !hint || strstr(hint, "paddle token create");
+}
+
 /* The server's own hint speaks of headers; a person has flags and files. */
 static void print_failure(const Cli *cli, const GError *error)
 {
         g_autofree char *text = err_text(error);
         g_autoptr(GError) told = NULL;
 
-        if (!err_is(error, ERR_UNAUTHENTICATED)) {
+        if (!err_is(error, ERR_UNAUTHENTICATED) || !asks_for_token(error)) {
                 cli_print_error(cli, error);
                 return;
         }

@@ -19,8 +19,7 @@ static const Option list_options[] = {
           NULL },
         { "since", 0, OPTION_STRING, offsetof(Audit, since), "NUMBER", NULL,
           "lines after this number, oldest first; default: the last ones", 0, 0, NULL },
-        { "limit", 'n', OPTION_INT, offsetof(Audit, limit), "N", "50", "at most so many lines", 1, 1000000,
-          NULL },
+        { "limit", 'n', OPTION_INT, offsetof(Audit, limit), "N", "50", "at most N lines", 1, 1000000, NULL },
         FORMAT_OPTION(offsetof(Audit, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -63,12 +62,12 @@ static char *cell_subject(const json_t *item, const Terminal *terminal)
 
 static const Column columns[] = {
         { ">NUMBER", false, cell_number },
-        { "TIME", false, NULL, "time" },
-        { "USER", false, cell_user },
-        { "ADDRESS", false, NULL, "address" },
-        { "ACTION", false, cell_action },
-        { "OUTCOME", false, NULL, "outcome" },
-        { "SUBJECT", false, cell_subject },
+        { "TIME", false, NULL, "time", { 5, 17 } },
+        { "USER", false, cell_user, NULL, { 2 } },
+        { "ADDRESS", false, NULL, "address", { 6 } },
+        { "ACTION", false, cell_action, NULL, { 0, 16 } },
+        { "OUTCOME", false, NULL, "outcome", { 1 } },
+        { "SUBJECT", false, cell_subject, NULL, { 3, 16 } },
         { "TOKEN", true, NULL, "token" },
         { "ROUTE", true, NULL, "route" },
         { "REQUEST", true, NULL, "request" },
@@ -221,7 +220,7 @@ const Verb verb_audit_verify = {
         .summary = "Check that no line of the audit log was changed or removed",
         .about =
                 "Each line holds the hash of the one before. The head, the number and hash of the last line, "
-                "goes to standard output. Who may write the server's files can write the whole log anew: "
+                "goes to standard output. Who may write the server's files can rewrite the whole log: "
                 "only a "
                 "head that was kept elsewhere tells that.\n\n"
                 "With DIR the files there are read, without a server. Exits with 1 when something is wrong.",

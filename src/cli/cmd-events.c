@@ -73,11 +73,11 @@ static char *cell_data(const json_t *event, const Terminal *terminal)
 /* KIND is as wide as the longest one, so that a stream stays in line from its first event on. */
 static const Column columns[] = {
         { ">REVISION", false, cell_revision },
-        { "TIME", false, cell_time },
-        { "JOB", false, cell_job },
+        { "TIME", false, cell_time, .fit = { 3, 12 } },
+        { "JOB", false, cell_job, .fit = { 1, 16 } },
         { "USER", true, cell_user },
         { "KIND           ", false, cell_kind },
-        { "DATA", false, cell_data },
+        { "DATA", false, cell_data, .fit = { 2, 20 } },
         { 0 },
 };
 

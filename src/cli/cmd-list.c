@@ -30,8 +30,8 @@ static const Option options[] = {
           NULL },
         { "array", 0, OPTION_STRING, offsetof(List, array), "JOB", NULL,
           "only the jobs of the array that this one is of", 0, 0, NULL },
-        { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", NULL, "at most so many jobs; without it, all",
-          1, 100000000, NULL },
+        { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", NULL, "at most N jobs; without it, all", 1,
+          100000000, NULL },
         FORMAT_OPTION(offsetof(List, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -75,20 +75,9 @@ static char *cell_ran(const json_t *job, const Terminal *terminal)
         return ms > 0 ? duration_format(ms) : NULL;
 }
 
-static char *cell_reason(const json_t *job, const Terminal *terminal)
-{
-        enum {
-                REASON_COLUMNS = 60
-        }; /* beside the other columns it fits a wide terminal; `status` has all of it */
-        g_autofree char *visible = text_visible(text_of(job, "reason"));
-
-        return terminal->out_is_terminal ? text_cut(visible, REASON_COLUMNS, terminal->utf8)
-                                         : g_steal_pointer(&visible);
-}
-
 static const Column columns[] = {
-        { "NAME", .member = "name" },
-        { "ID", .member = "id" },
+        { "NAME", .member = "name", .fit = { .min = 20 } },
+        { "ID", .member = "id", .fit = { 4, TABLE_WHOLE } },
         { "USER", true, .member = "user" },
         { "FRAMEWORK", true, .member = "framework" },
         { "QUEUE", true, .member = "queue" },
@@ -96,12 +85,12 @@ static const Column columns[] = {
         { "LABELS", true, .member = "labels" },
         { "ARRAY", true, cell_array },
         { "STATE", .member = "state" },
-        { "MEMBERS", .cell = cell_members },
+        { "MEMBERS", .cell = cell_members, .fit = { 2 } },
         { ">ATTEMPT", true, .member = "attempt" },
-        { ">RAN", .cell = cell_ran },
-        { ">AGE", .cell = cell_age },
+        { ">RAN", .cell = cell_ran, .fit = { 5 } },
+        { ">AGE", .cell = cell_age, .fit = { 1 } },
         { "SUBMITTED", true, .member = "submitted_at" },
-        { "REASON", .cell = cell_reason },
+        { "REASON", .member = "reason", .fit = { 3, 20 } },
         { 0 },
 };
 
@@ -145,6 +134,15 @@ static bool is_narrowed(const List *list)
         return list->user || list->name || list->state || list->queue || list->array || list->labels;
 }
 
+/* Nothing matches: because the name is wrong? */
+static bool check_name(Cli *cli, const char *path, const char *name, GError **error)
+{
+        g_autofree char *escaped = name ? url_escape(name) : NULL;
+        g_autofree char *whole = name ? g_strconcat(path, escaped, NULL) : NULL;
+
+        return !name || http_call_json(cli->client, "GET", whole, NULL, NULL, error);
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const List *list = target;
@@ -154,13 +152,16 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         Format format;
 
         if (list->all && list->user)
-                return err_set(error, ERR_USAGE, "--all and --user='%s' contradict each other", list->user);
+                return err_set(error, ERR_USAGE, "--all cannot be combined with --user='%s'", list->user);
         if (!check_labels(list, error) || !format_parse(list->format, &format, error) ||
             !cli_client(cli, error))
                 return false;
         path = list_path(list);
         listing = listing_new(cli, format, columns, "name");
         if (!listing_pages(listing, cli->client, path, list->limit, &items, error))
+                return false;
+        if (items == 0 && (!check_name(cli, "/v1/users/", list->user, error) ||
+                           !check_name(cli, "/v1/queues/", list->queue, error)))
                 return false;
         if (items == 0)
                 cli_say(cli, is_narrowed(list) ? "no job matches" : "no jobs yet; `paddle submit` makes one");

@@ -76,13 +76,37 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
                         g_propagate_error(error, g_steal_pointer(&cause));
                         return false;
                 }
-                return err_set(error, ERR_DENIED, "%s", text); /* the hint about tokens is no help here */
+                return err_set(error, ERR_DENIED, "cannot log in as '%s': %s", user,
+                               text); /* the hint about tokens is no help here */
         }
         if (!client_config_store(path, http_client_url(cli->client), text_of(reply, "token"), error))
                 return false;
         cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", user, path,
                 is_set(reply, "expires_at") ? " until " : "", text_of(reply, "expires_at"));
         return true;
+}
+
+/* How far the token goes, and how long. */
+static void say_right(const Cli *cli, const json_t *who)
+{
+        g_autoptr(GString) said = g_string_new(NULL);
+        bool token = is_set(who, "token"), ends = is_set(who, "expires_at");
+
+        if (!token && !ends)
+                return;
+        g_string_append_printf(said, "%s %s", token ? "token" : "certificate", text_of(who, "token"));
+        g_strchomp(said->str);
+        said->len = strlen(said->str);
+        if (token)
+                g_string_append_printf(said, ", scope %s",
+                                       is_set(who, "scope") ? text_of(who, "scope") : "admin");
+        if (is_set(who, "queue"))
+                g_string_append_printf(said, ", queue '%s'", text_of(who, "queue"));
+        if (ends)
+                g_string_append_printf(said, ", valid until %s", text_of(who, "expires_at"));
+        else
+                g_string_append(said, ", without an end");
+        cli_say(cli, "%s", said->str);
 }
 
 static bool run_whoami(Cli *cli, const void *options, char *const *words, GError **error)
@@ -101,6 +125,7 @@ static bool run_whoami(Cli *cli, const void *options, char *const *words, GError
         format_print(who, FORMAT_NAME, "user");
         cli_say(cli, "%s at %s", json_is_true(json_object_get(who, "admin")) ? "an administrator" : "a user",
                 http_client_url(cli->client));
+        say_right(cli, who);
         return true;
 }
 
@@ -120,7 +145,7 @@ const Verb verb_login = {
 const Verb verb_whoami = {
         .name = "whoami",
         .args = "",
-        .summary = "Say as whom the server knows you",
+        .summary = "Show which user you are logged in as, and what your token may do",
         .options = whoami_options,
         .size = sizeof(Login),
         .run = run_whoami,

@@ -18,7 +18,7 @@ typedef struct {
 } Sched;
 
 static const Option decisions_options[] = {
-        { "limit", 'l', OPTION_INT, offsetof(Sched, limit), "N", "100", "so many of the last ones", 1,
+        { "limit", 'l', OPTION_INT, offsetof(Sched, limit), "N", "100", "the last N decisions", 1,
           DECISIONS_MAX, NULL },
         FORMAT_OPTION(offsetof(Sched, format)),
         COMMON_OPTIONS,
@@ -39,9 +39,15 @@ static const Option journal_options[] = {
 /* ---- decisions ---- */
 
 static const Column columns[] = {
-        { ">PASS", .member = "pass" }, { "TIME", .member = "time" }, { "WHAT", .member = "kind" },
-        { "RULE", .member = "rule" },  { "JOB", .member = "name" },  { "ID", .member = "job" },
-        { "FOR", .member = "for" },    { "NODE", .member = "node" }, { 0 },
+        { ">PASS", .member = "pass", .fit = { 6 } },
+        { "TIME", .member = "time", .fit = { 4, 17 } },
+        { "WHAT", .member = "kind" },
+        { "RULE", .member = "rule", .fit = { 1 } },
+        { "JOB", .member = "name", .fit = { .min = 16 } },
+        { "ID", .member = "job", .fit = { 5, TABLE_WHOLE } },
+        { "FOR", .member = "for", .fit = { 2 } },
+        { "NODE", .member = "node", .fit = { 3 } },
+        { 0 },
 };
 
 static bool run_decisions(Cli *cli, const void *target, char *const *words, GError **error)

@@ -16,7 +16,7 @@ static const Option usage_options[] = {
         { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, NULL,
           "what everybody holds (administrators)", 0, 0, NULL },
         { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL, NULL,
-          "have the server count anew first, which may take a while", 0, 0, NULL },
+          "have the server measure again first, which may take a while", 0, 0, NULL },
         FORMAT_OPTION(offsetof(Storage, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -88,10 +88,10 @@ KIND_CELL(work)
 static const Column usage_columns[] = {
         { "USER", .member = "user" },
         { ">HELD", false, cell_bytes },
-        { ">OF", false, cell_limit },
-        { ">FILES", .member = "files" },
-        { ">OF", .member = "limit_files" },
-        { "MOST OF IT", false, cell_largest },
+        { ">LIMIT", false, cell_limit },
+        { ">FILES", .member = "files", .fit = { 1 } },
+        { ">FILE LIMIT", .member = "limit_files", .fit = { 2 } },
+        { "MOST OF IT", false, cell_largest, .fit = { 3, 20 } },
         { ">HOMES", true, cell_homes },
         { ">PUBLIC", true, cell_public },
         { ">PACKAGES", true, cell_packages },
@@ -104,10 +104,10 @@ static const Column usage_columns[] = {
 
 static const Column gc_columns[] = {
         { "KIND", .member = "kind" },
-        { "NAME", .member = "name" },
-        { "USER", .member = "user" },
+        { "NAME", .member = "name", .fit = { 2, 16 } },
+        { "USER", .member = "user", .fit = { 3 } },
         { ">SIZE", false, cell_bytes },
-        { "WHY", .member = "why" },
+        { "WHY", .member = "why", .fit = { 1, 20 } },
         { ">FILES", true, .member = "files" },
         { 0 },
 };
@@ -140,6 +140,8 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
         listing = listing_new(cli, format, usage_columns, "user");
         json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
         listing_end(listing);
+        if (json_array_size(json_object_get(reply, "items")) == 0)
+                cli_say(cli, "no user holds anything on the server's disk yet");
         if (!is_set(reply, "counted_at"))
                 cli_say(cli, "the server has not counted yet: only what it has written itself is known");
         return true;

@@ -117,10 +117,14 @@ static char *cell_expires(const json_t *item, const Terminal *terminal)
 }
 
 static const Column columns[] = {
-        { "ID", false, cell_id },           { "USER", false, cell_user },
-        { "NOTE", false, cell_note },       { "SCOPE", false, cell_scope },
-        { "QUEUE", false, cell_queue },     { "CREATED", false, cell_created },
-        { "EXPIRES", false, cell_expires }, { 0 },
+        { "ID", false, cell_id, .fit = { 0, TABLE_WHOLE } },
+        { "USER", false, cell_user, .fit = { 1 } },
+        { "NOTE", false, cell_note, .fit = { 3 } },
+        { "SCOPE", false, cell_scope, .fit = { 0, TABLE_WHOLE } },
+        { "QUEUE", false, cell_queue, .fit = { 2 } },
+        { "CREATED", false, cell_created, .fit = { 5 } },
+        { "EXPIRES", false, cell_expires, .fit = { 4 } },
+        { 0 },
 };
 
 /* Of `user`, NULL: the caller's own. */
@@ -146,6 +150,8 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         listing = listing_new(cli, format, columns, "id");
         json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
         listing_end(listing);
+        if (i == 0)
+                cli_say(cli, "there are no tokens; `paddle token create` makes one");
         return true;
 }
 

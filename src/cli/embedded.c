@@ -34,10 +34,12 @@ enum {
 char *embedded_home(void)
 {
         const char *moved = g_getenv("PADDLE_HOME");
+        g_autofree char *home = NULL;
 
         if (moved && *moved)
                 return g_canonicalize_filename(moved, NULL);
-        return g_build_filename(g_get_home_dir(), ".paddle", NULL);
+        home = file_home();
+        return g_build_filename(home ? home : "/", ".paddle", NULL);
 }
 
 static char *home_path(const char *name)
@@ -229,6 +231,21 @@ static bool start_server(const EmbeddedListen *listen, GError **error)
                wait_until_ready(pid, log, before.st_size, error);
 }
 
+static bool check_home(GError **error)
+{
+        const char *moved = g_getenv("PADDLE_HOME");
+        g_autofree char *home = file_home();
+
+        return (moved && *moved) || home ||
+               err_set(error, ERR_FAILED,
+                       "there is no directory for an embedded server: HOME is not set, and user %d has no "
+                       "account on "
+                       "this machine\n"
+                       "Set PADDLE_HOME to a directory for it, or name a server with --server or "
+                       "PADDLE_SERVER.",
+                       (int)geteuid());
+}
+
 bool embedded_ensure(const EmbeddedListen *listen, bool *ret_started, GError **error)
 {
         g_autofree char *home = NULL;
@@ -238,7 +255,7 @@ bool embedded_ensure(const EmbeddedListen *listen, bool *ret_started, GError **e
 
         if (ret_started)
                 *ret_started = false;
-        if (!socket_address(&address, error))
+        if (!check_home(error) || !socket_address(&address, error))
                 return false;
         if (embedded_pid() > 0)
                 return true;

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-char *embedded_home(void); /* the directory; the caller's */
-char *embedded_url(void);  /* "unix:HOME/paddled.sock"; the caller's */
+/* The directory, the caller's; "/.paddle" where no home is known, in which no server is started. */
+char *embedded_home(void);
+char *embedded_url(void); /* "unix:HOME/paddled.sock"; the caller's */
 
 /* The process that listens on the socket; 0: nobody does. */
 pid_t embedded_pid(void);

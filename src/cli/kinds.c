@@ -15,7 +15,7 @@
           offsetof(ObjectTarget, limit),                                                                     \
           "N",                                                                                               \
           NULL,                                                                                              \
-          "at most so many; without it, all",                                                                \
+          "at most N; without it, all",                                                                      \
           1,                                                                                                 \
           100000000,                                                                                         \
           NULL },                                                                                            \
@@ -69,7 +69,7 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
         ROW(4, "cluster", TEXT, "cluster", "CLUSTER", "the cluster whose machines it uses")                  \
         ROW(5, "namespace", TEXT, "namespace", "NAME", "namespace of its jobs on a cluster that has such")   \
         ROW(6, "weight", NUMBER, "weight", "N",                                                              \
-            "share of what nobody's min claims, beside the others: 1 to 65535")                              \
+            "share of what no queue's min claims, relative to other queues: 1 to 65535")                     \
         ROW(7, "priority", NUMBER, "priority", "N",                                                          \
             "queues of higher priority are served first: -1000 to 1000")                                     \
         ROW(8, "order", TEXT, "ordering", "ORDER", "which of its jobs come first: priority, fifo or fair")   \
@@ -103,16 +103,16 @@ static const Option queue_set_options[] = {
 
 static const Column queue_columns[] = {
         { "NAME", .member = "name" },
-        { "STATE", .member = "state" },
-        { "PARENT", .member = "parent" },
+        { "STATE", .member = "state", .fit = { 1 } },
+        { "PARENT", .member = "parent", .fit = { 4, 8 } },
         { "CLUSTER", true, .member = "cluster" },
-        { "MIN", .member = "min" },
-        { "MAX", .member = "max" },
+        { "MIN", .member = "min", .fit = { 3, 10 } },
+        { "MAX", .member = "max", .fit = { 2, 10 } },
         { "RESERVED", true, .member = "reserved" },
         { ">WEIGHT", true, .member = "weight" },
         { ">PRIORITY", true, .member = "priority" },
         { "ORDER", true, .member = "ordering" },
-        { "EVERYONE", false, .member = "everyone" },
+        { "EVERYONE", false, .member = "everyone", .fit = { 5 } },
         { ">RUNNING", .cell = cell_running },
         { ">PENDING", .cell = cell_pending },
         { 0 },
@@ -159,8 +159,7 @@ static const Kind queue_kind = {
                  "create USER QUEUE`"
 };
 static const Act queue_act = { .kind = &queue_kind };
-static const Act queue_close = { &queue_kind, "closed", true,
-                                 "takes no new jobs; those it has run to their end" };
+static const Act queue_close = { &queue_kind, "closed", true, "is closed; its current jobs will finish" };
 static const Act queue_open = { &queue_kind, "closed", false, "takes jobs" };
 
 const Verb verb_queue_list = LIST_VERB("queue", &queue_act, "List queues");
@@ -257,8 +256,8 @@ static const Column flavour_columns[] = {
         { "NAME", .member = "name" },
         { "CPU", .member = "cpu" },
         { "MEMORY", .member = "memory" },
-        { "SCALARS", .member = "scalars" },
-        { "CLUSTER", .member = "cluster" },
+        { "SCALARS", .member = "scalars", .fit = { 1 } },
+        { "CLUSTER", .member = "cluster", .fit = { 2 } },
         { "CREATOR", true, .member = "creator" },
         { "ID", true, .member = "id" },
         { "CREATED", true, .member = "created" },
@@ -322,11 +321,16 @@ const Verb verb_flavour_delete =
 static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
 static const Option cluster_options[] = { CLUSTER_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
 static const Column cluster_columns[] = {
-        { "NAME", .member = "name" },           { "TYPE", .member = "type" },
-        { "STATUS", .member = "status" },       { "CONNECTED", .member = "connected" },
-        { "ENDPOINT", .member = "endpoint" },   { "VERSION", true, .member = "version" },
-        { "SOURCE", true, .member = "source" }, { "DESCRIPTION", false, .member = "description" },
-        { "ID", true, .member = "id" },         { 0 },
+        { "NAME", .member = "name" },
+        { "TYPE", .member = "type", .fit = { 1 } },
+        { "STATUS", .member = "status" },
+        { "CONNECTED", .member = "connected", .fit = { 2 } },
+        { "ENDPOINT", .member = "endpoint", .fit = { 3, 16 } },
+        { "VERSION", true, .member = "version" },
+        { "SOURCE", true, .member = "source" },
+        { "DESCRIPTION", false, .member = "description", .fit = { 4 } },
+        { "ID", true, .member = "id" },
+        { 0 },
 };
 
 /* "0, 1 of 8" */
@@ -343,12 +347,12 @@ static char *cell_gpus(const json_t *node, const Terminal *terminal)
 static const Column node_columns[] = {
         { "NODE", .member = "name" },
         { "USABLE", .member = "usable" },
-        { "TOTAL", .member = "total" },
-        { "USED", .member = "used" },
-        { "OTHERS", .member = "others" },
+        { "TOTAL", .member = "total", .fit = { 2, 16 } },
+        { "USED", .member = "used", .fit = { 2, 16 } },
+        { "OTHERS", .member = "others", .fit = { 3 } },
         { "GPUS IN USE", .cell = cell_gpus },
-        { "WHY NOT", .member = "why" },
-        { "LABELS", .member = "labels" },
+        { "WHY NOT", .member = "why", .fit = { 1, 20 } },
+        { "LABELS", .member = "labels", .fit = { 4 } },
         { 0 },
 };
 
@@ -449,10 +453,14 @@ const Verb verb_cluster_delete =
 static const Field user_fields[] = { USER_FIELDS(FIELD_ROW){ 0 } };
 static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTIONS, SHOW_OPTIONS, { 0 } };
 static const Column user_columns[] = {
-        { "NAME", .member = "name" },         { "ADMIN", .member = "admin" },
-        { "DISABLED", .member = "disabled" }, { "PASSWORD", .member = "has_password" },
-        { "DISK", true, .member = "disk" },   { "FILES", true, .member = "files" },
-        { "CREATED", .member = "created" },   { 0 },
+        { "NAME", .member = "name" },
+        { "ADMIN", .member = "admin" },
+        { "DISABLED", .member = "disabled" },
+        { "PASSWORD", .member = "has_password" },
+        { "DISK", true, .member = "disk" },
+        { "FILES", true, .member = "files" },
+        { "CREATED", .member = "created", .fit = { 1 } },
+        { 0 },
 };
 
 /* Whoever changes their own password over TCP has to know it; over the socket the machine vouches. */

@@ -128,13 +128,20 @@ Listing *listing_new(const Cli *cli, Format format, const Column *columns, const
 {
         Listing *listing = g_new0(Listing, 1);
         g_autoptr(GPtrArray) heads = g_ptr_array_new();
+        g_autoptr(GArray) fits = g_array_new(FALSE, FALSE, sizeof(TableFit));
 
         *listing = (Listing){ .cli = cli, .format = format, .columns = columns, .name = name };
-        for (const Column *column = columns; column->head; column++)
-                if (is_shown(listing, column))
+        for (const Column *column = columns; column->head; column++) {
+                if (is_shown(listing, column)) {
                         g_ptr_array_add(heads, (gpointer)column->head);
+                        g_array_append_val(fits, column->fit);
+                }
+        }
         g_ptr_array_add(heads, NULL);
         listing->table = table_new((const char *const *)heads->pdata);
+        if (cli->terminal.out_is_terminal && format == FORMAT_TABLE)
+                table_fit(listing->table, cli->terminal.width, cli->terminal.utf8,
+                          (const TableFit *)(gpointer)fits->data);
         return listing;
 }
 

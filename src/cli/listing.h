@@ -21,6 +21,7 @@ typedef struct {
         bool wide;        /* only with -o wide */
         char *(*cell)(const json_t *item, const Terminal *terminal); /* the caller's; NULL shows "-" */
         const char *member; /* without a cell: this member as value_text has it */
+        TableFit fit;       /* on a terminal that is too narrow for all of the table */
 } Column;
 
 typedef struct Listing Listing;

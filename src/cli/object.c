@@ -190,8 +190,12 @@ static char *cell_then(const json_t *change, const Terminal *terminal)
 }
 
 static const Column change_columns[] = {
-        { "JOB", .member = "name" }, { "ID", .member = "job" },     { "QUEUE", .member = "queue" },
-        { "NOW", .cell = cell_now }, { "THEN", .cell = cell_then }, { 0 },
+        { "JOB", .member = "name", .fit = { .min = 16 } },
+        { "ID", .member = "job", .fit = { 2, TABLE_WHOLE } },
+        { "QUEUE", .member = "queue", .fit = { 1 } },
+        { "NOW", .cell = cell_now },
+        { "THEN", .cell = cell_then },
+        { 0 },
 };
 
 static bool print_changes(const Cli *cli, const json_t *reply, Format format)

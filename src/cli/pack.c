@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "cli/listing.h"
 #include "cli/measure.h"
@@ -37,10 +38,10 @@ static bool same_dir(const char *a, const char *b)
 
 static bool refuse_home(const char *dir, GError **error)
 {
-        const char *home = g_getenv("HOME");
+        g_autofree char *home = file_home();
         bool root = same_dir(dir, "/");
 
-        if (!root && !same_dir(dir, home ? home : g_get_home_dir()))
+        if (!root && !same_dir(dir, home))
                 return true;
         return err_set(
                 error, ERR_USAGE,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/err.h"
+
 struct Table {
         guint columns;
         char **heads;
@@ -10,6 +12,10 @@ struct Table {
         int *widths;
         GPtrArray *cells; /* char *, row after row */
         bool head_printed;
+        int max;        /* columns of a line; 0: any number */
+        bool utf8;      /* of the ellipsis */
+        TableFit *fits; /* with `max` */
+        bool *left_out; /* decided before the heads are printed */
 };
 
 int text_columns(const char *text)
@@ -33,7 +39,7 @@ char *text_visible(const char *text)
         for (const char *at = valid; *at; at = g_utf8_next_char(at)) {
                 gunichar c = g_utf8_get_char(at);
 
-                g_string_append_unichar(out, g_unichar_iscntrl(c) ? '?' : c);
+                g_string_append_unichar(out, unichar_is_control(c) ? '?' : c);
         }
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
@@ -64,6 +70,7 @@ Table *table_new(const char *const *heads)
         table->heads = g_new0(char *, table->columns + 1);
         table->right = g_new0(bool, table->columns);
         table->widths = g_new0(int, table->columns);
+        table->left_out = g_new0(bool, table->columns);
         table->cells = g_ptr_array_new_with_free_func(g_free);
         for (guint i = 0; i < table->columns; i++) {
                 table->right[i] = heads[i][0] == '>';
@@ -80,6 +87,8 @@ void table_free(Table *table)
         g_strfreev(table->heads);
         g_free(table->right);
         g_free(table->widths);
+        g_free(table->fits);
+        g_free(table->left_out);
         g_ptr_array_unref(table->cells);
         g_free(table);
 }
@@ -94,16 +103,108 @@ void table_row(Table *table, const char *const *cells)
         }
 }
 
-static void print_row(const Table *table, char *const *cells, int indent, FILE *to)
+void table_fit(Table *table, int width, bool utf8, const TableFit *fits)
+{
+        table->max = width;
+        table->utf8 = utf8;
+        g_free(table->fits);
+        table->fits = g_memdup2(fits, table->columns * sizeof *fits);
+}
+
+/* ---- as wide as the terminal ---- */
+
+enum { GAP = 2, /* blanks between columns */ CELL_LEAST = 4 /* where nothing else helps */ };
+
+static int least_width(const Table *table, guint i)
+{
+        int head = text_columns(table->heads[i]), min = table->fits[i].min;
+
+        if (table->right[i])
+                return table->widths[i];
+        return MIN(table->widths[i], MAX(head, min > 0 ? min : TABLE_CELL_MIN));
+}
+
+static int line_width(const Table *table, const int *widths)
+{
+        int sum = 0;
+
+        for (guint i = 0; i < table->columns; i++)
+                sum += table->left_out[i] ? 0 : widths[i] + (sum > 0 ? GAP : 0);
+        return sum;
+}
+
+/* The column that can be spared best among those that have more than `least`; -1: none. Of several the last.
+ */
+static int most_spare(const Table *table, const int *widths, const int *least)
+{
+        int best = -1;
+
+        for (guint i = 0; i < table->columns; i++)
+                if (!table->left_out[i] && widths[i] > least[i] &&
+                    (best < 0 || table->fits[i].spare >= table->fits[best].spare))
+                        best = (int)i;
+        return best;
+}
+
+static void leave_out(Table *table, int max, const int *least)
+{
+        while (line_width(table, least) > max) {
+                int worst = -1;
+
+                for (guint i = 0; i < table->columns; i++)
+                        if (!table->left_out[i] && table->fits[i].spare > 0 &&
+                            (worst < 0 || table->fits[i].spare >= table->fits[worst].spare))
+                                worst = (int)i;
+                if (worst < 0)
+                        return;
+                table->left_out[worst] = true;
+        }
+}
+
+static void shorten(const Table *table, int max, int *widths, const int *least)
+{
+        for (int over; (over = line_width(table, widths) - max) > 0;) {
+                int i = most_spare(table, widths, least);
+
+                if (i < 0)
+                        return;
+                widths[i] = MAX(least[i], widths[i] - over);
+        }
+}
+
+/* The widths that columns are shown with: their own, or less. */
+static int *fitted_widths(Table *table, int max)
+{
+        int *widths = g_memdup2(table->widths, table->columns * sizeof *widths);
+        g_autofree int *least = g_new0(int, table->columns);
+
+        if (!table->fits || line_width(table, widths) <= max)
+                return widths;
+        for (guint i = 0; i < table->columns; i++)
+                least[i] = least_width(table, i);
+        if (!table->head_printed)
+                leave_out(table, max, least);
+        shorten(table, max, widths, least);
+        for (guint i = 0; i < table->columns; i++)
+                least[i] = table->right[i] ? table->widths[i] : CELL_LEAST;
+        shorten(table, max, widths, least);
+        return widths;
+}
+
+static void print_row(const Table *table, char *const *cells, const int *widths, int indent, FILE *to)
 {
         g_autoptr(GString) line = g_string_new(NULL);
 
         for (guint i = 0; i < table->columns; i++) {
-                int blanks = table->widths[i] - text_columns(cells[i]);
+                g_autofree char *cell =
+                        table->fits ? text_cut(cells[i], widths[i], table->utf8) : g_strdup(cells[i]);
+                int blanks = widths[i] - text_columns(cell);
 
+                if (table->left_out[i])
+                        continue;
                 g_string_append_printf(line, "%*s", table->right[i] ? blanks : 0, "");
-                g_string_append(line, cells[i]);
-                g_string_append_printf(line, "%*s", (table->right[i] ? 0 : blanks) + 2, "");
+                g_string_append(line, cell);
+                g_string_append_printf(line, "%*s", (table->right[i] ? 0 : blanks) + GAP, "");
         }
         g_strchomp(line->str);
         fprintf(to, "%*s%s\n", indent, "", line->str);
@@ -111,10 +212,12 @@ static void print_row(const Table *table, char *const *cells, int indent, FILE *
 
 void table_print(Table *table, int indent, FILE *to)
 {
+        g_autofree int *widths = fitted_widths(table, table->max - indent);
+
         if (!table->head_printed)
-                print_row(table, table->heads, indent, to);
+                print_row(table, table->heads, widths, indent, to);
         table->head_printed = true;
         for (guint i = 0; i < table->cells->len; i += table->columns)
-                print_row(table, (char *const *)table->cells->pdata + i, indent, to);
+                print_row(table, (char *const *)table->cells->pdata + i, widths, indent, to);
         g_ptr_array_set_size(table->cells, 0);
 }

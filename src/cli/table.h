@@ -1,6 +1,6 @@
 /* Tables for people: columns aligned by what a terminal shows (wide characters count two), control bytes made
  * visible. Rows may come in pages: widths only grow, so what was printed stays in line as long as the first
- * page was typical. */
+ * page was typical. On a terminal a table fits its width (table_fit). */
 #pragma once
 
 #include <glib.h>
@@ -13,6 +13,20 @@ typedef struct Table Table;
 Table *table_new(const char *const *heads);
 void table_free(Table *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
+
+/* What a column gives up where the table is too wide. Columns that are aligned to the right are never
+ * shortened: a number without its end would be another one. */
+typedef struct {
+        int spare; /* 0: always shown. The column of the highest number is shortened and left out first. */
+        int min; /* columns that a shortened cell keeps; 0: TABLE_CELL_MIN; TABLE_WHOLE: it is never shortened
+                  */
+} TableFit;
+
+enum { TABLE_CELL_MIN = 12, TABLE_WHOLE = G_MAXINT };
+
+/* Lines are at most `width` wide from now on: cells are shortened, then columns are left out. `fits` has one
+ * row a column, and is copied. `utf8`: the ellipsis is one character. */
+void table_fit(Table *table, int width, bool utf8, const TableFit *fits);
 
 /* One cell a column, copied; NULL reads as "-". */
 void table_row(Table *table, const char *const *cells);

@@ -201,7 +201,7 @@ char *text_show(const char *text)
         while (*text) {
                 gunichar c = g_utf8_get_char_validated(text, -1);
 
-                if (c == (gunichar)-1 || c == (gunichar)-2 || g_unichar_iscntrl(c)) {
+                if (c == (gunichar)-1 || c == (gunichar)-2 || unichar_is_control(c)) {
                         g_string_append_printf(shown, "\\x%02x", (unsigned char)*text++);
                         continue;
                 }

@@ -661,8 +661,8 @@ static KubeConfig *load_list(const char *list, const char *context, GError **err
 KubeConfig *kube_config_load(const char *path, const char *context, GError **error)
 {
         const char *list = g_getenv("KUBECONFIG");
-        const char *home = g_getenv("HOME");
-        g_autofree char *file = g_build_filename(home ? home : g_get_home_dir(), ".kube", "config", NULL);
+        g_autofree char *home = file_home();
+        g_autofree char *file = g_build_filename(home ? home : "/", ".kube", "config", NULL);
         g_autoptr(GError) failed = NULL;
         KubeConfig *config;
 

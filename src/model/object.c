@@ -645,6 +645,21 @@ static bool says_the_same(const Object *object, const ObjectField *field, const 
         return json_equal(now, value);
 }
 
+/* What is stored was said before, and is not judged again. */
+static bool check_resources(const json_t *amounts, const char *what, GError **error)
+{
+        const char *name;
+        json_t *amount;
+
+        json_object_foreach((json_t *)amounts, name, amount)
+        {
+                if (strcmp(name, "scalarResources") == 0 ? !check_resources(amount, what, error)
+                                                         : !resource_name_check(what, name, error))
+                        return false;
+        }
+        return true;
+}
+
 static bool patch_member(Object *object, const char *name, const json_t *value, GError **error)
 {
         const ObjectField *field = find_field(rows[object->kind], name);
@@ -663,6 +678,8 @@ static bool patch_member(Object *object, const char *name, const json_t *value, 
                 types[field->type].reset(field, place(object, field));
                 return true;
         }
+        if (field->type == FIELD_LIMITS && !check_resources(value, name, error))
+                return false;
         return types[field->type].merge(field, place(object, field), value, name, error);
 }
 

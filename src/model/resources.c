@@ -104,6 +104,21 @@ int resource_intern(const char *what, const char *name, GError **error)
         return -1;
 }
 
+bool resource_name_check(const char *what, const char *name, GError **error)
+{
+        g_autofree char *shown = NULL;
+
+        if (resource_find(name) >= 0 || g_str_has_prefix(name, "hugepages-") || strchr(name, '/'))
+                return true;
+        shown = err_shown(name);
+        return err_set(
+                error, ERR_INVALID,
+                "%s: there is no resource '%.80s' here\n"
+                "Resources are cpu, memory, gpu and storage, and those that the server was started with "
+                "(paddled --resource). Others are named with their domain, such as rdma/hca.",
+                what, shown);
+}
+
 /* ---- arithmetic ---- */
 
 static bool add(gint64 *sum, gint64 each, gint64 n)

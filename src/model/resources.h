@@ -44,6 +44,9 @@ typedef struct {
 int resource_find(const char *name); /* -1: no such kind */
 int resource_intern(const char *what, const char *name,
                     GError **error); /* a qualified name; -1: bad name, or no room */
+/* May a person say this name of a resource? It is a known kind, or has a domain ("rdma/hca") as those of
+ * cluster nodes have: other names are mistakes. ERR_INVALID. Makes no kind. */
+bool resource_name_check(const char *what, const char *name, GError **error);
 const char *resource_name(int kind); /* for ever valid */
 int resource_kinds(void);            /* how many there are now */
 

@@ -276,12 +276,20 @@ static GPtrArray *make_headers(const HttpClient *client, const HttpCall *call, G
         return g_steal_pointer(&headers);
 }
 
+static const char *retry_after(const HttpReply *reply)
+{
+        return reply->headers ? g_hash_table_lookup(reply->headers, "retry-after") : NULL;
+}
+
+/* A 429 is a rate, which passes, or a quota, which does not: the server says which. */
 static bool is_passing(const HttpReply *reply, const GError *error)
 {
-        static const int statuses[] = { 429, 502, 503, 504 };
+        static const int statuses[] = { 502, 503, 504 };
 
         if (error)
                 return err_is(error, ERR_UNREACHABLE) || err_is(error, ERR_UNAVAILABLE);
+        if (reply->status == 429)
+                return retry_after(reply) != NULL;
         for (gsize i = 0; i < G_N_ELEMENTS(statuses); i++)
                 if (reply->status == statuses[i])
                         return true;
@@ -293,7 +301,7 @@ static bool is_passing(const HttpReply *reply, const GError *error)
 static void back_off(int attempt, const HttpReply *reply)
 {
         gint64 wait_ms = MIN((gint64)BACK_OFF_MS << MIN(attempt, 16), BACK_OFF_MAX_MS), after_s;
-        const char *after = reply->headers ? g_hash_table_lookup(reply->headers, "retry-after") : NULL;
+        const char *after = retry_after(reply);
 
         wait_ms = wait_ms / 2 + g_random_int_range(0, (gint32)(wait_ms / 2) + 1);
         if (after && number_parse("Retry-After", after, 0, G_MAXINT32, &after_s, NULL))

@@ -44,8 +44,8 @@ typedef struct {
         const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
         gint64 timeout_ms; /* of silence, and of connecting where that is below 10 s; 0: 60 s; -1: none
                               (followers; the server's heartbeats keep it below 30 s) */
-        int retries; /* after connection failures, 502, 503, 504, 429, with back-off and Retry-After; only for
-                      * GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
+        int retries;    /* after connection failures, 502, 503, 504, and 429 with Retry-After, with back-off;
+                         * only for    GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
         gsize body_max; /* of the reply in memory; 0: 64 MiB */
         /* When set, the reply's body goes here piece by piece (2xx only) instead of into reply->body. False
          * ends the transfer. */

@@ -435,13 +435,13 @@ static bool has_reply_header(const HttpRequest *request, const char *name)
         return false;
 }
 
-/* What a client needs beside some statuses, unless the handler knows better. */
+/* What a client needs beside some statuses, unless the handler knows better. A 429 gets no Retry-After here:
+ * most are a full quota, which waiting does not change, and a client repeats what comes with that header. */
 static const struct {
         int status;
         const char *name, *value;
 } fail_headers[] = {
         { 401, "WWW-Authenticate", "Bearer" },
-        { 429, "Retry-After", "1" },
         { 503, "Retry-After", "1" },
 };
 

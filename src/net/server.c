@@ -539,6 +539,7 @@ static bool admit_caller(HttpRequest *request, GError **error)
         request->caller.scope = right->scope;
         request->caller.queue = right->queue;
         request->caller.token = right->token;
+        request->caller.until_ms = right->until_ms;
         return !request->user || !config->permits ||
                config->permits(request->entry->route, &request->caller, config->arg, error);
 }
@@ -613,7 +614,7 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
         if (!ask_caller(request, conn, error) || !admit_caller(request, error))
                 return false;
         if (access == HTTP_ADMIN && !request->caller.admin)
-                return err_set(error, ERR_DENIED, "'%s %s' is for administrators, and '%s' is none",
+                return err_set(error, ERR_DENIED, "only administrators may call '%s %s' (you are '%s')",
                                route->method, http_request_path(request), request->user);
         return true;
 }

@@ -67,6 +67,7 @@ typedef struct {
         bool admin;
         int scope; /* as in HttpRight */
         const char *queue, *token;
+        gint64 until_ms;     /* as in HttpRight */
         const char *address; /* of the peer, "unix" on the Unix socket */
         int port;            /* of the peer; 0 on the Unix socket */
         pid_t pid;           /* of who connected to the Unix socket, which may have ended; 0: by TCP */
@@ -76,8 +77,9 @@ typedef struct {
 typedef struct {
         bool admin;
         int scope;
-        char *queue; /* the only one; or NULL. Freed with g_free, as is */
-        char *token; /* the id of the token that was shown; or NULL */
+        char *queue;     /* the only one; or NULL. Freed with g_free, as is */
+        char *token;     /* the id of the token that was shown; or NULL */
+        gint64 until_ms; /* when the token or certificate ends; 0: never */
 } HttpRight;
 
 /* Routes with manners of their own below a prefix: of an older interface. Slashes all count, HEAD is not GET,

@@ -70,6 +70,14 @@ static char *make_file(const char *path, GError **error)
         return g_steal_pointer(&hash);
 }
 
+bool first_password_is_there(Engine *engine)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(engine);
+        const User *seeded = catalog_user(catalog, SEEDED_USER);
+
+        return seeded && seeded->password && strcmp(seeded->password, USER_PASSWORD_SEEDED) != 0;
+}
+
 bool first_password_make(Engine *engine, const char *path, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(engine);

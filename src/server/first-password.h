@@ -7,3 +7,6 @@
  * server's owner reads, before it holds; the log says where. A file that is there already is believed: the
  * server died between the two. Any other account is left alone. Before requests are taken. */
 bool first_password_make(Engine *engine, const char *path, GError **error);
+
+/* Has `root` a password of its own? Then the published one opens nothing. */
+bool first_password_is_there(Engine *engine);

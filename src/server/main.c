@@ -29,6 +29,7 @@
 #include "server/disk.h"
 #include "server/first-password.h"
 #include "server/listeners.h"
+#include "server/option-lists.h"
 #include "server/options.h"
 
 enum {
@@ -37,7 +38,6 @@ enum {
         STRANGER_BODY_MS = 10000,
         STRANGER_DISCARD_MAX = 16 << 10, /* as much as the body of a log-in */
 };
-enum { KEEP_DIRS_MAX = 15 }; /* and the state directory: what the agent takes */
 
 typedef struct {
         ServerOptions options;
@@ -228,11 +228,6 @@ static bool read_sandbox(const Server *server, SandboxPolicy *ret, char ***ret_k
                         error, ERR_USAGE,
                         "--sandbox on: members run as the server itself, which has no sandbox for them\n"
                         "Start the server as root and without `--run-as server`.");
-        for (char **dir = keep; dir && *dir; dir++)
-                if (**dir != '/')
-                        return err_set(error, ERR_USAGE, "--sandbox-keep: '%s' is no absolute path", *dir);
-        if (keep && g_strv_length(keep) > KEEP_DIRS_MAX)
-                return err_set(error, ERR_USAGE, "--sandbox-keep: more than %d directories", KEEP_DIRS_MAX);
         *ret = (SandboxPolicy)policy;
         *ret_keep = g_steal_pointer(&keep);
         return true;
@@ -431,6 +426,21 @@ static bool settle_root(Server *server, GError **error)
 {
         if (!server->published)
                 return first_password_make(server->engine, server->first_password, error);
+        if (first_password_is_there(server->engine)) {
+                bool random = g_file_test(server->first_password, G_FILE_TEST_EXISTS);
+
+                log_warning(
+                        random ? "--published-password has no effect: 'root' got a random password at an "
+                                 "earlier "
+                                 "start without this option; write the one of this file into the clients' "
+                                 "configuration, or leave the option out"
+                               : "--published-password has no effect: 'root' has a password of its own; "
+                                 "write that "
+                                 "into the clients' configuration, or leave the option out",
+                        "published-password", server->options.published, random ? "file" : NULL,
+                        server->first_password, NULL);
+                return true;
+        }
         log_warning("who comes from these addresses can log in as 'root', unless its password was changed "
                     "(paddle user set root --password)",
                     "published-password", server->options.published, NULL);
@@ -525,9 +535,10 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *packages = NULL;
         g_autofree char *storage = NULL;
 
-        if (!listeners_check(&server->options, error) || !read_lists(server, error) ||
-            !listeners_open_tls(&server->options, &server->tls, error) || !open_identities(server, error) ||
-            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
+        if (!listeners_check(&server->options, error) || !option_lists_check(&server->options, error) ||
+            !read_lists(server, error) || !listeners_open_tls(&server->options, &server->tls, error) ||
+            !open_identities(server, error) || !make_state_dir(server, error) ||
+            !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");

@@ -34,8 +34,11 @@ const Option server_options[] = {
         { "token-expire-hours", 0, OPTION_STRING, FIELD(token_expire), "N", "720",
           "how long a log-in lasts; -1: for ever" },
         { "published-password", 0, OPTION_STRING, FIELD(published), "ADDRESS,...", NULL,
-          "let 'root' log in with the password that older clients know, while it has no other: on the Unix "
-          "socket and from these addresses, such as 127.0.0.1; never a job, nor through a proxy" },
+          "let 'root' log in with the password that older clients know, on the Unix socket and from these "
+          "addresses, "
+          "such as 127.0.0.1; never a job, nor through a proxy. Give it from the first start on: an account "
+          "that got a "
+          "random password, or was given one, keeps that" },
         { "trusted-proxies", 0, OPTION_STRING, FIELD(trusted_proxies), "ADDRESS,...", NULL,
           "proxies whose X-Forwarded-For says who asks; without it all that comes through one is the "
           "proxy's" },
@@ -105,13 +108,13 @@ const Option server_options[] = {
           "uids for users that this machine does not have, one each, never given twice" },
         { "allow-new-privileges", 0, OPTION_STRING, FIELD(new_privileges), "USER,...", NULL,
           "users whose members may gain rights by set-uid programs (sudo): who finds a fault in one of these "
-          "becomes root by a job; default: nobody" },
+          "becomes root by a job; default: no user" },
         { "sandbox", 0, OPTION_STRING, FIELD(sandbox), "auto|on|off", "auto",
           "private /tmp, processes, shared memory, no capabilities and fewer system calls for members that "
           "run "
           "as users: as far as this machine can; 'on': or they do not start" },
         { "no-sandbox", 0, OPTION_STRING, FIELD(no_sandbox), "USER,...", NULL,
-          "users whose members have no sandbox; default: nobody" },
+          "users whose members have no sandbox; default: no user" },
         { "sandbox-keep", 0, OPTION_STRING, FIELD(sandbox_keep), "DIR,...", NULL,
           "directories below /tmp, /var/tmp or /dev/shm that all members go on to see; the state directory "
           "is "
@@ -143,7 +146,7 @@ const Option server_options[] = {
         { "keep-finished", 0, OPTION_DURATION, FIELD(keep_finished_ms), "TIME", "0",
           "finished jobs are forgotten after this time; 0: never" },
         { "is-clean-job", 0, OPTION_BOOL, FIELD(clean_jobs), NULL, "true",
-          "delete what ended jobs leave in their clusters (pods and what stands around them)" },
+          "delete what ended jobs leave in their clusters (pods and the objects around them)" },
         { "succeeded-job-ttl-seconds", 0, OPTION_INT, FIELD(succeeded_ttl_s), "N", "600",
           "so long after the end of a job that succeeded; 0: at once", 0, TTL_SECONDS_MAX },
         { "failed-job-ttl-seconds", 0, OPTION_INT, FIELD(failed_ttl_s), "N", "3600",

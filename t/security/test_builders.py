@@ -91,6 +91,12 @@ def gpus():
             why.append(errno.errorcode[error.errno])
     say(found=len(found), why=sorted(set(why)))
 
+def status():
+    proxy = urllib.request.getproxies()["http"].rpartition("/")[2].split(":")
+    with socket.create_connection((proxy[0], int(proxy[1])), timeout=60) as stream:
+        stream.sendall(f"CONNECT 127.0.0.1:{{OTHER}} HTTP/1.1\r\n\r\n".encode())
+        say(line=stream.makefile().readline())
+
 def enter_proxy():
     """Every process of this user that is in another network: what can be done to it."""
     got = []
@@ -355,6 +361,48 @@ def test_a_builder_reaches_the_index_alone(server, ann, index):
     assert found["entered"] == [], found
     assert not index.second.asked
     assert f"a connection to '127.0.0.1:{index.second.server_address[1]}' was refused" in log
+
+
+def test_a_refused_connection_is_explained_to_pip_and_in_the_log(server, ann, index):
+    """pip and uv show the proxy's status line and no more of it."""
+    job = server.wait(submit(ann, "status"))
+    log = log_of(server, job["id"])
+    host = f"127.0.0.1:{index.second.server_address[1]}"
+    for text in (said(ann, "status")["line"], log):
+        assert f"'{host}' was refused" in text and f"paddled --build-allow {host}" in text, text
+
+
+def test_a_build_that_egress_cuts_off_says_so(index, tmp_path):
+    """The index is at an address that --egress does not have."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_INDEX_URL", "https://192.0.2.1:8443/simple")
+        patch.setenv("PIP_RETRIES", "0")
+        options = ["--build-network", "index", "--egress", "198.51.100.0/24", "--uv", ""]
+        server = Server(tmp_path / "state", "--cpus", "8", *options).start()
+    try:
+        job = server.wait(submit(Person(server, "cut"), "cut_off"))
+        assert job["state"] == "failed"
+        for text in (log_of(server, job["id"]), job["reason"]):
+            assert "no way to '192.0.2.1:8443'" in text and "--egress" in text, text
+    finally:
+        server.destroy()
+
+
+@pytest.mark.parametrize("option", ["--python", "--uv"])
+def test_a_program_that_only_root_reaches_is_named(index, tmp_path, option):
+    """Such as a Python of pyenv below /root, which root's PATH finds."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    program = private / option.strip("-")
+    program.symlink_to("/usr/bin/python3")
+    server = Server(tmp_path / "state", "--cpus", "8", option, program).start()
+    try:
+        job = server.wait(submit(Person(server, "kept"), "kept_out"))
+        reason = server.job(job["id"])["reason"]
+        assert job["state"] == "failed" and f"'{private}', which this user may not enter" in reason, reason
+        assert f"'{program}'" in reason and f"paddled {option}" in reason, reason
+    finally:
+        server.destroy()
 
 
 def test_a_build_waits_for_its_queue_and_is_counted_there(server, ann, index):

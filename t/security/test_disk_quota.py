@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import os
+import re
 import socket
 import tarfile
 
@@ -62,6 +63,7 @@ def digest(data):
 
 def refused(reply, *says):
     assert reply.status == 429 and reply.json["code"] == "quota", reply.body
+    assert "Retry-After" not in reply.headers  # waiting does not change it, so a client does not repeat it
     for part in says:
         assert part in reply.json["message"], reply.json
     return reply.json
@@ -252,6 +254,10 @@ def submit(person, face):
     return person.call("POST", "/v1/jobs?dry_run=true", json.dumps({"command": ["true"]}), "application/json")
 
 
+def requests_of(server):
+    return int(re.search(r"^paddle_http_requests_total (\d+)", server.get("/metrics").body.decode(), re.M)[1])
+
+
 def test_who_is_over_starts_no_jobs_until_there_is_room(served):
     ann = Limited(served, "ann-jobs", disk="20Mi")
     ann.run("dd if=/dev/zero of=$PADDLE_OUTPUT/big bs=1M count=24", output="/pfs/local/home/ann-jobs")
@@ -260,7 +266,9 @@ def test_who_is_over_starts_no_jobs_until_there_is_room(served):
         refused(submit(ann, face), "'ann-jobs' holds 24", "(homes 24")
     dry = submit(ann, "dry run")
     assert dry.status == 200 and dry.json["state"] == "refused" and "disk quota" in json.dumps(dry.json), dry.body
-    done = ann.paddle("submit", "--", "true", check=3)
+    before = requests_of(served)
+    done = ann.paddle("submit", "--no-package", "--", "true", check=3)
+    assert requests_of(served) - before <= 4  # of them one for this number; nothing was repeated
     assert "disk quota: 'ann-jobs' holds" in done.stderr and "paddle storage usage" in done.stderr
     refused(ann.put("x", b"x"))
     assert ann.call("DELETE", f"{ann.home}/big").status == 204  # by its own means

@@ -133,6 +133,22 @@ def test_older_clients_are_let_in_where_the_administrator_says(make):
         assert log_in(server, "paddleflow", source=source) == 200  # and the account is not slowed down
 
 
+def test_a_server_that_has_a_random_password_says_that_the_option_does_nothing(make):
+    server = make("--listen", "127.0.0.1:0")
+    written = first_password(server)
+    for changed in (False, True):
+        if changed:
+            assert server.request("PUT", "/v1/users/root/password", {"password": "correct horse"}).status == 204
+        server.stop()
+        server.options = ("--listen", "127.0.0.1:0", "--published-password", "127.0.0.1")
+        server.start()
+        said = server.log()[server.log_start :]
+        assert "--published-password has no effect" in said and "can log in as 'root'" not in said, said
+        assert (str(server.state / "root-password") in said) != changed, said
+        assert log_in(server, "paddleflow") == 401
+        assert log_in(server, "correct horse" if changed else written) == 200
+
+
 def test_only_on_the_socket(make):
     server = make("--listen", "127.0.0.1:0", "--published-password", "unix")
     assert server.post("/v1/login", {"user": "root", "password": "paddleflow"}).status == 200

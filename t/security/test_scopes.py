@@ -271,10 +271,27 @@ def test_disabling_and_revoking_hold_for_scoped_tokens(served):
     assert [(item["scope"], item["queue"]) for item in listed if item["note"] == "ci"] == [("submit", None)]
     served.paddle("user", "set", "dora", "--disabled")
     assert call(served, token, "GET", "/v1/jobs").status == 401
+    away = {"PADDLE_SERVER": f"http://127.0.0.1:{served.port}", "PADDLE_TOKEN": token}
+    said = served.paddle("list", env=away, check=3).stderr
+    assert "disabled" in said and "paddle user set dora --no-disabled" in said
+    assert "paddle login" not in said and "--token" not in said  # neither helps
     served.paddle("user", "set", "dora", "--no-disabled")
     assert call(served, token, "GET", "/v1/jobs").status == 200
     served.paddle("token", "revoke", "--user", "dora")
     assert call(served, token, "GET", "/v1/jobs").status == 401
+
+
+def test_whoami_tells_what_the_token_may(served, ann):
+    away = {"PADDLE_SERVER": f"http://127.0.0.1:{served.port}"}
+    bounded = make(served, ann.token, scope="submit", queue="vision", expires_in=3600)
+    said = served.paddle("whoami", env={**away, "PADDLE_TOKEN": bounded["token"]}, check=0).stderr
+    for part in (bounded["id"], "scope submit", "queue 'vision'", f"valid until {bounded['expires_at'][:10]}"):
+        assert part in said, said
+    whole = make(served, ann.token)
+    said = served.paddle("whoami", env={**away, "PADDLE_TOKEN": whole["token"]}, check=0).stderr
+    assert "scope admin, without an end" in said and "queue" not in said
+    assert "token" not in served.paddle("whoami", check=0).stderr  # none is needed on the machine
+    assert "expires_at" not in call(served, whole["token"], "GET", "/v1/whoami").json
 
 
 def test_the_command_line_makes_and_lists_them(served, ann):

@@ -148,9 +148,11 @@ static const User *find_token(Auth *auth, const Catalog *catalog, const char *ha
 
 static bool check_enabled(const User *user, GError **error)
 {
-        return !user->disabled ||
-               err_set(error, ERR_UNAUTHENTICATED, "the account of '%s' is disabled\nAsk an administrator.",
-                       user->object.name);
+        return !user->disabled || err_set(error, ERR_UNAUTHENTICATED,
+                                          "the account of '%s' is disabled\nAn administrator can enable it: "
+                                          "paddle user set %s --no-disabled. A new log-in "
+                                          "or token does not help.",
+                                          user->object.name, user->object.name);
 }
 
 bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *ret_right, GError **error)
@@ -171,7 +173,8 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *re
         *ret_right = (HttpRight){ .admin = user->admin && known.scope == SCOPE_ADMIN,
                                   .scope = known.scope,
                                   .queue = g_steal_pointer(&known.queue),
-                                  .token = g_steal_pointer(&known.id) };
+                                  .token = g_steal_pointer(&known.id),
+                                  .until_ms = known.expires };
         return true;
 }
 

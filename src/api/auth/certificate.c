@@ -19,8 +19,10 @@ static const User *find_user(const Catalog *catalog, const char *name, GError **
                         "paddle user create.",
                         name);
         else if (user->disabled)
-                err_set(error, ERR_UNAUTHENTICATED, "the account of '%s' is disabled\nAsk an administrator.",
-                        name);
+                err_set(error, ERR_UNAUTHENTICATED,
+                        "the account of '%s' is disabled\nAn administrator can enable it: paddle user set %s "
+                        "--no-disabled.",
+                        name, name);
         return user && !user->disabled ? user : NULL;
 }
 
@@ -39,7 +41,8 @@ bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, Ht
         if (!user)
                 return false;
         *ret_user = g_strdup(user->object.name);
-        *ret_right = (HttpRight){ .admin = user->admin, .scope = SCOPE_ADMIN };
+        *ret_right =
+                (HttpRight){ .admin = user->admin, .scope = SCOPE_ADMIN, .until_ms = certificate->until_ms };
         if (ret_credential)
                 *ret_credential = auth_certificate_credential(certificate);
         return true;

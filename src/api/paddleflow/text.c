@@ -130,7 +130,7 @@ static bool take_scalar(const char *what, const char *name, const char *text, bo
                         ResourceLimits *limits, GError **error)
 {
         g_autofree char *where = g_strdup_printf("%s.scalarResources.%.80s", what, name);
-        int kind = resource_intern(where, name, error);
+        int kind = resource_name_check(where, name, error) ? resource_intern(where, name, error) : -1;
 
         if (kind < 0)
                 return false;

@@ -35,6 +35,8 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
 
+/* ERR_NOT_FOUND: there is no user of that name. */
+bool api_check_user(Api *api, const char *name, GError **error);
 /* The job of that id or name, if the caller may see it; NULL has been answered. The caller's reference. */
 Job *api_find_job(Api *api, HttpRequest *request, const char *name);
 /* The one that a route's {job} names. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -33,6 +34,7 @@ typedef struct {
         char *path, *dir;
         guint64 offset; /* of the next byte to send */
         int fd;         /* -1 until it exists */
+        gint64 built;   /* ms: this is to be said instead of what stands before `offset`; 0: nothing is */
 } LogFile;
 
 static void log_file_free(LogFile *file)
@@ -280,6 +282,39 @@ static bool open_file(const LogStream *stream, LogFile *file)
         return file->fd >= 0;
 }
 
+/* Where the last of the builds in a log begins, as far as its end tells. */
+static guint64 last_build(int fd, guint64 size)
+{
+        static const char banner[] = "\n== building "; /* runtime/environment/environment.c */
+        guint64 start = size > TAIL_BACK ? size - TAIL_BACK : 0;
+        g_autofree char *text = g_malloc0(TAIL_BACK + 1);
+        const char *found = NULL;
+
+        if (pread(fd, text, TAIL_BACK, (off_t)start) <= 0)
+                return 0;
+        for (const char *at = text; (at = strstr(at, banner)); at++)
+                found = at;
+        return found ? start + (guint64)(found + 1 - text) : 0;
+}
+
+/* Jobs with the same requirements share an environment and its log. Of what was written before this job came
+ * it gets one line, when the build ended, and of its own time the last build. */
+static void skip_earlier_builds(const LogStream *stream, LogFile *file, const Job *job)
+{
+        struct stat st;
+        gint64 written;
+
+        if (!open_file(stream, file) || fstat(file->fd, &st) < 0)
+                return;
+        written = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+        if (written >= job->submitted) {
+                file->offset = last_build(file->fd, (guint64)st.st_size);
+                return;
+        }
+        file->offset = (guint64)st.st_size;
+        file->built = job->env_state == ENV_READY && stream->tail != 0 ? written : 0;
+}
+
 static void add_file(LogStream *stream, const Job *job, int attempt, const char *role, int index)
 {
         bool environment = role == environment_member;
@@ -299,7 +334,11 @@ static void add_file(LogStream *stream, const Job *job, int attempt, const char 
         file->attempt = attempt;
         file->fd = -1;
         g_ptr_array_add(stream->files, file);
-        if (cursor_offset(stream->cursor, attempt, file->name, &file->offset) || stream->tail < 0)
+        if (cursor_offset(stream->cursor, attempt, file->name, &file->offset) && file->offset > 0)
+                return;
+        if (environment && !stream->members)
+                skip_earlier_builds(stream, file, job);
+        if (stream->tail < 0 || file->offset > 0)
                 return;
         if (open_file(stream, file)) {
                 struct stat st;
@@ -355,6 +394,22 @@ static void send_event(const LogStream *stream, GString *out, const char *event,
         json_decref(data);
 }
 
+static void send_text(const LogStream *stream, const LogFile *file, GString *out, const char *text)
+{
+        send_event(stream, out, "log",
+                   json_pack("{s:i, s:s, s:I, s:s}", "attempt", file->attempt, "member", file->name, "offset",
+                             (json_int_t)file->offset, "text", text));
+}
+
+static void send_built(const LogStream *stream, LogFile *file, GString *out)
+{
+        g_autofree char *when = clock_format(file->built);
+        g_autofree char *line = g_strdup_printf("ready, built %s\n", when);
+
+        file->built = 0;
+        send_text(stream, file, out, line);
+}
+
 /* Sends what one file has; true when there may be more. */
 static bool send_piece(const LogStream *stream, LogFile *file, GString *out, bool flush)
 {
@@ -365,6 +420,8 @@ static bool send_piece(const LogStream *stream, LogFile *file, GString *out, boo
 
         if (!open_file(stream, file))
                 return false;
+        if (file->built)
+                send_built(stream, file, out);
         buffer = g_malloc(PIECE);
         got = pread(file->fd, buffer, PIECE, (off_t)file->offset);
         len = got > 0 ? whole_lines(buffer, (gsize)got, flush) : 0;
@@ -372,9 +429,7 @@ static bool send_piece(const LogStream *stream, LogFile *file, GString *out, boo
                 return false;
         file->offset += len;
         valid = g_utf8_make_valid(buffer, (gssize)len);
-        send_event(stream, out, "log",
-                   json_pack("{s:i, s:s, s:I, s:s}", "attempt", file->attempt, "member", file->name, "offset",
-                             (json_int_t)file->offset, "text", valid));
+        send_text(stream, file, out, valid);
         return true;
 }
 
@@ -568,7 +623,7 @@ const HttpRoute log_routes[] = {
         { "GET", "/v1/jobs/{job}/logs/{member}", ACCESS_LOG, VERB_SHOW, HTTP_BODY_NONE, 0, get_log,
           "The log of one member; takes Range.",
           QUERY_USER
-          ";attempt:integer:Which attempt, the newest when absent.;tail:integer:Only so many last lines.",
+          ";attempt:integer:Which attempt, the newest when absent.;tail:integer:Only this many last lines.",
           NULL, NULL, 0, "text/plain; charset=utf-8" },
         { 0 },
 };

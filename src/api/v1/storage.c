@@ -34,6 +34,17 @@ static json_t *format_use(Ledger *ledger, const char *user)
                          "limit_files", amount_or_null(limit.files), "kinds", format_kinds(&use));
 }
 
+/* A user who was deleted may hold something still. */
+static bool check_holder(Api *api, const char *user, GError **error)
+{
+        DiskAmount limit, sum;
+        DiskUse use;
+
+        ledger_use(api->ledger, user, &use, &limit);
+        sum = disk_use_sum(&use);
+        return sum.bytes > 0 || sum.files > 0 || api_check_user(api, user, error);
+}
+
 /* All that hold something; else one user, whether they do or not. */
 static json_t *list_uses(Ledger *ledger, const char *user)
 {
@@ -77,7 +88,8 @@ static void show_usage(HttpRequest *request, void *arg)
                      : user ? user
                             : caller->user,
                      &error) ||
-            (count && !janitor_survey(api->janitor, &error))) {
+            (count && !janitor_survey(api->janitor, &error)) ||
+            (user && !all && strcmp(user, caller->user) != 0 && !check_holder(api, user, &error))) {
                 http_fail(request, error);
                 return;
         }
@@ -136,7 +148,7 @@ const HttpRoute storage_routes[] = {
         { "GET", "/v1/storage/usage", ACCESS_STORAGE, VERB_LIST, HTTP_BODY_NONE, 0, show_usage,
           "What the caller holds on the server's disk, and may.",
           "user:string:Of this user (administrators).;all:boolean:Of everybody (administrators).;"
-          "count:boolean:Count anew first.",
+          "count:boolean:Measure again first.",
           NULL, "StorageUsage", 0, NULL, .on_pool = true },
         { "POST", "/v1/storage/gc", ACCESS_STORAGE, VERB_DELETE, HTTP_BODY_NONE, 0, collect_garbage,
           "Remove what nothing needs; the reply lists it.",

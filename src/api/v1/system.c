@@ -32,9 +32,11 @@ static void whoami(HttpRequest *request, void *arg)
 {
         const HttpCaller *caller = http_request_caller(request);
         const char *scope = caller->scope < SCOPE_ADMIN ? scope_name((Scope)caller->scope) : NULL;
+        g_autofree char *until = caller->until_ms ? clock_format(caller->until_ms) : NULL;
         g_autoptr(json_t) reply =
-                json_pack("{s:s, s:b, s:s, s:s*, s:s*}", "user", caller->user, "admin", caller->admin,
-                          "address", caller->address, "scope", scope, "queue", caller->queue);
+                json_pack("{s:s, s:b, s:s, s:s*, s:s*, s:s*, s:s*}", "user", caller->user, "admin",
+                          caller->admin, "address", caller->address, "scope", scope, "queue", caller->queue,
+                          "token", caller->token, "expires_at", until);
 
         http_reply_json(request, 200, reply);
 }

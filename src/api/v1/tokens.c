@@ -57,6 +57,8 @@ static void list_tokens(HttpRequest *request, void *arg)
                 err_set(&error, ERR_DENIED, "user: '%s' may list only their own tokens", caller->user);
         else
                 tokens = store_tokens(api->store, whose ? whose : caller->user, &error);
+        if (tokens && tokens->len == 0 && whose && !api_check_user(api, whose, &error))
+                g_clear_pointer(&tokens, g_ptr_array_unref);
         if (!tokens) {
                 http_fail(request, error);
                 return;

@@ -88,6 +88,14 @@ static bool needs_old(const HttpCaller *caller, const User *user, const char *ol
         return err_set(error, ERR_INVALID, "old is missing: the present password of '%s'", caller->user);
 }
 
+bool api_check_user(Api *api, const char *name, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+
+        return catalog_user(catalog, name) ||
+               err_set(error, ERR_NOT_FOUND, "there is no user '%.200s'\nSee `paddle user list`.", name);
+}
+
 static bool take_password(Api *api, HttpRequest *request, const json_t *body, PasswordChange *ret,
                           GError **error)
 {
@@ -101,7 +109,7 @@ static bool take_password(Api *api, HttpRequest *request, const json_t *body, Pa
         if (!auth_may(caller, ACCESS_PASSWORD, VERB_UPDATE, self, false))
                 return err_set(error, ERR_DENIED, "'%s' may change only their own password", caller->user);
         if (!user)
-                return err_set(error, ERR_NOT_FOUND, "there is no user '%s'\nSee `paddle user list`.", name);
+                return api_check_user(api, name, error);
         *ret = (PasswordChange){ .user = name, .address = caller->address, .by = caller->user };
         return json_only(body, "", known, error) &&
                need_string(body, "password", TEXT_MAX, &ret->password, error) &&

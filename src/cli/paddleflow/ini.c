@@ -124,8 +124,9 @@ static bool make(const char *path, GError **error)
 
 FlowConfig *flow_config_read(const char *path, GError **error)
 {
+        g_autofree char *home = file_home();
         g_autofree char *own =
-                path ? NULL : g_build_filename(g_get_home_dir(), ".paddleflow", "paddleflow.ini", NULL);
+                path ? NULL : g_build_filename(home ? home : "/", ".paddleflow", "paddleflow.ini", NULL);
         g_autofree char *text = NULL;
         g_autoptr(GError) cause = NULL;
         gsize len;

@@ -2,6 +2,7 @@
 #include "cli/discover.h"
 
 #include <glib/gstdio.h>
+#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,6 +95,26 @@ static void test_long_home(void)
         g_setenv("PADDLE_HOME", home, TRUE);
 }
 
+/* HOME that is empty or unset is not "/": the account's home is meant. */
+static void test_no_home(void)
+{
+        static const char *const values[] = { "", NULL };
+        const struct passwd *account = getpwuid(geteuid());
+        g_autofree char *before = g_strdup(g_getenv("HOME"));
+        g_autofree char *wanted = g_build_filename(account ? account->pw_dir : "/", ".paddle", NULL);
+
+        g_unsetenv("PADDLE_HOME");
+        for (gsize i = 0; i < G_N_ELEMENTS(values); i++) {
+                g_autofree char *found = NULL;
+
+                set_variable("HOME", values[i]);
+                found = embedded_home();
+                g_assert_cmpstr(found, ==, wanted);
+        }
+        set_variable("HOME", before);
+        g_setenv("PADDLE_HOME", home, TRUE);
+}
+
 int main(int argc, char **argv)
 {
         g_autofree char *config = NULL;
@@ -108,6 +129,7 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/discover/cases", test_cases);
         g_test_add_func("/cli/discover/moved-config", test_moved_config);
         g_test_add_func("/cli/discover/long-home", test_long_home);
+        g_test_add_func("/cli/discover/no-home", test_no_home);
         status = g_test_run();
         g_unlink(config);
         g_rmdir(home);

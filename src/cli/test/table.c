@@ -49,6 +49,11 @@ static void test_visible(void)
                   "31m",
                   "?31m" },
                 { "bad\xff", "bad\xef\xbf\xbd" },
+                { "a\u2028b\u2029c", "a?b?c" },
+                { "evil\u202etxt.exe", "evil?txt.exe" },
+                { "\u2066a\u2069\u200f\u061c", "?a???" },
+                { "\u0645\u200c\u0646 \u05d0",
+                  "\u0645\u200c\u0646 \u05d0" }, /* words of other scripts stay */
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -78,11 +83,60 @@ static void test_cut(void)
         }
 }
 
+/* NAME is always shown, ID goes first, NOTE is shortened before and goes next; numbers stay whole. */
+static void test_fit(void)
+{
+        static const char *const heads[] = { "NAME", "ID", ">SIZE", "NOTE", NULL };
+        static const TableFit fits[] = { { 0 }, { 2, TABLE_WHOLE }, { 0 }, { 1, 6 } };
+        static const struct {
+                int width, indent;
+                const char *text;
+        } cases[] = {
+                { 40, 0, "NAME    ID      SIZE  NOTE\n木木木  abcdef  1234  a long note\n" },
+                { 31, 0, "NAME    ID      SIZE  NOTE\n木木木  abcdef  1234  a long n…\n" },
+                { 31, 2, "  NAME    ID      SIZE  NOTE\n  木木木  abcdef  1234  a long…\n" },
+                { 24, 0, "NAME    SIZE  NOTE\n木木木  1234  a long no…\n" },
+                { 22, 0, "NAME    SIZE  NOTE\n木木木  1234  a long …\n" },
+                { 19, 0, "NAME    SIZE\n木木木  1234\n" },
+                { 11, 0, "NAME   SIZE\n木木…  1234\n" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Table) table = table_new(heads);
+                g_autofree char *text = NULL;
+
+                table_fit(table, cases[i].width, true, fits);
+                table_row(table, (const char *const[]){ "木木木", "abcdef", "1234", "a long note" });
+                text = printed(table, cases[i].indent);
+                g_assert_cmpstr(text, ==, cases[i].text);
+        }
+}
+
+/* What the first page left out stays out, so that later lines belong to the heads. */
+static void test_fit_of_pages(void)
+{
+        static const char *const heads[] = { "NAME", "NOTE", NULL };
+        static const TableFit fits[] = { { .min = TABLE_WHOLE }, { 1 } };
+        g_autoptr(Table) table = table_new(heads);
+        g_autofree char *first = NULL;
+        g_autofree char *second = NULL;
+
+        table_fit(table, 16, false, fits);
+        table_row(table, (const char *const[]){ "a", "b" });
+        first = printed(table, 0);
+        g_assert_cmpstr(first, ==, "NAME  NOTE\na     b\n");
+        table_row(table, (const char *const[]){ "a", "a long note" });
+        second = printed(table, 0);
+        g_assert_cmpstr(second, ==, "a     a long ...\n");
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/table/alignment", test_alignment);
         g_test_add_func("/cli/table/visible", test_visible);
         g_test_add_func("/cli/table/cut", test_cut);
+        g_test_add_func("/cli/table/fit", test_fit);
+        g_test_add_func("/cli/table/fit-of-pages", test_fit_of_pages);
         return g_test_run();
 }

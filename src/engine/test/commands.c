@@ -406,7 +406,7 @@ static void test_cancel_refused(void)
         assert_refused(NULL, g_steal_pointer(&error), ERR_NOT_FOUND, "0123456789abcdef");
         run_and_end(house, id, 1);
         g_assert_false(house_cancel(house, id, &error));
-        assert_refused(NULL, g_steal_pointer(&error), ERR_CONFLICT, "is succeeded already");
+        assert_refused(NULL, g_steal_pointer(&error), ERR_CONFLICT, "has already ended: succeeded");
         house_free(house);
 }
 

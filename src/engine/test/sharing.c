@@ -386,7 +386,8 @@ static void test_user_limits(void)
         c = submit(house, "bob", JOB("c", "1", ",'queue':'q'"));
         assert_state(house, a, JOB_STARTING);
         assert_state(house, b, JOB_QUEUED);
-        assert_because(house, b, "user_limit", "1 jobs of its user run in queue 'q'");
+        assert_because(house, b, "user_limit",
+                       "user limit of queue 'q' reached: 1 of at most 1 job is running");
         assert_state(house, c, JOB_STARTING);
         ended(house, a, 1, 0, 0);
         assert_state(house, b, JOB_STARTING);

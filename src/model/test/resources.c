@@ -236,6 +236,29 @@ static void test_kinds(void)
         g_assert_cmpint(resource_kinds(), ==, RESOURCE_OTHERS);
 }
 
+static void test_said_names(void)
+{
+        static const struct {
+                const char *name;
+                bool ok;
+        } cases[] = { { "cpu", true },
+                      { "gpus", true },
+                      { "rdma/none", true },
+                      { "hugepages-2Mi", true },
+                      { "nvidia.com/mig", true },
+                      { "foo", false },
+                      { "CPU", false },
+                      { "", false } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+
+                g_assert_cmpint(resource_name_check("max", cases[i].name, &error), ==, cases[i].ok);
+                g_assert_cmpint(err_is(error, ERR_INVALID), ==, !cases[i].ok);
+        }
+        g_assert_cmpint(resource_kinds(), ==, RESOURCE_OTHERS);
+}
+
 static gpointer intern_both(gpointer arg)
 {
         const char *const *names = arg;
@@ -462,6 +485,7 @@ int main(int argc, char **argv)
         g_test_add_func("/resources/sums", test_sums);
         g_test_add_func("/resources/fit", test_fit);
         g_test_add_func("/resources/kinds", test_kinds);
+        g_test_add_func("/resources/said-names", test_said_names);
         g_test_add_func("/resources/intern", test_intern);
         g_test_add_func("/resources/printing", test_printing);
         g_test_add_func("/resources/printing-others", test_printing_others);

@@ -14,6 +14,8 @@ typedef struct {
         HttpServer *server;
         char *dir, *url, *unix_url;
         gint busy; /* how many 503s are still to be given */
+        gint asked;
+        const char *wait; /* the Retry-After of /full, or NULL */
 } Fixture;
 
 static void reflect(HttpRequest *request, void *arg)
@@ -65,6 +67,16 @@ static void busy(HttpRequest *request, void *arg)
         }
 }
 
+static void full(HttpRequest *request, void *arg)
+{
+        Fixture *fixture = arg;
+
+        g_atomic_int_inc(&fixture->asked);
+        if (fixture->wait)
+                http_reply_header(request, "Retry-After", fixture->wait);
+        http_reply(request, 429, "text/plain", "full", 4);
+}
+
 typedef struct {
         int next, end;
 } Counter;
@@ -110,6 +122,7 @@ static const HttpRoute routes[] = {
         { .method = "GET", .path = "/large", .handler = large },
         { .method = "GET", .path = "/busy", .handler = busy },
         { .method = "POST", .path = "/busy", .body = HTTP_BODY_MEMORY, .body_max = 10, .handler = busy },
+        { .method = "GET", .path = "/full", .handler = full },
         { .method = "GET", .path = "/events", .handler = events },
         { 0 },
 };
@@ -277,6 +290,26 @@ static void check_retries(HttpClient *client, Fixture *fixture)
         }
 }
 
+/* A full quota is told at once; a rate, which has Retry-After, is waited for. */
+static void check_quotas(HttpClient *client, Fixture *fixture)
+{
+        const struct {
+                const char *wait;
+                int asked;
+        } cases[] = { { NULL, 1 }, { "0", 3 } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(HttpReply) reply = { 0 };
+                HttpCall call = { .method = "GET", .path = "/full", .retries = 2 };
+
+                fixture->wait = cases[i].wait;
+                g_atomic_int_set(&fixture->asked, 0);
+                g_assert_true(http_call(client, &call, &reply, NULL));
+                g_assert_cmpint(reply.status, ==, 429);
+                g_assert_cmpint(g_atomic_int_get(&fixture->asked), ==, cases[i].asked);
+        }
+}
+
 /* Far more than the server takes: the refusal is read, though not all could be sent. */
 static void check_too_large(HttpClient *client)
 {
@@ -303,6 +336,7 @@ static void check_all(const TransportOps *ops, const char *url, Fixture *fixture
         check_receive(client);
         check_events(client);
         check_retries(client, fixture);
+        check_quotas(client, fixture);
         check_too_large(client);
         check_json(client);
 }

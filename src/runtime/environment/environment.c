@@ -329,6 +329,52 @@ static bool make_dirs(const EnvironmentConfig *config, const char *key, const Ow
         return make_given(home, owner, error) && make_given(own, owner, error);
 }
 
+/* May the owner enter it? Of the groups that let in, only root's is known not to be theirs. */
+static bool may_enter(const char *dir, const Owner *owner)
+{
+        struct stat st;
+
+        if (stat(dir, &st) < 0)
+                return true; /* whoever runs it says why */
+        return (st.st_mode & S_IXOTH) || (st.st_uid == owner->uid && (st.st_mode & S_IXUSR)) ||
+               (st.st_gid != 0 && (st.st_mode & S_IXGRP));
+}
+
+/* The highest directory on the way to `path` that keeps the owner out; NULL: none does. The caller's. */
+static char *closed_directory(const char *path, const Owner *owner)
+{
+        g_autofree char *dir = g_path_get_dirname(path);
+        char *closed = NULL;
+
+        while (strcmp(dir, "/") != 0 && strcmp(dir, ".") != 0) {
+                char *parent = g_path_get_dirname(dir);
+
+                if (!may_enter(dir, owner)) {
+                        g_free(closed);
+                        closed = g_steal_pointer(&dir);
+                }
+                g_free(dir);
+                dir = parent;
+        }
+        return closed;
+}
+
+/* A server of root's finds the programs of root's PATH, such as those of pyenv in /root. */
+static bool check_reach(const char *option, const char *what, const char *program, const Owner *owner,
+                        GError **error)
+{
+        g_autofree char *real = program ? realpath(program, NULL) : NULL;
+        g_autofree char *closed = program ? closed_directory(program, owner) : NULL;
+
+        if (!closed && real)
+                closed = closed_directory(real, owner);
+        return !closed ||
+               err_set(error, ERR_DENIED,
+                       "the server's %s '%s' is in '%s', which this user may not enter\n"
+                       "An administrator starts the server with one that all users can run: paddled %s.",
+                       what, program, closed, option);
+}
+
 char **environment_build_command(const EnvironmentConfig *config, const char *key, const Owner *owner,
                                  const char *requirements, GError **error)
 {
@@ -336,10 +382,13 @@ char **environment_build_command(const EnvironmentConfig *config, const char *ke
         g_autofree char *identity = interpreter_identity(config->python, error);
         char **argv;
 
-        if (!identity || !make_dirs(config, key, owner, error) ||
-            !write_given(file, requirements, owner, error))
+        if (!identity)
                 return NULL;
         *strchrnul(identity, '\n') = '\0'; /* the path alone */
+        if ((owner && (!check_reach("--python /usr/bin/python3", "Python", identity, owner, error) ||
+                       !check_reach("--uv PROGRAM", "uv", config->uv, owner, error))) ||
+            !make_dirs(config, key, owner, error) || !write_given(file, requirements, owner, error))
+                return NULL;
         argv = g_new0(char *, 10);
         argv[0] = g_strdup("/bin/sh");
         argv[1] = g_strdup("-c");
@@ -416,6 +465,7 @@ static const struct {
 } telling[] = {
         { "No space left on device", true },
         { "Disk quota exceeded", true },
+        { "paddle: no way to ", true }, /* agent/proxy.c: pip goes on, and finds nothing */
         { "No matching distribution found", false },
         { "conflicting dependencies", false },
         { "Invalid requirement", false },

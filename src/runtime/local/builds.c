@@ -222,6 +222,8 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
         g_strv_builder_addv(list, (const char **)proxies);
         if (bounds->network == BUILD_NETWORK_INDEX)
                 g_strv_builder_add(list, "REQUIRED=1");
+        if (builds->egress && build->identity)
+                g_strv_builder_add(list, "EGRESS=1"); /* for its words: the agent sets the rules */
         return g_strv_builder_end(list);
 }
 

@@ -391,6 +391,10 @@ static const struct {
           "Cannot install a==1 and a==2 because these package versions have conflicting dependencies" },
         { "paddle: a connection to 'cdn:443' was refused: a build\nerror: Request failed after 3 retries\n",
           "paddle: a connection to 'cdn:443' was refused: a build" },
+        { "paddle: no way to 'pypi.lab:443': cannot connect to '192.0.2.1:443'\nERROR: No matching "
+          "distribution found for "
+          "a\n",
+          "paddle: no way to 'pypi.lab:443': cannot connect to '192.0.2.1:443'" },
         { "ERROR: Invalid requirement: 'this is not' (from line 1 of w.txt)\n",
           "Invalid requirement: 'this is not' (from line 1 of w.txt)" },
         { "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\nERROR: "

@@ -1,0 +1,108 @@
+"""What a new user is told: what starts no server, and what is shown of tokens, jobs and builds."""
+
+import os
+import subprocess
+
+import pytest
+from conftest import BIN, PATIENCE
+
+NO_ACCOUNT = 54321  # a uid that this machine gives to nobody
+
+
+def alone(tmp_path, *line, **about):
+    """`paddle` without a server, for one whose home is empty."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE")}
+    env = {**clean, "HOME": str(tmp_path / "home"), **about.pop("env", {})}
+    return subprocess.run(
+        [BIN / "paddle", *line], env=env, capture_output=True, text=True, timeout=PATIENCE, check=False, **about
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--version"],
+        ["version"],
+        ["help"],
+        ["help", "submit"],
+        ["--help"],
+        ["submit", "--help"],
+        ["queue"],
+        ["completion", "bash"],
+        ["completion", "zsh"],
+        ["completion", "fish"],
+        ["doctor"],
+    ],
+    ids=" ".join,
+)
+def test_what_needs_no_server_starts_none(tmp_path, line):
+    done = alone(tmp_path, *line)
+    assert done.stdout or done.stderr
+    assert not (tmp_path / "home").exists(), done.stderr
+    if line[0] != "queue":
+        assert done.returncode == 0, done.stderr
+    if line[-1].endswith("version"):
+        assert done.stdout.splitlines()[1] == "server: none is running"
+
+
+@pytest.mark.parametrize("home", ["", None], ids=["empty", "unset"])
+def test_no_server_is_started_without_a_home(tmp_path, home):
+    """Its state would be in /.paddle. (A user with an account has the home of that.)"""
+    command = ["env", *(["-u", "HOME"] if home is None else ["HOME="]), BIN / "paddle", "list"]
+    done = subprocess.run(
+        command,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PADDLE")},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        user=NO_ACCOUNT,
+    )
+    assert done.returncode == 1 and "HOME is not set" in done.stderr and "PADDLE_HOME" in done.stderr, done.stderr
+    assert not os.path.exists("/.paddle")
+
+
+# -- names that are wrong, and tables with nothing in them
+
+
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        (["storage", "usage", "--user", "nosuch"], "there is no user 'nosuch'"),
+        (["token", "list", "--user", "nosuch"], "there is no user 'nosuch'"),
+        (["token", "revoke", "--user", "nosuch"], "there is no user 'nosuch'"),
+        (["list", "--user", "nosuch"], "there is no user 'nosuch'"),
+        (["list", "--queue", "nosuch"], "there is no queue 'nosuch'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_name_that_does_not_exist_is_refused(shared_server, line, says):
+    done = shared_server.paddle(*line)
+    assert done.returncode == 1 and says in done.stderr, done
+
+
+def test_an_empty_table_is_a_sentence(make_server):
+    server = make_server()
+    for line, says in (
+        (["storage", "usage", "--all"], "no user holds anything"),
+        (["token", "list"], "there are no tokens"),
+        (["list"], "no jobs yet"),
+        (["grant", "list"], "there are no grants"),
+    ):
+        assert says in server.paddle(*line, check=0).stderr
+
+
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        (["queue", "create", "q", "--max", "foo=1"], "there is no resource 'foo'"),
+        (["queue", "create", "q", "--max", "cpu=1,mem=1Gi,cpus=2"], "there is no resource 'cpus'"),
+        (["queue", "create", "q", "--max", "cpu=1", "--defaults", "ram=1Gi"], "there is no resource 'ram'"),
+        (["queue", "set", "default", "--min", "GPU=1"], "there is no resource 'GPU'"),
+        (["cluster", "set", "default-cluster", "--defaults", "foo=1"], "there is no resource 'foo'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_unknown_resource_is_refused(shared_server, line, says):
+    done = shared_server.paddle(*line)
+    assert done.returncode == 2 and says in done.stderr and "cpu, memory" in done.stderr, done
