@@ -396,7 +396,7 @@ void builds_abandon(Builds *builds, const char *job_id)
         g_autoptr(GList) all = NULL;
 
         pthread_mutex_lock(&builds->lock);
-        all = g_hash_table_get_values(builds->all);
+        all = is_wanted(builds, job_id) ? NULL : g_hash_table_get_values(builds->all);
         for (GList *item = all; item; item = item->next) {
                 Build *build = item->data;
                 guint at;
