@@ -1,5 +1,6 @@
 """Python environments from requirements.txt: built once while jobs wait, cached by content, with uv or pip."""
 
+import os
 import re
 import shutil
 
@@ -100,6 +101,33 @@ def test_two_jobs_wait_for_one_build_which_is_kept(builder, package):
     server.wait("wait-d")
     assert server.member_log("wait-d").split()[0] == "1.15.0"
     assert builder.builds() == before + 2
+
+
+def test_a_slow_disk_below_an_environment_delays_no_other_submission(make_server, package):
+    """The time of the last use is written by a worker. Here the file is a pipe, whose opening waits for a reader."""
+    server = make_server("--cpus", "4")
+    directory = package(requirements="six==1.16.0\n")
+    submit(server, directory, "first")
+    assert server.wait("first")["state"] == "succeeded"
+    (ready,) = (server.state / "envs").rglob("ready")
+    used = server.state / "envs" / ready.relative_to(server.state / "envs").parts[0] / "used"
+    used.unlink()
+    os.mkfifo(used)
+    server.kill()
+    server.start()  # without a memory of earlier uses
+    reader = None
+    try:
+        submit(server, directory, "second")  # asks the interpreter in a worker, who then waits
+        job = server.submit(["true"], name="third")
+        assert server.wait(job["id"])["state"] == "succeeded"
+        submit(server, directory, "fourth")  # the interpreter is known: the engine looks itself
+        job = server.submit(["true"], name="fifth")
+        assert server.wait(job["id"])["state"] == "succeeded"
+        assert server.wait("fourth")["state"] == "succeeded"
+    finally:
+        reader = os.open(used, os.O_RDONLY | os.O_NONBLOCK)
+        assert server.wait("second")["state"] == "succeeded"
+        os.close(reader)
 
 
 def test_the_builders_log_is_a_members_log(builder, package):

@@ -1,6 +1,7 @@
 """Logs over HTTP: one member's file with ranges and tails; all members as a stream that can be taken up again."""
 
 import http.client
+import json
 import re
 import signal
 import socket
@@ -321,13 +322,66 @@ def retried_text():
     return {(a, "worker-0"): "".join(f"{a}-{n}\n" for n in range(1, 501)) for a in range(1, 5)}
 
 
-def test_attempts_follow_one_another(server):
-    job = server.submit(RETRIED, retries=5, backoff="50ms")
-    heard = Heard().hear(server, job)
+def test_attempts_follow_one_another(server, gate):
+    """The first attempt waits for its follower: a stream without cursor begins with the attempt that is the newest by then."""
+    job = server.submit(until(gate) + RETRIED, retries=5, backoff="50ms")
+    heard = Heard().hear(server, job, events=1)
+    gate.touch()
+    heard.hear(server, job)
     assert heard.text == retried_text() and heard.end["state"] == "succeeded"
     newest = Heard().hear(server, job)  # who comes late hears the newest attempt
     assert newest.text == {(4, "worker-0"): retried_text()[(4, "worker-0")]}
     assert set(Heard().hear(server, job, attempt=2).text) == {(a, "worker-0") for a in (2, 3, 4)}
+
+
+def test_the_cursor_of_a_stream_that_sent_nothing_begins_with_the_first_attempt(server):
+    job = server.wait(server.submit(RETRIED, retries=5, backoff="1ms")["id"])
+    heard = Heard()
+    heard.cursor = "0.environment:0"
+    assert heard.hear(server, job).text == retried_text()
+
+
+class LateFollower(threading.Thread):
+    """Passes one client's connections on to the server; requests for a log's stream only once `ready()`."""
+
+    def __init__(self, server, path, ready):
+        super().__init__(daemon=True)
+        self.server, self.path, self.ready = server, path, ready
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+
+    def run(self):
+        while True:
+            client, _ = self.listener.accept()
+            upstream = socket.socket(socket.AF_UNIX)
+            upstream.connect(self.server.socket)
+            for source, sink in ((client, upstream), (upstream, client)):
+                threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+
+    def carry(self, source, sink):
+        try:
+            while data := source.recv(1 << 16):
+                if re.match(rb"GET /v1/jobs/[^ ]*/logs", data):
+                    self.ready()
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # one side has gone
+
+
+def test_submit_follow_shows_attempts_that_were_over_before_it_could_ask(server, tmp_path):
+    def over():
+        wait_for(lambda: server.job("late")["state"] in FINAL, what="the end of the job")
+
+    relay = LateFollower(server, tmp_path / "relay.sock", over)
+    relay.start()
+    (tmp_path / "package").mkdir()
+    (tmp_path / "job.json").write_text(json.dumps({"name": "late", "command": RETRIED, "retries": 5, "backoff": "1ms"}))
+    words = ["submit", "-f", tmp_path / "job.json", "--follow"]
+    done = server.paddle(*words, cwd=tmp_path / "package", env={"PADDLE_SERVER": f"unix:{relay.path}"}, check=0)
+    lines = [line.rsplit("| ", 1)[1] for line in done.stdout.splitlines() if "| " in line]
+    assert lines == [f"{a}-{n}" for a in range(1, 5) for n in range(1, 501)]
 
 
 @pytest.mark.parametrize("events", [2, 3, 5])

@@ -783,9 +783,10 @@ def test_room_that_is_made_is_named(room, tmp_path):
 
 
 STEPS = [
-    # queue, role, about: each is foretold, then done
+    # queue, role, about: each is foretold, then done. The second is above the first in priority: among equals the one
+    # evicted is the one that loses least work, and as they lose it at different rates, the answer changes with time.
     ("a", {"cpu": "1", "gpus": 1}),
-    ("a", {"cpu": "500m", "gpus": 1, "replicas": 2}),
+    ("a", {"cpu": "500m", "gpus": 1, "replicas": 2, "priority": "high"}),
     ("a", {"cpu": "3"}),
     ("b", {"cpu": "1", "gpus": 2}),
     ("a", {"cpu": "1", "replicas": 3, "least": 1}),

@@ -21,6 +21,9 @@
 #include "cli/summary.h"
 #include "cli/table.h"
 
+/* The cursor of a stream that has sent nothing yet: it begins before the first attempt (doc/rest.md). */
+static const char before_all[] = "0.environment:0";
+
 typedef struct {
         Cli *cli;
         const FollowOptions *options;
@@ -259,6 +262,7 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
         if (!client || !http_call_json(client, "GET", path, NULL, &job, error))
                 return false;
         f.id = g_strdup(text_of(job, "id"));
+        f.cursor = g_strdup(options->whole ? before_all : NULL);
         f.out = g_string_new(NULL);
         f.prefixer = log_prefixer_new(longest_member(job), cli->terminal.out_colour);
         if (cli->terminal.out_is_terminal && !options->raw)
@@ -346,7 +350,9 @@ static void print_summary(const Cli *cli, const json_t *job)
 
 bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error)
 {
-        FollowOptions options = { .job = id, .tail = -1, .follow = true, .stages = true };
+        FollowOptions options = {
+                .job = id, .tail = -1, .whole = true, .follow = true, .stages = true
+        };
         g_autoptr(json_t) job = NULL;
 
         catch_interrupt(name);

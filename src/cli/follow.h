@@ -9,6 +9,7 @@ typedef struct {
         const char *members; /* "trainer-0,trainer-1", or NULL: all */
         gint64 tail;         /* lines of each member to begin with; -1: all */
         gint64 attempt;      /* 0: the newest */
+        bool whole;          /* all attempts, also those that are over by now; then `tail` is -1 */
         bool follow;         /* until the job ends */
         bool raw;            /* also on a terminal, what members wrote as it is */
         bool stages;         /* every stage with its time; otherwise only why a pending job pends */

@@ -81,9 +81,26 @@ static void limit_priority(Engine *engine, Life *life, const char *by)
         life_changed(life, by);
 }
 
+/* Nothing was built for it while it was held; another job's build may have made it ready. */
+static void ask_for_environment(Engine *engine, Life *life)
+{
+        EnvState env;
+
+        if (life->job->env_state != ENV_WAITING && life->job->env_state != ENV_BUILDING)
+                return;
+        env = submit_environment(engine, life->job);
+        if (env == ENV_READY)
+                life_environment(life, env, NULL);
+        else if (env == ENV_BUILDING)
+                life_building(life);
+        else
+                life->job->env_state = (guint8)env;
+}
+
 bool apply_act(Engine *engine, Input *input)
 {
         Live *live = live_find(engine, input->text);
+        bool held = live && live->job->state == JOB_SUSPENDED;
         Life life;
 
         if (input->action == ACT_DELETE && live && job_state_is_final(live->job->state))
@@ -105,6 +122,8 @@ bool apply_act(Engine *engine, Input *input)
                 input->live = NULL;
         else if (!input->admin && (input->action == ACT_REQUEUE || input->action == ACT_RELEASE))
                 limit_priority(engine, &life, input->user);
+        if (held && live->job->state == JOB_QUEUED)
+                ask_for_environment(engine, &life);
         batch_end_life(engine, live, &life);
         return true;
 }
@@ -183,8 +202,11 @@ static void move(Engine *engine, Job *job, const Queue *queue)
 
         job->queue = g_intern_string(queue->object.name);
         slot = slot_of(engine, job);
-        if (slot != was)
-                job->env_state = submit_environment(engine, job);
+        if (slot == was)
+                return;
+        job->env_state = submit_environment(engine, job);
+        if (job->state == JOB_SUSPENDED && job->env_state == ENV_BUILDING)
+                job->env_state = ENV_WAITING; /* nothing is built for a held job */
 }
 
 static void change(Engine *engine, Live *live, const Queue *queue, Input *input)

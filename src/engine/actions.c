@@ -469,13 +469,18 @@ static void forget_members(Runtime *runtime, const Job *was, const Job *now)
         }
 }
 
+/* The runtime was asked to prepare it, and has not answered. */
+static bool is_prepared_for(const Job *job)
+{
+        return job && job->state == JOB_QUEUED && job->env_state == ENV_BUILDING;
+}
+
 static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
         bool moved = was && was->queue != now->queue && slot_of(engine, was) != slot;
         RuntimeJob about;
 
-        if ((now->state != JOB_QUEUED && now->state != JOB_SUSPENDED) || now->env_state != ENV_BUILDING ||
-            (was && was->env_state == ENV_BUILDING && !moved))
+        if (!is_prepared_for(now) || (is_prepared_for(was) && !moved))
                 return;
         runtime_job_fill(engine, now, &about);
         (void)building_wants(engine->catalog, slot->runtime, now, &about.builder);
@@ -487,8 +492,8 @@ static void abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, con
 {
         const RuntimeSlot *asked = was ? slot_of(engine, was) : NULL;
 
-        if (was && was->env_state == ENV_BUILDING && asked->connected && asked->runtime->ops->abandon &&
-            (job_state_is_final(now->state) || asked != slot))
+        if (is_prepared_for(was) && asked->connected && asked->runtime->ops->abandon &&
+            (job_state_is_final(now->state) || now->state == JOB_SUSPENDED || asked != slot))
                 asked->runtime->ops->abandon(asked->runtime, now->id);
 }
 

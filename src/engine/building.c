@@ -6,6 +6,9 @@
  *     environment waiting ──the scheduler starts the build──▶ building ──the runtime's answer──▶ ready,
  * failed
  *
+ * A held job does not wait: it goes back to "environment waiting", outside of any group, and its build ends
+ * unless another job waits for it. When it is released, it is asked for as if it were submitted then.
+ *
  * Jobs of one user in one queue with the same requirements wait for one build: a group. One of them, its
  * leader, stands for it in the scheduler; the others are held until then. All follows from the jobs, so that
  * undoing a batch is settling them again. */
@@ -73,7 +76,7 @@ static bool is_counted(Engine *engine, const Job *job, Resources *ret)
 
 static bool waits_for_build(const Job *job)
 {
-        return !job_state_is_final(job->state) && job->spec->requirements &&
+        return !job_state_is_final(job->state) && job->state != JOB_SUSPENDED && job->spec->requirements &&
                (job->env_state == ENV_WAITING || job->env_state == ENV_BUILDING);
 }
 

@@ -530,6 +530,7 @@ void engine_put_token(Engine *engine, const Token *token, EngineDone done, void 
                                  .scope = token->scope,
                                  .queue = g_strdup(token->queue),
                                  .maker = g_strdup(token->maker),
+                                 .authority = g_strdup(token->authority),
                                  .created = token->created,
                                  .expires = token->expires };
         inbox_put(&engine->inbox, input);

@@ -770,6 +770,13 @@ static void redirect(Life *life, int to, char *reason)
         set_reason(life->job, reason);
 }
 
+/* A held job may not run, so nothing is built for it. */
+static void leave_build(Life *life)
+{
+        life->job->env_state = ENV_WAITING;
+        note(life, "job.environment", json_pack("{s:s}", "state", "waiting"));
+}
+
 bool life_hold(Life *life, const char *by, GError **error)
 {
         Job *job = life->job;
@@ -786,6 +793,8 @@ bool life_hold(Life *life, const char *by, GError **error)
                 set_reason(job, reason);
                 move(life, JOB_SUSPENDED);
                 note_reason(life, "job.suspended");
+                if (job->env_state == ENV_BUILDING)
+                        leave_build(life);
         } else {
                 stop(life, JOB_SUSPENDED, reason);
         }

@@ -99,6 +99,7 @@ static void request_free(HttpRequest *request)
                 g_free(request->params[i]);
         g_free(request->user);
         g_free(request->credential);
+        g_free(request->by_certificate);
         g_free(request->right.queue);
         g_free(request->right.token);
         if (request->body)

@@ -86,6 +86,7 @@ struct HttpRequest {
         const RouteEntry *entry;
         char *params[ROUTE_PARAMS_MAX];
         char *user, *credential; /* or NULL */
+        char *by_certificate;    /* HttpCertificate.words, when it stands for the user; or NULL */
         HttpRight right;
         char address[46]; /* INET6_ADDRSTRLEN; of the peer */
         char holder[PEER_HOLDER_MAX];

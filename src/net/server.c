@@ -73,10 +73,9 @@ typedef struct {
         HttpServer *server;
         int fd;
         Peer peer;
-        TlsConnection *tls; /* NULL: it does not speak TLS */
-        bool client_asked;  /* what follows is known */
-        char *client;       /* whom its certificate names; or NULL */
-        gint64 client_until_ms;
+        TlsConnection *tls;   /* NULL: it does not speak TLS */
+        bool client_asked;    /* what follows is known */
+        TlsClient client;     /* whom its certificate names */
         GError *client_error; /* why its certificate does not hold; or NULL */
         CrowdPlace place;     /* one that is not served: one 503 and the end */
         atomic_bool used;     /* a request has been answered on it */
@@ -540,6 +539,8 @@ static bool admit_caller(HttpRequest *request, GError **error)
         request->caller.queue = right->queue;
         request->caller.token = right->token;
         request->caller.until_ms = right->until_ms;
+        if (request->user && !right->token && request->certificate.name)
+                request->caller.certificate = request->by_certificate = g_strdup(request->certificate.words);
         return !request->user || !config->permits ||
                config->permits(request->entry->route, &request->caller, config->arg, error);
 }
@@ -568,14 +569,18 @@ static void take_certificate(HttpRequest *request, Conn *conn)
         if (!conn->tls)
                 return;
         if (!conn->client_asked)
-                (void)tls_client(conn->tls, &conn->client, &conn->client_until_ms, &conn->client_error);
+                (void)tls_client(conn->tls, &conn->client, &conn->client_error);
         conn->client_asked = true;
-        if (conn->client && clock_now_ms() >= conn->client_until_ms) {
-                g_clear_pointer(&conn->client, g_free);
+        if (conn->client.name && clock_now_ms() >= conn->client.until_ms) {
+                tls_client_clear(&conn->client);
                 err_set(&conn->client_error, ERR_UNAUTHENTICATED,
                         "the client's certificate has expired\nConnect with another one, or send a token.");
         }
-        request->certificate = (HttpCertificate){ conn->client, conn->client_until_ms, conn->client_error };
+        request->certificate = (HttpCertificate){ .name = conn->client.name,
+                                                  .until_ms = conn->client.until_ms,
+                                                  .error = conn->client_error,
+                                                  .authority = conn->client.authority,
+                                                  .words = conn->client.words };
 }
 
 /* A token goes before a certificate, and that before the peer of the Unix socket, which shows none. */
@@ -1255,7 +1260,7 @@ static void conn_close(HttpServer *server, void **socket_context)
         pthread_mutex_destroy(&conn->mutex);
         tls_connection_free(conn->tls);
         g_clear_error(&conn->client_error);
-        g_free(conn->client);
+        tls_client_clear(&conn->client);
         g_free(conn);
         *socket_context = NULL;
 }

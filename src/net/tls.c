@@ -19,6 +19,7 @@
 enum {
         FILE_MAX = 1 << 20,
         NAME_MAX_BYTES = 256,
+        SUBJECT_MAX = 100, /* bytes of a subject that are told, so that the fingerprint fits beside it */
         N_FILES = 3,
         READ_AHEAD = 4096, /* a handshake, or the usual request */
         HEAD_MAX = 1024,   /* a record with the usual head of a reply */
@@ -34,6 +35,8 @@ typedef struct {
         atomic_int refs;
         gnutls_certificate_credentials_t credentials;
         bool asks; /* for certificates of clients */
+        gnutls_x509_crt_t *authorities;
+        unsigned n_authorities;
         gint64 expires_ms;
 } TlsIdentity;
 
@@ -97,9 +100,21 @@ static void tls_identity_unref(TlsIdentity *identity)
         if (!identity || --identity->refs > 0)
                 return;
         gnutls_certificate_free_credentials(identity->credentials);
+        for (unsigned i = 0; i < identity->n_authorities; i++)
+                gnutls_x509_crt_deinit(identity->authorities[i]);
+        gnutls_free(identity->authorities);
         g_free(identity);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TlsIdentity, tls_identity_unref)
+
+static char *hex_of(const unsigned char *bytes, gsize len)
+{
+        GString *hex = g_string_sized_new(2 * len + 1);
+
+        for (gsize i = 0; i < len; i++)
+                g_string_append_printf(hex, "%02x", bytes[i]);
+        return g_string_free(hex, FALSE);
+}
 
 /* ---- reading ---- */
 
@@ -139,6 +154,11 @@ static bool load_authorities(TlsIdentity *identity, const Tls *tls, const Pem *a
         int count = gnutls_certificate_set_x509_trust_mem(identity->credentials, &datum, GNUTLS_X509_FMT_PEM);
 
         identity->asks = true;
+        if (count > 0)
+                count = gnutls_x509_crt_list_import2(&identity->authorities, &identity->n_authorities, &datum,
+                                                     GNUTLS_X509_FMT_PEM, 0) < 0
+                                ? GNUTLS_E_BASE64_DECODING_ERROR
+                                : count;
         return count > 0 ||
                err_set(error, ERR_INVALID, "'%s' holds no certificate of an authority in PEM form%s%s",
                        tls->files[2], count < 0 ? ": " : "", count < 0 ? gnutls_strerror(count) : "");
@@ -212,6 +232,29 @@ gint64 tls_expires_ms(Tls *tls)
         gint64 expires_ms = tls->identity->expires_ms;
         pthread_mutex_unlock(&tls->mutex);
         return expires_ms;
+}
+
+static char *key_of(gnutls_x509_crt_t crt)
+{
+        unsigned char id[32];
+        size_t len = sizeof id;
+
+        return gnutls_x509_crt_get_key_id(crt, GNUTLS_KEYID_USE_SHA256, id, &len) < 0 ? NULL
+                                                                                      : hex_of(id, len);
+}
+
+bool tls_has_authority(Tls *tls, const char *authority)
+{
+        TlsIdentity *identity = identity_ref(tls);
+        bool found = false;
+
+        for (unsigned i = 0; i < identity->n_authorities && !found; i++) {
+                g_autofree char *key = key_of(identity->authorities[i]);
+
+                found = g_strcmp0(key, authority) == 0;
+        }
+        tls_identity_unref(identity);
+        return found;
 }
 
 Tls *tls_new(const TlsFiles *files, GError **error)
@@ -426,27 +469,97 @@ static bool verify(gnutls_session_t session, GError **error)
         return false;
 }
 
-bool tls_client(TlsConnection *connection, char **ret_name, gint64 *ret_until_ms, GError **error)
+/* The authority that is `crt`, or has signed it. By the signature, as two of them may have one name. NULL: it is
+ * further up. */
+static gnutls_x509_crt_t voucher_of(const TlsIdentity *identity, gnutls_x509_crt_t crt)
 {
+        for (unsigned i = 0; i < identity->n_authorities; i++) {
+                gnutls_x509_crt_t authority = identity->authorities[i];
+                unsigned status = 0;
+
+                if (gnutls_x509_crt_equals(authority, crt) ||
+                    (gnutls_x509_crt_verify(crt, &authority, 1, 0, &status) >= 0 && status == 0))
+                        return authority;
+        }
+        return NULL;
+}
+
+/* Of a chain that holds: it ends with the first that has one. */
+static char *find_authority(const TlsIdentity *identity, const gnutls_datum_t *chain, unsigned count)
+{
+        gnutls_x509_crt_t found = NULL;
+
+        for (unsigned i = 0; i < count && !found; i++) {
+                gnutls_x509_crt_t crt;
+
+                gnutls_x509_crt_init(&crt);
+                if (gnutls_x509_crt_import(crt, &chain[i], GNUTLS_X509_FMT_DER) >= 0)
+                        found = voucher_of(identity, crt);
+                gnutls_x509_crt_deinit(crt);
+        }
+        return found ? key_of(found) : NULL;
+}
+
+static char *words_of(gnutls_x509_crt_t crt)
+{
+        unsigned char print[32];
+        size_t len = sizeof print;
+        gnutls_datum_t subject = { 0 };
+        g_autofree char *hex = NULL, *words = NULL;
+
+        if (gnutls_x509_crt_get_fingerprint(crt, GNUTLS_DIG_SHA256, print, &len) < 0)
+                return NULL;
+        hex = hex_of(print, len);
+        if (gnutls_x509_crt_get_dn2(crt, &subject) < 0)
+                return g_strconcat("sha256:", hex, NULL);
+        words = g_strdup_printf("%.*s sha256:%s", SUBJECT_MAX, (char *)subject.data, hex);
+        gnutls_free(subject.data);
+        return g_utf8_make_valid(words, -1);
+}
+
+static bool read_client(gnutls_x509_crt_t crt, TlsClient *ret, GError **error)
+{
+        ret->name = name_of(crt);
+        ret->until_ms = (gint64)gnutls_x509_crt_get_expiration_time(crt) * 1000;
+        ret->words = words_of(crt);
+        return ret->name || err_set(error, ERR_UNAUTHENTICATED,
+                                    "the client's certificate names no user, or more than one\nIts subject "
+                                    "needs a CN, or it a "
+                                    "SAN 'URI:paddle:user:NAME'.");
+}
+
+void tls_client_clear(TlsClient *client)
+{
+        g_free(client->name);
+        g_free(client->authority);
+        g_free(client->words);
+        *client = (TlsClient){ 0 };
+}
+
+bool tls_client(TlsConnection *connection, TlsClient *ret, GError **error)
+{
+        const TlsIdentity *identity = connection->identity;
         unsigned count = 0;
         const gnutls_datum_t *chain =
-                connection->identity->asks ? gnutls_certificate_get_peers(connection->session, &count) : NULL;
+                identity->asks ? gnutls_certificate_get_peers(connection->session, &count) : NULL;
         gnutls_x509_crt_t crt;
+        bool ok;
 
-        *ret_name = NULL;
-        *ret_until_ms = 0;
+        *ret = (TlsClient){ 0 };
         if (!chain || count == 0)
                 return true;
         if (!verify(connection->session, error))
                 return false;
         gnutls_x509_crt_init(&crt);
-        if (gnutls_x509_crt_import(crt, &chain[0], GNUTLS_X509_FMT_DER) >= 0) {
-                *ret_name = name_of(crt);
-                *ret_until_ms = (gint64)gnutls_x509_crt_get_expiration_time(crt) * 1000;
-        }
+        ok = (gnutls_x509_crt_import(crt, &chain[0], GNUTLS_X509_FMT_DER) >= 0 ||
+              err_set(error, ERR_UNAUTHENTICATED, "the client's certificate cannot be read")) &&
+             read_client(crt, ret, error);
         gnutls_x509_crt_deinit(crt);
-        return *ret_name || err_set(error, ERR_UNAUTHENTICATED,
-                                    "the client's certificate names no user, or more than one\nIts subject "
-                                    "needs a CN, or it a "
-                                    "SAN 'URI:paddle:user:NAME'.");
+        if (ok && !(ret->authority = find_authority(identity, chain, count)))
+                ok = err_set(error, ERR_UNAUTHENTICATED,
+                             "the authority of the client's certificate cannot be told\nSend the "
+                             "certificates between the two, or use a token.");
+        if (!ok)
+                tls_client_clear(ret);
+        return ok;
 }

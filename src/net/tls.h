@@ -24,6 +24,9 @@ bool tls_reload(Tls *tls, GError **error);
 /* Have the files changed since they were last read, well or not? */
 bool tls_is_stale(Tls *tls);
 gint64 tls_expires_ms(Tls *tls); /* until when the certificate is valid */
+/* Is this TlsClient.authority one of the authorities as they were read last? An authority whose certificate is
+ * renewed with the same key stays the same one. */
+bool tls_has_authority(Tls *tls, const char *authority);
 
 /* ---- for the server; `session` is a gnutls_session_t ---- */
 
@@ -41,7 +44,16 @@ void tls_hold_head(TlsConnection *connection);
 /* Sends as much as goes without waiting, and the end of what is sent. */
 void tls_say_last(TlsConnection *connection, const char *data, gsize len);
 
-/* Whom the client's certificate names: the SAN "URI:paddle:user:NAME", else the subject's CN. *ret_name is
- * NULL when it showed none; false with ERR_UNAUTHENTICATED for one that is not of the authority, has expired,
- * is not for clients or names nobody. After the handshake. */
-bool tls_client(TlsConnection *connection, char **ret_name, gint64 *ret_until_ms, GError **error);
+/* What the certificate of a client says, and who vouches for it. */
+typedef struct {
+        char *name;      /* of the user: the SAN "URI:paddle:user:NAME", else the subject's CN; NULL: it showed
+                            none */
+        gint64 until_ms; /* it is valid until then */
+        char *authority; /* whose key has signed it, or what leads to it: hex of the key's SHA-256 */
+        char *words;     /* which one it is, for people: "CN=ann sha256:" and hex of its SHA-256 */
+} TlsClient;
+void tls_client_clear(TlsClient *client);
+
+/* False with ERR_UNAUTHENTICATED for one that is not of the authority, has expired, is not for clients or
+ * names nobody. After the handshake. */
+bool tls_client(TlsConnection *connection, TlsClient *ret, GError **error);

@@ -530,6 +530,11 @@ static bool write_pid(const Server *server, GError **error)
         return file_replace(path, line, strlen(line), 0644, false, error);
 }
 
+static bool has_authority(const char *authority, void *arg)
+{
+        return tls_has_authority(arg, authority);
+}
+
 static bool server_open(Server *server, GError **error)
 {
         g_autofree char *packages = NULL;
@@ -563,6 +568,8 @@ static bool server_open(Server *server, GError **error)
                 return false;
         server->auth =
                 auth_new(&(AuthConfig){ .engine = server->engine,
+                                        .has_authority = server->tls ? has_authority : NULL,
+                                        .has_authority_arg = server->tls,
                                         .store = server->store,
                                         .owner = geteuid(),
                                         .token_expire_ms = server->options.token_expire_ms,
@@ -613,10 +620,10 @@ static void server_close(Server *server)
                 (void)unlink(pid); /* only a running server has written it */
         http_server_free(server->metrics);
         http_server_free(server->http);
-        listeners_close(server->tls);
         flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
+        listeners_close(server->tls);
         disk_stop(server->disk);
         recorder_free(server->recorder);
         audit_close(server->audit);

@@ -32,5 +32,6 @@ void token_free(Token *token)
         g_free(token->parent);
         g_free(token->queue);
         g_free(token->maker);
+        g_free(token->authority);
         g_free(token);
 }

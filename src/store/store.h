@@ -44,6 +44,7 @@ typedef struct {
         Scope scope; /* SCOPE_READ..SCOPE_ADMIN */
         char *queue; /* SCOPE_SUBMIT: jobs of this queue only; or NULL */
         char *maker; /* id of the token that it was made with, when that goes this one goes, too; or NULL */
+        char *authority; /* of the certificate that it was made with, or its maker (net/tls.h); or NULL */
         gint64 created, expires; /* expires 0: never */
 } Token;
 void token_free(Token *token);

@@ -439,6 +439,60 @@ def test_a_build_ends_with_the_last_job_that_waits_for_it(server, ann, index):
     assert server.wait(submit(ann, "hold_cancel"))["state"] == "succeeded"  # it can be built again
 
 
+def act(server, job, verb):
+    assert server.post(f"/v1/jobs/{job}/{verb}").status == 200
+
+
+def test_nothing_is_built_for_a_held_job(server, ann, index):
+    assert server.post("/v1/queues", {"name": "small", "max": {"cpu": "1"}, "everyone": True}).status in (201, 409)
+    first, second = (submit(ann, "hold_held", queue="small") for _ in range(2))
+    wait_for(lambda: "hold_held" in index.held, what="the build's begin")
+    act(server, first, "hold")
+    held = server.job(first)
+    assert (held["state"], held["environment"]) == ("suspended", "waiting"), held
+    assert server.job(second)["environment"] == "building" and builders(server)  # the other one waits for it still
+    act(server, second, "hold")
+    wait_for(lambda: not builders(server), what="the build's end")
+    wait_for(lambda: "cpu" not in used(server), what="the queue's books")
+    index.free("hold_held")
+
+    act(server, second, "release")
+    assert server.wait(second)["state"] == "succeeded"  # built for it alone
+    held = server.job(first)
+    assert (held["state"], held["environment"]) == ("suspended", "waiting"), held
+    act(server, first, "release")
+    released = server.wait(first)
+    assert (released["state"], released["environment"]) == ("succeeded", "ready"), released
+
+    job = server.job(submit(ann, "hold_begun", queue="small"))["id"]
+    wait_for(lambda: "hold_begun" in index.held, what="the build's begin")
+    for _ in range(5):  # faster than a build ends
+        act(server, job, "hold")
+        act(server, job, "release")
+    index.free("hold_begun")
+    assert server.wait(job)["state"] == "succeeded"
+
+
+def test_a_job_held_before_its_build_began_is_not_built(server, ann, index):
+    assert server.post("/v1/queues", {"name": "small", "max": {"cpu": "1"}, "everyone": True}).status in (201, 409)
+    running = ann.submit("sleep 1000", queue="small", roles=[{"name": "worker", "replicas": 1, "cpu": "1"}])["id"]
+    server.wait(running, "running")
+    job = submit(ann, "hold_before", queue="small")
+    wait_for(lambda: server.job(job)["environment"] == "waiting", what="its wait for the queue")
+    act(server, job, "hold")
+    server.request("DELETE", f"/v1/jobs/{running}")
+    server.wait(running)
+    after = submit(ann, "hold_other", queue="small")  # the queue's next build
+    wait_for(lambda: "hold_other" in index.held, what="the other build's begin")
+    assert "hold_before" not in index.held and server.job(job)["environment"] == "waiting"
+    index.free("hold_other")
+    assert server.wait(after)["state"] == "succeeded"
+    assert "hold_before" not in index.held
+    act(server, job, "release")
+    index.free("hold_before")
+    assert server.wait(job)["state"] == "succeeded"
+
+
 def test_builds_at_one_time_are_bounded_in_all_and_for_each_user(server, ann, bobby, index):
     index.most = 0
     names = [f"hold_many_{n}" for n in range(4)]

@@ -398,6 +398,92 @@ def test_what_a_certificate_makes_ends_with_it(served, authority, clients):
     assert ask(served, authority, "POST", "/v1/tokens", shorter, pair=pair).status == 201
 
 
+def renew(authority, path):
+    """Another certificate of the authority, by the same key."""
+    subject = subprocess.run(
+        ["openssl", "x509", "-in", authority.ca, "-noout", "-subject", "-nameopt", "compat"],
+        check=True, capture_output=True, text=True,
+    ).stdout.removeprefix("subject=").strip()  # fmt: skip
+    subprocess.run(
+        ["openssl", "req", "-x509", "-key", authority.folder / "ca.key", "-subj", subject, "-days", "9", "-out", path,
+         "-addext", "keyUsage=critical,keyCertSign,cRLSign"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return path.read_text()
+
+
+def test_a_replaced_authority_ends_what_its_certificates_made_and_opened(
+    make_server, authority, clients, tmp_path, tmp_path_factory
+):
+    trusted = tmp_path / "clients.crt"
+    trusted.write_text(clients.ca.read_text())
+    later = Authority(tmp_path_factory.mktemp("pki") / "later")
+    files = ("--tls-cert", authority.folder / "server.crt", "--tls-key", authority.folder / "server.key")
+    server = make_server("--listen", "127.0.0.1:0", *files, "--tls-client-ca", trusted)
+    server.tcp = server.port
+    server.post("/v1/users", {"name": "eve", "password": "correct horse 3"})
+    pair, new_pair = clients.issue("eve", "eve"), later.issue("eve", "eve")
+    reads = iter(range(1, 10))
+
+    def trust(text):
+        trusted.write_text(text)
+        n = next(reads)
+        wait_for(lambda: server.log().count("read the certificate again") >= n, what="the new file")
+
+    def who(token=None, pair=None):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        reply = ask(server, authority, "GET", "/v1/whoami", headers=headers, pair=pair)
+        return reply.json.get("user") if reply.status == 200 else reply.json["message"]
+
+    made = ask(server, authority, "POST", "/v1/tokens", "{}", pair=pair).json
+    by_token = {"Authorization": f"Bearer {made['token']}"}
+    child = ask(server, authority, "POST", "/v1/tokens", "{}", headers=by_token).json
+    login = json.dumps({"user": "eve", "password": "correct horse 3"})
+    free = ask(server, authority, "POST", "/v1/login", login).json["token"]
+    assert [who(token) for token in (made["token"], child["token"], free)] == ["eve"] * 3
+
+    # The log of what was done says which certificate it was.
+    (line,) = [line for line in server.get("/v1/audit").json["items"] if line.get("subject", "").startswith(made["id"])]
+    der = ssl.PEM_cert_to_DER_cert(pathlib.Path(pair[0]).read_text())
+    assert line["user"] == "eve" and "token" not in line
+    assert "CN=eve" in line["certificate"] and hashlib.sha256(der).hexdigest() in line["certificate"], line
+    (line,) = [line for line in server.get("/v1/audit").json["items"] if line.get("subject", "").startswith(child["id"])]
+    assert line["token"] == made["id"] and "certificate" not in line
+
+    # The same authority with a renewed certificate is the same one.
+    trust(renew(clients, tmp_path / "renewed.crt"))
+    assert who(made["token"]) == who(child["token"]) == who(pair=pair) == "eve"
+
+    with contextlib.ExitStack() as opened:
+        streams = []
+        for headers, shown in (({}, pair), (by_token, None)):
+            connection = opened.enter_context(contextlib.closing(connect(server, authority, shown)))
+            connection.request("GET", "/v1/events", headers=headers)
+            streams.append(connection.getresponse())
+        assert [stream.status for stream in streams] == [200, 200]
+        kept = opened.enter_context(contextlib.closing(connect(server, authority, pair)))
+        kept.request("GET", "/v1/whoami")
+        assert Reply(kept.getresponse()).json["user"] == "eve"
+
+        trust(later.ca.read_text())
+        for token in (made["token"], child["token"]):
+            assert "--tls-client-ca" in who(token)
+        flow = ask(server, authority, "GET", "/api/paddleflow/v1/queue", headers={"x-pf-authorization": made["token"]})
+        assert flow.status >= 400, flow.body
+        for stream in streams:
+            while stream.readline():
+                pass
+        kept.request("GET", "/v1/whoami")
+        assert Reply(kept.getresponse()).status == 401
+    assert who(free) == who(pair=new_pair) == "eve"
+    assert "--tls-client-ca" in who(pair=pair) or "issuer" in who(pair=pair)
+
+    server.kill()
+    server.start()
+    server.tcp = server.port
+    assert "--tls-client-ca" in who(made["token"]) and who(free) == "eve"
+
+
 # ---- bounds hold over it
 
 

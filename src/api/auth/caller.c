@@ -21,7 +21,7 @@ typedef struct {
         gint64 version; /* of the user */
         gint64 expires;
         Scope scope;
-        char *queue, *id; /* of the token */
+        char *queue, *id, *authority; /* of the token */
 } Known;
 
 struct TokenCache {
@@ -36,6 +36,7 @@ static void known_clear(Known *known)
         g_free(known->user);
         g_free(known->queue);
         g_free(known->id);
+        g_free(known->authority);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Known, known_clear)
 
@@ -52,6 +53,7 @@ static Known known_copy(const Known *known)
         copy.user = g_strdup(known->user);
         copy.queue = g_strdup(known->queue);
         copy.id = g_strdup(known->id);
+        copy.authority = g_strdup(known->authority);
         return copy;
 }
 
@@ -141,7 +143,7 @@ static const User *find_token(Auth *auth, const Catalog *catalog, const char *ha
                 return NULL;
         }
         *ret = known_copy(&(Known){ token->user, user->object.version, token->expires, token->scope,
-                                    token->queue, token->id });
+                                    token->queue, token->id, token->authority });
         cache_add(auth->cache, hash, ret, changes);
         return user;
 }
@@ -169,6 +171,10 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *re
         if (known.expires && known.expires <= clock_now_ms())
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "the token has expired\nMake one with `paddle token create`.");
+        if (known.authority && !certificate_authority_check(auth, known.authority, NULL))
+                return err_set(error, ERR_UNAUTHENTICATED,
+                               "the token was made with a certificate whose authority is no longer one of the "
+                               "server's --tls-client-ca\nMake one with a new certificate, or log in.");
         *ret_user = g_strdup(user->object.name);
         *ret_right = (HttpRight){ .admin = user->admin && known.scope == SCOPE_ADMIN,
                                   .scope = known.scope,
@@ -305,6 +311,8 @@ bool auth_descend(Auth *auth, const char *authorization, const HttpCertificate *
         g_autoptr(Token) parent = NULL;
         char hash[HASH_LEN + 1];
 
+        if (!secret && certificate)
+                token->authority = g_strdup(certificate->authority);
         if (!secret)
                 return !certificate || end_with(certificate->until_ms, token, error);
         hash_bytes(secret, strlen(secret), hash);
@@ -316,6 +324,7 @@ bool auth_descend(Auth *auth, const char *authorization, const HttpCertificate *
         if (!parent)
                 return false;
         token->parent = g_strdup(hash);
+        token->authority = g_strdup(parent->authority);
         if (parent->login != TOKEN_LOGIN && !descend_from_made(parent, token, error))
                 return false;
         if (parent->login != TOKEN_OWN && strcmp(parent->user, token->user) == 0)
@@ -370,7 +379,8 @@ bool auth_is_valid(const char *credential, void *arg)
 
         if (!user)
                 return error && !err_is(error, ERR_UNAUTHENTICATED); /* the store cannot say now */
-        return !user->disabled && (!known.expires || known.expires > clock_now_ms());
+        return !user->disabled && (!known.expires || known.expires > clock_now_ms()) &&
+               (!known.authority || certificate_authority_check(auth, known.authority, NULL));
 }
 
 Token *auth_new_token(const char *user, const char *note, gint64 expires, char ret_secret[SECRET_LEN + 1])

@@ -26,6 +26,17 @@ static const User *find_user(const Catalog *catalog, const char *name, GError **
         return user && !user->disabled ? user : NULL;
 }
 
+bool certificate_authority_check(Auth *auth, const char *authority, GError **error)
+{
+        const AuthConfig *config = &auth->config;
+
+        if (authority && config->has_authority && config->has_authority(authority, config->has_authority_arg))
+                return true;
+        return err_set(error, ERR_UNAUTHENTICATED,
+                       "the authority of the client's certificate is no longer one of the server's "
+                       "--tls-client-ca\nAsk an administrator for a new certificate, or log in.");
+}
+
 bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, HttpRight *ret_right,
                          char **ret_credential, void *arg, GError **error)
 {
@@ -38,7 +49,7 @@ bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, Ht
                 return false;
         }
         user = find_user(catalog, certificate->name, error);
-        if (!user)
+        if (!user || !certificate_authority_check(auth, certificate->authority, error))
                 return false;
         *ret_user = g_strdup(user->object.name);
         *ret_right =
@@ -50,7 +61,8 @@ bool auth_by_certificate(const HttpCertificate *certificate, char **ret_user, Ht
 
 char *auth_certificate_credential(const HttpCertificate *certificate)
 {
-        return g_strdup_printf("%s%" G_GINT64_FORMAT " %s", scheme, certificate->until_ms, certificate->name);
+        return g_strdup_printf("%s%" G_GINT64_FORMAT " %s %s", scheme, certificate->until_ms,
+                               certificate->authority, certificate->name);
 }
 
 bool certificate_is_credential(const char *credential)
@@ -61,8 +73,8 @@ bool certificate_is_credential(const char *credential)
 bool certificate_is_valid(Auth *auth, const char *credential)
 {
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);
-        char *name = NULL;
-        gint64 until_ms = g_ascii_strtoll(credential + strlen(scheme), &name, 10);
+        g_auto(GStrv) parts = g_strsplit(credential + strlen(scheme), " ", 3); /* end, authority, name */
 
-        return *name == ' ' && clock_now_ms() < until_ms && find_user(catalog, name + 1, NULL);
+        return g_strv_length(parts) == 3 && clock_now_ms() < g_ascii_strtoll(parts[0], NULL, 10) &&
+               certificate_authority_check(auth, parts[1], NULL) && find_user(catalog, parts[2], NULL);
 }

@@ -19,6 +19,8 @@ struct Auth {
 TokenCache *token_cache_new(void);
 void token_cache_free(TokenCache *cache);
 
+/* Is it still one of the server's authorities of clients? ERR_UNAUTHENTICATED. */
+bool certificate_authority_check(Auth *auth, const char *authority, GError **error);
 /* Is this auth_certificate_credential's? Does it hold still? */
 bool certificate_is_credential(const char *credential);
 bool certificate_is_valid(Auth *auth, const char *credential);

@@ -72,6 +72,7 @@ static char *line_of(const HttpRequest *request, int status, const HttpNotes *no
                 subject = from_path = subject_of_path(request, route->path);
         add_text(out, "user", user);
         add_text(out, "token", caller->token);
+        add_text(out, "certificate", caller->certificate);
         add_text(out, "address", caller->address);
         add_text(out, "action", action);
         add_text(out, "subject", subject);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -204,8 +205,94 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
         return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* a link may be its user's */
 }
 
-/* Between "it is there" and "it was just used" none goes. */
+/* ---- in use ----
+ *
+ * environment_drop() moves an environment away unless it was used lately. Two locks keep it from one that was
+ * found a moment ago: `uses_lock` is held while the disk is asked, so only threads that may block take it.
+ * The engine's thread marks its look in memory instead, and is told "not ready" of one that is being moved. */
 static pthread_mutex_t uses_lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { TOUCH_MS = 60 * 1000 }; /* `used` is brought up to date so often at most */
+
+static struct {
+        pthread_mutex_t lock; /* never held over a call that may block */
+        GHashTable *seen;     /* directory of a ready environment -> gint64 ms of the last look */
+        GHashTable *going;    /* directories that are being moved away */
+} looks = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void looks_init(void)
+{
+        if (looks.seen)
+                return;
+        looks.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        looks.going = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+/* False: it is going. *ret_touch: `used` has not been touched lately. */
+static bool note_look(const char *dir, bool *ret_touch)
+{
+        gint64 now = clock_now_ms(), *last;
+        bool going;
+
+        pthread_mutex_lock(&looks.lock);
+        looks_init();
+        going = g_hash_table_contains(looks.going, dir);
+        last = g_hash_table_lookup(looks.seen, dir);
+        *ret_touch = !last || now - *last > TOUCH_MS || now < *last;
+        if (!going && *ret_touch)
+                g_hash_table_insert(looks.seen, g_strdup(dir), g_memdup2(&now, sizeof now));
+        pthread_mutex_unlock(&looks.lock);
+        return !going;
+}
+
+static void forget_look(const char *dir)
+{
+        pthread_mutex_lock(&looks.lock);
+        looks_init();
+        g_hash_table_remove(looks.seen, dir);
+        g_hash_table_remove(looks.going, dir);
+        pthread_mutex_unlock(&looks.lock);
+}
+
+/* From here on looks find it going, until end_going(). False: it was looked at after `since`. */
+static bool begin_going(const char *dir, gint64 since)
+{
+        const gint64 *last;
+        bool used;
+
+        pthread_mutex_lock(&looks.lock);
+        looks_init();
+        last = g_hash_table_lookup(looks.seen, dir);
+        used = last && *last + TOUCH_MS > since;
+        if (!used)
+                g_hash_table_add(looks.going, g_strdup(dir));
+        pthread_mutex_unlock(&looks.lock);
+        return !used;
+}
+
+static void end_going(const char *dir, bool gone)
+{
+        if (gone) {
+                forget_look(dir);
+                return;
+        }
+        pthread_mutex_lock(&looks.lock);
+        g_hash_table_remove(looks.going, dir);
+        pthread_mutex_unlock(&looks.lock);
+}
+
+bool environment_look(const EnvironmentConfig *config, const char *key, bool *ret_touch)
+{
+        g_autofree char *dir = inside(config, key, NULL);
+
+        *ret_touch = false;
+        if (!note_look(dir, ret_touch))
+                return false;
+        if (environment_is_ready(config, key))
+                return true;
+        forget_look(dir); /* whoever asks for what is nowhere fills no table */
+        return false;
+}
 
 bool environment_use(const EnvironmentConfig *config, const char *key)
 {
@@ -236,13 +323,16 @@ static bool hide(const EnvironmentConfig *config, const char *key, const char *g
 {
         g_autofree char *mark = inside(config, key, "used"), *path = inside(config, key, NULL);
         struct stat st;
+        bool ok;
 
         if ((lstat(mark, &st) == 0 &&
              (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
-            is_being_built(config, key))
+            is_being_built(config, key) || !begin_going(path, since))
                 return true;
         *ret_gone = rename(path, gone) == 0;
-        return *ret_gone || errno == ENOENT || err_set_errno(error, errno, "cannot move '%s' away", path);
+        ok = *ret_gone || errno == ENOENT || err_set_errno(error, errno, "cannot move '%s' away", path);
+        end_going(path, ok);
+        return ok;
 }
 
 bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool *ret_gone, GError **error)

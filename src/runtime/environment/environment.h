@@ -41,8 +41,12 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
 bool environment_is_for(const char *key, const Owner *owner);
 bool environment_is_ready(const EnvironmentConfig *config, const char *key);
 /* The same, and from now on it counts as just used (envs/<key>/used): it is not dropped for an hour at least.
- */
+ * Waits for the disk, and for environment_drop(). */
 bool environment_use(const EnvironmentConfig *config, const char *key);
+/* The same for a thread that must not wait: asks the disk only whether it is there, and remembers the use in
+ * memory for this process's environment_drop(). *ret_touch: environment_use() should follow from another
+ * thread, so that the use is on disk, too. One that is being dropped is not ready. */
+bool environment_look(const EnvironmentConfig *config, const char *key, bool *ret_touch);
 /* Removes an environment, or u<uid>/, unless it was used after `since` (ms) or is being built: true and
  * *ret_gone false. Whole: it leaves its place by one rename, into envs/.gone/. */
 bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool *ret_gone, GError **error);

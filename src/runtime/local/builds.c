@@ -404,7 +404,7 @@ void builds_abandon(Builds *builds, const char *job_id)
         g_autoptr(GList) all = NULL;
 
         pthread_mutex_lock(&builds->lock);
-        all = g_hash_table_get_values(builds->all);
+        all = is_wanted(builds, job_id) ? NULL : g_hash_table_get_values(builds->all);
         for (GList *item = all; item; item = item->next) {
                 Build *build = item->data;
                 guint at;
@@ -422,17 +422,27 @@ void builds_abandon(Builds *builds, const char *job_id)
         pthread_mutex_unlock(&builds->lock);
 }
 
-bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity)
+void builds_touch(Builds *builds, const char *key)
+{
+        (void)environment_use(&builds->environment, key); /* one that has gone is built again by who needs it */
+}
+
+bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity, char **ret_touch)
 {
         g_autofree char *key = NULL;
+        bool touch, ready;
 
+        *ret_touch = NULL;
         if (!environment_is_needed(requirements))
                 return true;
         if (!environment_is_known(&builds->environment))
                 return false;
         key = environment_key(&builds->environment, identity ? &identity->owner : NULL, requirements,
                               NULL); /* prepare() tells what is wrong */
-        return key && environment_use(&builds->environment, key);
+        ready = key && environment_look(&builds->environment, key, &touch);
+        if (ready && touch)
+                *ret_touch = g_steal_pointer(&key);
+        return ready;
 }
 
 /* ---- the clock ---- */

@@ -779,16 +779,26 @@ static void op_abandon(Runtime *runtime, const char *job_id)
         work_push(local, abandon, job_id, NULL, NULL);
 }
 
+static void touch(LocalRuntime *local, Work *work)
+{
+        builds_touch(local->builds, work->text[0]);
+}
+
 static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(Identity) identity = NULL;
+        g_autofree char *used = NULL;
+        bool prepared;
 
         if (!environment_is_needed(job->requirements))
                 return true;
-        return find_identity(local, job->user, job->user_seq, &identity,
-                             NULL) && /* prepare() tells what is wrong */
-               builds_is_prepared(local->builds, job->requirements, identity);
+        prepared = find_identity(local, job->user, job->user_seq, &identity,
+                                 NULL) && /* prepare() tells what is wrong */
+                   builds_is_prepared(local->builds, job->requirements, identity, &used);
+        if (used)
+                work_push(local, touch, used, NULL, NULL);
+        return prepared;
 }
 
 static bool op_lease_ports(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,

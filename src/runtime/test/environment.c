@@ -304,6 +304,36 @@ static void test_drop(void)
         g_assert_false(drop(key, after)); /* already */
 }
 
+/* A look writes nothing, and keeps what it found as a use does. */
+static void test_look(void)
+{
+        static const char key[] = "ffeeddccbbaa99887766554433221100";
+        const EnvironmentConfig config = config_of(NULL);
+        gint64 before = clock_now_ms() - 1000, after = clock_now_ms() + 10 * 60 * 1000;
+        g_autofree char *dir = g_build_filename(envs, key, NULL), *venv = g_build_filename(dir, "venv", NULL),
+                        *ready = g_build_filename(dir, "ready", NULL),
+                        *used = g_build_filename(dir, "used", NULL);
+        bool touch = true;
+
+        g_assert_false(environment_look(&config, key, &touch));
+        g_assert_true(file_mkdirs(venv, 0755, NULL));
+        write_file(ready, "");
+        g_assert_true(environment_look(&config, key, &touch));
+        g_assert_true(touch);
+        g_assert_false(g_file_test(used, G_FILE_TEST_EXISTS));
+        g_assert_true(environment_look(&config, key, &touch));
+        g_assert_false(touch); /* only a moment later */
+        g_assert_false(drop(key, before));
+        g_assert_true(environment_look(&config, key, &touch));
+        g_assert_true(drop(key, after));
+        g_assert_false(environment_look(&config, key, &touch));
+        g_assert_true(file_mkdirs(venv, 0755, NULL)); /* built again */
+        write_file(ready, "");
+        g_assert_true(environment_look(&config, key, &touch));
+        g_assert_true(touch);
+        g_assert_true(drop(key, after));
+}
+
 static void test_places(void)
 {
         static const struct {
@@ -447,6 +477,7 @@ int main(int argc, char **argv)
         g_test_add_func("/environment/interpreter", test_interpreter);
         g_test_add_func("/environment/key", test_key);
         g_test_add_func("/environment/drop", test_drop);
+        g_test_add_func("/environment/look", test_look);
         g_test_add_func("/environment/refused", test_refused);
         g_test_add_func("/environment/places", test_places);
         g_test_add_func("/environment/failure", test_failure);

@@ -76,8 +76,8 @@ const char *const writer_sql[] = {
         [USAGE_PUT] = "INSERT INTO usage (queue, user, usage, at) VALUES (?1, ?2, ?3, ?4)"
                       " ON CONFLICT (queue, user) DO UPDATE SET usage = excluded.usage, at = excluded.at",
         [TOKEN_INSERT] =
-                "INSERT INTO token (id, user, hash, note, created, expires, login, scope, queue, maker)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                "INSERT INTO token (id, user, hash, note, created, expires, login, scope, queue, maker,"
+                " authority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         /* With those that were made with it, and so on. */
         [TOKEN_DROP] = "WITH RECURSIVE gone (id) AS (VALUES (?1) UNION"
                        " SELECT token.id FROM gone CROSS JOIN token ON token.maker = gone.id)"
@@ -290,6 +290,7 @@ static bool insert_token(Conn *conn, const Token *token, GError **error)
         conn_bind_int(conn, TOKEN_INSERT, 8, token->scope ? token->scope : SCOPE_ADMIN);
         conn_bind_text(conn, TOKEN_INSERT, 9, token->queue);
         conn_bind_text(conn, TOKEN_INSERT, 10, token->maker);
+        conn_bind_text(conn, TOKEN_INSERT, 11, token->authority);
         return conn_run(conn, TOKEN_INSERT, error);
 }
 

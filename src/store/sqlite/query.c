@@ -24,7 +24,7 @@
         " (SELECT name FROM job WHERE seq = job_seq) FROM event WHERE " which                                \
         " AND revision > ?1 AND revision <= ?2 AND (?3 IS NULL OR user = ?3) ORDER BY revision LIMIT ?5"
 
-#define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker"
+#define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
 const char *const reader_sql[] = {
         [JOB_BY_ID] = ONE_JOB "WHERE id = ?1",
@@ -245,6 +245,7 @@ static void *read_token(Conn *conn, int stmt)
         token->scope = (Scope)CLAMP(conn_int(conn, stmt, 7), SCOPE_READ, SCOPE_ADMIN);
         token->queue = conn_text(conn, stmt, 8);
         token->maker = conn_text(conn, stmt, 9);
+        token->authority = conn_text(conn, stmt, 10);
         return token;
 }
 

@@ -87,6 +87,9 @@ const char *const schema_migrations[] = {
         "ALTER TABLE token ADD COLUMN queue TEXT;"
         "ALTER TABLE token ADD COLUMN maker TEXT;"
         "CREATE INDEX token_maker ON token (maker) WHERE maker IS NOT NULL;",
+        /* Of the certificate that a token was made with: whose key vouched for it. Of those that were made
+         * before it is not known; they end when their certificates do. */
+        "ALTER TABLE token ADD COLUMN authority TEXT;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -470,6 +470,7 @@ static void add_made(Batch *batch, const char *id, const char *maker, Scope scop
         add_token(batch, id, "ann", NULL, 10);
         token = batch->in.tokens->pdata[batch->in.tokens->len - 1];
         token->maker = g_strdup(maker);
+        token->authority = g_strconcat("key of ", id, NULL);
         token->scope = scope;
         token->queue = g_strdup(queue);
 }
@@ -492,6 +493,7 @@ static void test_made_tokens(void)
         g_assert_cmpint(made->scope, ==, SCOPE_SUBMIT);
         g_assert_cmpstr(made->queue, ==, "vision");
         g_assert_cmpstr(made->maker, ==, "a");
+        g_assert_cmpstr(made->authority, ==, "key of a1");
         add_made(drop, "a2", "a1", SCOPE_READ, NULL);
         g_ptr_array_add(drop->in.dropped_tokens, g_strdup("a"));
         commit(store, drop);
