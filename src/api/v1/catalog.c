@@ -266,7 +266,7 @@ static void warn_queue(Api *api, const Catalog *catalog, const Queue *queue, jso
                     figures.used.amount[kind] > queue->max.amount.amount[kind])
                         json_array_append_new(warnings,
                                               json_sprintf("queue '%s' uses %s, more than its max of %s now: "
-                                                           "what runs runs on, and nothing new starts "
+                                                           "running jobs go on, and nothing new starts "
                                                            "until it uses less",
                                                            name, now, most));
         }
