@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+from witness import Witness
+
 
 class Person:
     """A user that exists on the platform only, and what they do with their token."""
@@ -42,3 +45,21 @@ class Person:
 
     def paddle(self, *args, **about):
         return self.server.paddle(*args, env={"PADDLE_TOKEN": self.token}, **about)
+
+
+# Fixtures of the files that run frameworks; each has a `server` of its own.
+
+
+@pytest.fixture(scope="module")
+def ann(server):
+    return Person(server, "ann")
+
+
+@pytest.fixture(scope="module")
+def uid(ann):
+    return ann.uid()
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory):
+    return Witness(tmp_path_factory.mktemp("witness"))

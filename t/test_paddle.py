@@ -6,10 +6,9 @@ import re
 import signal
 import subprocess
 
+import people
 import pytest
 from conftest import BIN, PATIENCE, ROOT, Server, wait_for
-from people import Person
-from witness import Witness
 
 EXAMPLES = ROOT / "examples"
 BAR = 0.85  # what the demo job has to reach
@@ -22,6 +21,7 @@ _, known = data.load("train")
 _, asked = data.load("test")
 print(max(np.isin(asked, known[known % 4 == trainer]).mean() for trainer in range(4)))
 """
+ann, uid, witness = people.ann, people.uid, people.witness  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -30,21 +30,6 @@ def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("state"), "--cpus", "16").start()
     yield server
     server.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
-
-
-@pytest.fixture(scope="module")
-def uid(ann):
-    return ann.uid()
-
-
-@pytest.fixture(scope="module")
-def witness(tmp_path_factory):
-    return Witness(tmp_path_factory.mktemp("witness"))
 
 
 def submit(ann, witness, example, *options):

@@ -7,22 +7,37 @@
 #include "base/option.h"
 
 typedef struct {
-        char *state, *listen, *config, *datacenter, *log_level, *log_format, *cpus, *memory, *uv, *python,
-                *agent, *log_limit, *run_as, *job_uids, *new_privileges, *published, *trusted_proxies,
-                *metrics_listen, *token_expire, *node_labels, *topology, *job_templates, *user_disk,
-                *user_files;
-        gint64 gpus, workers, max_connections, keep_events, keep_finished_ms, max_processes,
-                max_user_processes, max_open_jobs, max_open_per_user, submit_rate, half_life_ms, cooldown_ms,
-                succeeded_ttl_s, failed_ttl_s, pending_ttl_s, gc_every_ms;
-        gint64 token_expire_ms; /* of token_expire; 0: never */
-        GPtrArray *resources;   /* char *: "NAME=AMOUNT" */
-        GPtrArray *gc;          /* char *: "KIND=AGE[,SIZE]" */
-        bool open_queues, clean_jobs, keep_failed, help, man, version;
+        /* the program, and where its things are */
+        char *state, *config, *datacenter, *log_level, *log_format, *uv, *python, *agent;
+        bool help, man, version;
 
-        /* listeners: TLS, and what each caller may take */
-        char *tls_cert, *tls_key, *tls_client_ca;
-        gint64 max_per_address;
+        /* listeners: where, TLS, and what each caller may take */
+        char *listen, *metrics_listen, *trusted_proxies, *tls_cert, *tls_key, *tls_client_ca;
+        gint64 workers, max_connections, max_per_address;
         bool plain_http;
+
+        /* who people are */
+        char *run_as, *job_uids, *published, *token_expire;
+        gint64 token_expire_ms; /* of token_expire; 0: never */
+        bool open_queues;
+
+        /* what the machine has, and its order */
+        char *cpus, *memory, *node_labels, *topology, *job_templates;
+        gint64 gpus, half_life_ms, cooldown_ms;
+        GPtrArray *resources; /* char *: "NAME=AMOUNT" */
+
+        /* limits of members and of submissions */
+        char *log_limit, *new_privileges;
+        gint64 max_processes, max_user_processes, max_open_jobs, max_open_per_user, submit_rate;
+
+        /* the disk: limits of users, and what goes by itself */
+        char *user_disk, *user_files;
+        GPtrArray *gc; /* char *: "KIND=AGE[,SIZE]" */
+        gint64 gc_every_ms;
+
+        /* how long ended jobs and their events are kept, on the disk and in a cluster */
+        gint64 keep_events, keep_finished_ms, succeeded_ttl_s, failed_ttl_s, pending_ttl_s;
+        bool clean_jobs, keep_failed;
 
         /* builds of environments */
         char *build_cpus, *build_memory, *build_network, *build_allow;

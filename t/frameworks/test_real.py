@@ -11,10 +11,9 @@ import re
 import shutil
 import signal
 
+import people
 import pytest
 from conftest import ROOT, Server, wait_for
-from people import Person
-from witness import Witness
 
 EXAMPLES = ROOT / "examples"
 DIGITS, TRAIN = 1797, 1437  # of scikit-learn's digits, and those that are not kept for the test
@@ -28,6 +27,7 @@ total = np.empty(1 << 20)
 world.Allreduce(np.full(1 << 20, world.rank + 1.0), total)
 print(f"rank {world.rank} of {world.size}: {int(total.sum())}", flush=True)
 """
+ann, uid, witness = people.ann, people.uid, people.witness  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +36,6 @@ def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("state"), "--cpus", "16").start()
     yield server
     server.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
-
-
-@pytest.fixture(scope="module")
-def uid(ann):
-    return ann.uid()
-
-
-@pytest.fixture(scope="module")
-def witness(tmp_path_factory):
-    return Witness(tmp_path_factory.mktemp("witness"))
 
 
 @pytest.fixture

@@ -163,176 +163,171 @@ static void test_table(void)
 #define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
 #define PREFERRED "'preferredDuringSchedulingIgnoredDuringExecution'"
 
+/* What is not in the list, and what is in it only with certain values. */
+static const struct {
+        const char *template, *where;
+} list[] = {
+        /* a field that nobody has named, at every level */
+        { "{'status': {}, 'kind': 'Pod', 'apiVersion': 'v1'}", NULL },
+        { "{'extra': 1}", "pod.extra" },
+        { "{'extra': null}", NULL },
+        { "{'metadata': {'name': 'a', 'creationTimestamp': null}}", NULL },
+        { "{'metadata': {'finalizers': ['a/b']}}", "pod.metadata.finalizers" },
+        { "{'metadata': {'ownerReferences': [{'kind': 'Node', 'name': 'n'}]}}",
+          "pod.metadata.ownerReferences" },
+        { POD("'extra': {'hostPath': '/'}"), "pod.spec.extra" },
+        { POD("'extra': false"), "pod.spec.extra" },
+        { POD("'hostnameOverride': 'a'"), "pod.spec.hostnameOverride" },
+        { POD("'schedulingGates': [{'name': 'a'}]"), "pod.spec.schedulingGates" },
+        { POD("'readinessGates': [{'conditionType': 'a'}]"), "pod.spec.readinessGates" },
+        { POD("'securityContext': {'extra': 'a'}"), "pod.spec.securityContext.extra" },
+        { CONTAINER("'extra': 'a'"), "pod.spec.containers[0].extra" },
+        { CONTAINER("'volumeDevices': [{'name': 'a', 'devicePath': '/dev/a'}]"),
+          "pod.spec.containers[0].volumeDevices" },
+        { CONTAINER("'env': [{'name': 'A', 'valueFrom': {'fileKeyRef': {'path': 'a'}}}]"),
+          "pod.spec.containers[0].env[0].valueFrom.fileKeyRef" },
+        { CONTAINER("'livenessProbe': {'extra': {'host': 'h'}}"),
+          "pod.spec.containers[0].livenessProbe.extra" },
+        { SECURITY("'extra': true"), "pod.spec.containers[0].securityContext.extra" },
+        /* a value of another type is nothing that the next reader may take in its own way */
+        { POD("'hostname': {'a': 1}"), "pod.spec.hostname" },
+        { POD("'affinity': 'a'"), "pod.spec.affinity" },
+        { POD("'nodeSelector': {'a': {}}"), "pod.spec.nodeSelector.a" },
+        { POD("'nodeSelector': ['a']"), "pod.spec.nodeSelector" },
+        { POD("'hostAliases': {'ip': '1'}"), "pod.spec.hostAliases" },
+        { CONTAINER("'stdin': ['a']"), "pod.spec.containers[0].stdin" },
+        /* where a pod may be, and before whom */
+        { POD("'tolerations': [{'operator': 'Exists'}]"), "pod.spec.tolerations[0]" },
+        { POD("'tolerations': [{'key': '', 'operator': 'Exists'}]"), "pod.spec.tolerations[0]" },
+        { POD("'tolerations': [{'key': 'node-role.kubernetes.io/control-plane'}]"),
+          "pod.spec.tolerations[0]" },
+        { POD("'runtimeClassName': 'host'"), "pod.spec.runtimeClassName" },
+        { POD("'runtimeClassName': ''"), NULL },
+        { POD("'priorityClassName': 'of-the-team'"), "pod.spec.priorityClassName" },
+        { POD("'priority': 1000000"), "pod.spec.priority" },
+        { POD("'priority': 0, 'preemptionPolicy': 'Never'"), NULL },
+        { POD("'preemptionPolicy': 'PreemptLowerPriority'"), "pod.spec.preemptionPolicy" },
+        { POD("'schedulerName': 'default-scheduler'"), NULL },
+        { POD("'schedulerName': 'mine'"), "pod.spec.schedulerName" },
+        { POD("'overhead': {'cpu': '1'}"), "pod.spec.overhead" },
+        { POD("'topologySpreadConstraints': [{'maxSkew': 1, 'topologyKey': 'zone', "
+              "'whenUnsatisfiable': "
+              "'DoNotSchedule', 'labelSelector': {'matchLabels': {'a': 'b'}}}]"),
+          NULL },
+        { AFFINITY("'nodeAffinity': {" REQUIRED ": {'nodeSelectorTerms': [{'matchExpressions': [{'key': "
+                   "'a', 'operator': 'In', 'values': ['b']}]}]}}"),
+          NULL },
+        { AFFINITY("'podAffinity': {" REQUIRED ": [{'topologyKey': 'zone', 'labelSelector': {}}]}"), NULL },
+        { AFFINITY("'podAffinity': {" REQUIRED ": [{'topologyKey': 'zone', 'namespaceSelector': {}}]}"),
+          "pod.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]."
+          "namespaceSelector" },
+        { AFFINITY("'podAntiAffinity': {" REQUIRED ": [{'topologyKey': 'zone'}]}"),
+          "pod.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution" },
+        { AFFINITY("'podAntiAffinity': {" PREFERRED ": [{'weight': 1, 'podAffinityTerm': {'topologyKey': "
+                   "'zone'}}]}"),
+          NULL },
+        { AFFINITY("'podAntiAffinity': {" PREFERRED ": [{'weight': 1, 'podAffinityTerm': {'namespaces': "
+                   "['others']}}]}"),
+          "pod.spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
+          "podAffinityTerm.namespaces" },
+        /* volumes: kinds that reach beyond the namespace */
+        { VOLUME("'emptyDir': {'medium': 'Memory', 'sizeLimit': '1Gi'}"), NULL },
+        { VOLUME("'downwardAPI': {'items': [{'path': 'a', 'fieldRef': {'fieldPath': "
+                 "'metadata.name'}}]}"),
+          NULL },
+        { VOLUME("'nfs': {'server': 's', 'path': '/'}"), "pod.spec.volumes[0].nfs" },
+        { VOLUME("'csi': {'driver': 'd'}"), "pod.spec.volumes[0].csi" },
+        { VOLUME("'iscsi': {'iqn': 'i'}"), "pod.spec.volumes[0].iscsi" },
+        { VOLUME("'rbd': {'image': 'i'}"), "pod.spec.volumes[0].rbd" },
+        { VOLUME("'flexVolume': {'driver': 'd'}"), "pod.spec.volumes[0].flexVolume" },
+        { VOLUME("'cephfs': {'path': '/'}"), "pod.spec.volumes[0].cephfs" },
+        { VOLUME("'image': {'reference': 'r'}"), "pod.spec.volumes[0].image" },
+        { VOLUME("'gitRepo': {'repository': 'r'}"), "pod.spec.volumes[0].gitRepo" },
+        { VOLUME("'*': {}"), "pod.spec.volumes[0].*" },
+        { VOLUME("'projected': {'sources': [{'clusterTrustBundle': {'path': 'a'}}]}"),
+          "pod.spec.volumes[0].projected.sources[0].clusterTrustBundle" },
+        { VOLUME("'projected': {'sources': [{'podCertificate': {'signerName': 'a'}}]}"),
+          "pod.spec.volumes[0].projected.sources[0].podCertificate" },
+        { CLAIM("'metadata': {'labels': {'a': 'b'}}, 'spec': {'accessModes': ['ReadWriteOnce'], "
+                "'storageClassName': 'fast', 'resources': {'requests': {'storage': '1Gi'}}}"),
+          NULL },
+        { CLAIM("'metadata': {'annotations': {'pv.kubernetes.io/bind-completed': 'yes'}}"),
+          "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.annotations" },
+        { CLAIM("'spec': {'selector': {'matchLabels': {'of': 'others'}}}"),
+          "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.selector" },
+        { CLAIM("'spec': {'volumeName': 'pv-1'}"),
+          "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.volumeName" },
+        { CLAIM("'spec': {'dataSourceRef': {'kind': 'PersistentVolumeClaim', 'name': 'a', "
+                "'namespace': "
+                "'others'}}"),
+          "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSourceRef" },
+        { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
+          "'volumeMounts': [{'name': 'a', 'mountPath': '/a', 'subPathExpr': '$(A)'}]}]}}",
+          NULL },
+        { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
+          "'volumeMounts': [{'name': 'a', 'mountPath': '/a', 'mountPropagation': "
+          "'Bidirectional'}]}]}}",
+          "pod.spec.containers[0].volumeMounts[0].mountPropagation" },
+        /* what the node calls, of all containers and ways */
+        { CONTAINER("'lifecycle': {'postStart': {'httpGet': {'port': 80, 'host': '10.0.0.1'}}}"),
+          "pod.spec.containers[0].lifecycle.postStart.httpGet.host" },
+        { CONTAINER("'startupProbe': {'tcpSocket': {'port': 80, 'host': '127.0.0.1'}}"),
+          "pod.spec.containers[0].startupProbe.tcpSocket.host" },
+        { CONTAINER("'readinessProbe': {'grpc': {'port': 80, 'host': 'h'}}"),
+          "pod.spec.containers[0].readinessProbe.grpc.host" },
+        { POD("'initContainers': [{'name': 'a', 'livenessProbe': {'httpGet': {'host': 'h'}}}]"),
+          "pod.spec.initContainers[0].livenessProbe.httpGet.host" },
+        { CONTAINER("'ports': [{'containerPort': 80, 'hostIP': '0.0.0.0'}]"),
+          "pod.spec.containers[0].ports[0].hostIP" },
+        { POD("'hostAliases': [{'ip': '127.0.0.1', 'hostnames': ['a']}], 'dnsPolicy': 'None', "
+              "'dnsConfig': {'nameservers': ['1.1.1.1'], 'options': [{'name': 'ndots', 'value': "
+              "'1'}]}"),
+          NULL },
+        /* devices and amounts that no book counts */
+        { CONTAINER("'resources': {'limits': {'nvidia.com/gpu': 1, 'hugepages-2Mi': '2Mi', "
+                    "'ephemeral-storage': '1Gi', 'memory': '1Gi'}}"),
+          NULL },
+        { CONTAINER("'resources': {'limits': {'devices.kubevirt.io/kvm': 1}}"),
+          "pod.spec.containers[0].resources.limits.devices.kubevirt.io/kvm" },
+        { CONTAINER("'resources': {'claims': [{'name': 'a'}]}"), "pod.spec.containers[0].resources.claims" },
+        { CONTAINER("'restartPolicy': 'Always'"), "pod.spec.containers[0].restartPolicy" },
+        { SECURITY("'windowsOptions': {'gmsaCredentialSpecName': 'a'}"),
+          "pod.spec.containers[0].securityContext.windowsOptions.gmsaCredentialSpecName" },
+        /* labels and annotations that something in the cluster acts on */
+        { "{'metadata': {'labels': {'team': 'a', 'app.kubernetes.io/name': 'b'}, 'annotations': "
+          "{'note': "
+          "'c', 'paddleflow/job-ttl-seconds': '1'}}}",
+          NULL },
+        { "{'metadata': {'annotations': {'iam.amazonaws.com/role': 'admin'}}}",
+          "pod.metadata.annotations.iam.amazonaws.com/role" },
+        { "{'metadata': {'labels': {'sidecar.istio.io/inject': 'true'}}}",
+          "pod.metadata.labels.sidecar.istio.io/inject" },
+        /* all kinds walk the same tables */
+        { "{'kind': 'TFJob', 'spec': {'tfReplicaSpecs': {'PS': {'template': {'spec': "
+          "{'runtimeClassName': "
+          "'a'}}}}}}",
+          "spec.tfReplicaSpecs.PS.template.spec.runtimeClassName" },
+        { "{'kind': 'TFJob', 'spec': {'tfReplicaSpecs': {'Master': {'template': {'spec': {'extra': "
+          "1}}}}}}",
+          "spec.tfReplicaSpecs.Master.template.spec.extra" },
+        { "{'kind': 'PyTorchJob', 'spec': {'pytorchReplicaSpecs': {'Worker': {'template': {'spec': "
+          "{'tolerations': [{'operator': 'Exists'}]}}}}}}",
+          "spec.pytorchReplicaSpecs.Worker.template.spec.tolerations[0]" },
+        { "{'kind': 'PaddleJob', 'spec': {'paddleReplicaSpecs': {'Master': {'template': {'spec': "
+          "{'schedulerName': 'mine'}}}}}}",
+          "spec.paddleReplicaSpecs.Master.template.spec.schedulerName" },
+};
+
 static void test_list(void)
 {
-        static const struct {
-                const char *template, *where;
-        } rows[] = {
-                /* a field that nobody has named, at every level */
-                { "{'status': {}, 'kind': 'Pod', 'apiVersion': 'v1'}", NULL },
-                { "{'extra': 1}", "pod.extra" },
-                { "{'extra': null}", NULL },
-                { "{'metadata': {'name': 'a', 'creationTimestamp': null}}", NULL },
-                { "{'metadata': {'finalizers': ['a/b']}}", "pod.metadata.finalizers" },
-                { "{'metadata': {'ownerReferences': [{'kind': 'Node', 'name': 'n'}]}}",
-                  "pod.metadata.ownerReferences" },
-                { POD("'extra': {'hostPath': '/'}"), "pod.spec.extra" },
-                { POD("'extra': false"), "pod.spec.extra" },
-                { POD("'hostnameOverride': 'a'"), "pod.spec.hostnameOverride" },
-                { POD("'schedulingGates': [{'name': 'a'}]"), "pod.spec.schedulingGates" },
-                { POD("'readinessGates': [{'conditionType': 'a'}]"), "pod.spec.readinessGates" },
-                { POD("'securityContext': {'extra': 'a'}"), "pod.spec.securityContext.extra" },
-                { CONTAINER("'extra': 'a'"), "pod.spec.containers[0].extra" },
-                { CONTAINER("'volumeDevices': [{'name': 'a', 'devicePath': '/dev/a'}]"),
-                  "pod.spec.containers[0].volumeDevices" },
-                { CONTAINER("'env': [{'name': 'A', 'valueFrom': {'fileKeyRef': {'path': 'a'}}}]"),
-                  "pod.spec.containers[0].env[0].valueFrom.fileKeyRef" },
-                { CONTAINER("'livenessProbe': {'extra': {'host': 'h'}}"),
-                  "pod.spec.containers[0].livenessProbe.extra" },
-                { SECURITY("'extra': true"), "pod.spec.containers[0].securityContext.extra" },
-                /* a value of another type is nothing that the next reader may take in its own way */
-                { POD("'hostname': {'a': 1}"), "pod.spec.hostname" },
-                { POD("'affinity': 'a'"), "pod.spec.affinity" },
-                { POD("'nodeSelector': {'a': {}}"), "pod.spec.nodeSelector.a" },
-                { POD("'nodeSelector': ['a']"), "pod.spec.nodeSelector" },
-                { POD("'hostAliases': {'ip': '1'}"), "pod.spec.hostAliases" },
-                { CONTAINER("'stdin': ['a']"), "pod.spec.containers[0].stdin" },
-                /* where a pod may be, and before whom */
-                { POD("'tolerations': [{'operator': 'Exists'}]"), "pod.spec.tolerations[0]" },
-                { POD("'tolerations': [{'key': '', 'operator': 'Exists'}]"), "pod.spec.tolerations[0]" },
-                { POD("'tolerations': [{'key': 'node-role.kubernetes.io/control-plane'}]"),
-                  "pod.spec.tolerations[0]" },
-                { POD("'runtimeClassName': 'host'"), "pod.spec.runtimeClassName" },
-                { POD("'runtimeClassName': ''"), NULL },
-                { POD("'priorityClassName': 'of-the-team'"), "pod.spec.priorityClassName" },
-                { POD("'priority': 1000000"), "pod.spec.priority" },
-                { POD("'priority': 0, 'preemptionPolicy': 'Never'"), NULL },
-                { POD("'preemptionPolicy': 'PreemptLowerPriority'"), "pod.spec.preemptionPolicy" },
-                { POD("'schedulerName': 'default-scheduler'"), NULL },
-                { POD("'schedulerName': 'mine'"), "pod.spec.schedulerName" },
-                { POD("'overhead': {'cpu': '1'}"), "pod.spec.overhead" },
-                { POD("'topologySpreadConstraints': [{'maxSkew': 1, 'topologyKey': 'zone', "
-                      "'whenUnsatisfiable': "
-                      "'DoNotSchedule', 'labelSelector': {'matchLabels': {'a': 'b'}}}]"),
-                  NULL },
-                { AFFINITY("'nodeAffinity': {" REQUIRED
-                           ": {'nodeSelectorTerms': [{'matchExpressions': [{'key': "
-                           "'a', 'operator': 'In', 'values': ['b']}]}]}}"),
-                  NULL },
-                { AFFINITY("'podAffinity': {" REQUIRED ": [{'topologyKey': 'zone', 'labelSelector': {}}]}"),
-                  NULL },
-                { AFFINITY("'podAffinity': {" REQUIRED
-                           ": [{'topologyKey': 'zone', 'namespaceSelector': {}}]}"),
-                  "pod.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]."
-                  "namespaceSelector" },
-                { AFFINITY("'podAntiAffinity': {" REQUIRED ": [{'topologyKey': 'zone'}]}"),
-                  "pod.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution" },
-                { AFFINITY("'podAntiAffinity': {" PREFERRED
-                           ": [{'weight': 1, 'podAffinityTerm': {'topologyKey': "
-                           "'zone'}}]}"),
-                  NULL },
-                { AFFINITY("'podAntiAffinity': {" PREFERRED
-                           ": [{'weight': 1, 'podAffinityTerm': {'namespaces': "
-                           "['others']}}]}"),
-                  "pod.spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]."
-                  "podAffinityTerm.namespaces" },
-                /* volumes: kinds that reach beyond the namespace */
-                { VOLUME("'emptyDir': {'medium': 'Memory', 'sizeLimit': '1Gi'}"), NULL },
-                { VOLUME("'downwardAPI': {'items': [{'path': 'a', 'fieldRef': {'fieldPath': "
-                         "'metadata.name'}}]}"),
-                  NULL },
-                { VOLUME("'nfs': {'server': 's', 'path': '/'}"), "pod.spec.volumes[0].nfs" },
-                { VOLUME("'csi': {'driver': 'd'}"), "pod.spec.volumes[0].csi" },
-                { VOLUME("'iscsi': {'iqn': 'i'}"), "pod.spec.volumes[0].iscsi" },
-                { VOLUME("'rbd': {'image': 'i'}"), "pod.spec.volumes[0].rbd" },
-                { VOLUME("'flexVolume': {'driver': 'd'}"), "pod.spec.volumes[0].flexVolume" },
-                { VOLUME("'cephfs': {'path': '/'}"), "pod.spec.volumes[0].cephfs" },
-                { VOLUME("'image': {'reference': 'r'}"), "pod.spec.volumes[0].image" },
-                { VOLUME("'gitRepo': {'repository': 'r'}"), "pod.spec.volumes[0].gitRepo" },
-                { VOLUME("'*': {}"), "pod.spec.volumes[0].*" },
-                { VOLUME("'projected': {'sources': [{'clusterTrustBundle': {'path': 'a'}}]}"),
-                  "pod.spec.volumes[0].projected.sources[0].clusterTrustBundle" },
-                { VOLUME("'projected': {'sources': [{'podCertificate': {'signerName': 'a'}}]}"),
-                  "pod.spec.volumes[0].projected.sources[0].podCertificate" },
-                { CLAIM("'metadata': {'labels': {'a': 'b'}}, 'spec': {'accessModes': ['ReadWriteOnce'], "
-                        "'storageClassName': 'fast', 'resources': {'requests': {'storage': '1Gi'}}}"),
-                  NULL },
-                { CLAIM("'metadata': {'annotations': {'pv.kubernetes.io/bind-completed': 'yes'}}"),
-                  "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.annotations" },
-                { CLAIM("'spec': {'selector': {'matchLabels': {'of': 'others'}}}"),
-                  "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.selector" },
-                { CLAIM("'spec': {'volumeName': 'pv-1'}"),
-                  "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.volumeName" },
-                { CLAIM("'spec': {'dataSourceRef': {'kind': 'PersistentVolumeClaim', 'name': 'a', "
-                        "'namespace': "
-                        "'others'}}"),
-                  "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSourceRef" },
-                { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
-                  "'volumeMounts': [{'name': 'a', 'mountPath': '/a', 'subPathExpr': '$(A)'}]}]}}",
-                  NULL },
-                { "{'spec': {'volumes': [{'name': 'a', 'emptyDir': {}}], 'containers': [{'name': 'main', "
-                  "'volumeMounts': [{'name': 'a', 'mountPath': '/a', 'mountPropagation': "
-                  "'Bidirectional'}]}]}}",
-                  "pod.spec.containers[0].volumeMounts[0].mountPropagation" },
-                /* what the node calls, of all containers and ways */
-                { CONTAINER("'lifecycle': {'postStart': {'httpGet': {'port': 80, 'host': '10.0.0.1'}}}"),
-                  "pod.spec.containers[0].lifecycle.postStart.httpGet.host" },
-                { CONTAINER("'startupProbe': {'tcpSocket': {'port': 80, 'host': '127.0.0.1'}}"),
-                  "pod.spec.containers[0].startupProbe.tcpSocket.host" },
-                { CONTAINER("'readinessProbe': {'grpc': {'port': 80, 'host': 'h'}}"),
-                  "pod.spec.containers[0].readinessProbe.grpc.host" },
-                { POD("'initContainers': [{'name': 'a', 'livenessProbe': {'httpGet': {'host': 'h'}}}]"),
-                  "pod.spec.initContainers[0].livenessProbe.httpGet.host" },
-                { CONTAINER("'ports': [{'containerPort': 80, 'hostIP': '0.0.0.0'}]"),
-                  "pod.spec.containers[0].ports[0].hostIP" },
-                { POD("'hostAliases': [{'ip': '127.0.0.1', 'hostnames': ['a']}], 'dnsPolicy': 'None', "
-                      "'dnsConfig': {'nameservers': ['1.1.1.1'], 'options': [{'name': 'ndots', 'value': "
-                      "'1'}]}"),
-                  NULL },
-                /* devices and amounts that no book counts */
-                { CONTAINER("'resources': {'limits': {'nvidia.com/gpu': 1, 'hugepages-2Mi': '2Mi', "
-                            "'ephemeral-storage': '1Gi', 'memory': '1Gi'}}"),
-                  NULL },
-                { CONTAINER("'resources': {'limits': {'devices.kubevirt.io/kvm': 1}}"),
-                  "pod.spec.containers[0].resources.limits.devices.kubevirt.io/kvm" },
-                { CONTAINER("'resources': {'claims': [{'name': 'a'}]}"),
-                  "pod.spec.containers[0].resources.claims" },
-                { CONTAINER("'restartPolicy': 'Always'"), "pod.spec.containers[0].restartPolicy" },
-                { SECURITY("'windowsOptions': {'gmsaCredentialSpecName': 'a'}"),
-                  "pod.spec.containers[0].securityContext.windowsOptions.gmsaCredentialSpecName" },
-                /* labels and annotations that something in the cluster acts on */
-                { "{'metadata': {'labels': {'team': 'a', 'app.kubernetes.io/name': 'b'}, 'annotations': "
-                  "{'note': "
-                  "'c', 'paddleflow/job-ttl-seconds': '1'}}}",
-                  NULL },
-                { "{'metadata': {'annotations': {'iam.amazonaws.com/role': 'admin'}}}",
-                  "pod.metadata.annotations.iam.amazonaws.com/role" },
-                { "{'metadata': {'labels': {'sidecar.istio.io/inject': 'true'}}}",
-                  "pod.metadata.labels.sidecar.istio.io/inject" },
-                /* all kinds walk the same tables */
-                { "{'kind': 'TFJob', 'spec': {'tfReplicaSpecs': {'PS': {'template': {'spec': "
-                  "{'runtimeClassName': "
-                  "'a'}}}}}}",
-                  "spec.tfReplicaSpecs.PS.template.spec.runtimeClassName" },
-                { "{'kind': 'TFJob', 'spec': {'tfReplicaSpecs': {'Master': {'template': {'spec': {'extra': "
-                  "1}}}}}}",
-                  "spec.tfReplicaSpecs.Master.template.spec.extra" },
-                { "{'kind': 'PyTorchJob', 'spec': {'pytorchReplicaSpecs': {'Worker': {'template': {'spec': "
-                  "{'tolerations': [{'operator': 'Exists'}]}}}}}}",
-                  "spec.pytorchReplicaSpecs.Worker.template.spec.tolerations[0]" },
-                { "{'kind': 'PaddleJob', 'spec': {'paddleReplicaSpecs': {'Master': {'template': {'spec': "
-                  "{'schedulerName': 'mine'}}}}}}",
-                  "spec.paddleReplicaSpecs.Master.template.spec.schedulerName" },
-        };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-                g_autoptr(json_t) template = json_of(rows[i].template);
+        for (gsize i = 0; i < G_N_ELEMENTS(list); i++) {
+                g_autoptr(json_t) template = json_of(list[i].template);
                 g_autoptr(GError) error = NULL;
 
-                g_test_message("%s", rows[i].template);
-                g_assert_true(baseline_check(template, &anywhere, &error) == !rows[i].where);
-                if (rows[i].where)
-                        assert_denied(error, rows[i].where);
+                g_test_message("%s", list[i].template);
+                g_assert_true(baseline_check(template, &anywhere, &error) == !list[i].where);
+                if (list[i].where)
+                        assert_denied(error, list[i].where);
         }
 }
 
