@@ -131,7 +131,7 @@ typedef struct {
          * NULL: nobody's. */
         const char *const *trusted_proxies;
         /* Who may reach this route from that address; NULL: anybody. */
-        HttpAccess (*access)(const HttpRoute *route, const char *address, void *arg);
+        HttpAccess (*access)(const HttpRoute *route, const HttpRequest *request, void *arg);
         /* NULL: only HTTP_PUBLIC routes can be reached. `address` is the peer's, "unix" on the Unix socket.
          * Who calls? For TCP `authorization` is the header or NULL and uid is -1; for the Unix socket uid is
          * the peer's. Fills user (copied by the server: *ret_user is freed with g_free). False with

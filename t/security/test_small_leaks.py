@@ -51,6 +51,15 @@ def test_how_long_to_wait_is_said_once(served):
     assert len(waits) == 1 and int(waits[0]) >= 1
 
 
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"])
+def test_metrics_are_not_for_who_comes_through_a_proxy(served, header):
+    """The proxy is near, who asks is not: without a token the numbers are for this machine alone."""
+    for headers, status in (({}, 200), ({header: "203.0.113.9"}, 401)):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)) as connection:
+            connection.request("GET", "/metrics", headers=headers)
+            assert connection.getresponse().status == status, headers
+
+
 # -- the older interface
 
 

@@ -67,7 +67,7 @@ bool host_is_local(const char *host)
         return strcmp(name, "unix") != 0 && address_is_local(name);
 }
 
-HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg)
+HttpAccess auth_access_from(const HttpRoute *route, bool near)
 {
         guint row = access_row(route->kind, route->verb);
 
@@ -76,7 +76,7 @@ HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg)
         if (g_str_has_prefix(route->path, "/api/paddleflow/"))
                 return HTTP_PUBLIC;
         if (route->kind == ACCESS_METRICS)
-                return address_is_local(address) ? HTTP_PUBLIC : HTTP_USER;
+                return near ? HTTP_PUBLIC : HTTP_USER;
         if (row & REL_ANYONE)
                 return HTTP_PUBLIC;
         return row & ~(guint)REL_ADMIN ? HTTP_USER : HTTP_ADMIN;

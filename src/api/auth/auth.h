@@ -25,7 +25,7 @@ typedef struct {
         /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
          * NULL: members have the server's rights anyway. */
         bool (*is_of_member)(const char *address, int port, pid_t pid);
-        struct Recorder *recorder;  /* of the audit log; NULL: none is kept */
+        struct Recorder *recorder; /* of the audit log; NULL: none is kept */
         /* Whether this HttpCertificate.authority is configured now. Any thread; NULL: none is. */
         bool (*has_authority)(const char *authority, void *arg);
         void *has_authority_arg;
@@ -63,7 +63,8 @@ bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms);
  * TOKEN_OF_LOGIN, with the parent it then has, when a log-in's token asks. One that is made with a made token
  * reaches no further: not in scope, not to other queues, not beyond its end, and goes when it goes, unless it
  * is another user's. What `token` does not say of scope, queue and end becomes as much as may be. A
- * certificate gives its end and its authority: the token ends when that is no longer configured, too. ERR_UNAUTHENTICATED when the asking one is not known any more, ERR_DENIED.
+ * certificate gives its end and its authority: the token ends when that is no longer configured, too.
+ * ERR_UNAUTHENTICATED when the asking one is not known any more, ERR_DENIED.
  */
 bool auth_descend(Auth *auth, const char *authorization, const HttpCertificate *certificate, Token *token,
                   GError **error);
@@ -83,7 +84,9 @@ bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError 
 
 /* HttpServerConfig.access: the table, as far as it does not depend on the thing. Routes of PaddleFlow are
  * public here: its façade takes tokens from another header and refuses in its own words. */
-HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg);
+HttpAccess auth_access(const HttpRoute *route, const HttpRequest *request, void *arg);
+/* The same; `near`: who asks is on this machine, and no proxy that asks for somebody else. */
+HttpAccess auth_access_from(const HttpRoute *route, bool near);
 /* The table, for a thing that is (or is not) the caller's own, or granted to them. */
 bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted);
 /* May the caller's token work with jobs of this queue? ERR_DENIED. */

@@ -1,4 +1,4 @@
-/* Where a log-in comes from (see auth.h). */
+/* Where a log-in or another request comes from (see auth.h). */
 #include "api/auth/auth.h"
 
 /* What proxies add (RFC 7239, RFC 9110, and the usual ones before these). */
@@ -18,4 +18,12 @@ LoginOrigin login_origin(const HttpRequest *request)
         for (gsize i = 0; i < G_N_ELEMENTS(forwarding); i++)
                 origin.forwarded |= http_request_header(request, forwarding[i]) != NULL;
         return origin;
+}
+
+HttpAccess auth_access(const HttpRoute *route, const HttpRequest *request, void *arg)
+{
+        LoginOrigin origin = login_origin(request);
+
+        (void)arg;
+        return auth_access_from(route, address_is_local(origin.address) && !origin.forwarded);
 }

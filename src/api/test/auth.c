@@ -527,27 +527,25 @@ static void test_access(void)
 {
         static const struct {
                 HttpRoute route;
-                const char *address;
+                bool near;
                 HttpAccess access;
         } cases[] = {
-                { { .path = "/v1/x" }, "unix", HTTP_NOBODY },
-                { { .path = "/v1/x", .kind = ACCESS_TOKEN, .verb = VERB_UPDATE }, "unix", HTTP_NOBODY },
-                { { .path = "/v1/x", .kind = ACCESS_SYSTEM, .verb = VERB_SHOW }, "10.0.0.1", HTTP_PUBLIC },
-                { { .path = "/v1/x", .kind = ACCESS_LOGIN, .verb = VERB_CREATE }, "10.0.0.1", HTTP_PUBLIC },
-                { { .path = "/v1/x", .kind = ACCESS_JOB, .verb = VERB_SHOW }, "unix", HTTP_USER },
-                { { .path = "/v1/x", .kind = ACCESS_USER, .verb = VERB_LIST }, "unix", HTTP_ADMIN },
-                { { .path = "/metrics", .kind = ACCESS_METRICS, .verb = VERB_SHOW },
-                  "127.0.0.1",
-                  HTTP_PUBLIC },
-                { { .path = "/metrics", .kind = ACCESS_METRICS, .verb = VERB_SHOW }, "10.0.0.1", HTTP_USER },
+                { { .path = "/v1/x" }, true, HTTP_NOBODY },
+                { { .path = "/v1/x", .kind = ACCESS_TOKEN, .verb = VERB_UPDATE }, true, HTTP_NOBODY },
+                { { .path = "/v1/x", .kind = ACCESS_SYSTEM, .verb = VERB_SHOW }, false, HTTP_PUBLIC },
+                { { .path = "/v1/x", .kind = ACCESS_LOGIN, .verb = VERB_CREATE }, false, HTTP_PUBLIC },
+                { { .path = "/v1/x", .kind = ACCESS_JOB, .verb = VERB_SHOW }, true, HTTP_USER },
+                { { .path = "/v1/x", .kind = ACCESS_USER, .verb = VERB_LIST }, true, HTTP_ADMIN },
+                { { .path = "/metrics", .kind = ACCESS_METRICS, .verb = VERB_SHOW }, true, HTTP_PUBLIC },
+                { { .path = "/metrics", .kind = ACCESS_METRICS, .verb = VERB_SHOW }, false, HTTP_USER },
                 { { .path = "/api/paddleflow/v1/user", .kind = ACCESS_USER, .verb = VERB_LIST },
-                  "10.0.0.1",
+                  false,
                   HTTP_PUBLIC },
-                { { .path = "/api/paddleflow/v1/user" }, "10.0.0.1", HTTP_NOBODY },
+                { { .path = "/api/paddleflow/v1/user" }, false, HTTP_NOBODY },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
-                g_assert_cmpint(auth_access(&cases[i].route, cases[i].address, NULL), ==, cases[i].access);
+                g_assert_cmpint(auth_access_from(&cases[i].route, cases[i].near), ==, cases[i].access);
 }
 
 int main(int argc, char **argv)

@@ -151,9 +151,9 @@ static json_t *operation(const HttpRoute *route)
         json_object_set_new(object, "x-access",
                             json_pack("{s:s, s:s}", "kind", access_kind_name(route->kind), "verb",
                                       access_verb_name(route->verb)));
-        if (auth_access(route, "", NULL) == HTTP_PUBLIC)
+        if (auth_access_from(route, false) == HTTP_PUBLIC)
                 json_object_set_new(object, "security", json_array());
-        else if (auth_access(route, "unix", NULL) == HTTP_PUBLIC) /* by where the caller is */
+        else if (auth_access_from(route, true) == HTTP_PUBLIC) /* by where the caller is */
                 json_object_set_new(object, "security", json_pack("[{}, {s:[]}]", "token"));
         json_object_set_new(object, "responses", responses(route));
         return object;
