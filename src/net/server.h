@@ -57,9 +57,9 @@ typedef struct {
 
 /* What the client showed by TLS. */
 typedef struct {
-        const char *name;    /* of the user whom it names; NULL: see `error` */
-        gint64 until_ms;     /* it is valid until then */
-        const GError *error; /* ERR_UNAUTHENTICATED: it does not hold */
+        const char *name;      /* of the user whom it names; NULL: see `error` */
+        gint64 until_ms;       /* it is valid until then */
+        const GError *error;   /* ERR_UNAUTHENTICATED: it does not hold */
         const char *authority; /* that vouches for it (net/tls.h) */
         const char *words;     /* which one it is, for people */
 } HttpCertificate;
@@ -70,9 +70,9 @@ typedef struct {
         int scope; /* as in HttpRight */
         const char *queue, *token;
         const char *certificate; /* HttpCertificate.words of the one that stands for the user; or NULL */
-        const char *address; /* of the peer, "unix" on the Unix socket */
-        int port;            /* of the peer; 0 on the Unix socket */
-        pid_t pid;           /* of who connected to the Unix socket, which may have ended; 0: by TCP */
+        const char *address;     /* of the peer, "unix" on the Unix socket */
+        int port;                /* of the peer; 0 on the Unix socket */
+        pid_t pid;               /* of who connected to the Unix socket, which may have ended; 0: by TCP */
 } HttpCaller;
 
 /* How far a caller's right goes: what scopes mean is the application's. */

@@ -25,7 +25,7 @@ typedef struct {
         /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
          * NULL: members have the server's rights anyway. */
         bool (*is_of_member)(const char *address, int port, pid_t pid);
-        struct Recorder *recorder;  /* of the audit log; NULL: none is kept */
+        struct Recorder *recorder; /* of the audit log; NULL: none is kept */
         /* Whether this HttpCertificate.authority is configured now. Any thread; NULL: none is. */
         bool (*has_authority)(const char *authority, void *arg);
         void *has_authority_arg;
@@ -63,7 +63,8 @@ bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms);
  * TOKEN_OF_LOGIN, with the parent it then has, when a log-in's token asks. One that is made with a made token
  * reaches no further: not in scope, not to other queues, not beyond its end, and goes when it goes, unless it
  * is another user's. What `token` does not say of scope, queue and end becomes as much as may be. A
- * certificate gives its end and its authority: the token ends when that is no longer configured, too. ERR_UNAUTHENTICATED when the asking one is not known any more, ERR_DENIED.
+ * certificate gives its end and its authority: the token ends when that is no longer configured, too.
+ * ERR_UNAUTHENTICATED when the asking one is not known any more, ERR_DENIED.
  */
 bool auth_descend(Auth *auth, const char *authorization, const HttpCertificate *certificate, Token *token,
                   GError **error);
