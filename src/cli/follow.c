@@ -350,9 +350,7 @@ static void print_summary(const Cli *cli, const json_t *job)
 
 bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error)
 {
-        FollowOptions options = {
-                .job = id, .tail = -1, .whole = true, .follow = true, .stages = true
-        };
+        FollowOptions options = { .job = id, .tail = -1, .whole = true, .follow = true, .stages = true };
         g_autoptr(json_t) job = NULL;
 
         catch_interrupt(name);

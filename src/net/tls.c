@@ -469,8 +469,8 @@ static bool verify(gnutls_session_t session, GError **error)
         return false;
 }
 
-/* The authority that is `crt`, or has signed it. By the signature, as two of them may have one name. NULL: it is
- * further up. */
+/* The authority that is `crt`, or has signed it. By the signature, as two of them may have one name. NULL: it
+ * is further up. */
 static gnutls_x509_crt_t voucher_of(const TlsIdentity *identity, gnutls_x509_crt_t crt)
 {
         for (unsigned i = 0; i < identity->n_authorities; i++) {

@@ -24,8 +24,8 @@ bool tls_reload(Tls *tls, GError **error);
 /* Have the files changed since they were last read, well or not? */
 bool tls_is_stale(Tls *tls);
 gint64 tls_expires_ms(Tls *tls); /* until when the certificate is valid */
-/* Is this TlsClient.authority one of the authorities as they were read last? An authority whose certificate is
- * renewed with the same key stays the same one. */
+/* Is this TlsClient.authority one of the authorities as they were read last? An authority whose certificate
+ * is renewed with the same key stays the same one. */
 bool tls_has_authority(Tls *tls, const char *authority);
 
 /* ---- for the server; `session` is a gnutls_session_t ---- */
@@ -46,8 +46,8 @@ void tls_say_last(TlsConnection *connection, const char *data, gsize len);
 
 /* What the certificate of a client says, and who vouches for it. */
 typedef struct {
-        char *name;      /* of the user: the SAN "URI:paddle:user:NAME", else the subject's CN; NULL: it showed
-                            none */
+        char *name; /* of the user: the SAN "URI:paddle:user:NAME", else the subject's CN; NULL: it showed
+                       none */
         gint64 until_ms; /* it is valid until then */
         char *authority; /* whose key has signed it, or what leads to it: hex of the key's SHA-256 */
         char *words;     /* which one it is, for people: "CN=ann sha256:" and hex of its SHA-256 */

@@ -190,8 +190,8 @@ typedef struct {
          * queue has that to give, and it is counted there until the answer. False: nothing that counts. Does
          * not block. NULL: false, of every job. */
         bool (*prepare_wants)(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
-        /* What prepare was asked for is not waited for any more: the job is over, held, or elsewhere. Or NULL:
-         * it goes on. */
+        /* What prepare was asked for is not waited for any more: the job is over, held, or elsewhere. Or
+         * NULL: it goes on. */
         void (*abandon)(Runtime *runtime, const char *job_id);
 
         /* Leases ports that nobody else has where the members stand: `n` for as many members, then `extra`

@@ -447,7 +447,9 @@ def test_a_replaced_authority_ends_what_its_certificates_made_and_opened(
     der = ssl.PEM_cert_to_DER_cert(pathlib.Path(pair[0]).read_text())
     assert line["user"] == "eve" and "token" not in line
     assert "CN=eve" in line["certificate"] and hashlib.sha256(der).hexdigest() in line["certificate"], line
-    (line,) = [line for line in server.get("/v1/audit").json["items"] if line.get("subject", "").startswith(child["id"])]
+    (line,) = [
+        line for line in server.get("/v1/audit").json["items"] if line.get("subject", "").startswith(child["id"])
+    ]
     assert line["token"] == made["id"] and "certificate" not in line
 
     # The same authority with a renewed certificate is the same one.

@@ -172,9 +172,10 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *re
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "the token has expired\nMake one with `paddle token create`.");
         if (known.authority && !certificate_authority_check(auth, known.authority, NULL))
-                return err_set(error, ERR_UNAUTHENTICATED,
-                               "the token was made with a certificate whose authority is no longer one of the "
-                               "server's --tls-client-ca\nMake one with a new certificate, or log in.");
+                return err_set(
+                        error, ERR_UNAUTHENTICATED,
+                        "the token was made with a certificate whose authority is no longer one of the "
+                        "server's --tls-client-ca\nMake one with a new certificate, or log in.");
         *ret_user = g_strdup(user->object.name);
         *ret_right = (HttpRight){ .admin = user->admin && known.scope == SCOPE_ADMIN,
                                   .scope = known.scope,

@@ -209,7 +209,8 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
  *
  * environment_drop() moves an environment away unless it was used lately. Two locks keep it from one that was
  * found a moment ago: `uses_lock` is held while the disk is asked, so only threads that may block take it.
- * The engine's thread marks its look in memory instead, and is told "not ready" of one that is being moved. */
+ * The engine's thread marks its look in memory instead, and is told "not ready" of one that is being moved.
+ */
 static pthread_mutex_t uses_lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum { TOUCH_MS = 60 * 1000 }; /* `used` is brought up to date so often at most */

@@ -424,7 +424,8 @@ void builds_abandon(Builds *builds, const char *job_id)
 
 void builds_touch(Builds *builds, const char *key)
 {
-        (void)environment_use(&builds->environment, key); /* one that has gone is built again by who needs it */
+        (void)environment_use(&builds->environment,
+                              key); /* one that has gone is built again by who needs it */
 }
 
 bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity, char **ret_touch)

@@ -46,8 +46,8 @@ void builds_unwant(Builds *builds, const char *job_id);
 /* Any thread but the engine's and the link's (it may ask the interpreter): OBSERVED_PREPARED or
  * OBSERVED_PREPARE_FAILED follows. A job that is not wanted any more is passed over. */
 void builds_prepare(Builds *builds, const BuildWish *wish);
-/* The same threads, after builds_unwant(): the job does not wait any more, unless it was wanted again since. A
- * build without another one that does is ended. */
+/* The same threads, after builds_unwant(): the job does not wait any more, unless it was wanted again since.
+ * A build without another one that does is ended. */
 void builds_abandon(Builds *builds, const char *job_id);
 /* True when there is nothing to do. Does not block; "not known yet" is false. *ret_touch (the caller's, or
  * NULL): the key for which builds_touch() should follow. */
