@@ -236,9 +236,10 @@ static char *say_lack(const Resources *want, const Resources *total, const char 
         }
         if (want->gpus > total->gpus) {
                 g_autofree char *wants = g_strdup_printf("%" G_GINT64_FORMAT, want->gpus);
-                g_autofree char *has = g_strdup_printf("%" G_GINT64_FORMAT, total->gpus);
+                g_autofree char *has =
+                        total->gpus ? g_strdup_printf("%" G_GINT64_FORMAT, total->gpus) : g_strdup("none");
 
-                add_lack(text, "GPUs", where, wants, has);
+                add_lack(text, want->gpus == 1 ? "GPU" : "GPUs", where, wants, has);
         }
         return g_strdup(text->str);
 }

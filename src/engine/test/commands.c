@@ -167,11 +167,11 @@ static void test_never_fits(void)
                 const char *spec, *says;
         } cases[] = {
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':2,'cpu':'3'}]}",
-                  "6 cores, the machine has 4" },
+                  "6 cores; the machine has 4" },
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':1,'memory':'5Gi'}]}",
-                  "5.0 GiB of memory, the machine has 4.0 GiB" },
+                  "5.0 GiB of memory; the machine has 4.0 GiB" },
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':1,'gpus':5}]}",
-                  "5 GPUs, the machine has 4" },
+                  "5 GPUs; the machine has 4" },
         };
         House *house = house_new();
 

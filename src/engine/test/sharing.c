@@ -810,7 +810,7 @@ static void test_after(void)
                 second = submit(house, "ann", spec);
                 third = submit(house, "ann", JOB("third", "1", ",'after':['ok:second']"));
                 assert_state(house, second, JOB_QUEUED);
-                assert_because(house, second, "dependency", "job 'first' is starting");
+                assert_because(house, second, "dependency", ", now starting");
                 ended(house, first, 1, 0, cases[i].status);
                 assert_state(house, second, cases[i].then);
                 assert_state(house, third, cases[i].then == JOB_CANCELLED ? JOB_CANCELLED : JOB_QUEUED);

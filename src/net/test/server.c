@@ -275,7 +275,7 @@ static const struct {
         { "GET /who HTTP/1.1\r\nHost: x\r\n" CLOSE, 401, "WWW-Authenticate: Bearer\r\n" },
         { "GET /who HTTP/1.1\r\nHost: x\r\n" CLOSE, 401, "\"hint\":\"Ask an administrator.\"" },
         { "GET /who HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 200, "\r\n\r\nann 0" },
-        { "GET /nobody HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 403, "for nobody" },
+        { "GET /nobody HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 403, "no access rule for" },
         { "GET /admin HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n" CLOSE, 403,
           "\"code\":\"denied\"" },
         { "nonsense\r\n\r\n", 400, "" },
