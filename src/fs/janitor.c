@@ -26,7 +26,8 @@ enum {
         REST_TIMES = 20,
         HURRY_MIN_MS = 50, /* and a few times as long as the last one took: */
         HURRY_TIMES = 4,
-        ASK_MS = 200, /* so often who waits looks whether somebody waits for it */
+        TICK_MS = 1000, /* at most between two looks at limits, which change, and at what the kernel counts */
+        ASK_MS = 200,   /* so often who waits looks whether somebody waits for it */
 };
 
 struct Janitor {
@@ -388,6 +389,7 @@ static void rest(Janitor *janitor, gint64 took_ms)
 {
         gint64 began = clock_monotonic_ms(), least = MAX(HURRY_MIN_MS, HURRY_TIMES * took_ms),
                most = MAX(REST_MIN_MS, REST_TIMES * took_ms);
+        Projects *projects = janitor->config.survey.projects;
         bool hurry = false;
 
         pthread_mutex_lock(&janitor->mutex);
@@ -398,7 +400,12 @@ static void rest(Janitor *janitor, gint64 took_ms)
                         ledger_take_refused(janitor->config.ledger);
                 if (janitor->stopped || rested >= (hurry ? least : most))
                         break;
-                wait_ms(janitor, MIN((hurry ? least : most) - rested, 1000));
+                wait_ms(janitor, MIN((hurry ? least : most) - rested, TICK_MS));
+                if (projects) {
+                        pthread_mutex_unlock(&janitor->mutex);
+                        projects_refresh_all(projects);
+                        pthread_mutex_lock(&janitor->mutex);
+                }
         }
         pthread_mutex_unlock(&janitor->mutex);
 }

@@ -45,6 +45,14 @@ static bool is_stopped(const Survey *survey)
         return survey->config->stopped && survey->config->stopped(survey->config->arg);
 }
 
+/* The tree is this user's alone. False: stopped. */
+static bool label(const Survey *survey, const char *user, const char *path)
+{
+        const SurveyConfig *config = survey->config;
+
+        return projects_label(config->projects, user, path, config->stopped, config->arg);
+}
+
 static bool weigh(const Survey *survey, const char *path, Weight *weight)
 {
         const WeighHow how = { .seen = survey->seen,
@@ -80,7 +88,7 @@ static bool look_at_homes(Survey *survey)
                 g_autofree char *home = g_build_filename(path, user, NULL);
                 Weight weight = { 0 };
 
-                if (!weigh(survey, home, &weight))
+                if (!label(survey, user, home) || !weigh(survey, home, &weight))
                         return false;
                 survey_count(survey, user, DISK_HOME, weight.bytes, weight.files);
         }
@@ -143,6 +151,8 @@ static bool look_at_uploads(Survey *survey)
                 if (!hash_is_valid(name))
                         continue; /* being removed */
                 user = storage_upload_user(here);
+                if (!label(survey, user, here))
+                        return false;
                 survey_count(survey, user, DISK_UPLOADS, weight.bytes, weight.files);
                 set_weight(survey_note(survey, GC_UPLOAD, noted, user), &weight);
         }
@@ -243,7 +253,7 @@ static bool look_at_job(Survey *survey, JobsLook *look, const char *below, const
         }
         if (job.open)
                 note_environment(job_dir, look->environments);
-        ok = look_at_known(survey, job_dir, below, &job);
+        ok = label(survey, job.user, job_dir) && look_at_known(survey, job_dir, below, &job);
         g_free(job.user);
         return ok;
 }
@@ -285,9 +295,9 @@ static bool look_at_sandboxes(Survey *survey)
 
                 if (lstat(tmp, &st) < 0)
                         continue;
-                if (!weigh(survey, tmp, &weight))
-                        return false;
                 user = survey->config->user_of_uid(st.st_uid, survey->config->arg);
+                if (!label(survey, user, tmp) || !weigh(survey, tmp, &weight))
+                        return false;
                 survey_count(survey, user, DISK_WORK, weight.bytes, weight.files);
         }
         return true;
@@ -345,7 +355,7 @@ static bool look_at_environments(Survey *survey, const JobsLook *look)
                 if (*key == '.')
                         continue;
                 user = user_of_key(survey, key, &downloads);
-                if (!weigh(survey, here, &weight))
+                if (!label(survey, user, here) || !weigh(survey, here, &weight))
                         return false;
                 survey_count(survey, user, DISK_ENVIRONMENTS, weight.bytes, weight.files);
                 thing = survey_note(survey, downloads ? GC_DOWNLOADS : GC_ENVIRONMENT, below, user);

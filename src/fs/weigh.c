@@ -97,6 +97,8 @@ static void enter(Walk *walk, int path, const struct stat *st)
                     about.st_dev != walk->device)
                         continue;
                 count(walk, &about);
+                if (walk->how->visit)
+                        walk->how->visit(dirfd(dir), entry->d_name, &about, walk->how->visit_arg);
                 if (S_ISDIR(about.st_mode))
                         g_ptr_array_add(level.below, g_strdup(entry->d_name));
         }
@@ -168,6 +170,8 @@ bool tree_weigh(int parent, const char *name, const WeighHow *how, Weight *weigh
         walk.device = st.st_dev;
         walk.seen = how->seen ? g_hash_table_ref(how->seen) : weigh_seen_new();
         count(&walk, &st);
+        if (how->visit)
+                how->visit(parent, name, &st, how->visit_arg);
         dir = S_ISDIR(st.st_mode) ? openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
         walk.levels = g_array_new(FALSE, FALSE, sizeof(Level));
         g_array_set_clear_func(walk.levels, level_clear);

@@ -40,6 +40,8 @@ struct Disk {
         gint64 disk_bytes, disk_files; /* of the file system */
         Ledger *ledger;
         DiskParts parts;
+        Projects *projects;       /* NULL: the accounting alone keeps the limits */
+        Identities *identities;   /* borrowed; NULL: members run as the server */
         _Atomic(Engine *) engine; /* of parts; NULL: nobody has a limit yet */
         Janitor *janitor;
 };
@@ -107,6 +109,11 @@ Ledger *disk_ledger(Disk *disk)
         return disk->ledger;
 }
 
+Projects *disk_projects(Disk *disk)
+{
+        return disk->projects;
+}
+
 Janitor *disk_janitor(Disk *disk)
 {
         return disk->janitor;
@@ -171,21 +178,57 @@ static bool read_policy(const Disk *disk, GcPolicy *ret, GError **error)
         return true;
 }
 
-Disk *disk_new(const ServerOptions *options, GError **error)
+/* ProjectConfig.is_bound */
+static bool is_bound(const char *name, void *arg)
+{
+        Disk *disk = arg;
+        Engine *engine = disk->engine;
+        g_autoptr(Catalog) catalog = engine ? engine_catalog(engine) : NULL;
+        const User *user = catalog ? catalog_user(catalog, name) : NULL;
+        g_autoptr(Identity) identity = NULL;
+
+        return user && identity_find(disk->identities, name, user->object.seq, &identity, NULL) && identity;
+}
+
+static bool open_projects(Disk *disk, GError **error)
+{
+        static const char *const words[] = {
+                [PROJECT_QUOTA_AUTO] = "auto", [PROJECT_QUOTA_ON] = "on", [PROJECT_QUOTA_OFF] = "off"
+        };
+        const ServerOptions *options = disk->options;
+        ProjectConfig config = { .state_dir = disk->state,
+                                 .users = disk->identities,
+                                 .ledger = disk->ledger,
+                                 .is_bound = is_bound,
+                                 .arg = disk };
+        gsize policy = 0;
+
+        while (policy < G_N_ELEMENTS(words) && strcmp(options->project_quota, words[policy]) != 0)
+                policy++;
+        if (policy == G_N_ELEMENTS(words))
+                return err_set(error, ERR_USAGE, "--project-quota: '%s' is none of auto, on, off",
+                               options->project_quota);
+        config.policy = (ProjectPolicy)policy;
+        return project_range_parse("--project-ids", options->project_ids, &config.range, error) &&
+               projects_open(&config, &disk->projects, error);
+}
+
+Disk *disk_new(const ServerOptions *options, Identities *identities, GError **error)
 {
         Disk *disk = g_new0(Disk, 1);
         GcPolicy unused;
 
         disk->options = options;
+        disk->identities = identities;
         disk->by_uid = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         disk->state = g_strdup(options->state);
         disk->envs = g_build_filename(options->state, "envs", NULL);
         disk->usage_file = g_build_filename(options->state, "disk-usage", NULL);
-        if (!configure(disk, error) || !read_policy(disk, &unused, error)) {
+        disk->ledger = ledger_new(limit_of, disk);
+        if (!configure(disk, error) || !read_policy(disk, &unused, error) || !open_projects(disk, error)) {
                 disk_free(disk);
                 return NULL;
         }
-        disk->ledger = ledger_new(limit_of, disk);
         return disk;
 }
 
@@ -195,6 +238,7 @@ void disk_free(Disk *disk)
                 return;
         disk_stop(disk);
         janitor_free(disk->janitor);
+        projects_free(disk->projects);
         ledger_free(disk->ledger);
         g_hash_table_unref(disk->by_uid);
         g_free(disk->state);
@@ -249,12 +293,11 @@ static void read_uids(Disk *disk)
         const GPtrArray *users = catalog_list(catalog, KIND_USER);
 
         g_hash_table_remove_all(disk->by_uid);
-        for (guint i = 0; disk->parts.identities && i < users->len; i++) {
+        for (guint i = 0; disk->identities && i < users->len; i++) {
                 const User *user = users->pdata[i];
                 g_autoptr(Identity) identity = NULL;
 
-                if (identity_find(disk->parts.identities, user->object.name, user->object.seq, &identity,
-                                  NULL) &&
+                if (identity_find(disk->identities, user->object.name, user->object.seq, &identity, NULL) &&
                     identity)
                         g_hash_table_insert(disk->by_uid, GUINT_TO_POINTER(identity->owner.uid),
                                             g_strdup(user->object.name));
@@ -350,6 +393,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
                             .job = find_job,
                             .open_packages = open_packages,
                             .user_of_uid = user_of_uid,
+                            .projects = disk->projects,
                             .arg = disk },
                 .storage = parts->storage,
                 .ledger = disk->ledger,
@@ -362,6 +406,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
         (void)read_policy(disk, &config.policy, NULL); /* disk_new has read it */
         disk->parts = *parts;
         disk->engine = parts->engine;
+        projects_set_live(disk->projects, true);
         disk->janitor = janitor_new(&config);
 }
 
@@ -376,5 +421,6 @@ void disk_stop(Disk *disk)
         if (!disk)
                 return;
         disk_quiesce(disk);
+        projects_set_live(disk->projects, false);
         disk->engine = NULL;
 }

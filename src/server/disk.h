@@ -9,11 +9,13 @@
 
 typedef struct Disk Disk;
 
-/* Whether the state directory is a new one is asked, and remembered in it: before the store is opened. */
-Disk *disk_new(const ServerOptions *options, GError **error);
+/* `identities`: NULL: members run as the server. Whether the state directory is a new one is asked, and
+ * remembered in it: before the store is opened. */
+Disk *disk_new(const ServerOptions *options, Identities *identities, GError **error);
 void disk_free(Disk *disk); /* NULL is a no-op */
 
 Ledger *disk_ledger(Disk *disk);
+Projects *disk_projects(Disk *disk); /* NULL: the kernel keeps no limits */
 /* `arg` is a Disk: EngineConfig.may_write, HttpServerConfig.hold and .release. */
 bool disk_may_write(const char *user, void *arg, GError **error);
 bool disk_hold(const char *user, gint64 bytes, int files, void *arg, GError **error);
@@ -22,7 +24,6 @@ void disk_release(const char *user, gint64 bytes, int files, void *arg);
 typedef struct {
         Engine *engine;
         Store *store;
-        Identities *identities; /* NULL: members run as the server */
         Storage *storage;
         PackageStore *packages;
 } DiskParts;

@@ -258,6 +258,7 @@ static bool open_runtime(Server *server, GError **error)
                 .max_processes = options->max_processes,
                 .max_user_processes = options->max_user_processes,
                 .identities = server->identities,
+                .projects = disk_projects(server->disk),
                 .new_privileges = new_privileges,
                 .no_sandbox = no_sandbox,
         };
@@ -531,7 +532,7 @@ static bool server_open(Server *server, GError **error)
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
-        if (!(server->disk = disk_new(&server->options, error)))
+        if (!(server->disk = disk_new(&server->options, server->identities, error)))
                 return false;
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
@@ -541,10 +542,10 @@ static bool server_open(Server *server, GError **error)
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
         storage_count(server->storage, disk_ledger(server->disk));
+        storage_set_projects(server->storage, disk_projects(server->disk));
         package_store_count(server->packages, disk_ledger(server->disk));
         disk_start(server->disk, &(DiskParts){ .engine = server->engine,
                                                .store = server->store,
-                                               .identities = server->identities,
                                                .storage = server->storage,
                                                .packages = server->packages });
         server->first_password = state_path(server, "root-password");
@@ -566,6 +567,7 @@ static bool server_open(Server *server, GError **error)
                                             .storage = server->storage,
                                             .packages = server->packages,
                                             .ledger = disk_ledger(server->disk),
+                                            .projects = disk_projects(server->disk),
                                             .janitor = disk_janitor(server->disk),
                                             .auth = server->auth,
                                             .audit = server->audit,

@@ -1,22 +1,22 @@
 """No user fills the disk: bytes and files of each are bounded, whatever way they come by. doc/storage.md, doc/security.md."""
 
 import contextlib
-import hashlib
 import http.client
 import io
 import json
 import os
+import re
+import shutil
 import socket
+import subprocess
 import tarfile
 
 import pytest
 from conftest import PATIENCE, Server, wait_for
+from limited import CHUNK, MI, Limited, digest, refused
 from paddleflow.client import Flow
 from people import Person
 from seeds import noise
-
-MI = 1 << 20
-CHUNK = 4 * MI
 
 
 @pytest.fixture(scope="module")
@@ -24,47 +24,6 @@ def served(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
     yield server
     server.destroy()
-
-
-class Limited(Person):
-    """A user with a limit, whose numbers are 0 at first."""
-
-    def __init__(self, server, name, disk=None, files=None):
-        super().__init__(server, name)
-        self.limit(disk, files)
-
-    def limit(self, disk=None, files=None):
-        reply = self.server.request("PATCH", f"/v1/users/{self.name}", {"disk": disk, "files": files})
-        assert reply.status == 200, reply.body
-
-    def call(self, method, path, body=None, kind="application/octet-stream"):
-        return self.server.request(method, path, body, {**self.headers, "Content-Type": kind})
-
-    def put(self, name, data, chunk=0):
-        return self.call("PUT", f"{self.home}/{name}?chunk={chunk}&hash={digest(data)}", data)
-
-    def finish(self, name, *chunks):
-        body = {"op": "finish", "size": sum(map(len, chunks)), "chunks": [digest(chunk) for chunk in chunks]}
-        return self.call("POST", f"{self.home}/{name}", json.dumps(body), "application/json")
-
-    def usage(self, count=True):
-        reply = self.get(f"/v1/storage/usage?count={'true' if count else 'false'}")
-        assert reply.status == 200, reply.body
-        return reply.json["items"][0]
-
-    def send_blob(self, data):
-        return self.call("POST", "/v1/packages/blobs", f"{digest(data)} {len(data)}\n".encode() + data)
-
-
-def digest(data):
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
-
-
-def refused(reply, *says):
-    assert reply.status == 429 and reply.json["code"] == "quota", reply.body
-    for part in says:
-        assert part in reply.json["message"], reply.json
-    return reply.json
 
 
 def archive_of(contents):
@@ -379,6 +338,23 @@ def test_an_administrator_sets_it(served):
     assert "disk: 'much' is not an amount such as 200Gi or 2M" in said
     assert ann.call("PATCH", "/v1/users/ann-set", '{"disk": "0"}', "application/json").status == 403
     assert served.get("/v1/storage/usage?user=root").json["items"][0]["limit_bytes"] is None
+
+
+def test_without_project_quotas_the_server_counts(served, tmp_path):
+    """The kernel that runs the tests has none; test_project_quota.py has a kernel that does."""
+    assert re.search(r"info the users' limits of the disk are kept by counting why=\"", served.log())
+    assert Limited(served, "ann-counted").usage(count=False)["enforced_by"] == "counting"
+    server = Server(tmp_path / "state", "--project-quota", "on")
+    for options, says in (
+        (["--project-quota", "on"], "--project-quota on: "),
+        (["--project-quota", "maybe"], "'maybe' is none of auto, on, off"),
+        (["--project-ids", "7"], "--project-ids: '7' is not FIRST-LAST"),
+    ):
+        done = subprocess.run(
+            [server.program, "--state", server.state, *server.usual, *options], capture_output=True, text=True
+        )
+        assert done.returncode != 0 and says in done.stderr, done.stderr
+        shutil.rmtree(server.state, ignore_errors=True)
 
 
 def test_the_default_is_an_option_and_older_installations_have_none(tmp_path):

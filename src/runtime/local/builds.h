@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "fs/project.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/environment/environment.h"
 #include "runtime/local/identity.h"
@@ -22,6 +23,7 @@ typedef struct {
         gint64 user_processes; /* of all members and builders of one user; 0: no limit */
         guint sandbox;         /* SandboxParts of builders that run as users, where they can be had */
         bool egress;           /* and they may connect only where members may */
+        Projects *projects;    /* borrowed; or NULL */
         AgentLink *link;       /* borrowed */
 } BuildsConfig;
 
@@ -49,6 +51,8 @@ void builds_prepare(Builds *builds, const BuildWish *wish);
 void builds_abandon(Builds *builds, const char *job_id);
 /* True when there is nothing to do. Does not block; "not known yet" is false. */
 bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity);
+/* The directory of the environment that a task builds, or NULL: it is another task. The caller's. */
+char *builds_dir_of_task(const Builds *builds, const char *task);
 /* The link's thread: looks at every observation. True: it was about a build, and nobody else needs it (it is
  * not taken). */
 bool builds_observe(Builds *builds, const Observation *observation);
