@@ -83,6 +83,8 @@ static void show_usage(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        if (user && !all)
+                http_request_set_owner(request, user); /* what an administrator looks at is recorded */
         counted = ledger_surveyed(api->ledger);
         time = counted ? clock_format(counted) : NULL;
         reply = json_pack("{s:o, s:s?}", "items",
