@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/background.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -373,16 +373,7 @@ static void round_of(Janitor *janitor)
 /* With the mutex. */
 static void wait_ms(Janitor *janitor, gint64 ms)
 {
-        struct timespec until;
-
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ms / 1000;
-        until.tv_nsec += ms % 1000 * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-                until.tv_sec++;
-                until.tv_nsec -= 1000000000;
-        }
-        (void)pthread_cond_timedwait(&janitor->changed, &janitor->mutex, &until);
+        (void)cond_wait_until(&janitor->changed, &janitor->mutex, clock_monotonic_ms() + ms);
 }
 
 static void rest(Janitor *janitor, gint64 took_ms)
@@ -433,7 +424,6 @@ static void *run(void *arg)
 Janitor *janitor_new(const JanitorConfig *config)
 {
         Janitor *janitor = g_new0(Janitor, 1);
-        pthread_condattr_t attributes;
 
         janitor->config = *config;
         janitor->state_dir = g_strdup(config->survey.state_dir);
@@ -443,10 +433,7 @@ Janitor *janitor_new(const JanitorConfig *config)
         janitor->config.survey.dc = janitor->dc;
         pthread_mutex_init(&janitor->mutex, NULL);
         pthread_mutex_init(&janitor->removing, NULL);
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&janitor->changed, &attributes);
-        pthread_condattr_destroy(&attributes);
+        cond_init(&janitor->changed);
         janitor->collected = clock_monotonic_ms();
         ledger_load(config->ledger, janitor->ledger_file);
         janitor->thread = g_thread_new("janitor", run, janitor);

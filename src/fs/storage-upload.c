@@ -634,7 +634,7 @@ static gint64 last_piece(const Upload *upload)
                 struct stat st;
 
                 if (fds[i] >= 0 && fstat(fds[i], &st) == 0)
-                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+                        latest = MAX(latest, file_mtime_ms(&st));
         }
         return latest;
 }

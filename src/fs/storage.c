@@ -551,7 +551,7 @@ static void add_entry(Listing *listing, const char *path, const struct stat *st)
         entry->path = g_strdup(path);
         entry->is_dir = S_ISDIR(st->st_mode);
         entry->size = entry->is_dir ? 0 : (guint64)st->st_size;
-        entry->mtime = (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+        entry->mtime = file_mtime_ms(st);
         g_ptr_array_add(listing->entries, entry);
 }
 

@@ -361,7 +361,7 @@ static bool look_at_environments(Survey *survey, const JobsLook *look)
                 thing = survey_note(survey, downloads ? GC_DOWNLOADS : GC_ENVIRONMENT, below, user);
                 set_weight(thing, &weight);
                 if (!downloads && lstat(mark, &st) == 0) /* what is in it was made with the times of others */
-                        thing->used = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+                        thing->used = file_mtime_ms(&st);
                 thing->used = MAX(thing->used, survey->config->since);
                 if (is_needed(look, key, downloads))
                         thing->held = "an open job has it";

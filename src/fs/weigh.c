@@ -55,11 +55,6 @@ static bool is_first(Walk *walk, const struct stat *st)
         return true;
 }
 
-static gint64 time_of(const struct timespec *time)
-{
-        return (gint64)time->tv_sec * 1000 + time->tv_nsec / 1000000;
-}
-
 static void count(Walk *walk, const struct stat *st)
 {
         Weight *weight = walk->weight;
@@ -71,7 +66,7 @@ static void count(Walk *walk, const struct stat *st)
                 bytes /= (gint64)st->st_nlink - 1;
         weight->bytes += bytes;
         weight->files++;
-        weight->used = MAX(weight->used, time_of(&st->st_mtim));
+        weight->used = MAX(weight->used, file_mtime_ms(st));
         if (walk->how->func)
                 walk->how->func(st, walk->how->arg);
 }

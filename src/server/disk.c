@@ -142,7 +142,7 @@ static bool find_age(Disk *disk, GError **error)
                 return false;
         disk->fresh = !g_str_has_prefix(text, "older");
         if (!disk->fresh && stat(mark, &st) == 0)
-                disk->since = (gint64)st.st_mtim.tv_sec * 1000;
+                disk->since = file_mtime_ms(&st);
         return true;
 }
 

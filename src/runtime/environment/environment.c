@@ -237,9 +237,7 @@ static bool hide(const EnvironmentConfig *config, const char *key, const char *g
         g_autofree char *mark = inside(config, key, "used"), *path = inside(config, key, NULL);
         struct stat st;
 
-        if ((lstat(mark, &st) == 0 &&
-             (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
-            is_being_built(config, key))
+        if ((lstat(mark, &st) == 0 && file_mtime_ms(&st) > since) || is_being_built(config, key))
                 return true;
         *ret_gone = rename(path, gone) == 0;
         return *ret_gone || errno == ENOENT || err_set_errno(error, errno, "cannot move '%s' away", path);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -84,7 +85,6 @@ static void *watch_clock(void *arg);
 Builds *builds_new(const BuildsConfig *config)
 {
         Builds *builds = g_new0(Builds, 1);
-        pthread_condattr_t monotonic;
 
         builds->envs_dir = g_strdup(config->environment.envs_dir);
         builds->uv = g_strdup(config->environment.uv);
@@ -106,10 +106,7 @@ Builds *builds_new(const BuildsConfig *config)
         pthread_mutex_init(&builds->lock, NULL);
         builds->all = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, build_free);
         g_queue_init(&builds->line);
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        pthread_cond_init(&builds->changed, &monotonic);
-        pthread_condattr_destroy(&monotonic);
+        cond_init(&builds->changed);
         if (pthread_create(&builds->clock, NULL, watch_clock, builds) != 0)
                 g_error("no thread for the time limits of builds"); /* as all of GLib does */
         return builds;
@@ -485,10 +482,9 @@ static void *watch_clock(void *arg)
         pthread_mutex_lock(&builds->lock);
         while (!builds->closing) {
                 gint64 next = end_overdue(builds);
-                struct timespec until = { .tv_sec = next / 1000, .tv_nsec = next % 1000 * 1000000 };
 
                 if (next)
-                        (void)pthread_cond_timedwait(&builds->changed, &builds->lock, &until);
+                        (void)cond_wait_until(&builds->changed, &builds->lock, next);
                 else
                         (void)pthread_cond_wait(&builds->changed, &builds->lock);
         }
