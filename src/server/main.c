@@ -21,12 +21,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "engine/disk.h"
 #include "engine/engine.h"
 #include "runtime/drivers.h"
 #include "runtime/local/egress.h"
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
-#include "server/disk.h"
 #include "server/first-password.h"
 #include "server/listeners.h"
 #include "server/options.h"
@@ -521,6 +521,23 @@ static bool write_pid(const Server *server, GError **error)
         return file_replace(path, line, strlen(line), 0644, false, error);
 }
 
+static bool open_disk(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        const DiskConfig config = { .state_dir = options->state,
+                                    .dc = options->datacenter,
+                                    .user_disk = options->user_disk,
+                                    .user_files = options->user_files,
+                                    .project_quota = options->project_quota,
+                                    .project_ids = options->project_ids,
+                                    .gc = options->gc,
+                                    .gc_every_ms = options->gc_every_ms,
+                                    .identities = server->identities };
+
+        server->disk = disk_new(&config, error);
+        return server->disk != NULL;
+}
+
 static bool server_open(Server *server, GError **error)
 {
         g_autofree char *packages = NULL;
@@ -532,7 +549,7 @@ static bool server_open(Server *server, GError **error)
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
-        if (!(server->disk = disk_new(&server->options, server->identities, error)))
+        if (!open_disk(server, error))
                 return false;
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||

@@ -1,5 +1,5 @@
 /* The server's disk (see disk.h): answers of the store and the catalog to the questions of fs/. */
-#include "server/disk.h"
+#include "engine/disk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ typedef struct {
 
 struct Disk {
         char *state, *envs, *usage_file;
-        const ServerOptions *options;
+        DiskConfig config;
         bool fresh;         /* the state directory was made by a version that has limits */
         gint64 since;       /* ms: of an older one, when such a version first served it; else 0 */
         GHashTable *by_uid; /* uid -> name, of the janitor's thread; as of `by_uid_at` */
@@ -41,7 +41,6 @@ struct Disk {
         Ledger *ledger;
         DiskParts parts;
         Projects *projects;       /* NULL: the accounting alone keeps the limits */
-        Identities *identities;   /* borrowed; NULL: members run as the server */
         _Atomic(Engine *) engine; /* of parts; NULL: nobody has a limit yet */
         Janitor *janitor;
 };
@@ -160,16 +159,16 @@ static bool measure_disk(Disk *disk, GError **error)
 
 static bool configure(Disk *disk, GError **error)
 {
-        const ServerOptions *options = disk->options;
+        const DiskConfig *config = &disk->config;
 
         return find_age(disk, error) && measure_disk(disk, error) &&
-               read_limit("--user-disk", options->user_disk, disk->fresh, &disk->bytes, error) &&
-               read_limit("--user-files", options->user_files, disk->fresh, &disk->files, error);
+               read_limit("--user-disk", config->user_disk, disk->fresh, &disk->bytes, error) &&
+               read_limit("--user-files", config->user_files, disk->fresh, &disk->files, error);
 }
 
 static bool read_policy(const Disk *disk, GcPolicy *ret, GError **error)
 {
-        const GPtrArray *said = disk->options->gc;
+        const GPtrArray *said = disk->config.gc;
 
         *ret = gc_policy_default(disk->fresh, disk->disk_bytes);
         for (guint i = 0; said && i < said->len; i++)
@@ -187,7 +186,8 @@ static bool is_bound(const char *name, void *arg)
         const User *user = catalog ? catalog_user(catalog, name) : NULL;
         g_autoptr(Identity) identity = NULL;
 
-        return user && identity_find(disk->identities, name, user->object.seq, &identity, NULL) && identity;
+        return user && identity_find(disk->config.identities, name, user->object.seq, &identity, NULL) &&
+               identity;
 }
 
 static bool open_projects(Disk *disk, GError **error)
@@ -195,35 +195,34 @@ static bool open_projects(Disk *disk, GError **error)
         static const char *const words[] = {
                 [PROJECT_QUOTA_AUTO] = "auto", [PROJECT_QUOTA_ON] = "on", [PROJECT_QUOTA_OFF] = "off"
         };
-        const ServerOptions *options = disk->options;
-        ProjectConfig config = { .state_dir = disk->state,
-                                 .users = disk->identities,
-                                 .ledger = disk->ledger,
-                                 .is_bound = is_bound,
-                                 .arg = disk };
+        const DiskConfig *config = &disk->config;
+        ProjectConfig projects = { .state_dir = disk->state,
+                                   .users = disk->config.identities,
+                                   .ledger = disk->ledger,
+                                   .is_bound = is_bound,
+                                   .arg = disk };
         gsize policy = 0;
 
-        while (policy < G_N_ELEMENTS(words) && strcmp(options->project_quota, words[policy]) != 0)
+        while (policy < G_N_ELEMENTS(words) && strcmp(config->project_quota, words[policy]) != 0)
                 policy++;
         if (policy == G_N_ELEMENTS(words))
                 return err_set(error, ERR_USAGE, "--project-quota: '%s' is none of auto, on, off",
-                               options->project_quota);
-        config.policy = (ProjectPolicy)policy;
-        return project_range_parse("--project-ids", options->project_ids, &config.range, error) &&
-               projects_open(&config, &disk->projects, error);
+                               config->project_quota);
+        projects.policy = (ProjectPolicy)policy;
+        return project_range_parse("--project-ids", config->project_ids, &projects.range, error) &&
+               projects_open(&projects, &disk->projects, error);
 }
 
-Disk *disk_new(const ServerOptions *options, Identities *identities, GError **error)
+Disk *disk_new(const DiskConfig *config, GError **error)
 {
         Disk *disk = g_new0(Disk, 1);
         GcPolicy unused;
 
-        disk->options = options;
-        disk->identities = identities;
+        disk->config = *config;
         disk->by_uid = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        disk->state = g_strdup(options->state);
-        disk->envs = g_build_filename(options->state, "envs", NULL);
-        disk->usage_file = g_build_filename(options->state, "disk-usage", NULL);
+        disk->state = g_strdup(config->state_dir);
+        disk->envs = g_build_filename(config->state_dir, "envs", NULL);
+        disk->usage_file = g_build_filename(config->state_dir, "disk-usage", NULL);
         disk->ledger = ledger_new(limit_of, disk);
         if (!configure(disk, error) || !read_policy(disk, &unused, error) || !open_projects(disk, error)) {
                 disk_free(disk);
@@ -293,11 +292,12 @@ static void read_uids(Disk *disk)
         const GPtrArray *users = catalog_list(catalog, KIND_USER);
 
         g_hash_table_remove_all(disk->by_uid);
-        for (guint i = 0; disk->identities && i < users->len; i++) {
+        for (guint i = 0; disk->config.identities && i < users->len; i++) {
                 const User *user = users->pdata[i];
                 g_autoptr(Identity) identity = NULL;
 
-                if (identity_find(disk->identities, user->object.name, user->object.seq, &identity, NULL) &&
+                if (identity_find(disk->config.identities, user->object.name, user->object.seq, &identity,
+                                  NULL) &&
                     identity)
                         g_hash_table_insert(disk->by_uid, GUINT_TO_POINTER(identity->owner.uid),
                                             g_strdup(user->object.name));
@@ -387,7 +387,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
 {
         JanitorConfig config = {
                 .survey = { .state_dir = disk->state,
-                            .dc = disk->options->datacenter,
+                            .dc = disk->config.dc,
                             .since = disk->since,
                             .packages = parts->packages,
                             .job = find_job,
@@ -398,7 +398,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
                 .storage = parts->storage,
                 .ledger = disk->ledger,
                 .ledger_file = disk->usage_file,
-                .collect_ms = disk->options->gc_every_ms,
+                .collect_ms = disk->config.gc_every_ms,
                 .drop_environment = drop_environment,
                 .surveyed = surveyed,
         };
