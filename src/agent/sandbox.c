@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/project-id.h"
+
 enum {
         PATH_SIZE = 4096,
         ALONE_MS_MAX = 100, /* that processes may take to be gone */
@@ -126,6 +128,20 @@ static bool replace(const SandboxPlace *place, const char *point, const char *di
         return ok;
 }
 
+/* What is written to it counts where the member's other files do. The server's survey labels what is not. */
+static void follow_project(const char *path, const char *like)
+{
+        int dir = open(like, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (dir >= 0 && fd >= 0)
+                (void)project_id_follow(fd, dir);
+        if (dir >= 0)
+                close(dir);
+        if (fd >= 0)
+                close(fd);
+}
+
 static bool make_tmp(const SandboxPlace *place, char path[PATH_SIZE])
 {
         if (snprintf(path, PATH_SIZE, "%s/tmp", place->dir) >= PATH_SIZE) {
@@ -134,6 +150,8 @@ static bool make_tmp(const SandboxPlace *place, char path[PATH_SIZE])
         }
         if (mkdir(path, 0700) < 0)
                 return errno == EEXIST; /* of a member that was here before */
+        if (place->like)
+                follow_project(path, place->like);
         return chown(path, place->uid, place->gid) == 0;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -29,7 +30,10 @@
 
 /* clone3 is not there: the C library then takes clone, whose flags can be seen. io_uring and userfaultfd are
  * not there either: programs have another way. */
-typedef enum { REFUSED = EPERM, ABSENT = ENOSYS, BY_FLAGS = -1, BY_FAMILY = -2 } Verdict;
+typedef enum { REFUSED = EPERM, ABSENT = ENOSYS, BY_FLAGS = -1, BY_FAMILY = -2, BY_REQUEST = -3 } Verdict;
+
+/* As SYS_file_setattr of newer headers. */
+enum { FILE_SETATTR = 469 };
 
 typedef struct {
         unsigned number;
@@ -57,6 +61,8 @@ static Call calls[] = {
         { SYS_mount_setattr, REFUSED },
         { SYS_quotactl, REFUSED },
         { SYS_quotactl_fd, REFUSED },
+        { SYS_ioctl, BY_REQUEST },
+        { FILE_SETATTR, ABSENT }, /* programs then take the ioctl */
         { SYS_swapon, REFUSED },
         { SYS_swapoff, REFUSED },
         { SYS_open_by_handle_at, REFUSED },
@@ -158,6 +164,20 @@ static void add_families(Program *program)
         answer(program, SECCOMP_RET_ALLOW);
 }
 
+/* The owner of a file may change its flags and its project id, and so would leave the limits of their trees
+ * (doc/storage.md). */
+static void add_requests(Program *program)
+{
+        static const unsigned requests[] = { FS_IOC_FSSETXATTR, FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS };
+        enum { REQUESTS = sizeof requests / sizeof *requests };
+
+        load(program, offsetof(struct seccomp_data, args[1]));
+        for (int i = 0; i < REQUESTS; i++)
+                add(program, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(REQUESTS - i), 0, requests[i]);
+        answer(program, SECCOMP_RET_ALLOW);
+        answer(program, SECCOMP_RET_ERRNO | EPERM);
+}
+
 /* Of an argument the lower half is looked at: flags, families and protocols are int. */
 static void add_verdict(Program *program, int verdict)
 {
@@ -168,6 +188,8 @@ static void add_verdict(Program *program, int verdict)
                 answer(program, SECCOMP_RET_ALLOW);
         } else if (verdict == BY_FAMILY) {
                 add_families(program);
+        } else if (verdict == BY_REQUEST) {
+                add_requests(program);
         } else {
                 answer(program, SECCOMP_RET_ERRNO | (unsigned)verdict);
         }

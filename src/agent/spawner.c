@@ -132,6 +132,7 @@ static bool find_sandbox(Spawn *spawn)
                 .gid = head->as_user ? head->gid : getegid(),
                 .keep = spawn->keep,
                 .n_keep = head->n_keep,
+                .like = spawn->strings[WIRE_DIR],
         };
         uint32_t parts = head->sandbox & SANDBOX_SHARED;
         const char *what = "the directory of its sandbox";

@@ -3,6 +3,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -20,6 +21,12 @@ static inline int fd_steal(int *fd)
 
         *fd = -1;
         return taken;
+}
+
+/* When it was changed last, in ms since 1970. */
+static inline gint64 file_mtime_ms(const struct stat *st)
+{
+        return (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
 /* Reads a whole file of at most `max` bytes; *ret is NUL-terminated and the caller's. ERR_TOO_LARGE above

@@ -84,6 +84,7 @@ KIND_CELL(uploads)
 KIND_CELL(environments)
 KIND_CELL(logs)
 KIND_CELL(work)
+KIND_CELL(unlisted)
 
 static const Column usage_columns[] = {
         { "USER", .member = "user" },
@@ -99,6 +100,8 @@ static const Column usage_columns[] = {
         { ">ENVIRONMENTS", true, cell_environments },
         { ">LOGS", true, cell_logs },
         { ">WORK", true, cell_work },
+        { ">UNLISTED", true, cell_unlisted },
+        { "BY", true, .member = "enforced_by" },
         { 0 },
 };
 

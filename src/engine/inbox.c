@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/cond.h"
 #include "base/err.h"
 
 Input *input_new(InputKind kind, EngineDone done, void *arg)
@@ -58,13 +59,8 @@ void input_answer(Input *input, const GError *error)
 
 void inbox_init(Inbox *inbox)
 {
-        pthread_condattr_t attr;
-
         pthread_mutex_init(&inbox->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&inbox->filled, &attr);
-        pthread_condattr_destroy(&attr);
+        cond_init(&inbox->filled);
         g_queue_init(&inbox->waiting);
         inbox->closing = inbox->poked = false;
 }
@@ -118,11 +114,9 @@ void inbox_close(Inbox *inbox)
 
 static bool wait_more(Inbox *inbox, gint64 until_ms)
 {
-        struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-
         if (until_ms < 0)
                 return pthread_cond_wait(&inbox->filled, &inbox->lock) == 0;
-        return until_ms > 0 && pthread_cond_timedwait(&inbox->filled, &inbox->lock, &until) != ETIMEDOUT;
+        return until_ms > 0 && cond_wait_until(&inbox->filled, &inbox->lock, until_ms);
 }
 
 bool inbox_take(Inbox *inbox, guint max, gint64 until_ms, GQueue *ret)

@@ -396,10 +396,16 @@ static char *say_exit(const Job *job, const Member *member)
                 return g_strdup_printf("%s was lost: %s", name,
                                        member->error ? member->error
                                                      : "the machine restarted, or its keeper was killed");
-        if (member->error)
+        if (member->error && !member->signal && member->exit_code < 0)
                 return g_strdup_printf("%s could not be started: %s", name, member->error);
         if (member->oom)
                 return say_oom(job, member, name);
+        if (member->error) {
+                g_autofree char *noted = g_strconcat(member->error, "; ", see, NULL);
+
+                g_free(see);
+                see = g_steal_pointer(&noted);
+        }
         if (member->signal)
                 return g_strdup_printf("%s was ended by signal %d (%s); %s", name, member->signal,
                                        g_strsignal(member->signal), see);
@@ -462,7 +468,7 @@ static void record_end(Life *life, Member *member, const MemberEnd *end)
         member->peak_memory = end->peak_memory;
         member->cpu_us = end->cpu_us;
         g_free(member->error);
-        member->error = end->kind == END_EXITED ? NULL : clean_text(end->text);
+        member->error = clean_text(end->kind == END_EXITED ? end->note : end->text);
         if (end->kind == END_START_FAILED && !member->error)
                 member->error = g_strdup("no reason was given");
         note_exit(life, member);

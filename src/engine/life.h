@@ -60,6 +60,7 @@ typedef struct {
         gint64 time;
         gint64 peak_memory, cpu_us;
         const char *text; /* why, or NULL */
+        const char *note; /* EXITED: Observation.note */
         bool permanent;   /* could not be started, and never will be */
         bool rebooted;    /* reported as left over from before a restart of the machine */
 } MemberEnd;

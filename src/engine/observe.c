@@ -40,6 +40,7 @@ static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Obs
                             .peak_memory = observed->peak_memory,
                             .cpu_us = observed->cpu_us,
                             .text = observed->text,
+                            .note = observed->note,
                             .permanent = observed->permanent,
                             .rebooted = is_rebooted(engine, slot) };
 }

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/background.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -26,7 +26,8 @@ enum {
         REST_TIMES = 20,
         HURRY_MIN_MS = 50, /* and a few times as long as the last one took: */
         HURRY_TIMES = 4,
-        ASK_MS = 200, /* so often who waits looks whether somebody waits for it */
+        TICK_MS = 1000, /* at most between two looks at limits, which change, and at what the kernel counts */
+        ASK_MS = 200,   /* so often who waits looks whether somebody waits for it */
 };
 
 struct Janitor {
@@ -372,22 +373,14 @@ static void round_of(Janitor *janitor)
 /* With the mutex. */
 static void wait_ms(Janitor *janitor, gint64 ms)
 {
-        struct timespec until;
-
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ms / 1000;
-        until.tv_nsec += ms % 1000 * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-                until.tv_sec++;
-                until.tv_nsec -= 1000000000;
-        }
-        (void)pthread_cond_timedwait(&janitor->changed, &janitor->mutex, &until);
+        (void)cond_wait_until(&janitor->changed, &janitor->mutex, clock_monotonic_ms() + ms);
 }
 
 static void rest(Janitor *janitor, gint64 took_ms)
 {
         gint64 began = clock_monotonic_ms(), least = MAX(HURRY_MIN_MS, HURRY_TIMES * took_ms),
                most = MAX(REST_MIN_MS, REST_TIMES * took_ms);
+        Projects *projects = janitor->config.survey.projects;
         bool hurry = false;
 
         pthread_mutex_lock(&janitor->mutex);
@@ -398,7 +391,12 @@ static void rest(Janitor *janitor, gint64 took_ms)
                         ledger_take_refused(janitor->config.ledger);
                 if (janitor->stopped || rested >= (hurry ? least : most))
                         break;
-                wait_ms(janitor, MIN((hurry ? least : most) - rested, 1000));
+                wait_ms(janitor, MIN((hurry ? least : most) - rested, TICK_MS));
+                if (projects) {
+                        pthread_mutex_unlock(&janitor->mutex);
+                        projects_refresh_all(projects);
+                        pthread_mutex_lock(&janitor->mutex);
+                }
         }
         pthread_mutex_unlock(&janitor->mutex);
 }
@@ -426,7 +424,6 @@ static void *run(void *arg)
 Janitor *janitor_new(const JanitorConfig *config)
 {
         Janitor *janitor = g_new0(Janitor, 1);
-        pthread_condattr_t attributes;
 
         janitor->config = *config;
         janitor->state_dir = g_strdup(config->survey.state_dir);
@@ -436,10 +433,7 @@ Janitor *janitor_new(const JanitorConfig *config)
         janitor->config.survey.dc = janitor->dc;
         pthread_mutex_init(&janitor->mutex, NULL);
         pthread_mutex_init(&janitor->removing, NULL);
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&janitor->changed, &attributes);
-        pthread_condattr_destroy(&attributes);
+        cond_init(&janitor->changed);
         janitor->collected = clock_monotonic_ms();
         ledger_load(config->ledger, janitor->ledger_file);
         janitor->thread = g_thread_new("janitor", run, janitor);

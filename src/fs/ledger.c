@@ -19,6 +19,11 @@
 
 enum { FILE_MAX = 64 * 1024 * 1024 };
 
+enum {
+        FULL_BYTES = 64 * 1024, /* less than that is no room */
+        LEAST_BYTES = 4096,     /* for the kernel, to which 0 is no limit */
+};
+
 static const char *const kinds[DISK_KINDS] = {
         [DISK_HOME] = "homes",
         [DISK_PUBLIC] = "public",
@@ -27,11 +32,20 @@ static const char *const kinds[DISK_KINDS] = {
         [DISK_ENVIRONMENTS] = "environments",
         [DISK_LOGS] = "logs",
         [DISK_WORK] = "work",
+        [DISK_UNLISTED] = "unlisted",
+};
+
+/* Kinds of trees that are one user's alone, which can carry a project id. Packages have several owners, and
+ * in public lie files of all. */
+static const bool in_kernel[DISK_KINDS] = {
+        [DISK_HOME] = true, [DISK_UPLOADS] = true, [DISK_ENVIRONMENTS] = true,
+        [DISK_LOGS] = true, [DISK_WORK] = true,    [DISK_UNLISTED] = true,
 };
 
 typedef struct {
         DiskUse found, since, late;
         DiskAmount reserved;
+        DiskAmount kernel; /* of trees in_kernel, as the kernel counts them */
 } Account;
 
 struct Ledger {
@@ -178,14 +192,37 @@ static Account *account_of(Ledger *ledger, const char *user)
         return account;
 }
 
+static DiskAmount sum_in_kernel(const DiskUse *use)
+{
+        DiskAmount sum = { 0 };
+
+        for (int i = 0; i < DISK_KINDS; i++) {
+                sum.bytes += in_kernel[i] ? use->of[i].bytes : 0;
+                sum.files += in_kernel[i] ? use->of[i].files : 0;
+        }
+        return sum;
+}
+
+DiskAmount disk_kernel_limit(const DiskUse *use, const DiskAmount *limit)
+{
+        const DiskAmount all = disk_use_sum(use), own = sum_in_kernel(use);
+
+        return (DiskAmount){ limit->bytes > 0 ? MAX(limit->bytes - (all.bytes - own.bytes), LEAST_BYTES) : 0,
+                             limit->files > 0 ? MAX(limit->files - (all.files - own.files), 1) : 0 };
+}
+
 static DiskUse use_of(const Account *account)
 {
         DiskUse use = account->found;
+        DiskAmount own;
 
         for (int i = 0; i < DISK_KINDS; i++) {
                 use.of[i].bytes = MAX(use.of[i].bytes + account->since.of[i].bytes, 0);
                 use.of[i].files = MAX(use.of[i].files + account->since.of[i].files, 0);
         }
+        own = sum_in_kernel(&use);
+        use.of[DISK_UNLISTED].bytes += MAX(account->kernel.bytes - own.bytes, 0);
+        use.of[DISK_UNLISTED].files += MAX(account->kernel.files - own.files, 0);
         return use;
 }
 
@@ -264,6 +301,60 @@ void ledger_add(Ledger *ledger, const char *user, DiskKind kind, gint64 bytes, g
         if (ledger->begun)
                 amount_add(&account->late.of[kind], bytes, files);
         pthread_mutex_unlock(&ledger->mutex);
+}
+
+void ledger_set_kernel(Ledger *ledger, const char *user, const DiskAmount *held)
+{
+        pthread_mutex_lock(&ledger->mutex);
+        account_of(ledger, user)->kernel = *held;
+        pthread_mutex_unlock(&ledger->mutex);
+}
+
+void ledger_kernel_limit(Ledger *ledger, const char *user, DiskAmount *ret)
+{
+        DiskAmount limit;
+        DiskUse use;
+
+        ledger_use(ledger, user, &use, &limit);
+        *ret = disk_kernel_limit(&use, &limit);
+}
+
+/* Of the two limits the one that is reached, or nearly. */
+static bool is_full(const DiskUse *use, const DiskAmount *limit, bool *ret_bytes)
+{
+        const DiskAmount sum = disk_use_sum(use);
+
+        *ret_bytes = limit->bytes > 0 && sum.bytes > limit->bytes - MIN(FULL_BYTES, limit->bytes / 16);
+        return *ret_bytes || (limit->files > 0 && sum.files >= limit->files);
+}
+
+char *ledger_say_full(Ledger *ledger, const char *user)
+{
+        g_autoptr(GError) error = NULL;
+        DiskAmount limit;
+        DiskUse use;
+        bool bytes;
+
+        if (!ledger || !user)
+                return NULL;
+        ledger_use(ledger, user, &use, &limit);
+        if (!is_full(&use, &limit, &bytes))
+                return NULL;
+        refuse(user, &use, bytes ? limit.bytes : limit.files, 0, bytes, &error);
+        *strchrnul(error->message, '\n') = '\0';
+        return g_strdup(error->message);
+}
+
+bool ledger_refuse(Ledger *ledger, const char *user, GError **error)
+{
+        DiskAmount limit;
+        DiskUse use;
+        bool bytes;
+
+        ledger_use(ledger, user, &use, &limit);
+        if (!is_full(&use, &limit, &bytes))
+                bytes = limit.bytes > 0 || limit.files <= 0;
+        return refuse(user, &use, bytes ? limit.bytes : limit.files, 0, bytes, error);
 }
 
 void ledger_use(Ledger *ledger, const char *user, DiskUse *ret, DiskAmount *ret_limit)

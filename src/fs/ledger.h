@@ -14,7 +14,9 @@ typedef enum {
         DISK_UPLOADS,      /* what has arrived and is neither file nor package yet */
         DISK_ENVIRONMENTS, /* those that were built for this user, and their downloads */
         DISK_LOGS,
-        DISK_WORK, /* work directories of jobs */
+        DISK_WORK,     /* work directories of jobs */
+        DISK_UNLISTED, /* files that are open and have no name, and what the kernel counts beyond the survey
+                        */
         DISK_KINDS
 } DiskKind;
 const char *disk_kind_name(DiskKind kind); /* "homes", "packages", ... */
@@ -37,6 +39,10 @@ bool disk_check(const char *user, const DiskUse *use, const DiskAmount *limit, c
  * writes ends at the limit, so only jobs get there. Pure. */
 bool disk_is_far_over(const DiskUse *use, const DiskAmount *limit);
 
+/* The limit for the trees of the user that carry their project id (project.h), so that all they hold stays
+ * within `limit`: what other trees hold is taken off. 0: none. Pure. */
+DiskAmount disk_kernel_limit(const DiskUse *use, const DiskAmount *limit);
+
 typedef struct Ledger Ledger;
 /* What a user may hold; 0: no limit. Any thread, short. */
 typedef void (*LedgerLimitOf)(const char *user, DiskAmount *ret, void *arg);
@@ -53,6 +59,17 @@ bool ledger_reserve(Ledger *ledger, const char *user, gint64 bytes, gint64 files
 void ledger_release(Ledger *ledger, const char *user, gint64 bytes, gint64 files);
 /* What was written (or, below 0, has gone). */
 void ledger_add(Ledger *ledger, const char *user, DiskKind kind, gint64 bytes, gint64 files);
+
+/* What the kernel has counted for the user's trees now (project.h). More than the survey found in them
+ * counts. */
+void ledger_set_kernel(Ledger *ledger, const char *user, const DiskAmount *held);
+/* disk_kernel_limit for the user now. */
+void ledger_kernel_limit(Ledger *ledger, const char *user, DiskAmount *ret);
+/* "disk quota: 'ann' holds 20.0 MiB of at most 20.0 MiB (...)" for a user who has no room for the next block
+ * or file; else NULL. The caller's. */
+char *ledger_say_full(Ledger *ledger, const char *user);
+/* ERR_QUOTA in the same words as ledger_check, whatever the ledger knows: the kernel has refused. */
+bool ledger_refuse(Ledger *ledger, const char *user, GError **error);
 
 /* What one user holds, and may. */
 void ledger_use(Ledger *ledger, const char *user, DiskUse *ret, DiskAmount *ret_limit);

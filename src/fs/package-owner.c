@@ -98,7 +98,7 @@ GArray *owner_marks(PackageStore *store, const char *user, OwnedKind kind)
                 if (!hash_is_valid(entry->d_name) ||
                     fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
-                mark.time = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+                mark.time = file_mtime_ms(&st);
                 g_strlcpy(mark.hash, entry->d_name, sizeof mark.hash);
                 g_array_append_val(marks, mark);
         }
@@ -173,7 +173,7 @@ gint64 owners_latest(PackageStore *store, const char *hash)
                 struct stat st;
 
                 if (fstatat(store->root, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+                        latest = MAX(latest, file_mtime_ms(&st));
         }
         return latest;
 }

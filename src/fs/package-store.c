@@ -828,7 +828,7 @@ bool package_store_remove(PackageStore *store, const char *hash, GError **error)
 
 static bool is_used(const struct stat *st, gint64 since)
 {
-        return (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000 > since;
+        return file_mtime_ms(st) > since;
 }
 
 /* Out of sight, and nobody's; the rest has time. */

@@ -40,11 +40,6 @@ static bool is_stopped(const Survey *survey)
         return survey->config->stopped && survey->config->stopped(survey->config->arg);
 }
 
-static gint64 time_of(const struct stat *st)
-{
-        return (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
-}
-
 /* What a file of so many bytes takes, at most. */
 static gint64 on_disk(guint64 size)
 {
@@ -177,7 +172,7 @@ static void look_at_pieces(Look *look)
                         thing = survey_note(look->survey, GC_PIECE, name, user);
                         thing->bytes = (gint64)st.st_blocks * 512;
                         thing->files = 1;
-                        thing->used = time_of(&st);
+                        thing->used = file_mtime_ms(&st);
                 }
         }
 }
@@ -203,7 +198,7 @@ static bool look_at_files(Look *look, const char *below, GcKind kind,
                 thing = survey_note(look->survey, kind, name, NULL);
                 thing->bytes = (gint64)st.st_blocks * 512;
                 thing->files = 1;
-                thing->used = time_of(&st);
+                thing->used = file_mtime_ms(&st);
         }
         return true;
 }
@@ -246,7 +241,7 @@ static bool look_at_tree(Look *look, const char *hash)
         if (package)
                 thing->used = package->used;
         else if (fstatat(look->store->root, hash, &st, AT_SYMLINK_NOFOLLOW) == 0)
-                thing->used = time_of(&st);
+                thing->used = file_mtime_ms(&st);
         thing->used = MAX(thing->used, config->since);
         if (!look->survey->packages || g_hash_table_contains(look->survey->packages, hash))
                 thing->held = "an open job has it";

@@ -14,8 +14,9 @@ struct Storage {
         char *dir, *dc;
         StorageOwnerOf owner_of; /* NULL: all of it is the server's */
         void *owner_arg;
-        Ledger *ledger; /* borrowed; NULL: nothing is counted */
-        int root;       /* of the data centre: home/, public/, .upload/ */
+        Ledger *ledger;     /* borrowed; NULL: nothing is counted */
+        Projects *projects; /* borrowed; or NULL */
+        int root;           /* of the data centre: home/, public/, .upload/ */
         pthread_mutex_t uploads_mutex;
         GHashTable *uploads; /* name -> UploadLock, of those that somebody works on; with the mutex */
 };
@@ -27,6 +28,7 @@ typedef struct {
         char *below; /* "a/b" or "." */
         int fd;      /* of `root`; -1 when that home has not been made yet and is only read */
         Owner owner; /* of `fd` */
+        Storage *storage;
         char *payer; /* to whom counts what is written */
         bool shared; /* others than the server can write there */
 } Place;

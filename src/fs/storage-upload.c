@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/number.h"
+#include "base/project-id.h"
 #include "fs/disk.h"
 #include "fs/hash.h"
 #include "fs/storage-internal.h"
@@ -129,8 +130,14 @@ static bool upload_open(Upload *upload, const Storage *storage, const char *make
 {
         int create = make ? O_CREAT : 0;
 
-        if (make && mkdirat(storage->root, upload->path, 0700) < 0 && errno != EEXIST)
-                return false;
+        if (make && mkdirat(storage->root, upload->path, 0700) < 0) {
+                if (errno != EEXIST)
+                        return false;
+        } else if (make) {
+                g_autofree char *path = g_build_filename(storage->dir, storage->dc, upload->path, NULL);
+
+                (void)projects_label(storage->projects, make, path, NULL, NULL);
+        }
         upload->dir = openat(storage->root, upload->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (upload->dir < 0)
                 return false;
@@ -573,7 +580,7 @@ static bool take_place(const Storage *storage, const Place *place, const Upload 
                 return place_error(place, error, errno, "write");
         if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
                 replaced = (gint64)st.st_blocks * 512;
-        if (renameat(upload->dir, "data", parent, name) < 0)
+        if (!project_id_follow(upload->data, parent) || renameat(upload->dir, "data", parent, name) < 0)
                 return errno == EISDIR ? err_set(error, ERR_CONFLICT, "'%s' is a directory", place->shown)
                                        : place_error(place, error, errno, "write");
         if (fsync(parent) < 0)
@@ -627,7 +634,7 @@ static gint64 last_piece(const Upload *upload)
                 struct stat st;
 
                 if (fds[i] >= 0 && fstat(fds[i], &st) == 0)
-                        latest = MAX(latest, (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+                        latest = MAX(latest, file_mtime_ms(&st));
         }
         return latest;
 }

@@ -125,6 +125,11 @@ void storage_count(Storage *storage, Ledger *ledger)
         storage->ledger = ledger;
 }
 
+void storage_set_projects(Storage *storage, Projects *projects)
+{
+        storage->projects = projects;
+}
+
 static bool is_owned_by(const struct stat *st, const Owner *owner)
 {
         return st->st_uid == owner->uid;
@@ -145,10 +150,14 @@ static bool foreign_home(const Storage *storage, const char *user, const struct 
 bool storage_make_home(Storage *storage, const char *user, const Owner *owner, GError **error)
 {
         g_autofree char *name = g_strconcat("home/", user, NULL);
+        g_autofree char *path = g_build_filename(storage->dir, storage->dc, name, NULL);
+        bool made = mkdirat(storage->root, name, 0700) == 0;
         struct stat st;
 
-        if (mkdirat(storage->root, name, 0700) < 0 && errno != EEXIST)
+        if (!made && errno != EEXIST)
                 return disk_error(error, errno, "make", name);
+        if (made && owner->uid != geteuid()) /* one that was there before is labelled by the next survey */
+                (void)projects_label(storage->projects, user, path, NULL, NULL);
         if (fstatat(storage->root, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return disk_error(error, errno, "read", name);
         if (is_owned_by(&st, owner))
@@ -275,7 +284,7 @@ bool place_open(Place *place, Storage *storage, const char *pfs_path, const Stor
         const char *user;
         struct stat st;
 
-        *place = (Place){ .fd = -1, .shared = storage->owner_of };
+        *place = (Place){ .fd = -1, .storage = storage, .shared = storage->owner_of };
         if (!place_name(place, storage, parts, pfs_path, error) || !check_access(place, access, write, error))
                 return false;
         user = home_of(place);
@@ -307,9 +316,24 @@ bool place_is_root(const Place *place)
         return strcmp(place->below, ".") == 0;
 }
 
+/* The kernel has refused it: for the user's limit (XFS says that as if the disk were full), or for the disk.
+ */
+static bool no_space(const Place *place, GError **error, int err, const char *what)
+{
+        Storage *storage = place->storage;
+        g_autofree char *full = NULL;
+
+        projects_refresh(storage->projects, place->payer);
+        if (storage->projects && (err == EDQUOT || (full = ledger_say_full(storage->ledger, place->payer))))
+                return ledger_refuse(storage->ledger, place->payer, error);
+        return disk_error(error, err, what, place->shown);
+}
+
 bool place_error(const Place *place, GError **error, int err, const char *what)
 {
         switch (err) {
+        case EDQUOT:
+        case ENOSPC: return no_space(place, error, err, what);
         case EBADF: /* a home that is not there yet */
         case ENOENT: return err_set(error, ERR_NOT_FOUND, "'%s' does not exist", place->shown);
         case ENOTDIR:
@@ -527,7 +551,7 @@ static void add_entry(Listing *listing, const char *path, const struct stat *st)
         entry->path = g_strdup(path);
         entry->is_dir = S_ISDIR(st->st_mode);
         entry->size = entry->is_dir ? 0 : (guint64)st->st_size;
-        entry->mtime = (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+        entry->mtime = file_mtime_ms(st);
         g_ptr_array_add(listing->entries, entry);
 }
 

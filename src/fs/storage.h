@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "fs/ledger.h"
 #include "fs/package.h"
+#include "fs/project.h"
 #include "fs/tree.h"
 
 typedef struct Storage Storage;
@@ -37,6 +38,9 @@ void storage_set_owners(Storage *storage, StorageOwnerOf owner_of, void *arg);
 /* What is written is counted to whose home it is in, in public to who writes, and refused with ERR_QUOTA when
  * that is too much. Before the storage is shared; borrowed. */
 void storage_count(Storage *storage, Ledger *ledger);
+
+/* New homes and uploads carry their user's project id. Before the storage is shared; borrowed; NULL: none. */
+void storage_set_projects(Storage *storage, Projects *projects);
 
 typedef struct {
         const char *user;

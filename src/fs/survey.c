@@ -14,6 +14,7 @@
 #include "base/keyed-hash.h"
 #include "base/number.h"
 #include "fs/hash.h"
+#include "fs/open-files.h"
 #include "fs/storage.h"
 #include "fs/weigh.h"
 
@@ -43,6 +44,14 @@ GcThing *survey_note(Survey *survey, GcKind kind, const char *name, const char *
 static bool is_stopped(const Survey *survey)
 {
         return survey->config->stopped && survey->config->stopped(survey->config->arg);
+}
+
+/* The tree is this user's alone. False: stopped. */
+static bool label(const Survey *survey, const char *user, const char *path)
+{
+        const SurveyConfig *config = survey->config;
+
+        return projects_label(config->projects, user, path, config->stopped, config->arg);
 }
 
 static bool weigh(const Survey *survey, const char *path, Weight *weight)
@@ -80,7 +89,7 @@ static bool look_at_homes(Survey *survey)
                 g_autofree char *home = g_build_filename(path, user, NULL);
                 Weight weight = { 0 };
 
-                if (!weigh(survey, home, &weight))
+                if (!label(survey, user, home) || !weigh(survey, home, &weight))
                         return false;
                 survey_count(survey, user, DISK_HOME, weight.bytes, weight.files);
         }
@@ -143,6 +152,8 @@ static bool look_at_uploads(Survey *survey)
                 if (!hash_is_valid(name))
                         continue; /* being removed */
                 user = storage_upload_user(here);
+                if (!label(survey, user, here))
+                        return false;
                 survey_count(survey, user, DISK_UPLOADS, weight.bytes, weight.files);
                 set_weight(survey_note(survey, GC_UPLOAD, noted, user), &weight);
         }
@@ -243,7 +254,7 @@ static bool look_at_job(Survey *survey, JobsLook *look, const char *below, const
         }
         if (job.open)
                 note_environment(job_dir, look->environments);
-        ok = look_at_known(survey, job_dir, below, &job);
+        ok = label(survey, job.user, job_dir) && look_at_known(survey, job_dir, below, &job);
         g_free(job.user);
         return ok;
 }
@@ -285,9 +296,9 @@ static bool look_at_sandboxes(Survey *survey)
 
                 if (lstat(tmp, &st) < 0)
                         continue;
-                if (!weigh(survey, tmp, &weight))
-                        return false;
                 user = survey->config->user_of_uid(st.st_uid, survey->config->arg);
+                if (!label(survey, user, tmp) || !weigh(survey, tmp, &weight))
+                        return false;
                 survey_count(survey, user, DISK_WORK, weight.bytes, weight.files);
         }
         return true;
@@ -345,18 +356,46 @@ static bool look_at_environments(Survey *survey, const JobsLook *look)
                 if (*key == '.')
                         continue;
                 user = user_of_key(survey, key, &downloads);
-                if (!weigh(survey, here, &weight))
+                if (!label(survey, user, here) || !weigh(survey, here, &weight))
                         return false;
                 survey_count(survey, user, DISK_ENVIRONMENTS, weight.bytes, weight.files);
                 thing = survey_note(survey, downloads ? GC_DOWNLOADS : GC_ENVIRONMENT, below, user);
                 set_weight(thing, &weight);
                 if (!downloads && lstat(mark, &st) == 0) /* what is in it was made with the times of others */
-                        thing->used = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+                        thing->used = file_mtime_ms(&st);
                 thing->used = MAX(thing->used, survey->config->since);
                 if (is_needed(look, key, downloads))
                         thing->held = "an open job has it";
         }
         return true;
+}
+
+/* ---- files without a name ---- */
+
+static void count_unlinked(const struct stat *st, void *arg)
+{
+        Survey *survey = arg;
+        g_autofree char *user = survey->config->user_of_uid(st->st_uid, survey->config->arg);
+
+        survey_count(survey, user, DISK_UNLISTED, (gint64)st->st_blocks * 512, 1);
+}
+
+/* A job may hold what it has removed. Whose a file is can be told where members are other users than the
+ * server; processes of the server's user are not theirs. */
+static bool look_at_unlinked(Survey *survey)
+{
+        const SurveyConfig *config = survey->config;
+        OpenFilesLook look = { .except = geteuid(),
+                               .func = count_unlinked,
+                               .arg = survey,
+                               .stopped = config->stopped,
+                               .stopped_arg = config->arg };
+        struct stat st;
+
+        if (geteuid() != 0 || stat(config->state_dir, &st) < 0)
+                return true;
+        look.device = st.st_dev;
+        return open_files_unlinked(&look);
 }
 
 /* ---- all of it ---- */
@@ -366,7 +405,8 @@ static bool look(Survey *survey)
         JobsLook jobs = { g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL), false };
         bool ok = look_at_homes(survey) && look_at_public(survey) && look_at_uploads(survey) &&
                   packages_survey(survey->config->packages, survey) && look_at_jobs(survey, &jobs) &&
-                  look_at_sandboxes(survey) && look_at_environments(survey, &jobs);
+                  look_at_sandboxes(survey) && look_at_environments(survey, &jobs) &&
+                  look_at_unlinked(survey);
 
         g_hash_table_unref(jobs.environments);
         return ok;

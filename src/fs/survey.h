@@ -10,6 +10,7 @@
 #include "fs/gc.h"
 #include "fs/ledger.h"
 #include "fs/package.h"
+#include "fs/project.h"
 
 /* What the survey has to be told of a job. */
 typedef enum { JOB_FOUND, JOB_UNKNOWN, JOB_NO_ANSWER } SurveyAnswer;
@@ -33,6 +34,7 @@ typedef struct {
         /* Hashes of packages that open jobs have (char *, a set); NULL: not known now. The caller's. */
         GHashTable *(*open_packages)(void *arg);
         char *(*user_of_uid)(uid_t uid, void *arg); /* NULL: nobody's. The caller's */
+        Projects *projects;                         /* whose trees get their ids; or NULL */
         bool (*stopped)(void *arg);
         void *arg;
 } SurveyConfig;

@@ -55,11 +55,6 @@ static bool is_first(Walk *walk, const struct stat *st)
         return true;
 }
 
-static gint64 time_of(const struct timespec *time)
-{
-        return (gint64)time->tv_sec * 1000 + time->tv_nsec / 1000000;
-}
-
 static void count(Walk *walk, const struct stat *st)
 {
         Weight *weight = walk->weight;
@@ -71,7 +66,7 @@ static void count(Walk *walk, const struct stat *st)
                 bytes /= (gint64)st->st_nlink - 1;
         weight->bytes += bytes;
         weight->files++;
-        weight->used = MAX(weight->used, time_of(&st->st_mtim));
+        weight->used = MAX(weight->used, file_mtime_ms(st));
         if (walk->how->func)
                 walk->how->func(st, walk->how->arg);
 }
@@ -97,6 +92,8 @@ static void enter(Walk *walk, int path, const struct stat *st)
                     about.st_dev != walk->device)
                         continue;
                 count(walk, &about);
+                if (walk->how->visit)
+                        walk->how->visit(dirfd(dir), entry->d_name, &about, walk->how->visit_arg);
                 if (S_ISDIR(about.st_mode))
                         g_ptr_array_add(level.below, g_strdup(entry->d_name));
         }
@@ -168,6 +165,8 @@ bool tree_weigh(int parent, const char *name, const WeighHow *how, Weight *weigh
         walk.device = st.st_dev;
         walk.seen = how->seen ? g_hash_table_ref(how->seen) : weigh_seen_new();
         count(&walk, &st);
+        if (how->visit)
+                how->visit(parent, name, &st, how->visit_arg);
         dir = S_ISDIR(st.st_mode) ? openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
         walk.levels = g_array_new(FALSE, FALSE, sizeof(Level));
         g_array_set_clear_func(walk.levels, level_clear);

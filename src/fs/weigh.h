@@ -13,12 +13,17 @@ typedef struct {
 /* Called for each inode, once in a walk. */
 typedef void (*WeighFunc)(const struct stat *st, void *arg);
 
+/* Called for each name before the directory that it may be is entered. */
+typedef void (*WeighVisit)(int dir, const char *name, const struct stat *st, void *arg);
+
 typedef struct {
         bool shared; /* a file of n names counts an (n - 1)th: of trees of links to one store of contents */
         GHashTable
                 *seen;  /* inodes of several names, of walks that count each once together (weigh_seen_new) */
         WeighFunc func; /* or NULL */
         void *arg;
+        WeighVisit visit; /* or NULL */
+        void *visit_arg;
         bool (*stopped)(void *arg); /* asked now and then; or NULL */
         void *stopped_arg;
 } WeighHow;

@@ -74,5 +74,6 @@ void observation_free(Observation *observation)
         if (!observation)
                 return;
         g_free(observation->text);
+        g_free(observation->note);
         g_free(observation);
 }

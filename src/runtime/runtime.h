@@ -87,6 +87,7 @@ typedef struct {
         gint64 peak_memory; /* bytes, 0: not known */
         gint64 cpu_us;
         char *text; /* or NULL */
+        char *note; /* EXITED with a failure: a likely reason, as a clause ("disk quota: ..."); or NULL */
 } Observation;
 void observation_free(Observation *observation);
 

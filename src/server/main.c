@@ -21,12 +21,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "engine/disk.h"
 #include "engine/engine.h"
 #include "runtime/drivers.h"
 #include "runtime/local/egress.h"
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
-#include "server/disk.h"
 #include "server/first-password.h"
 #include "server/listeners.h"
 #include "server/option-lists.h"
@@ -252,6 +252,7 @@ static bool open_runtime(Server *server, GError **error)
                 .max_processes = options->max_processes,
                 .max_user_processes = options->max_user_processes,
                 .identities = server->identities,
+                .projects = disk_projects(server->disk),
                 .new_privileges = new_privileges,
                 .no_sandbox = no_sandbox,
         };
@@ -534,6 +535,23 @@ static bool has_authority(const char *authority, void *arg)
         return tls_has_authority(arg, authority);
 }
 
+static bool open_disk(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        const DiskConfig config = { .state_dir = options->state,
+                                    .dc = options->datacenter,
+                                    .user_disk = options->user_disk,
+                                    .user_files = options->user_files,
+                                    .project_quota = options->project_quota,
+                                    .project_ids = options->project_ids,
+                                    .gc = options->gc,
+                                    .gc_every_ms = options->gc_every_ms,
+                                    .identities = server->identities };
+
+        server->disk = disk_new(&config, error);
+        return server->disk != NULL;
+}
+
 static bool server_open(Server *server, GError **error)
 {
         g_autofree char *packages = NULL;
@@ -546,7 +564,7 @@ static bool server_open(Server *server, GError **error)
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");
-        if (!(server->disk = disk_new(&server->options, error)))
+        if (!open_disk(server, error))
                 return false;
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
@@ -556,10 +574,10 @@ static bool server_open(Server *server, GError **error)
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
         storage_count(server->storage, disk_ledger(server->disk));
+        storage_set_projects(server->storage, disk_projects(server->disk));
         package_store_count(server->packages, disk_ledger(server->disk));
         disk_start(server->disk, &(DiskParts){ .engine = server->engine,
                                                .store = server->store,
-                                               .identities = server->identities,
                                                .storage = server->storage,
                                                .packages = server->packages });
         server->first_password = state_path(server, "root-password");
@@ -583,6 +601,7 @@ static bool server_open(Server *server, GError **error)
                                             .storage = server->storage,
                                             .packages = server->packages,
                                             .ledger = disk_ledger(server->disk),
+                                            .projects = disk_projects(server->disk),
                                             .janitor = disk_janitor(server->disk),
                                             .auth = server->auth,
                                             .audit = server->audit,

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/yaml.h"
+#include "fs/project-table.h"
 #include "runtime/local/identity.h"
 
 enum { EXPIRE_HOURS_MAX = 100 * 366 * 24 };
@@ -136,6 +137,12 @@ const Option server_options[] = {
           "it where the state directory is new, no limit where it is of an older version" },
         { "user-files", 0, OPTION_STRING, FIELD(user_files), "N|N%", NULL,
           "the same in files and directories" },
+        { "project-quota", 0, OPTION_STRING, FIELD(project_quota), "auto|on|off", "auto",
+          "whether the kernel keeps these limits, by project quota: where the file system of the state "
+          "directory "
+          "has it; 'on': or the server does not start; else they are kept by counting" },
+        { "project-ids", 0, OPTION_STRING, FIELD(project_ids), "FIRST-LAST", PROJECT_IDS_DEFAULT,
+          "project ids for users, one each; one that is used on that file system already is passed over" },
         { "gc", 0, OPTION_LIST, FIELD(gc), "KIND=AGE[,SIZE]", NULL,
           "what nothing needs is removed after so long unused, and the least recently used when all of its "
           "kind "

@@ -31,7 +31,7 @@ typedef struct {
         gint64 max_processes, max_user_processes, max_open_jobs, max_open_per_user, submit_rate;
 
         /* the disk: limits of users, and what goes by itself */
-        char *user_disk, *user_files;
+        char *user_disk, *user_files, *project_quota, *project_ids;
         GPtrArray *gc; /* char *: "KIND=AGE[,SIZE]" */
         gint64 gc_every_ms;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -383,11 +384,9 @@ static GPtrArray *new_lines(void)
 /* Waits for lines, or for the next tick; with the mutex held. */
 static void wait_for_lines(Audit *audit, gint64 until_ms)
 {
-        struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-
         while (!audit->stop && (audit->waiting->len == 0 || audit->trouble) &&
                clock_monotonic_ms() < until_ms)
-                (void)pthread_cond_timedwait(&audit->changed, &audit->mutex, &until);
+                (void)cond_wait_until(&audit->changed, &audit->mutex, until_ms);
 }
 
 static void run_tick(Audit *audit, bool last)
@@ -433,16 +432,6 @@ static gpointer write_on(gpointer data)
         return NULL;
 }
 
-static void init_cond(pthread_cond_t *cond)
-{
-        pthread_condattr_t monotonic;
-
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        pthread_cond_init(cond, &monotonic);
-        pthread_condattr_destroy(&monotonic);
-}
-
 Audit *audit_open(const AuditConfig *config, GError **error)
 {
         Audit *audit = g_new0(Audit, 1);
@@ -455,7 +444,7 @@ Audit *audit_open(const AuditConfig *config, GError **error)
         audit->synced_ms = clock_monotonic_ms();
         pthread_mutex_init(&audit->mutex, NULL);
         pthread_mutex_init(&audit->tick_mutex, NULL);
-        init_cond(&audit->changed);
+        cond_init(&audit->changed);
         if (!file_mkdirs(audit->dir, 0700, error) || !settle(audit, error)) {
                 audit_close(audit);
                 return NULL;

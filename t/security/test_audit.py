@@ -167,6 +167,31 @@ def test_what_administrators_look_at(served):
     ]
 
 
+def test_a_trial_is_no_change(served, ann):
+    """Neither is it recorded on a route that does not know it, where it would be none."""
+    assert served.post("/v1/queues", {"name": "audited", "max": {"cpu": "1"}}).status == 201
+    last = head_of(served)
+    assert served.post("/v1/storage/gc?dry_run=true").status == 200
+    assert served.post("/v1/jobs?dry_run=true", {"command": ["true"]}).status == 200
+    assert served.request("PATCH", "/v1/queues/audited?what_if=true", {"max": {"cpu": "2"}}).status == 200
+    assert ann.server.request("POST", "/v1/storage/gc?dry_run=true", headers=ann.headers).status == 403
+    assert [(line["action"], line["outcome"]) for line in since(served, last)] == [("storage delete", "denied")]
+    last = head_of(served)
+    assert served.post("/v1/storage/gc").status == 200
+    assert served.request("DELETE", "/v1/queues/audited?dry_run=true").status in (200, 204)
+    said = [(line["action"], line["outcome"]) for line in since(served, last)]
+    assert said == [("storage delete", "ok"), ("queue delete", "ok")]
+
+
+def test_who_looks_at_what_another_holds(served, ann):
+    last = head_of(served)
+    assert ann.get("/v1/storage/usage").status == 200
+    assert served.get("/v1/storage/usage?all=true").status == 200
+    assert served.get("/v1/storage/usage?user=ann").status == 200
+    (line,) = since(served, last)
+    assert (line["action"], line["owner"], line["outcome"]) == ("storage list", "ann", "ok")
+
+
 def test_only_administrators_read_it(served, ann):
     root = served.post("/v1/tokens", {"user": "root"}).json["token"]
     lesser = tcp(served, "POST", "/v1/tokens", {"scope": "submit"}, root)[2]

@@ -1,23 +1,22 @@
 """No user fills the disk: bytes and files of each are bounded, whatever way they come by. doc/storage.md, doc/security.md."""
 
 import contextlib
-import hashlib
 import http.client
 import io
 import json
 import os
 import re
+import shutil
 import socket
+import subprocess
 import tarfile
 
 import pytest
 from conftest import PATIENCE, Server, wait_for
+from limited import CHUNK, MI, Limited, digest, refused
 from paddleflow.client import Flow
 from people import Person
 from seeds import noise
-
-MI = 1 << 20
-CHUNK = 4 * MI
 
 
 @pytest.fixture(scope="module")
@@ -25,48 +24,6 @@ def served(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
     yield server
     server.destroy()
-
-
-class Limited(Person):
-    """A user with a limit, whose numbers are 0 at first."""
-
-    def __init__(self, server, name, disk=None, files=None):
-        super().__init__(server, name)
-        self.limit(disk, files)
-
-    def limit(self, disk=None, files=None):
-        reply = self.server.request("PATCH", f"/v1/users/{self.name}", {"disk": disk, "files": files})
-        assert reply.status == 200, reply.body
-
-    def call(self, method, path, body=None, kind="application/octet-stream"):
-        return self.server.request(method, path, body, {**self.headers, "Content-Type": kind})
-
-    def put(self, name, data, chunk=0):
-        return self.call("PUT", f"{self.home}/{name}?chunk={chunk}&hash={digest(data)}", data)
-
-    def finish(self, name, *chunks):
-        body = {"op": "finish", "size": sum(map(len, chunks)), "chunks": [digest(chunk) for chunk in chunks]}
-        return self.call("POST", f"{self.home}/{name}", json.dumps(body), "application/json")
-
-    def usage(self, count=True):
-        reply = self.get(f"/v1/storage/usage?count={'true' if count else 'false'}")
-        assert reply.status == 200, reply.body
-        return reply.json["items"][0]
-
-    def send_blob(self, data):
-        return self.call("POST", "/v1/packages/blobs", f"{digest(data)} {len(data)}\n".encode() + data)
-
-
-def digest(data):
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
-
-
-def refused(reply, *says):
-    assert reply.status == 429 and reply.json["code"] == "quota", reply.body
-    assert "Retry-After" not in reply.headers  # waiting does not change it, so a client does not repeat it
-    for part in says:
-        assert part in reply.json["message"], reply.json
-    return reply.json
 
 
 def archive_of(contents):
@@ -337,6 +294,20 @@ def test_logs_and_work_directories_count(served):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="members have files of their own only where the server is root")
+def test_open_files_without_a_name_count(served):
+    """A job that removes its file and keeps it open holds the disk all the same."""
+    ann = Limited(served, "ann-open", disk="20Mi")
+    script = "exec 3>gone; rm gone; dd if=/dev/zero bs=1M count=%d >&3 2>&-; : >$PADDLE_OUTPUT/%s; sleep 600"
+    small, large = ((ann.submit(script % (size, size), output="/pfs/local/home/ann-open")) for size in (8, 16))
+    wait_for(lambda: (ann.disk / "8").exists() and (ann.disk / "16").exists(), what="what the jobs write")
+    held = ann.usage()["kinds"]["unlisted"]
+    assert 24 * MI <= held["bytes"] < 25 * MI and held["files"] == 2
+    for job in (small, large):  # a tenth above the limit
+        assert "its user holds 24." in served.wait(job["id"], "suspended")["reason"]
+    wait_for(lambda: ann.usage()["kinds"]["unlisted"]["bytes"] == 0, what="the end of the files")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="members have files of their own only where the server is root")
 def test_what_members_put_into_public_counts_to_them(served):
     ann = Limited(served, "ann-public", disk="1Gi")
     ann.run(f"head -c {8 * MI} /dev/zero >{served.state}/storage/local/public/of-ann")
@@ -387,6 +358,23 @@ def test_an_administrator_sets_it(served):
     assert "disk: 'much' is not an amount such as 200Gi or 2M" in said
     assert ann.call("PATCH", "/v1/users/ann-set", '{"disk": "0"}', "application/json").status == 403
     assert served.get("/v1/storage/usage?user=root").json["items"][0]["limit_bytes"] is None
+
+
+def test_without_project_quotas_the_server_counts(served, tmp_path):
+    """The kernel that runs the tests has none; test_project_quota.py has a kernel that does."""
+    assert re.search(r"info the users' limits of the disk are kept by counting why=\"", served.log())
+    assert Limited(served, "ann-counted").usage(count=False)["enforced_by"] == "counting"
+    server = Server(tmp_path / "state", "--project-quota", "on")
+    for options, says in (
+        (["--project-quota", "on"], "--project-quota on: "),
+        (["--project-quota", "maybe"], "'maybe' is none of auto, on, off"),
+        (["--project-ids", "7"], "--project-ids: '7' is not FIRST-LAST"),
+    ):
+        done = subprocess.run(
+            [server.program, "--state", server.state, *server.usual, *options], capture_output=True, text=True
+        )
+        assert done.returncode != 0 and says in done.stderr, done.stderr
+        shutil.rmtree(server.state, ignore_errors=True)
 
 
 def test_the_default_is_an_option_and_older_installations_have_none(tmp_path):

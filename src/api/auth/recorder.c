@@ -127,6 +127,11 @@ static bool is_written(Recorder *recorder, const HttpRequest *request, Recording
         return written;
 }
 
+static const char *query_of(const char *name, const void *arg)
+{
+        return http_request_query(arg, name);
+}
+
 bool recorder_record(Recorder *recorder, const HttpRequest *request, int status, void (*done)(void *arg),
                      void *done_arg)
 {
@@ -140,7 +145,8 @@ bool recorder_record(Recorder *recorder, const HttpRequest *request, int status,
         notes = http_request_notes(request);
         subject = notes.subject;
         owner = notes.owner;
-        how = recording_decide(route, http_request_caller(request)->user, notes.owner, status, notes.denied);
+        how = recording_decide(route, http_request_caller(request)->user, notes.owner, status, notes.denied,
+                               recording_is_trial(route, query_of, request));
         if (how == RECORD_NOT || ((how == RECORD_LOOK || how == RECORD_REFUSED) &&
                                   !is_written(recorder, request, how, status, &notes)))
                 return false;

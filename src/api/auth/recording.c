@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/number.h"
 #include "model/access.h"
 
 /* Pieces of what is recorded once it is whole. */
@@ -22,6 +23,24 @@ bool recording_changes(const HttpRoute *route)
         return route->verb != VERB_LIST && route->verb != VERB_SHOW && route->verb != VERB_NONE;
 }
 
+/* On a route without such a parameter the handler does not look at it: there it makes nothing a trial. */
+bool recording_is_trial(const HttpRoute *route, const char *(*query)(const char *name, const void *arg),
+                        const void *arg)
+{
+        static const char *const names[] = { "dry_run", "what_if" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *declared = g_strconcat(names[i], ":boolean:", NULL);
+                const char *at = route->query ? strstr(route->query, declared) : NULL;
+                const char *text = at && (at == route->query || at[-1] == ';') ? query(names[i], arg) : NULL;
+                bool trial = false;
+
+                if (text && boolean_parse(names[i], text, &trial, NULL) && trial)
+                        return true;
+        }
+        return false;
+}
+
 /* The older interface answers 403 to much that is only in the way: it says by itself what it denies. */
 static bool is_denied(const HttpRoute *route, int status, bool denied)
 {
@@ -31,12 +50,13 @@ static bool is_denied(const HttpRoute *route, int status, bool denied)
 }
 
 Recording recording_decide(const HttpRoute *route, const char *user, const char *owner, int status,
-                           bool denied)
+                           bool denied, bool trial)
 {
+        bool changes = recording_changes(route) && !trial;
+
         if (status >= 400)
-                return recording_changes(route) || is_denied(route, status, denied) ? RECORD_REFUSED
-                                                                                    : RECORD_NOT;
-        if (!recording_changes(route))
+                return changes || is_denied(route, status, denied) ? RECORD_REFUSED : RECORD_NOT;
+        if (!changes)
                 return owner && user && strcmp(owner, user) != 0 ? RECORD_LOOK : RECORD_NOT;
         if (is_piece(route))
                 return RECORD_NOT;

@@ -7,6 +7,7 @@
 
 #include "api/paddleflow/internal.h"
 #include "base/clock.h"
+#include "base/cond.h"
 
 enum {
         PERIOD_MS = 15000,
@@ -122,12 +123,10 @@ static void sample_all(Sampler *sampler)
 /* False when it is to stop. */
 static bool wait_a_period(Sampler *sampler)
 {
-        struct timespec until;
+        gint64 until_ms = clock_monotonic_ms() + PERIOD_MS;
 
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += PERIOD_MS / 1000;
         pthread_mutex_lock(&sampler->mutex);
-        while (!sampler->stopped && pthread_cond_timedwait(&sampler->changed, &sampler->mutex, &until) == 0)
+        while (!sampler->stopped && cond_wait_until(&sampler->changed, &sampler->mutex, until_ms))
                 ;
         bool stopped = sampler->stopped;
         pthread_mutex_unlock(&sampler->mutex);
@@ -146,15 +145,11 @@ static void *work(void *arg)
 Sampler *sampler_new(Flow *flow)
 {
         Sampler *sampler = g_new0(Sampler, 1);
-        pthread_condattr_t attributes;
 
         sampler->flow = flow;
         sampler->series = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, series_free);
         pthread_mutex_init(&sampler->mutex, NULL);
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&sampler->changed, &attributes);
-        pthread_condattr_destroy(&attributes);
+        cond_init(&sampler->changed);
         sampler->thread = g_thread_new("usage", work, sampler);
         return sampler;
 }

@@ -1,6 +1,8 @@
 /* What becomes a line of the audit log, row by row. */
 #include "api/auth/recording.h"
 
+#include <string.h>
+
 #include "model/access.h"
 
 static const HttpRoute login = { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE },
@@ -20,6 +22,12 @@ static const HttpRoute login = { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE 
                        commit = { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE },
                        object = { "PUT", "/api/paddleflow/v1/cluster/{c}/k8s/object", ACCESS_CLUSTER,
                                   VERB_UPDATE },
+                       gc = { "POST", "/v1/storage/gc", ACCESS_STORAGE, VERB_DELETE,
+                              .query = "dry_run:boolean:Remove nothing." },
+                       queue = { "PUT", "/v1/queues/{name}", ACCESS_QUEUE, VERB_UPDATE,
+                                 .query = "x:string:A.;what_if:boolean:Change nothing." },
+                       other_name = { "DELETE", "/v1/x", ACCESS_QUEUE, VERB_DELETE,
+                                      .query = "no_dry_run:boolean:Not that." },
                        health = { "GET", "/healthz", ACCESS_SYSTEM, VERB_SHOW };
 
 static const struct {
@@ -29,6 +37,7 @@ static const struct {
         bool denied;
         Recording how;
         const char *outcome;
+        bool trial;
 } rows[] = {
         { &login, NULL, NULL, 200, false, RECORD_CHANGE, "ok" },
         { &login, NULL, NULL, 401, false, RECORD_REFUSED, "denied" },
@@ -65,6 +74,12 @@ static const struct {
         { &object, "root", NULL, 200, false, RECORD_CHANGE, "ok" },
         { &object, "ann", NULL, 403, true, RECORD_REFUSED, "denied" },
         { &object, "root", NULL, 403, false, RECORD_REFUSED, "refused" },
+        { &gc, "root", NULL, 200, false, RECORD_CHANGE, "ok" },
+        { &gc, "root", NULL, 200, false, RECORD_NOT, "ok", true },
+        { &gc, "ann", NULL, 403, false, RECORD_REFUSED, "denied", true },
+        { &submit, "ann", NULL, 200, false, RECORD_NOT, "ok", true },
+        { &submit, "ann", NULL, 400, false, RECORD_NOT, "refused", true },
+        { &queue, "root", NULL, 200, false, RECORD_NOT, "ok", true },
         { &health, NULL, NULL, 200, false, RECORD_NOT, "ok" },
         { &health, NULL, NULL, 503, false, RECORD_NOT, "failed" },
 };
@@ -75,16 +90,45 @@ static void test_rows(void)
                 g_test_message("%s %s as %s: %d", rows[i].route->method, rows[i].route->path,
                                rows[i].user ? rows[i].user : "nobody", rows[i].status);
                 g_assert_cmpint(recording_decide(rows[i].route, rows[i].user, rows[i].owner, rows[i].status,
-                                                 rows[i].denied),
+                                                 rows[i].denied, rows[i].trial),
                                 ==, rows[i].how);
                 g_assert_cmpstr(recording_outcome(rows[i].route, rows[i].status, rows[i].denied), ==,
                                 rows[i].outcome);
         }
 }
 
+/* The query of a request, "dry_run=true". */
+static const char *query_of(const char *name, const void *arg)
+{
+        const char *text = arg;
+        gsize len = strlen(name);
+
+        return g_str_has_prefix(text, name) && text[len] == '=' ? text + len + 1 : NULL;
+}
+
+static void test_trials(void)
+{
+        static const struct {
+                const HttpRoute *route;
+                const char *query;
+                bool trial;
+        } cases[] = {
+                { &gc, "dry_run=true", true },          { &gc, "dry_run=false", false },
+                { &gc, "dry_run=maybe", false },        { &gc, "", false },
+                { &gc, "what_if=true", false }, /* this route has no such parameter */
+                { &queue, "what_if=true", true },       { &grant, "dry_run=true", false },
+                { &other_name, "dry_run=true", false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpint(recording_is_trial(cases[i].route, query_of, cases[i].query), ==,
+                                cases[i].trial);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/recording/rows", test_rows);
+        g_test_add_func("/recording/trials", test_trials);
         return g_test_run();
 }

@@ -37,6 +37,7 @@ Api *api_new(const ApiConfig *config)
         api->storage = config->storage;
         api->packages = config->packages;
         api->ledger = config->ledger;
+        api->projects = config->projects;
         api->janitor = config->janitor;
         api->auth = config->auth;
         api->audit = config->audit;

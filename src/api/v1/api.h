@@ -23,6 +23,7 @@ typedef struct {
         Storage *storage;
         PackageStore *packages;
         Ledger *ledger;
+        Projects *projects; /* or NULL */
         Janitor *janitor;
         Auth *auth;
         Audit *audit;

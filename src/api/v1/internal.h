@@ -15,6 +15,7 @@ struct Api {
         Storage *storage;
         PackageStore *packages;
         Ledger *ledger;
+        Projects *projects;
         Janitor *janitor;
         Auth *auth;
         Audit *audit;

@@ -22,16 +22,18 @@ static json_t *format_kinds(const DiskUse *use)
         return kinds;
 }
 
-static json_t *format_use(Ledger *ledger, const char *user)
+static json_t *format_use(Api *api, const char *user)
 {
         DiskAmount limit, sum;
         DiskUse use;
 
-        ledger_use(ledger, user, &use, &limit);
+        ledger_use(api->ledger, user, &use, &limit);
         sum = disk_use_sum(&use);
-        return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "user", user, "bytes", (json_int_t)sum.bytes,
+        return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s, s:o}", "user", user, "bytes", (json_int_t)sum.bytes,
                          "files", (json_int_t)sum.files, "limit_bytes", amount_or_null(limit.bytes),
-                         "limit_files", amount_or_null(limit.files), "kinds", format_kinds(&use));
+                         "limit_files", amount_or_null(limit.files), "enforced_by",
+                         projects_have(api->projects, user) ? "kernel" : "counting", "kinds",
+                         format_kinds(&use));
 }
 
 /* A user who was deleted may hold something still. */
@@ -46,18 +48,18 @@ static bool check_holder(Api *api, const char *user, GError **error)
 }
 
 /* All that hold something; else one user, whether they do or not. */
-static json_t *list_uses(Ledger *ledger, const char *user)
+static json_t *list_uses(Api *api, const char *user)
 {
         json_t *items = json_array();
         g_autoptr(GPtrArray) users = NULL;
 
         if (user) {
-                json_array_append_new(items, format_use(ledger, user));
+                json_array_append_new(items, format_use(api, user));
                 return items;
         }
-        users = ledger_users(ledger);
+        users = ledger_users(api->ledger);
         for (guint i = 0; i < users->len; i++)
-                json_array_append_new(items, format_use(ledger, users->pdata[i]));
+                json_array_append_new(items, format_use(api, users->pdata[i]));
         return items;
 }
 
@@ -93,12 +95,14 @@ static void show_usage(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        if (user && !all)
+                http_request_set_owner(request, user); /* what an administrator looks at is recorded */
         counted = ledger_surveyed(api->ledger);
         time = counted ? clock_format(counted) : NULL;
         reply = json_pack("{s:o, s:s?}", "items",
-                          list_uses(api->ledger, all    ? NULL
-                                                 : user ? user
-                                                        : caller->user),
+                          list_uses(api, all    ? NULL
+                                         : user ? user
+                                                : caller->user),
                           "counted_at", time);
         http_reply_json(request, 200, reply);
 }

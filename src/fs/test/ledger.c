@@ -139,6 +139,66 @@ static void a_survey_corrects(void)
         g_assert_cmpuint(users->len, ==, 1); /* a file is left by the books */
 }
 
+/* Packages, at the left, carry no project id. */
+static void the_kernel_gets_what_other_trees_leave(void)
+{
+        static const struct {
+                gint64 packages, home, most, limit;
+        } cases[] = {
+                { 0, 0, 0, 0 },
+                { 0, 5 * MI, 10 * MI, 10 * MI },
+                { 3 * MI, 5 * MI, 10 * MI, 7 * MI },
+                { 3 * MI, 50 * MI, 10 * MI, 7 * MI },
+                { 10 * MI, 0, 10 * MI, 4096 }, /* not 0, which is no limit */
+                { 12 * MI, 0, 10 * MI, 4096 },
+                { 12 * MI, 0, 0, 0 },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const DiskAmount limit = { cases[i].most, 7 };
+                DiskUse use = { 0 };
+                DiskAmount kernel;
+
+                use.of[DISK_PACKAGES] = (DiskAmount){ cases[i].packages, 3 };
+                use.of[DISK_HOME] = (DiskAmount){ cases[i].home, 2 };
+                kernel = disk_kernel_limit(&use, &limit);
+                g_assert_cmpint(kernel.bytes, ==, cases[i].limit);
+                g_assert_cmpint(kernel.files, ==, 4);
+        }
+}
+
+static void the_kernel_counts_what_no_survey_sees(void)
+{
+        static const struct {
+                gint64 kernel, unlisted;
+                bool full;
+        } cases[] = {
+                { 0, 0, false },  /* it counts nothing: there are no project quotas */
+                { 30, 0, false }, /* less than the survey: some of it is not labelled */
+                { 50, 0, false }, { 70, 20, false }, { 90, 40, false }, { 95, 45, true }, { 100, 50, true },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Ledger) ledger = ledger_new(limit_of, NULL);
+                g_autoptr(GError) error = NULL;
+                const DiskAmount kernel = { cases[i].kernel, 1 };
+                g_autofree char *full = NULL;
+
+                ledger_add(ledger, "ann", DISK_HOME, 50, 1);
+                ledger_set_kernel(ledger, "ann", &kernel);
+                g_assert_cmpint(held(ledger, "ann", DISK_UNLISTED), ==, cases[i].unlisted);
+                full = ledger_say_full(ledger, "ann");
+                g_assert_cmpint(full != NULL, ==, cases[i].full);
+                if (full) {
+                        g_assert_nonnull(strstr(full, "disk quota: 'ann' holds"));
+                        g_assert_null(strchr(full, '\n'));
+                }
+                g_assert_false(ledger_refuse(ledger, "ann", &error));
+                g_assert_true(err_is(error, ERR_QUOTA));
+                g_assert_nonnull(strstr(error->message, "'ann' holds"));
+        }
+}
+
 static void it_is_kept(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -173,6 +233,8 @@ int main(int argc, char **argv)
         g_test_add_func("/ledger/far-over", far_over);
         g_test_add_func("/ledger/many-at-once-pass-as-one", many_at_once_pass_as_one);
         g_test_add_func("/ledger/a-survey-corrects", a_survey_corrects);
+        g_test_add_func("/ledger/kernel-limit", the_kernel_gets_what_other_trees_leave);
+        g_test_add_func("/ledger/kernel-count", the_kernel_counts_what_no_survey_sees);
         g_test_add_func("/ledger/it-is-kept", it_is_kept);
         g_test_add_func("/ledger/no-ledger-has-no-limits", no_ledger_has_no_limits);
         return g_test_run();

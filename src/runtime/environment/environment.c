@@ -326,9 +326,8 @@ static bool hide(const EnvironmentConfig *config, const char *key, const char *g
         struct stat st;
         bool ok;
 
-        if ((lstat(mark, &st) == 0 &&
-             (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > since) ||
-            is_being_built(config, key) || !begin_going(path, since))
+        if ((lstat(mark, &st) == 0 && file_mtime_ms(&st) > since) || is_being_built(config, key) ||
+            !begin_going(path, since))
                 return true;
         *ret_gone = rename(path, gone) == 0;
         ok = *ret_gone || errno == ENOENT || err_set_errno(error, errno, "cannot move '%s' away", path);

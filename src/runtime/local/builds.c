@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -54,6 +55,7 @@ struct Builds {
         guint sandbox;
         bool egress;
         GpuDevices gpus;
+        Projects *projects;
         AgentLink *link;
 
         pthread_mutex_t wanted_lock;
@@ -84,7 +86,6 @@ static void *watch_clock(void *arg);
 Builds *builds_new(const BuildsConfig *config)
 {
         Builds *builds = g_new0(Builds, 1);
-        pthread_condattr_t monotonic;
 
         builds->envs_dir = g_strdup(config->environment.envs_dir);
         builds->uv = g_strdup(config->environment.uv);
@@ -100,16 +101,14 @@ Builds *builds_new(const BuildsConfig *config)
         builds->sandbox = config->sandbox;
         builds->egress = config->egress;
         builds->gpus = config->gpus;
+        builds->projects = config->projects;
         builds->link = config->link;
         pthread_mutex_init(&builds->wanted_lock, NULL);
         builds->wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         pthread_mutex_init(&builds->lock, NULL);
         builds->all = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, build_free);
         g_queue_init(&builds->line);
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        pthread_cond_init(&builds->changed, &monotonic);
-        pthread_condattr_destroy(&monotonic);
+        cond_init(&builds->changed);
         if (pthread_create(&builds->clock, NULL, watch_clock, builds) != 0)
                 g_error("no thread for the time limits of builds"); /* as all of GLib does */
         return builds;
@@ -227,6 +226,17 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
         return g_strv_builder_end(list);
 }
 
+/* What it builds, and what it downloads, counts to its user in the kernel, too. */
+static bool label(const Builds *builds, const Build *build)
+{
+        g_autofree char *dir = g_build_filename(builds->envs_dir, build->key, NULL);
+        g_autofree char *name = g_strdup_printf("u%u", build->identity->owner.uid);
+        g_autofree char *downloads = g_build_filename(builds->envs_dir, name, NULL);
+
+        return projects_label(builds->projects, build->user, dir, NULL, NULL) &&
+               projects_label(builds->projects, build->user, downloads, NULL, NULL);
+}
+
 /* Hands the build to the agent; when the link is down, OBSERVED_SYNCED comes back to it. Under the lock. */
 static bool ask_agent(Builds *builds, Build *build, GError **error)
 {
@@ -239,7 +249,8 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
                 environment_build_command(environment, build->key, owner, build->requirements, error);
         g_auto(GStrv) env = argv ? environment_build_variables(environment, build->key, owner, error) : NULL;
         g_autoptr(GError) failure = NULL;
-        g_auto(GStrv) proxy = env ? proxy_of(builds, build, &failure) : NULL;
+        bool labelled = env && (!owner || label(builds, build));
+        g_auto(GStrv) proxy = labelled ? proxy_of(builds, build, &failure) : NULL;
         g_autoptr(GString) line = g_string_new(NULL);
         TaskStart start = { .task = task,
                             .argv = argv,
@@ -490,10 +501,9 @@ static void *watch_clock(void *arg)
         pthread_mutex_lock(&builds->lock);
         while (!builds->closing) {
                 gint64 next = end_overdue(builds);
-                struct timespec until = { .tv_sec = next / 1000, .tv_nsec = next % 1000 * 1000000 };
 
                 if (next)
-                        (void)pthread_cond_timedwait(&builds->changed, &builds->lock, &until);
+                        (void)cond_wait_until(&builds->changed, &builds->lock, next);
                 else
                         (void)pthread_cond_wait(&builds->changed, &builds->lock);
         }
@@ -532,7 +542,8 @@ static void on_lost(Builds *builds, Build *build, const Observation *observation
 /* Why it ended otherwise than well; the caller's. */
 static char *why_failed(const Builds *builds, const Build *build, const Observation *observation)
 {
-        g_autofree char *log = environment_log_path(&builds->environment, build->key), *amount = NULL;
+        g_autofree char *log = environment_log_path(&builds->environment, build->key), *amount = NULL,
+                        *text = NULL;
 
         if (build->stopped == STOPPED_OVERDUE || (observation->exit_code != 0 && is_overdue(build))) {
                 amount = duration_format(builds->bounds.time_limit_ms);
@@ -546,7 +557,8 @@ static char *why_failed(const Builds *builds, const Build *build, const Observat
                                        "(`paddled --build-memory`, or what the job's queue may have)",
                                        build->key, amount);
         }
-        return environment_failure(log);
+        text = environment_failure(log);
+        return observation->note ? g_strconcat(observation->note, "; ", text, NULL) : g_steal_pointer(&text);
 }
 
 static void on_exited(Builds *builds, Build *build, const Observation *observation)
@@ -627,6 +639,13 @@ static void on_synced(Builds *builds)
                 else
                         drop(builds, build);
         }
+}
+
+char *builds_dir_of_task(const Builds *builds, const char *task)
+{
+        return g_str_has_prefix(task, TASK_PREFIX)
+                       ? g_build_filename(builds->envs_dir, task + strlen(TASK_PREFIX), NULL)
+                       : NULL;
 }
 
 bool builds_observe(Builds *builds, const Observation *observation)

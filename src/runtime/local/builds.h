@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "fs/project.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/environment/environment.h"
 #include "runtime/local/gpus.h"
@@ -24,6 +25,7 @@ typedef struct {
         guint sandbox;         /* SandboxParts of builders that run as users, where they can be had */
         GpuDevices gpus;       /* which no builder opens */
         bool egress;           /* and they may connect only where members may */
+        Projects *projects;    /* borrowed; or NULL */
         AgentLink *link;       /* borrowed */
 } BuildsConfig;
 
@@ -54,6 +56,8 @@ void builds_abandon(Builds *builds, const char *job_id);
 bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity, char **ret_touch);
 /* The threads of builds_prepare(): notes on disk that this environment was just used. */
 void builds_touch(Builds *builds, const char *key);
+/* The directory of the environment that a task builds, or NULL: it is another task. The caller's. */
+char *builds_dir_of_task(const Builds *builds, const char *task);
 /* The link's thread: looks at every observation. True: it was about a build, and nobody else needs it (it is
  * not taken). */
 bool builds_observe(Builds *builds, const Observation *observation);

@@ -53,6 +53,7 @@ typedef struct {
         Runtime runtime;
         char *state_dir, *agent_program, *dc, *uv, *python;
         Identities *identities; /* borrowed; NULL: all run as the server */
+        Projects *projects;     /* borrowed; or NULL */
         char **new_privileges;  /* users who have them; or NULL */
         SandboxPolicy policy;
         char *egress;        /* what members of users may connect to; or NULL */
@@ -180,11 +181,27 @@ static void note_pid(LocalRuntime *local, const Observation *observation)
         pthread_mutex_unlock(&local->lock);
 }
 
+/* A program whose write was refused says so in its own words, or not at all. */
+static void note_full_disk(LocalRuntime *local, Observation *observation)
+{
+        g_autofree char *job = g_strndup(observation->task, strcspn(observation->task, "."));
+        g_autofree char *dir = NULL;
+
+        if (!local->projects || observation->kind != OBSERVED_EXITED || observation->oom ||
+            (observation->exit_code == 0 && !observation->signal))
+                return;
+        dir = builds_dir_of_task(local->builds, observation->task);
+        if (!dir)
+                dir = workdir_job(local->state_dir, job);
+        observation->note = projects_say_full(local->projects, dir);
+}
+
 static void deliver(Observation *observation, void *arg)
 {
         LocalRuntime *local = arg;
 
         note_pid(local, observation);
+        note_full_disk(local, observation);
         if (builds_observe(local->builds, observation))
                 observation_free(observation);
         else
@@ -588,11 +605,26 @@ static bool find_identity(LocalRuntime *local, const char *user, gint64 seq, Ide
         return !local->identities || identity_find(local->identities, user, seq, ret, error);
 }
 
+/* What is made in a job's directory counts to its user in the kernel, too. */
+static bool own_directory(LocalRuntime *local, const RuntimeJob *job, const char *attempt_dir, GError **error)
+{
+        g_autofree char *dir = workdir_job(local->state_dir, job->id);
+
+        if (!local->projects)
+                return true;
+        if (!workdir_make_attempt(attempt_dir, error))
+                return false;
+        (void)projects_label(local->projects, job->user, dir, NULL, NULL);
+        return true;
+}
+
 /* The directories of a member, as far as they are not copied from a package. */
 static bool make_directories(LocalRuntime *local, const RuntimeJob *job, const Plan *plan, GError **error)
 {
         const Owner *owner = owner_of(plan->identity);
 
+        if (owner && !own_directory(local, job, plan->attempt_dir, error))
+                return false;
         if (owner && plan->ready_file && !workdir_make_ready(plan->attempt_dir, owner, error))
                 return false;
         return job->package || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
@@ -965,6 +997,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->agent_program = g_strdup(config->agent_program);
         local->dc = g_strdup(config->dc);
         local->identities = config->identities;
+        local->projects = config->projects;
         local->uv = choose_uv(config->uv);
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
@@ -1008,7 +1041,8 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
                                 .log_limit = local->log_limit,
                                 .sandbox = wanted_parts(local, "", !local->identities) & ~PART_FILES,
                                 .egress = local->egress,
-                                .gpus = local->gpus };
+                                .gpus = local->gpus,
+                                .projects = local->projects };
 
         local->ports = ports_new(&ports);
         local->link = agent_link_new(&link);
@@ -1031,6 +1065,7 @@ Runtime *local_runtime_new(const LocalConfig *config, GError **error)
                 local_runtime_free(&local->runtime);
                 return NULL;
         }
+        storage_set_projects(local->storage, local->projects);
         make_fallback_path(local);
         connect_parts(local, config);
         return &local->runtime;

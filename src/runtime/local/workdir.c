@@ -72,13 +72,17 @@ static bool make_given(const char *attempt_dir, const char *name, const Owner *o
         return true;
 }
 
-static bool make_for(const char *attempt_dir, const char *name, const Owner *owner, GError **error)
+bool workdir_make_attempt(const char *attempt_dir, GError **error)
 {
         g_autofree char *dir = g_strdup(attempt_dir);
 
-        if (!make_dir(dir, 3))
-                return err_set_errno(error, errno, "cannot make directory '%s'", attempt_dir);
-        return open_way(attempt_dir, error) && make_given(attempt_dir, name, owner, error);
+        return make_dir(dir, 3) || err_set_errno(error, errno, "cannot make directory '%s'", attempt_dir);
+}
+
+static bool make_for(const char *attempt_dir, const char *name, const Owner *owner, GError **error)
+{
+        return workdir_make_attempt(attempt_dir, error) && open_way(attempt_dir, error) &&
+               make_given(attempt_dir, name, owner, error);
 }
 
 bool workdir_make_ready(const char *attempt_dir, const Owner *owner, GError **error)

@@ -26,6 +26,8 @@ char *workdir_attempt(const char *state_dir, const char *job_id, int attempt);
 /* An empty `work`, taken from the spares when there is one, with as few system calls as can be. */
 bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *owner, GError **error);
 bool workdir_exists(const char *attempt_dir);
+/* The directory of the attempt itself, with those above it. */
+bool workdir_make_attempt(const char *attempt_dir, GError **error);
 /* A writable copy of the tree `package`, to be seen under `name`. May take long. Takes up after a copy that
  * was broken off. */
 bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, const Owner *owner,

@@ -5,15 +5,27 @@
 #include "engine/engine.h"
 #include "fs/janitor.h"
 #include "runtime/local/identity.h"
-#include "server/options.h"
+
+/* Texts as the options of paddled have them, which errors name. All borrowed for as long as the disk is
+ * there. */
+typedef struct {
+        const char *state_dir, *dc;
+        const char *user_disk, *user_files; /* "SIZE|N%", "N|N%"; NULL: the default (doc/storage.md) */
+        const char *project_quota;          /* "auto", "on", "off" */
+        const char *project_ids;            /* "FIRST-LAST" */
+        const GPtrArray *gc;                /* "KIND=AGE[,SIZE]"; or NULL */
+        gint64 gc_every_ms;                 /* 0: only when asked */
+        Identities *identities;             /* NULL: members run as the server */
+} DiskConfig;
 
 typedef struct Disk Disk;
 
 /* Whether the state directory is a new one is asked, and remembered in it: before the store is opened. */
-Disk *disk_new(const ServerOptions *options, GError **error);
+Disk *disk_new(const DiskConfig *config, GError **error);
 void disk_free(Disk *disk); /* NULL is a no-op */
 
 Ledger *disk_ledger(Disk *disk);
+Projects *disk_projects(Disk *disk); /* NULL: the kernel keeps no limits */
 /* `arg` is a Disk: EngineConfig.may_write, HttpServerConfig.hold and .release. */
 bool disk_may_write(const char *user, void *arg, GError **error);
 bool disk_hold(const char *user, gint64 bytes, int files, void *arg, GError **error);
@@ -22,7 +34,6 @@ void disk_release(const char *user, gint64 bytes, int files, void *arg);
 typedef struct {
         Engine *engine;
         Store *store;
-        Identities *identities; /* NULL: members run as the server */
         Storage *storage;
         PackageStore *packages;
 } DiskParts;

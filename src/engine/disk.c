@@ -1,5 +1,5 @@
 /* The server's disk (see disk.h): answers of the store and the catalog to the questions of fs/. */
-#include "server/disk.h"
+#include "engine/disk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ typedef struct {
 
 struct Disk {
         char *state, *envs, *usage_file;
-        const ServerOptions *options;
+        DiskConfig config;
         bool fresh;         /* the state directory was made by a version that has limits */
         gint64 since;       /* ms: of an older one, when such a version first served it; else 0 */
         GHashTable *by_uid; /* uid -> name, of the janitor's thread; as of `by_uid_at` */
@@ -40,6 +40,7 @@ struct Disk {
         gint64 disk_bytes, disk_files; /* of the file system */
         Ledger *ledger;
         DiskParts parts;
+        Projects *projects;       /* NULL: the accounting alone keeps the limits */
         _Atomic(Engine *) engine; /* of parts; NULL: nobody has a limit yet */
         Janitor *janitor;
 };
@@ -107,6 +108,11 @@ Ledger *disk_ledger(Disk *disk)
         return disk->ledger;
 }
 
+Projects *disk_projects(Disk *disk)
+{
+        return disk->projects;
+}
+
 Janitor *disk_janitor(Disk *disk)
 {
         return disk->janitor;
@@ -135,7 +141,7 @@ static bool find_age(Disk *disk, GError **error)
                 return false;
         disk->fresh = !g_str_has_prefix(text, "older");
         if (!disk->fresh && stat(mark, &st) == 0)
-                disk->since = (gint64)st.st_mtim.tv_sec * 1000;
+                disk->since = file_mtime_ms(&st);
         return true;
 }
 
@@ -153,16 +159,16 @@ static bool measure_disk(Disk *disk, GError **error)
 
 static bool configure(Disk *disk, GError **error)
 {
-        const ServerOptions *options = disk->options;
+        const DiskConfig *config = &disk->config;
 
         return find_age(disk, error) && measure_disk(disk, error) &&
-               read_limit("--user-disk", options->user_disk, disk->fresh, &disk->bytes, error) &&
-               read_limit("--user-files", options->user_files, disk->fresh, &disk->files, error);
+               read_limit("--user-disk", config->user_disk, disk->fresh, &disk->bytes, error) &&
+               read_limit("--user-files", config->user_files, disk->fresh, &disk->files, error);
 }
 
 static bool read_policy(const Disk *disk, GcPolicy *ret, GError **error)
 {
-        const GPtrArray *said = disk->options->gc;
+        const GPtrArray *said = disk->config.gc;
 
         *ret = gc_policy_default(disk->fresh, disk->disk_bytes);
         for (guint i = 0; said && i < said->len; i++)
@@ -171,21 +177,57 @@ static bool read_policy(const Disk *disk, GcPolicy *ret, GError **error)
         return true;
 }
 
-Disk *disk_new(const ServerOptions *options, GError **error)
+/* ProjectConfig.is_bound */
+static bool is_bound(const char *name, void *arg)
+{
+        Disk *disk = arg;
+        Engine *engine = disk->engine;
+        g_autoptr(Catalog) catalog = engine ? engine_catalog(engine) : NULL;
+        const User *user = catalog ? catalog_user(catalog, name) : NULL;
+        g_autoptr(Identity) identity = NULL;
+
+        return user && identity_find(disk->config.identities, name, user->object.seq, &identity, NULL) &&
+               identity;
+}
+
+static bool open_projects(Disk *disk, GError **error)
+{
+        static const char *const words[] = {
+                [PROJECT_QUOTA_AUTO] = "auto", [PROJECT_QUOTA_ON] = "on", [PROJECT_QUOTA_OFF] = "off"
+        };
+        const DiskConfig *config = &disk->config;
+        ProjectConfig projects = { .state_dir = disk->state,
+                                   .users = disk->config.identities,
+                                   .ledger = disk->ledger,
+                                   .is_bound = is_bound,
+                                   .arg = disk };
+        gsize policy = 0;
+
+        while (policy < G_N_ELEMENTS(words) && strcmp(config->project_quota, words[policy]) != 0)
+                policy++;
+        if (policy == G_N_ELEMENTS(words))
+                return err_set(error, ERR_USAGE, "--project-quota: '%s' is none of auto, on, off",
+                               config->project_quota);
+        projects.policy = (ProjectPolicy)policy;
+        return project_range_parse("--project-ids", config->project_ids, &projects.range, error) &&
+               projects_open(&projects, &disk->projects, error);
+}
+
+Disk *disk_new(const DiskConfig *config, GError **error)
 {
         Disk *disk = g_new0(Disk, 1);
         GcPolicy unused;
 
-        disk->options = options;
+        disk->config = *config;
         disk->by_uid = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        disk->state = g_strdup(options->state);
-        disk->envs = g_build_filename(options->state, "envs", NULL);
-        disk->usage_file = g_build_filename(options->state, "disk-usage", NULL);
-        if (!configure(disk, error) || !read_policy(disk, &unused, error)) {
+        disk->state = g_strdup(config->state_dir);
+        disk->envs = g_build_filename(config->state_dir, "envs", NULL);
+        disk->usage_file = g_build_filename(config->state_dir, "disk-usage", NULL);
+        disk->ledger = ledger_new(limit_of, disk);
+        if (!configure(disk, error) || !read_policy(disk, &unused, error) || !open_projects(disk, error)) {
                 disk_free(disk);
                 return NULL;
         }
-        disk->ledger = ledger_new(limit_of, disk);
         return disk;
 }
 
@@ -195,6 +237,7 @@ void disk_free(Disk *disk)
                 return;
         disk_stop(disk);
         janitor_free(disk->janitor);
+        projects_free(disk->projects);
         ledger_free(disk->ledger);
         g_hash_table_unref(disk->by_uid);
         g_free(disk->state);
@@ -249,11 +292,11 @@ static void read_uids(Disk *disk)
         const GPtrArray *users = catalog_list(catalog, KIND_USER);
 
         g_hash_table_remove_all(disk->by_uid);
-        for (guint i = 0; disk->parts.identities && i < users->len; i++) {
+        for (guint i = 0; disk->config.identities && i < users->len; i++) {
                 const User *user = users->pdata[i];
                 g_autoptr(Identity) identity = NULL;
 
-                if (identity_find(disk->parts.identities, user->object.name, user->object.seq, &identity,
+                if (identity_find(disk->config.identities, user->object.name, user->object.seq, &identity,
                                   NULL) &&
                     identity)
                         g_hash_table_insert(disk->by_uid, GUINT_TO_POINTER(identity->owner.uid),
@@ -344,17 +387,18 @@ void disk_start(Disk *disk, const DiskParts *parts)
 {
         JanitorConfig config = {
                 .survey = { .state_dir = disk->state,
-                            .dc = disk->options->datacenter,
+                            .dc = disk->config.dc,
                             .since = disk->since,
                             .packages = parts->packages,
                             .job = find_job,
                             .open_packages = open_packages,
                             .user_of_uid = user_of_uid,
+                            .projects = disk->projects,
                             .arg = disk },
                 .storage = parts->storage,
                 .ledger = disk->ledger,
                 .ledger_file = disk->usage_file,
-                .collect_ms = disk->options->gc_every_ms,
+                .collect_ms = disk->config.gc_every_ms,
                 .drop_environment = drop_environment,
                 .surveyed = surveyed,
         };
@@ -362,6 +406,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
         (void)read_policy(disk, &config.policy, NULL); /* disk_new has read it */
         disk->parts = *parts;
         disk->engine = parts->engine;
+        projects_set_live(disk->projects, true);
         disk->janitor = janitor_new(&config);
 }
 
@@ -376,5 +421,6 @@ void disk_stop(Disk *disk)
         if (!disk)
                 return;
         disk_quiesce(disk);
+        projects_set_live(disk->projects, false);
         disk->engine = NULL;
 }
