@@ -167,7 +167,7 @@ static gboolean is_over(gpointer key, gpointer value, gpointer arg)
 {
         Task *task = value;
 
-        return !task_is_wanted(task) && !task->dropping && !task_pod(task);
+        return !task_is_wanted(task) && !task->dropping && !task->end && !task_pod(task);
 }
 
 static bool is_troubled(const Kubernetes *k8s)

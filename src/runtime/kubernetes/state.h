@@ -56,6 +56,7 @@ typedef struct {
         bool kept;      /* forgotten, and its pod stays for a while */
         bool dropping;  /* what would make its pod again is being taken away */
         bool dropped;   /* it is */
+        bool held;      /* it is stopped when its log is followed */
         gint64 grace_s; /* when it is stopped */
 } Task;
 
@@ -186,6 +187,8 @@ bool pod_has_ended(const json_t *pod);
 void task_stop_pod(Task *task);
 /* What makes its pod goes before the pod. */
 void task_drop_and_stop(Task *task);
+/* The same, of one that waited for its log. */
+void task_stop_held(Task *task);
 /* Its pod may have gone before the cache knew of it: that is asked for. */
 void task_look_for_unseen(Task *task);
 /* Nothing makes its pod again. `arg`: the Kubernetes. */
