@@ -4,13 +4,17 @@
 
 #include <string.h>
 
+#include "fs/package.h"
 #include "model/framework.h"
 #include "model/job.h"
 #include "runtime/environment/environment.h"
+#include "runtime/kubernetes/confinement.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/homes.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/package.h"
+
+enum { RECIPES_MAX = 10000 };
 
 /* ---- its pods ---- */
 
@@ -174,6 +178,16 @@ bool k8s_orders(Runtime *runtime, const RuntimeJob *job)
         return form && form_is_whole(form);
 }
 
+/* An administrator may lift it, as for members of this machine. */
+static void confine(const Kubernetes *k8s, const RuntimeJob *job, json_t *spec)
+{
+        const char *const *lifted = (const char *const *)k8s->setting->new_privileges;
+
+        confine_pod(spec, &(Confinement){ .lifted = lifted && job->user && g_strv_contains(lifted, job->user),
+                                          .non_root = k8s->setting->non_root,
+                                          .files = volume_has_home(&k8s->volumes) });
+}
+
 void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
@@ -210,6 +224,7 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
                 gate_wait(pod, task->wait_for);
         if (has_secret(form, job))
                 lend_gate(pod, job);
+        confine(k8s, job, spec);
         before = before_pod(k8s, &home, job, has_secret(form, job), package);
         order_give(k8s,
                    &(Order){ .run = order_start,

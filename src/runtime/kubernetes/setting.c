@@ -217,6 +217,8 @@ static const Key setting_keys[] = {
         { "volcano", KEY_BOOL, AT(volcano), NULL, NULL },
         { "log_streams", KEY_COUNT, AT(log_streams), NULL, NULL },
         { "allow", KEY_GROUP, AT(allow), NULL, allow_keys },
+        { "allow_new_privileges", KEY_LIST, AT(new_privileges), check_name, NULL },
+        { "run_as_non_root", KEY_BOOL, AT(non_root), NULL, NULL },
         { NULL },
 };
 
@@ -488,6 +490,7 @@ void setting_free(Setting *setting)
         g_strfreev(setting->allow.service_accounts);
         g_strfreev(setting->allow.resources);
         g_strfreev(setting->allow.metadata);
+        g_strfreev(setting->new_privileges);
         g_free(setting->datacenter);
         g_ptr_array_unref(setting->volumes);
         g_free(setting);

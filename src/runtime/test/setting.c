@@ -14,7 +14,7 @@ static void test_all(void)
 {
         g_autofree char *text = quoted(
                 " {`image`: `paddle:2.6.2`, `log_streams`: 20, `builder`: `b/buildah@sha256:00`,"
-                "`operators`: [`mpi`],"
+                "`operators`: [`mpi`], `allow_new_privileges`: [`ann`], `run_as_non_root`: true,"
                 "`allow`: {`tolerations`: [`example.com/team`], `volumes`: [`nfs`, `csi`], `metadata`: "
                 "[`example.com/`]},"
                 "`registry`: {`address`: `reg.local:5000/team`, `username`: `u`, `password`: `p`, "
@@ -36,6 +36,8 @@ static void test_all(void)
         g_assert_cmpstr(setting->builder, ==, "b/buildah@sha256:00");
         g_assert_cmpstr(setting->operators[0], ==, "mpi");
         g_assert_null(setting->operators[1]);
+        g_assert_cmpstr(setting->new_privileges[0], ==, "ann");
+        g_assert_true(setting->non_root);
         g_assert_cmpstr(setting->allow.tolerations[0], ==, "example.com/team");
         g_assert_cmpstr(setting->allow.volumes[1], ==, "csi");
         g_assert_cmpstr(setting->allow.metadata[0], ==, "example.com/");
