@@ -37,6 +37,7 @@ typedef struct {
         Images *images;
         char *job_id, *user, *image, *package, *package_name, *requirements;
         char *key, *base; /* once they are known */
+        Resources builder;
         Aside *look;
         GSource *again;
         int tries;
@@ -159,7 +160,14 @@ static void wish_free(gpointer data)
 static void answer(Images *images, const char *job_id, const char *problem)
 {
         g_autofree char *id = g_strdup(job_id);
+        const Wish *wish = g_hash_table_lookup(images->wishes, id);
 
+        if (wish && !problem)
+                images->config.made(&(RuntimeJob){ .image = wish->image,
+                                                   .package = wish->package,
+                                                   .package_name = wish->package_name,
+                                                   .requirements = wish->requirements },
+                                    images->config.arg);
         if (g_hash_table_remove(images->wishes, id))
                 images->config.done(id, problem, images->config.arg);
 }
@@ -454,6 +462,15 @@ static void open_caches(Images *images)
                                       &events);
 }
 
+/* What its queue does not count is limited in any case. */
+static Resources limits_of(const Images *images, const Wish *wish)
+{
+        const Resources *each = &images->config.bounds.each, *given = &wish->builder;
+
+        return (Resources){ .cpu_milli = given->cpu_milli ? given->cpu_milli : each->cpu_milli,
+                            .memory = given->memory ? given->memory : each->memory };
+}
+
 static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
 {
         g_autofree char *place = place_of(images, wish->key);
@@ -475,7 +492,7 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                           .base = wish->base,
                                           .package_name = wish->package_name,
                                           .pull_secret = images->secret,
-                                          .limits = images->config.bounds.each,
+                                          .limits = limits_of(images, wish),
                                           .time_limit_ms = images->config.bounds.time_limit_ms },
                                .dir = dir,
                                .tree = tree,
@@ -610,6 +627,7 @@ void images_want(Images *images, const RuntimeJob *job)
         wish->images = images;
         wish->job_id = g_strdup(job->id);
         wish->user = g_strdup(job->user);
+        wish->builder = job->builder;
         wish->image = g_strdup(job->image);
         wish->package = g_strdup(job->package);
         wish->package_name = g_strdup(job->package_name);

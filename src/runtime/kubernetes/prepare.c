@@ -278,6 +278,63 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
         return problem_of_files(k8s, job);
 }
 
+/* Pip runs in a build, and with it code of packages. Without requirements an image is put together of files
+ * alone, and is not counted. */
+static bool is_counted(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        return !goes_by_itself(k8s) && environment_is_needed(job->requirements);
+}
+
+bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+
+        if (!is_counted(k8s, job))
+                return false;
+        g_mutex_lock(&k8s->lock);
+        *ret_wants = k8s->builder;
+        g_mutex_unlock(&k8s->lock);
+        return !resources_is_zero(ret_wants);
+}
+
+/* What its image is made of, as far as it is known without asking a registry; the caller's. */
+static char *recipe_of(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        const char *image = job->image ? job->image : k8s->setting->image;
+        g_autofree char *text =
+                g_strjoin("\n", image ? image : "", job->package ? job->package : "",
+                          job->package_name ? job->package_name : "", job->requirements, NULL);
+        char hash[HASH_LEN + 1];
+
+        hash_bytes(text, strlen(text), hash);
+        return g_strdup(hash);
+}
+
+bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        g_autofree char *recipe = is_counted(k8s, job) ? recipe_of(k8s, job) : NULL;
+        bool known;
+
+        if (!recipe)
+                return false;
+        g_mutex_lock(&k8s->lock);
+        known = g_hash_table_contains(k8s->recipes, recipe);
+        g_mutex_unlock(&k8s->lock);
+        return known;
+}
+
+void k8s_note_recipe(Kubernetes *k8s, const RuntimeJob *job)
+{
+        if (!is_counted(k8s, job))
+                return;
+        g_mutex_lock(&k8s->lock);
+        if (g_hash_table_size(k8s->recipes) >= RECIPES_MAX)
+                g_hash_table_remove_all(k8s->recipes);
+        g_hash_table_add(k8s->recipes, recipe_of(k8s, job));
+        g_mutex_unlock(&k8s->lock);
+}
+
 bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
@@ -298,6 +355,7 @@ static void run_prepare(Order *order)
         }
         images_want(k8s->images, &(RuntimeJob){ .id = order->name,
                                                 .user = order->user,
+                                                .builder = order->builder,
                                                 .image = order->image,
                                                 .package = order->package,
                                                 .package_name = order->package_name,
@@ -316,6 +374,7 @@ void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
         order_give(k8s, &(Order){ .run = run_prepare,
                                   .name = g_strdup(job->id),
                                   .user = g_strdup(job->user),
+                                  .builder = job->builder,
                                   .image = g_strdup(job->image ? job->image : k8s->setting->image),
                                   .package = g_strdup(job->package),
                                   .package_name = g_strdup(job->package_name),
