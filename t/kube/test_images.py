@@ -237,6 +237,27 @@ def test_a_build_waits_for_its_queue_and_is_counted_there(joined, kube_node, pro
     assert joined.job(full)["state"] == "running"
 
 
+def test_builders_reach_a_list_of_addresses(server, kube_node, registry, index, program):
+    """By a policy for all of them, which stands before the first; without the right to make it nothing is built."""
+    connect(server, kube_node, RULES + BUILDS)
+    about = setting(registry, index) | {"network_policies": True, "build_egress": [registry.address, "192.0.2.0/24"]}
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(about), check=0)
+    done = server.wait(submit(server, program)["id"])
+    assert done["state"] == "failed" and "the NetworkPolicy of builds cannot be put" in done["reason"]
+    policies = {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["create", "patch"]}
+    account = {"kind": "ServiceAccount", "name": f"paddled-{kube_node.name}", "namespace": kube_node.name}
+    kube_node.cluster.allow(account, f"policies-{kube_node.name}", kube_node.name, [policies], everywhere=True)
+    again = submit(server, program, name="again")["id"]
+    (pod,) = wait_for(lambda: builders(kube_node), what="the builder")
+    (policy,) = kube_node.items("networkpolicies", "networking.k8s.io/v1")
+    (match,) = policy["spec"]["podSelector"]["matchExpressions"]
+    assert match["operator"] == "Exists" and match["key"] in pod["metadata"]["labels"]
+    blocks = [rule["to"][0].get("ipBlock", {}).get("cidr") for rule in policy["spec"]["egress"]]
+    assert blocks == [None, f"{registry.host}/32", "192.0.2.0/24"]
+    server.paddle("cancel", again, check=0)
+    server.wait(again)
+
+
 def test_a_wrong_password_is_named(joined, registry, index, program):
     wrong = setting(registry, index, password="wrong")
     joined.paddle("cluster", "set", "prod", "--setting", json.dumps(wrong), check=0)

@@ -13,6 +13,7 @@
 #include "runtime/kubernetes/homes.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/package.h"
+#include "runtime/kubernetes/policy.h"
 
 enum { RECIPES_MAX = 10000 };
 
@@ -52,6 +53,11 @@ static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const R
 {
         json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
 
+        if (job->about->spec->network_none || k8s->setting->egress)
+                json_array_append_new(list, policy_of_attempt(home, job->id, job->attempt,
+                                                              job->about->spec->network_none
+                                                                      ? NULL
+                                                                      : k8s->setting->egress));
         if (secret)
                 json_array_append_new(list, member_secret(home, job->id, job->attempt));
         if (package) {
@@ -260,10 +266,11 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
-        if (job->about && job->about->spec->network_none)
+        if (job->about && job->about->spec->network_none && !k8s->setting->network_policies)
                 return g_strdup_printf(
-                        "network: none: cluster '%s' decides by itself what its pods reach\n"
-                        "Leave it out, and ask the cluster's administrators for a NetworkPolicy.",
+                        "network: none: cluster '%s' does not say that it enforces NetworkPolicies\n"
+                        "Leave it out, or ask an administrator for `network_policies` in the cluster's "
+                        "setting.",
                         k8s->name);
         if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
                 return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
