@@ -108,7 +108,7 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         Life life;
 
         if (building_leads(live)) {
-                building_begin(engine, live);
+                building_begin(engine, live, tasks[0].node);
                 return;
         }
         if (n + extra > 0 &&

@@ -24,6 +24,7 @@ struct BuildGroup {
         char *key;
         GSequence *jobs; /* Live, by number */
         int building;    /* of them */
+        int node;        /* where the scheduler counts the build; -1: not said, after a restart */
         Live *leader;
 };
 
@@ -59,9 +60,21 @@ static void clamp(const Catalog *catalog, const char *name, Resources *wants)
         }
 }
 
+static RuntimeJob about_of(const Job *job)
+{
+        const Spec *spec = job->spec;
+
+        return (RuntimeJob){ .id = job->id,
+                             .user = job->user,
+                             .image = spec->image,
+                             .package = spec->package,
+                             .package_name = spec->package_name,
+                             .requirements = spec->requirements };
+}
+
 bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret)
 {
-        RuntimeJob about = { .id = job->id, .user = job->user, .requirements = job->spec->requirements };
+        RuntimeJob about = about_of(job);
 
         if (!runtime || !runtime->ops->prepare_wants || !runtime->ops->prepare_wants(runtime, &about, ret))
                 return false;
@@ -80,11 +93,17 @@ static bool waits_for_build(const Job *job)
                (job->env_state == ENV_WAITING || job->env_state == ENV_BUILDING);
 }
 
-static char *key_of(const Job *job)
+/* Where members run in images, each is of a base image and a package, too. */
+static char *key_of(Engine *engine, const Job *job)
 {
+        const Spec *spec = job->spec;
+        bool images = slot_of(engine, job)->runtime->ops->uses_images;
+        g_autofree char *what =
+                g_strjoin("\n", images && spec->image ? spec->image : "",
+                          images && spec->package ? spec->package : "", spec->requirements, NULL);
         char hash[HASH_LEN + 1];
 
-        hash_bytes(job->spec->requirements, strlen(job->spec->requirements), hash);
+        hash_bytes(what, strlen(what), hash);
         return g_strconcat(job->queue, "\n", job->user, "\n", hash, NULL);
 }
 
@@ -151,6 +170,7 @@ static void join(Engine *engine, Live *live, const char *key)
                 group = g_new0(BuildGroup, 1);
                 group->key = g_strdup(key);
                 group->jobs = g_sequence_new(NULL);
+                group->node = -1;
                 g_hash_table_insert(engine->build_groups, group->key, group);
         }
         live->place = g_sequence_insert_sorted(group->jobs, live, by_seq, NULL);
@@ -161,7 +181,7 @@ void building_settle(Engine *engine, Live *live)
 {
         Resources wants;
         bool waits = waits_for_build(live->job) && is_counted(engine, live->job, &wants);
-        g_autofree char *key = waits ? key_of(live->job) : NULL;
+        g_autofree char *key = waits ? key_of(engine, live->job) : NULL;
         bool builds = live->job->env_state == ENV_BUILDING;
 
         if (live->group && (!waits || strcmp(live->group->key, key) != 0))
@@ -181,15 +201,23 @@ bool building_leads(const Live *live)
         return live->group && live->group->leader == live;
 }
 
+static bool was_prepared(Engine *engine, const Job *job)
+{
+        Runtime *runtime = slot_of(engine, job)->runtime;
+        RuntimeJob about = about_of(job);
+
+        return runtime->ops->was_prepared && runtime->ops->was_prepared(runtime, &about);
+}
+
 EnvState building_first(Engine *engine, const Job *job)
 {
         g_autofree char *key = NULL;
         const BuildGroup *group;
         Resources wants;
 
-        if (!job->spec->requirements || !is_counted(engine, job, &wants))
+        if (!job->spec->requirements || !is_counted(engine, job, &wants) || was_prepared(engine, job))
                 return ENV_BUILDING;
-        key = key_of(job);
+        key = key_of(engine, job);
         group = g_hash_table_lookup(engine->build_groups, key);
         return group && group->leader->job->env_state == ENV_BUILDING ? ENV_BUILDING : ENV_WAITING;
 }
@@ -208,11 +236,12 @@ static void begin(Engine *engine, Live *live, bool leads)
 }
 
 /* The leader first, so that it stays the one. */
-void building_begin(Engine *engine, Live *leader)
+void building_begin(Engine *engine, Live *leader, int node)
 {
         BuildGroup *group = leader->group;
         GSequenceIter *at;
 
+        group->node = node;
         begin(engine, leader, true);
         for (at = g_sequence_get_begin_iter(group->jobs); !g_sequence_iter_is_end(at);
              at = g_sequence_iter_next(at))
@@ -231,9 +260,20 @@ void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot)
         }
 }
 
-void building_fill(Engine *engine, const Live *live, const SchedTask *task, SchedJobFill *fill, SchedJob *put)
+/* The cluster places the pod of an image's build, and does not tell us: any node of it stands for that one.
+ */
+static int node_of(Engine *engine, const Live *live)
+{
+        RuntimeSlot *slot = slot_of(engine, live->job);
+
+        return live->group->node >= 0 ? live->group->node : slot_any_node(engine, slot);
+}
+
+void building_fill(Engine *engine, const Live *live, SchedTask *task, SchedJobFill *fill, SchedJob *put)
 {
         const Job *job = live->job;
+
+        *task = (SchedTask){ .node = node_of(engine, live) };
 
         fill->roles[0] = (SchedRole){ .replicas = 1, .min = 1 };
         (void)is_counted(engine, job, &fill->roles[0].each); /* it has been counted, else it would not lead */

@@ -294,7 +294,7 @@ bool feed_later(const Live *live)
 
 static void put(Engine *engine, Live *live, bool tell)
 {
-        static const SchedTask builder = { .node = NODE };
+        SchedTask builder;
         bool builds = building_leads(live);
         SchedTask *tasks = life_is_at_rest(live->job) ? NULL : tasks_of(engine, live->job);
         SchedJobFill fill;

@@ -290,6 +290,23 @@ int slot_node(Engine *engine, RuntimeSlot *slot, const char *name)
         return ids_find(engine->node_ids, key);
 }
 
+int slot_any_node(const Engine *engine, const RuntimeSlot *slot)
+{
+        const RuntimeNode *node, *first = NULL;
+        g_autofree char *key = NULL;
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, slot->nodes);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                node = value;
+                if (node->usable && (!first || strcmp(node->name, first->name) < 0))
+                        first = node;
+        }
+        key = first ? node_key(slot, first->name) : g_strdup(LOCAL_NODE);
+        return ids_find(engine->node_ids, key);
+}
+
 const char *slot_node_name(const Engine *engine, int id)
 {
         const char *key = ids_name(engine->node_ids, id);

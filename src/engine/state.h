@@ -195,10 +195,9 @@ EnvState building_first(Engine *engine, const Job *job);
  * bounds. */
 void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot);
 /* The scheduler has started the build. */
-void building_begin(Engine *engine, Live *leader);
-/* What the scheduler is told of one that leads; `task` is where it stands. */
-void building_fill(Engine *engine, const Live *live, const SchedTask *task, SchedJobFill *fill,
-                   SchedJob *put);
+void building_begin(Engine *engine, Live *leader, int node);
+/* What the scheduler is told of one that leads. `put` borrows `task`, which is filled: where it stands. */
+void building_fill(Engine *engine, const Live *live, SchedTask *task, SchedJobFill *fill, SchedJob *put);
 
 /* ---- depend.c: jobs that wait for others ---- */
 

@@ -17,6 +17,8 @@ const KubeKind kube_namespaces = { "", "v1", "Namespace", "namespaces", true };
 const KubeKind kube_secrets = { "", "v1", "Secret", "secrets", false };
 const KubeKind kube_stateful_sets = { "apps", "v1", "StatefulSet", "statefulsets", false };
 const KubeKind kube_replica_sets = { "apps", "v1", "ReplicaSet", "replicasets", false };
+const KubeKind kube_network_policies = { "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",
+                                         false };
 const KubeKind kube_jobs = { "batch", "v1", "Job", "jobs", false };
 const KubeKind kube_priority_classes = { "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses",
                                          true };

@@ -18,7 +18,7 @@ typedef struct {
 extern const KubeKind kube_pods, kube_services, kube_config_maps, kube_events, kube_leases, kube_nodes,
         kube_namespaces, kube_secrets, kube_stateful_sets, kube_replica_sets, kube_jobs,
         kube_priority_classes, kube_pod_groups, kube_volcano_queues, kube_paddle_jobs, kube_training_jobs,
-        kube_tf_jobs, kube_pytorch_jobs, kube_mpi_jobs, kube_spark_applications;
+        kube_tf_jobs, kube_pytorch_jobs, kube_mpi_jobs, kube_spark_applications, kube_network_policies;
 
 /* "batch/v1" or "v1": the apiVersion of an object of this kind; the caller's. */
 char *kube_api_version(const KubeKind *kind);

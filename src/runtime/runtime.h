@@ -188,9 +188,13 @@ typedef struct {
          * transaction). */
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
         /* What runs for it on nodes of the cluster until it is prepared: prepare is asked for when the job's
-         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Does
-         * not block. NULL: false, of every job. */
+         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Of
+         * the job: id, user, image, package, package_name, requirements. Does not block. NULL: false, of
+         * every job. */
         bool (*prepare_wants)(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
+        /* True when all of it was made before, as far as is known: prepare is asked for at once, and counted
+         * meanwhile. As prepare_wants. NULL: not known. */
+        bool (*was_prepared)(Runtime *runtime, const RuntimeJob *job);
         /* What prepare was asked for is not waited for any more: the job is over, held, or elsewhere. Or
          * NULL: it goes on. */
         void (*abandon)(Runtime *runtime, const char *job_id);

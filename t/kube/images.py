@@ -110,9 +110,10 @@ def make_pause(work, archive):
 
 
 def base_files():
-    """busybox and the libraries it names: {path in the image: content}"""
+    """busybox and the libraries it names, of which a static one (busybox-static) has none: {path in the image: content}"""
     files = {"bin/busybox": BUSYBOX.read_bytes()}
-    for path in re.findall(r"(/\S+) \(0x", run("ldd", BUSYBOX).stdout):
+    needs = subprocess.run(["ldd", BUSYBOX], capture_output=True, text=True, check=False)
+    for path in re.findall(r"(/\S+) \(0x", needs.stdout):
         files[path.lstrip("/")] = pathlib.Path(path).read_bytes()
     return files
 

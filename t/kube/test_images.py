@@ -204,6 +204,60 @@ def test_cancel_ends_the_build(joined, kube_node, registry, program):
     assert set(registry.tags(REPOSITORY)) == before
 
 
+def used(server):
+    (queue,) = [queue for queue in server.get("/v1/scheduler").json["queues"] if queue["name"] == "qq"]
+    return queue["used"]
+
+
+def test_a_build_waits_for_its_queue_and_is_counted_there(joined, kube_node, program):
+    """As a small job. One whose image is there does not wait for what a build would take."""
+    small = [{"name": "worker", "replicas": 1, "cpu": "100m"}]
+    joined.paddle("queue", "set", "qq", "--max", "cpu=500m", check=0)
+    full = joined.submit(["sleep", "1000"], queue="qq", image=BASE, roles=[{**small[0], "cpu": "500m"}])["id"]
+    joined.wait(full, "running")
+    job = submit(joined, program, "--cpu", "100m")["id"]
+    about = wait_for(lambda: (found := joined.job(job))["environment"] == "waiting" and found, what="the job to wait")
+    assert [reason["cause"] for reason in about["reasons"]] == ["environment", "queue_max"], about["reasons"]
+    assert not builders(kube_node)
+
+    joined.paddle("cancel", full, check=0)
+    wait_for(lambda: joined.job(job)["environment"] == "building", what="the build's begin")
+    held = {node["cluster"]: node["used"].get("cpu") for node in joined.get("/v1/nodes").json["items"]}
+    assert (held["prod"], held["default-cluster"], used(joined)["cpu"]) == ("500m", None, "500m")
+    pod = wait_for(lambda: builders(kube_node), what="the builder")[0]
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "500m"
+    done = joined.wait(job, timeout=180)
+    assert done["state"] == "succeeded", done["reason"]
+    assert "cpu" not in used(joined)
+
+    full = joined.submit(["sleep", "1000"], queue="qq", image=BASE, roles=[{**small[0], "cpu": "400m"}])["id"]
+    joined.wait(full, "running")
+    again = submit(joined, program, "--cpu", "100m", name="again")["id"]
+    assert joined.wait(again)["state"] == "succeeded"
+    assert joined.job(full)["state"] == "running"
+
+
+def test_builders_reach_a_list_of_addresses(server, kube_node, registry, index, program):
+    """By a policy for all of them, which stands before the first; without the right to make it nothing is built."""
+    connect(server, kube_node, RULES + BUILDS)
+    about = setting(registry, index) | {"network_policies": True, "build_egress": [registry.address, "192.0.2.0/24"]}
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(about), check=0)
+    done = server.wait(submit(server, program)["id"])
+    assert done["state"] == "failed" and "the NetworkPolicy of builds cannot be put" in done["reason"]
+    policies = {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["create", "patch"]}
+    account = {"kind": "ServiceAccount", "name": f"paddled-{kube_node.name}", "namespace": kube_node.name}
+    kube_node.cluster.allow(account, f"policies-{kube_node.name}", kube_node.name, [policies], everywhere=True)
+    again = submit(server, program, name="again")["id"]
+    (pod,) = wait_for(lambda: builders(kube_node), what="the builder")
+    (policy,) = kube_node.items("networkpolicies", "networking.k8s.io/v1")
+    (match,) = policy["spec"]["podSelector"]["matchExpressions"]
+    assert match["operator"] == "Exists" and match["key"] in pod["metadata"]["labels"]
+    blocks = [rule["to"][0].get("ipBlock", {}).get("cidr") for rule in policy["spec"]["egress"]]
+    assert blocks == [None, f"{registry.host}/32", "192.0.2.0/24"]
+    server.paddle("cancel", again, check=0)
+    server.wait(again)
+
+
 def test_a_wrong_password_is_named(joined, registry, index, program):
     wrong = setting(registry, index, password="wrong")
     joined.paddle("cluster", "set", "prod", "--setting", json.dumps(wrong), check=0)

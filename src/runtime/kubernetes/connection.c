@@ -38,6 +38,23 @@ static int by_name(gconstpointer a, gconstpointer b)
         return strcmp((*x)->name, (*y)->name);
 }
 
+/* Half of the largest node at most, so that it fits beside what each node has of the cluster's own. */
+static Resources builder_of(const Resources *each, const GPtrArray *nodes)
+{
+        Resources most = { 0 };
+
+        for (guint i = 0; i < nodes->len; i++) {
+                const RuntimeNode *node = nodes->pdata[i];
+
+                most.cpu_milli = MAX(most.cpu_milli, node->allocatable.cpu_milli);
+                most.memory = MAX(most.memory, node->allocatable.memory);
+        }
+        if (nodes->len == 0)
+                return (Resources){ .cpu_milli = each->cpu_milli, .memory = each->memory };
+        return (Resources){ .cpu_milli = MIN(each->cpu_milli, most.cpu_milli / 2),
+                            .memory = MIN(each->memory, most.memory / 2) };
+}
+
 /* True when they are others than before. */
 static bool take_nodes(Kubernetes *k8s)
 {
@@ -53,6 +70,7 @@ static bool take_nodes(Kubernetes *k8s)
         for (guint i = 0; same && i < list->len; i++)
                 same = runtime_node_equal(was->pdata[i], list->pdata[i]);
         k8s->inventory = list;
+        k8s->builder = builder_of(&k8s->bounds.each, list);
         g_mutex_unlock(&k8s->lock);
         g_ptr_array_unref(was);
         return !same;
@@ -167,7 +185,7 @@ static gboolean is_over(gpointer key, gpointer value, gpointer arg)
 {
         Task *task = value;
 
-        return !task_is_wanted(task) && !task->dropping && !task_pod(task);
+        return !task_is_wanted(task) && !task->dropping && !task->end && !task_pod(task);
 }
 
 static bool is_troubled(const Kubernetes *k8s)

@@ -1,10 +1,12 @@
 /* Logs of pods (see follow.h).
  *
  *     NEW ─────(a place)────▶ OPEN ◀───(a place, few a second)─── AGAIN
- *     LAST ────(a place)───────┘│└─────(silent, others wait)──────▶ ▲
- *      ▲                        └──(broken off)──▶ RESTING ─────────┘
- *      ├─(its container has ended)── NEW, AGAIN, RESTING
+ *     LEAVING ─(a place)──────┘││└─────(silent, others wait)──────▶ ▲
+ *     LAST ────(a place)───────┘└──(broken off)──▶ RESTING ─────────┘
+ *      ▲
+ *      ├─(its container has ended)── NEW, AGAIN, RESTING, LEAVING
  *      └─(broken off or refused, after its container has ended)── RESTING
+ *     LEAVING: the same, of one that is about to be stopped
  *
  * The server sends what it has of a log from its beginning; where that goes on in the file the times of its
  * lines say (timed-log.h). A file is open while its stream is. */
@@ -25,11 +27,13 @@
 enum {
         STREAMS = 1000,
         OPENING = 16, /* asked for at once: writes wait in the same line */
-        SPARE = 64,   /* places beyond those, for logs that are read to their end */
+        SPARE = 64,   /* places beyond those, for members that are stopped; and as many for what has ended */
         AGAIN_MS = 500,
         AGAIN_MAX_MS = 30000,
         REFUSED_MAX_MS = 300000, /* the node has no answer, or the account no right */
         LAST_MS = 10000,         /* for the rest of a log, after its container has ended */
+        LEAVING_MS = 10000,      /* for the stream of one that is about to be stopped */
+        ANSWER_MS = 2000,        /* the node of a container that has said nothing yet does not answer */
         TICK_MS = 200,
         EACH_TICK = 5, /* streams that are opened again */
         SILENT_US = 10 * G_USEC_PER_SEC,
@@ -38,6 +42,7 @@ enum {
 
 typedef enum {
         FOLLOW_LAST,
+        FOLLOW_LEAVING,
         FOLLOW_NEW,
         FOLLOW_AGAIN,
         FOLLOW_OPEN,
@@ -49,7 +54,7 @@ struct FollowRoom {
         KubeClient *client;
         GMainContext *context;
         guint places;
-        guint opening;            /* of the open ones: not answered yet */
+        guint opening;            /* of the open ones: neither answered nor waited for */
         GQueue in[FOLLOW_STATES]; /* Follow; who has waited longest is at the head */
         GSource *tick;            /* while somebody waits */
 };
@@ -69,10 +74,11 @@ struct Follow {
         guint failures; /* in a row */
         bool opening;
         KubeCall *call;
-        GSource *again, *deadline;
+        GSource *again, *deadline, *answer, *patience;
         bool unwritable; /* which was said */
         bool full;       /* the disk is */
-        bool last;
+        bool last, leaving;
+        bool flows; /* which was told */
 };
 
 static void drop_timer(GSource **at)
@@ -227,8 +233,38 @@ static void move(Follow *follow, FollowState to)
 
 static void answered(Follow *follow)
 {
+        drop_timer(&follow->answer);
         follow->room->opening -= follow->opening;
         follow->opening = false;
+}
+
+/* Or nothing will: whoever waits with the end of the container need not wait any more. */
+static void tell_flows(Follow *follow)
+{
+        drop_timer(&follow->patience);
+        if (!follow->leaving || follow->flows)
+                return;
+        follow->flows = true;
+        if (follow->config.flows)
+                follow->config.flows(follow->config.arg);
+}
+
+/* A container that is silent is followed all the same, and keeps no other from being so. */
+static gboolean on_no_answer(gpointer arg)
+{
+        Follow *follow = arg;
+
+        answered(follow);
+        tell_flows(follow);
+        pump(follow->room);
+        return G_SOURCE_REMOVE;
+}
+
+static FollowState turn_of(const Follow *follow)
+{
+        if (follow->last)
+                return FOLLOW_LAST;
+        return follow->leaving ? FOLLOW_LEAVING : FOLLOW_AGAIN;
 }
 
 static void close_stream(Follow *follow)
@@ -248,7 +284,7 @@ static gboolean on_rested(gpointer arg)
         Follow *follow = arg;
 
         drop_timer(&follow->again);
-        move(follow, follow->last ? FOLLOW_LAST : FOLLOW_AGAIN);
+        move(follow, turn_of(follow));
         pump(follow->room);
         return G_SOURCE_REMOVE;
 }
@@ -310,6 +346,7 @@ static bool on_data(const char *data, gsize len, void *arg)
 
         if (follow->opening) {
                 answered(follow);
+                tell_flows(follow);
                 pump(follow->room);
         }
         timed_log_read(&follow->log, data, len, text);
@@ -365,6 +402,8 @@ static void on_end(const KubeReply *reply, void *arg)
         }
         close_stream(follow);
         rest(follow, reply->error && reply->status >= 400);
+        if (is_missing(reply))
+                tell_flows(follow);
         if (follow->last && !is_short && (!reply->error || is_missing(reply)))
                 follow->config.done(follow->config.arg);
         pump(room);
@@ -385,6 +424,7 @@ static void open_stream(Follow *follow)
         follow->heard_us = g_get_monotonic_time();
         follow->opening = true;
         follow->room->opening++;
+        set_timer(follow->room->context, &follow->answer, ANSWER_MS, on_no_answer, follow);
         follow->call = kube_stream(follow->room->client, follow->url, 0, on_data, on_end, follow);
 }
 
@@ -393,7 +433,9 @@ static void open_stream(Follow *follow)
 /* Opens the first that is in this state; false: nobody is, or there is no place. */
 static bool open_one(FollowRoom *room, FollowState state)
 {
-        guint places = room->places + (state == FOLLOW_LAST ? SPARE : 0);
+        guint places = room->places + (state == FOLLOW_LAST      ? 2 * SPARE
+                                       : state == FOLLOW_LEAVING ? SPARE
+                                                                 : 0);
 
         if (!room->in[state].length || room->in[FOLLOW_OPEN].length >= places || room->opening >= OPENING)
                 return false;
@@ -406,7 +448,7 @@ static void ask_for_place(FollowRoom *room)
 {
         Follow *follow = g_queue_peek_head(&room->in[FOLLOW_OPEN]);
 
-        if (follow->last || g_get_monotonic_time() - follow->heard_us < SILENT_US) {
+        if (follow->last || follow->leaving || g_get_monotonic_time() - follow->heard_us < SILENT_US) {
                 move(follow, FOLLOW_OPEN);
                 return;
         }
@@ -416,7 +458,8 @@ static void ask_for_place(FollowRoom *room)
 
 static bool somebody_waits(const FollowRoom *room)
 {
-        return room->in[FOLLOW_LAST].length || room->in[FOLLOW_NEW].length || room->in[FOLLOW_AGAIN].length;
+        return room->in[FOLLOW_LAST].length || room->in[FOLLOW_LEAVING].length ||
+               room->in[FOLLOW_NEW].length || room->in[FOLLOW_AGAIN].length;
 }
 
 static gboolean on_tick(gpointer arg)
@@ -436,7 +479,7 @@ static gboolean on_tick(gpointer arg)
 
 static void pump(FollowRoom *room)
 {
-        while (open_one(room, FOLLOW_LAST) || open_one(room, FOLLOW_NEW))
+        while (open_one(room, FOLLOW_LAST) || open_one(room, FOLLOW_LEAVING) || open_one(room, FOLLOW_NEW))
                 ;
         if (somebody_waits(room) && !room->tick)
                 set_timer(room->context, &room->tick, TICK_MS, on_tick, room);
@@ -475,6 +518,38 @@ static gboolean on_too_late(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
+static gboolean on_impatient(gpointer arg)
+{
+        Follow *follow = arg;
+
+        log_warning("a pod is stopped before its log could be followed: the end of it may be missing", "pod",
+                    follow->config.pod, NULL);
+        tell_flows(follow);
+        return G_SOURCE_REMOVE;
+}
+
+bool follow_leaving(Follow *follow)
+{
+        FollowRoom *room = follow->room;
+
+        if (follow->last || follow->flows)
+                return true;
+        if (follow->leaving)
+                return false;
+        follow->leaving = true;
+        follow->failures = 0;
+        if (follow->state == FOLLOW_OPEN) {
+                follow->flows = !follow->opening;
+        } else {
+                drop_timer(&follow->again);
+                move(follow, FOLLOW_LEAVING);
+                pump(room);
+        }
+        if (!follow->flows)
+                set_timer(room->context, &follow->patience, LEAVING_MS, on_impatient, follow);
+        return follow->flows;
+}
+
 void follow_last(Follow *follow)
 {
         FollowRoom *room = follow->room;
@@ -482,6 +557,7 @@ void follow_last(Follow *follow)
         if (follow->last)
                 return;
         follow->last = true;
+        drop_timer(&follow->patience);
         follow->failures = 0;
         set_timer(room->context, &follow->deadline, LAST_MS, on_too_late, follow);
         if (follow->state == FOLLOW_OPEN)
@@ -521,6 +597,7 @@ void follow_free(Follow *follow)
         close_stream(follow);
         drop_timer(&follow->again);
         drop_timer(&follow->deadline);
+        drop_timer(&follow->patience);
         g_free((char *)follow->config.path);
         g_free((char *)follow->config.pod);
         g_free((char *)follow->config.uid);

@@ -4,8 +4,9 @@
  * thread as the client, and freed before it.
  *
  * All logs of a client share a room, in which so many streams are open at once. More logs than that take
- * turns: one whose container has ended comes first and is read to its end, one that has said nothing for a
- * while lets the next one in. So each is complete in the end, and those of a crowd are late while they grow.
+ * turns: one whose container has ended comes first and is read to its end, then one whose container is about
+ * to be stopped; one that has said nothing for a while lets the next one in. So each is complete in the end,
+ * and those of a crowd are late while they grow.
  *
  * A node keeps the newest part only of a log that has grown. What it rotated away before it was read is lost;
  * a line in the file (timed_log_gap) says so.
@@ -24,10 +25,11 @@ void follow_room_free(FollowRoom *room); /* after those in it; NULL is a no-op *
 typedef struct {
         const char *namespace, *pod, *container;
         const char *uid; /* of the pod; NULL: no other pod writes into the file, and nobody goes on with it */
-        const char *path;        /* made with its directories */
-        gint64 limit;            /* bytes of the file; 0: none */
-        bool previous;           /* of the container before the one that runs now: it was started again */
-        void (*done)(void *arg); /* all of it is there, after follow_last; it may free */
+        const char *path;         /* made with its directories */
+        gint64 limit;             /* bytes of the file; 0: none */
+        bool previous;            /* of the container before the one that runs now: it was started again */
+        void (*done)(void *arg);  /* all of it is there, after follow_last; it may free */
+        void (*flows)(void *arg); /* after follow_leaving; it may not free */
         void *arg;
 } FollowConfig;
 
@@ -35,5 +37,9 @@ Follow *follow_new(FollowRoom *room, const FollowConfig *config);
 void follow_free(Follow *follow); /* NULL is a no-op */
 /* The file at `path` is of another pod than this so far. False where that is not known. */
 bool follow_is_of_another(const char *path, const char *uid);
+/* The container is about to be stopped, and with its pod its log goes from the cluster: it gets a place
+ * before others. True: the log is followed. Else `flows` is called once when it is, or when that was waited
+ * for long enough (10 s) or there is no log, unless the container ends before. */
+bool follow_leaving(Follow *follow);
 /* The container has ended: when the stream ends, all is there. It is waited for, but not for ever. */
 void follow_last(Follow *follow);

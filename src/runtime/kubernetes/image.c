@@ -8,6 +8,7 @@
 #include "fs/package.h"
 #include "kube/kind.h"
 #include "podspec/objects.h"
+#include "runtime/kubernetes/confinement.h"
 
 enum {
         KEY_HEX = 32,
@@ -176,6 +177,11 @@ static void put_limits(json_t *container, const Resources *limits)
                                               MIN(limits->memory, REQUEST_BYTES))));
 }
 
+/* To unpack files of all owners, and for pip's chroot and its devices. */
+static const char *const capabilities[] = { "CHOWN",   "DAC_OVERRIDE", "FOWNER",     "FSETID",
+                                            "KILL",    "MKNOD",        "SETFCAP",    "SETGID",
+                                            "SETPCAP", "SETUID",       "SYS_CHROOT", NULL };
+
 static json_t *build_container(const ImageBuild *build)
 {
         const SettingRegistry *registry = &build->setting->registry;
@@ -192,6 +198,7 @@ static json_t *build_container(const ImageBuild *build)
         podspec_env(container, "WORK", IMAGE_WORK);
         podspec_env(container, "BY_NAME", IMAGE_BY_NAME);
         put_limits(container, &build->limits);
+        confine_container(container, capabilities);
         return container;
 }
 

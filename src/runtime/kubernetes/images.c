@@ -20,6 +20,7 @@
 #include "runtime/kubernetes/aside.h"
 #include "runtime/kubernetes/build.h"
 #include "runtime/kubernetes/image.h"
+#include "runtime/kubernetes/policy.h"
 #include "runtime/kubernetes/registry.h"
 #include "runtime/local/workdir.h"
 
@@ -37,6 +38,7 @@ typedef struct {
         Images *images;
         char *job_id, *user, *image, *package, *package_name, *requirements;
         char *key, *base; /* once they are known */
+        Resources builder;
         Aside *look;
         GSource *again;
         int tries;
@@ -69,7 +71,7 @@ struct Images {
         GQueue queue;       /* Wish: to be looked at */
         GQueue line;        /* Shared: to be built, when its turn comes */
         int looks;
-        bool secret_made;
+        bool secret_made, policy_made;
         KubeCall *secret_call;
         GSource *secret_again;
 };
@@ -159,7 +161,14 @@ static void wish_free(gpointer data)
 static void answer(Images *images, const char *job_id, const char *problem)
 {
         g_autofree char *id = g_strdup(job_id);
+        const Wish *wish = g_hash_table_lookup(images->wishes, id);
 
+        if (wish && !problem)
+                images->config.made(&(RuntimeJob){ .image = wish->image,
+                                                   .package = wish->package,
+                                                   .package_name = wish->package_name,
+                                                   .requirements = wish->requirements },
+                                    images->config.arg);
         if (g_hash_table_remove(images->wishes, id))
                 images->config.done(id, problem, images->config.arg);
 }
@@ -334,7 +343,7 @@ static void next_look(Images *images)
 {
         Wish *wish;
 
-        while (images->secret_made && images->looks < LOOKS_MAX &&
+        while (images->policy_made && images->looks < LOOKS_MAX &&
                (wish = g_queue_pop_head(&images->queue))) {
                 images->looks++;
                 start_look(wish);
@@ -454,6 +463,15 @@ static void open_caches(Images *images)
                                       &events);
 }
 
+/* What its queue does not count is limited in any case. */
+static Resources limits_of(const Images *images, const Wish *wish)
+{
+        const Resources *each = &images->config.bounds.each, *given = &wish->builder;
+
+        return (Resources){ .cpu_milli = given->cpu_milli ? given->cpu_milli : each->cpu_milli,
+                            .memory = given->memory ? given->memory : each->memory };
+}
+
 static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
 {
         g_autofree char *place = place_of(images, wish->key);
@@ -475,7 +493,7 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                           .base = wish->base,
                                           .package_name = wish->package_name,
                                           .pull_secret = images->secret,
-                                          .limits = images->config.bounds.each,
+                                          .limits = limits_of(images, wish),
                                           .time_limit_ms = images->config.bounds.time_limit_ms },
                                .dir = dir,
                                .tree = tree,
@@ -545,9 +563,10 @@ static void join_build(Wish *wish)
         next_builds(images);
 }
 
-/* ---- the pull secret ---- */
+/* ---- the pull secret, and what builders may reach ---- */
 
 static void make_secret(Images *images);
+static void make_policy(Images *images);
 
 static gboolean on_secret_again(gpointer arg)
 {
@@ -558,36 +577,88 @@ static gboolean on_secret_again(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
+/* Tried again, or nobody's image can be had. */
+static void not_made(Images *images, const char *what, const GError *error)
+{
+        g_autofree char *problem = g_strdup_printf("%s cannot be put into cluster '%s': %s", what,
+                                                   images->cluster, error->message);
+        Wish *wish;
+
+        if (is_passing(error)) {
+                set_timer(images, &images->secret_again, 0, on_secret_again, images);
+                return;
+        }
+        while ((wish = g_queue_pop_head(&images->queue)))
+                answer(images, wish->job_id, problem);
+}
+
+static void send_policy(Images *images, KubeVerb verb);
+
 static void on_secret(const KubeReply *reply, void *arg)
 {
         Images *images = arg;
-        g_autofree char *problem = NULL;
 
         images->secret_call = NULL;
         images->secret_made = !reply->error || err_is(reply->error, ERR_EXISTS);
-        if (images->secret_made) {
-                next_look(images);
-        } else if (is_passing(reply->error)) {
-                set_timer(images, &images->secret_again, 0, on_secret_again, images);
-        } else {
-                Wish *wish;
+        if (images->secret_made)
+                make_policy(images);
+        else
+                not_made(images, "the registry's secret", reply->error);
+}
 
-                problem = g_strdup_printf("the registry's secret cannot be put into cluster '%s': %s",
-                                          images->cluster, reply->error->message);
-                while ((wish = g_queue_pop_head(&images->queue)))
-                        answer(images, wish->job_id, problem);
-        }
+static void on_policy(const KubeReply *reply, void *arg)
+{
+        Images *images = arg;
+
+        images->secret_call = NULL;
+        images->policy_made = !reply->error;
+        if (images->policy_made)
+                next_look(images);
+        else if (err_is(reply->error, ERR_EXISTS)) /* of an older setting, maybe */
+                send_policy(images, KUBE_PATCH);
+        else
+                not_made(images, "the NetworkPolicy of builds", reply->error);
+}
+
+static void send_policy(Images *images, KubeVerb verb)
+{
+        g_autoptr(json_t) policy = policy_of_builds(images->namespace, images->config.setting->build_egress);
+
+        images->secret_call = kube_send(images->config.client,
+                                        &(KubeRequest){ .verb = verb,
+                                                        .kind = &kube_network_policies,
+                                                        .namespace = images->namespace,
+                                                        .name = verb == KUBE_PATCH ? kube_name(policy) : NULL,
+                                                        .patch = PATCH_MERGE,
+                                                        .body = policy },
+                                        on_policy, images);
+}
+
+static void make_policy(Images *images)
+{
+        if (images->policy_made || images->secret_call || images->secret_again)
+                return;
+        images->policy_made = !images->config.setting->build_egress;
+        if (images->policy_made)
+                next_look(images);
+        else
+                send_policy(images, KUBE_CREATE);
 }
 
 static void make_secret(Images *images)
 {
         g_autoptr(json_t) secret = NULL;
 
-        if (images->secret_made || images->secret_call || images->secret_again)
+        if (images->secret_made) {
+                make_policy(images);
+                return;
+        }
+        if (images->secret_call || images->secret_again)
                 return;
         secret = image_pull_secret(&images->config.setting->registry, images->namespace);
         if (!secret) {
                 images->secret_made = true;
+                make_policy(images);
                 return;
         }
         images->secret_call = kube_send(images->config.client,
@@ -610,6 +681,7 @@ void images_want(Images *images, const RuntimeJob *job)
         wish->images = images;
         wish->job_id = g_strdup(job->id);
         wish->user = g_strdup(job->user);
+        wish->builder = job->builder;
         wish->image = g_strdup(job->image);
         wish->package = g_strdup(job->package);
         wish->package_name = g_strdup(job->package_name);

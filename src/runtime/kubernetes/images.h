@@ -25,6 +25,8 @@ typedef struct {
         BuildBounds bounds; /* those of several clusters are counted one by one */
         /* The image of a job is there (problem NULL), or cannot be had. */
         void (*done)(const char *job_id, const char *problem, void *arg);
+        /* There is an image of this image, package and requirements; before `done`. */
+        void (*made)(const RuntimeJob *of, void *arg);
         void *arg;
 } ImagesConfig;
 

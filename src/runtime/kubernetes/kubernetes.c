@@ -94,6 +94,11 @@ static void on_prepared(const char *job_id, const char *problem, void *arg)
         k8s_tell(arg, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
 }
 
+static void on_image_made(const RuntimeJob *of, void *arg)
+{
+        k8s_note_recipe(arg, of);
+}
+
 static void open_images(Kubernetes *k8s)
 {
         k8s->packings = packings_new(&(PackingConfig){
@@ -109,6 +114,7 @@ static void open_images(Kubernetes *k8s)
                                                           .log_limit = k8s->log_limit,
                                                           .bounds = k8s->bounds,
                                                           .done = on_prepared,
+                                                          .made = on_image_made,
                                                           .arg = k8s });
 }
 
@@ -253,6 +259,7 @@ static void op_free(Runtime *runtime)
         g_hash_table_unref(k8s->gates);
         kept_free(k8s->kept);
         making_room_free(k8s->makings);
+        g_hash_table_unref(k8s->recipes);
         g_strfreev(k8s->namespaces);
         g_free(k8s->server);
         g_free(k8s->state_dir);
@@ -272,6 +279,8 @@ static const RuntimeOps kubernetes_ops = {
         .address = op_address,
         .prepare = k8s_prepare,
         .is_prepared = k8s_is_prepared,
+        .prepare_wants = k8s_prepare_wants,
+        .was_prepared = k8s_was_prepared,
         .abandon = k8s_abandon,
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
@@ -355,6 +364,9 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->loop = g_main_loop_new(k8s->context, FALSE);
         k8s->terminals = exec_room_new(k8s->context);
         k8s->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, task_free);
+        k8s->builder =
+                (Resources){ .cpu_milli = k8s->bounds.each.cpu_milli, .memory = k8s->bounds.each.memory };
+        k8s->recipes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         k8s->inventory = g_ptr_array_new_with_free_func(node_free);
         k8s->neighbours = neighbours_new();
         g_mutex_init(&k8s->lock);

@@ -217,6 +217,17 @@ static gint64 grace_of(const Task *task)
         return pod_is_over(task_pod(task)) ? 0 : MAX(task->grace_s, 1);
 }
 
+/* The log goes from the cluster with the pod. So nothing is deleted before it is followed, which is waited
+ * for a few seconds; but for one that is killed. */
+static bool waits_for_log(Task *task)
+{
+        task->held = false;
+        if (!task->stopping || task->killed || task->end || !task->follow || !task_pod(task))
+                return false;
+        task->held = !follow_leaving(task->follow);
+        return task->held;
+}
+
 /* Its pod goes, and nothing makes it again. What is being created is deleted as soon as it is there. */
 void task_stop_pod(Task *task)
 {
@@ -226,8 +237,9 @@ void task_stop_pod(Task *task)
                 deletions_want(task->k8s->deletions, &kube_pods, task->namespace, task->twin, kube_uid(twin),
                                MAX(task->grace_s, 1));
         if (task_pod(task)) {
-                task_delete_pod(task, grace_of(task));
-        } else if (task->stopping && !task_is_wanted(task) && !task->ended) {
+                if (!waits_for_log(task))
+                        task_delete_pod(task, grace_of(task));
+        } else if (task->stopping && !task_is_wanted(task) && !task->ended && !task->end) {
                 Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
 
                 end->signal = task->killed ? SIGKILL : SIGTERM;
@@ -332,6 +344,36 @@ static bool give_up_making(Task *task)
         return false;
 }
 
+/* Its own logs and those of all others that go with the object, as far as they are stopped now. */
+static bool whole_waits_for_logs(Task *task)
+{
+        gsize len = (gsize)(strchr(strchr(task->task, '.') + 1, '.') - task->task) + 1;
+        GHashTableIter iter;
+        gpointer value;
+
+        if (waits_for_log(task))
+                return true;
+        g_hash_table_iter_init(&iter, task->k8s->tasks);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const Task *other = value;
+
+                if (other->held && strncmp(other->task, task->task, len) == 0)
+                        return true;
+        }
+        return false;
+}
+
+void task_stop_held(Task *task)
+{
+        if (!task->held)
+                return;
+        task->held = false;
+        if (task->dropped)
+                task_stop_pod(task);
+        else
+                task_drop_and_stop(task);
+}
+
 /* What makes its pod goes before the pod. Of a pod that is not there nobody knows what would make it. */
 void task_drop_and_stop(Task *task)
 {
@@ -344,7 +386,7 @@ void task_drop_and_stop(Task *task)
                         task_stop_pod(task);
         } else if (!task->namespace) {
                 search_for(task);
-        } else {
+        } else if (!pod || !form_kind_is_whole(form_kind_of(pod)) || !whole_waits_for_logs(task)) {
                 task->dropping = true;
                 sets_drop(task->k8s->sets, task->task, task->namespace, pod ? form_kind_of(pod) : NULL);
         }

@@ -47,9 +47,12 @@ struct Making {
 };
 
 static const KubeKind *const kinds[] = {
-        &kube_services,    &kube_secrets, &kube_config_maps,  &kube_stateful_sets, &kube_jobs,
-        &kube_paddle_jobs, &kube_tf_jobs, &kube_pytorch_jobs, &kube_mpi_jobs,      &kube_spark_applications,
-        &kube_pods
+        &kube_services,    &kube_secrets,
+        &kube_config_maps, &kube_stateful_sets,
+        &kube_jobs,        &kube_paddle_jobs,
+        &kube_tf_jobs,     &kube_pytorch_jobs,
+        &kube_mpi_jobs,    &kube_spark_applications,
+        &kube_pods,        &kube_network_policies,
 };
 
 static const KubeKind *kind_of(const json_t *object)

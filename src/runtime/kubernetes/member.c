@@ -50,7 +50,7 @@ char *member_address(const MemberHome *home, const char *job_id, int attempt, co
 
 /* ---- a member as a pod ---- */
 
-static void put_labels(json_t *object, const MemberHome *home, const char *job_id, int attempt)
+void member_put_labels(json_t *object, const MemberHome *home, const char *job_id, int attempt)
 {
         g_autofree char *number = g_strdup_printf("%d", attempt);
 
@@ -67,7 +67,7 @@ json_t *member_service(const MemberHome *home, const char *job_id, int attempt)
         g_autofree char *number = g_strdup_printf("%d", attempt);
         json_t *service = podspec_object(&kube_services, home->namespace, name, NULL);
 
-        put_labels(service, home, job_id, attempt);
+        member_put_labels(service, home, job_id, attempt);
         json_object_set_new(service, "spec",
                             json_pack("{s:s, s:b, s:{s:s, s:s, s:s}}", "clusterIP", "None",
                                       "publishNotReadyAddresses", 1, "selector", "paddle-server",
@@ -80,7 +80,7 @@ json_t *member_secret(const MemberHome *home, const char *job_id, int attempt)
         g_autofree char *name = member_service_name(job_id, attempt);
         json_t *secret = gate_secret(home->namespace, name);
 
-        put_labels(secret, home, job_id, attempt);
+        member_put_labels(secret, home, job_id, attempt);
         return secret;
 }
 
@@ -192,7 +192,7 @@ json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStar
         json_t *tolerations = neighbours_tolerations(&task->limits);
         gint64 grace_s = (task->grace_ms + PROBE_MS_PER_S - 1) / PROBE_MS_PER_S;
 
-        put_labels(pod, home, job->id, job->attempt);
+        member_put_labels(pod, home, job->id, job->attempt);
         podspec_label(pod, "paddle-role", parts[2]);
         podspec_label(pod, "paddle-index", parts[3]);
         json_object_set_new(pod, "spec",

@@ -40,6 +40,9 @@ char *member_role(const char *task);
 char *member_service_name(const char *job_id, int attempt);
 char *member_address(const MemberHome *home, const char *job_id, int attempt, const char *role, int index);
 
+/* Of what belongs to an attempt. */
+void member_put_labels(json_t *object, const MemberHome *home, const char *job_id, int attempt);
+
 json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStart *task);
 json_t *member_service(const MemberHome *home, const char *job_id, int attempt);
 /* What members show when they call each other (gate.h); called as the service is. */

@@ -395,6 +395,8 @@ static void run_signal(Order *order)
 {
         const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
 
+        if (task && task->follow) /* a warning is followed by an end without grace */
+                (void)follow_leaving(task->follow);
         if (task && task_pod(task))
                 signals_send(order->k8s->signals, task->namespace, task->pod,
                              member_container(task_pod(task)), order->number);

@@ -26,6 +26,12 @@ char *k8s_log_path(const Kubernetes *k8s, const char *job_id, int attempt, const
         return g_strdup_printf("%s/log/%s-%d", dir, role, index);
 }
 
+static void on_log_flows(void *arg)
+{
+        if (task_pod(arg)) /* else that is told */
+                task_stop_held(arg);
+}
+
 static void follow_log(Task *task, const MemberLook *look)
 {
         Kubernetes *k8s = task->k8s;
@@ -38,10 +44,13 @@ static void follow_log(Task *task, const MemberLook *look)
                                 .limit = k8s->log_limit,
                                 .previous = look->again,
                                 .done = on_log_done,
+                                .flows = on_log_flows,
                                 .arg = task };
 
         if (!task->follow && !task->end && !task->ended)
                 task->follow = follow_new(k8s->logs, &config);
+        if (task->follow && look->deleting) /* by whomever: with the pod its log goes from the cluster */
+                (void)follow_leaving(task->follow);
 }
 
 /* ---- pods ---- */
@@ -92,6 +101,16 @@ static char *group_why(const Task *task, const MemberLook *look)
         return volcano ? volcano_why(volcano, task->namespace, group) : NULL;
 }
 
+static void tell_when_logged(Task *task, Observation *end)
+{
+        if (task->follow) {
+                task->end = end;
+                follow_last(task->follow);
+        } else {
+                task_tell_end(task, end);
+        }
+}
+
 /* One that we stop before it began is not lost. */
 static void tell_or_keep(Task *task, const MemberLook *look)
 {
@@ -101,12 +120,7 @@ static void tell_or_keep(Task *task, const MemberLook *look)
                 end->kind = OBSERVED_EXITED;
                 end->signal = task->killed ? SIGKILL : SIGTERM;
         }
-        if (task->follow) {
-                task->end = end;
-                follow_last(task->follow);
-        } else {
-                task_tell_end(task, end);
-        }
+        tell_when_logged(task, end);
 }
 
 /* A second life in one attempt: what makes its pods has made one anew while nobody looked. What the first one
@@ -324,14 +338,21 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
                 pods_look_at(k8s, task_pod(task));
                 return;
         }
-        g_clear_pointer(&task->follow, follow_free);
-        if (look.passing && !task->stopping)
+        if (!task->dropped) /* what made it may still be there */
+                task_stop_held(task);
+        if (look.passing && !task->stopping) {
+                g_clear_pointer(&task->follow, follow_free);
                 return;
-        if (task->end) {
-                task_tell_end(task, g_steal_pointer(&task->end));
+        }
+        if (task->given_up) /* its node sends nothing any more */
+                g_clear_pointer(&task->follow, follow_free);
+        if (task->end) { /* it waits for the log, which may still be on its way */
+                if (!task->follow)
+                        task_tell_end(task, g_steal_pointer(&task->end));
                 return;
         }
         if (task->kept) {
+                g_clear_pointer(&task->follow, follow_free);
                 task_settle(task);
                 return;
         }
@@ -345,7 +366,7 @@ static void pod_gone(Kubernetes *k8s, const json_t *pod)
         if (task->ended)
                 task_settle(task);
         else
-                task_tell_end(task, end_of(task, &look));
+                tell_when_logged(task, end_of(task, &look));
 }
 
 void pods_on_change(const json_t *old, const json_t *new, void *arg)

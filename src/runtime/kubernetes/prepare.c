@@ -4,13 +4,18 @@
 
 #include <string.h>
 
+#include "fs/package.h"
 #include "model/framework.h"
 #include "model/job.h"
 #include "runtime/environment/environment.h"
+#include "runtime/kubernetes/confinement.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/homes.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/package.h"
+#include "runtime/kubernetes/policy.h"
+
+enum { RECIPES_MAX = 10000 };
 
 /* ---- its pods ---- */
 
@@ -48,6 +53,11 @@ static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const R
 {
         json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
 
+        if (job->about->spec->network_none || k8s->setting->egress)
+                json_array_append_new(list, policy_of_attempt(home, job->id, job->attempt,
+                                                              job->about->spec->network_none
+                                                                      ? NULL
+                                                                      : k8s->setting->egress));
         if (secret)
                 json_array_append_new(list, member_secret(home, job->id, job->attempt));
         if (package) {
@@ -174,6 +184,16 @@ bool k8s_orders(Runtime *runtime, const RuntimeJob *job)
         return form && form_is_whole(form);
 }
 
+/* An administrator may lift it, as for members of this machine. */
+static void confine(const Kubernetes *k8s, const RuntimeJob *job, json_t *spec)
+{
+        const char *const *lifted = (const char *const *)k8s->setting->new_privileges;
+
+        confine_pod(spec, &(Confinement){ .lifted = lifted && job->user && g_strv_contains(lifted, job->user),
+                                          .non_root = k8s->setting->non_root,
+                                          .files = volume_has_home(&k8s->volumes) });
+}
+
 void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
@@ -210,6 +230,7 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
                 gate_wait(pod, task->wait_for);
         if (has_secret(form, job))
                 lend_gate(pod, job);
+        confine(k8s, job, spec);
         before = before_pod(k8s, &home, job, has_secret(form, job), package);
         order_give(k8s,
                    &(Order){ .run = order_start,
@@ -245,10 +266,11 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
-        if (job->about && job->about->spec->network_none)
+        if (job->about && job->about->spec->network_none && !k8s->setting->network_policies)
                 return g_strdup_printf(
-                        "network: none: cluster '%s' decides by itself what its pods reach\n"
-                        "Leave it out, and ask the cluster's administrators for a NetworkPolicy.",
+                        "network: none: cluster '%s' does not say that it enforces NetworkPolicies\n"
+                        "Leave it out, or ask an administrator for `network_policies` in the cluster's "
+                        "setting.",
                         k8s->name);
         if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
                 return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
@@ -261,6 +283,63 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                                        job->namespace, k8s->name, words);
         }
         return problem_of_files(k8s, job);
+}
+
+/* Pip runs in a build, and with it code of packages. Without requirements an image is put together of files
+ * alone, and is not counted. */
+static bool is_counted(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        return !goes_by_itself(k8s) && environment_is_needed(job->requirements);
+}
+
+bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+
+        if (!is_counted(k8s, job))
+                return false;
+        g_mutex_lock(&k8s->lock);
+        *ret_wants = k8s->builder;
+        g_mutex_unlock(&k8s->lock);
+        return !resources_is_zero(ret_wants);
+}
+
+/* What its image is made of, as far as it is known without asking a registry; the caller's. */
+static char *recipe_of(const Kubernetes *k8s, const RuntimeJob *job)
+{
+        const char *image = job->image ? job->image : k8s->setting->image;
+        g_autofree char *text =
+                g_strjoin("\n", image ? image : "", job->package ? job->package : "",
+                          job->package_name ? job->package_name : "", job->requirements, NULL);
+        char hash[HASH_LEN + 1];
+
+        hash_bytes(text, strlen(text), hash);
+        return g_strdup(hash);
+}
+
+bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+        g_autofree char *recipe = is_counted(k8s, job) ? recipe_of(k8s, job) : NULL;
+        bool known;
+
+        if (!recipe)
+                return false;
+        g_mutex_lock(&k8s->lock);
+        known = g_hash_table_contains(k8s->recipes, recipe);
+        g_mutex_unlock(&k8s->lock);
+        return known;
+}
+
+void k8s_note_recipe(Kubernetes *k8s, const RuntimeJob *job)
+{
+        if (!is_counted(k8s, job))
+                return;
+        g_mutex_lock(&k8s->lock);
+        if (g_hash_table_size(k8s->recipes) >= RECIPES_MAX)
+                g_hash_table_remove_all(k8s->recipes);
+        g_hash_table_add(k8s->recipes, recipe_of(k8s, job));
+        g_mutex_unlock(&k8s->lock);
 }
 
 bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job)
@@ -283,6 +362,7 @@ static void run_prepare(Order *order)
         }
         images_want(k8s->images, &(RuntimeJob){ .id = order->name,
                                                 .user = order->user,
+                                                .builder = order->builder,
                                                 .image = order->image,
                                                 .package = order->package,
                                                 .package_name = order->package_name,
@@ -301,6 +381,7 @@ void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
         order_give(k8s, &(Order){ .run = run_prepare,
                                   .name = g_strdup(job->id),
                                   .user = g_strdup(job->user),
+                                  .builder = job->builder,
                                   .image = g_strdup(job->image ? job->image : k8s->setting->image),
                                   .package = g_strdup(job->package),
                                   .package_name = g_strdup(job->package_name),

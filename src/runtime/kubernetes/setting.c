@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "runtime/kubernetes/form.h"
+#include "runtime/kubernetes/policy.h"
 
 enum {
         TEXT_MAX = 1024,
@@ -142,6 +143,11 @@ static bool check_below(const char *where, const char *value, GError **error)
                check_percents(where, value, error);
 }
 
+static bool check_egress(const char *where, const char *value, GError **error)
+{
+        return policy_check(value, error) || err_prefix(error, "%s: ", where);
+}
+
 /* Where an entry is mounted follows from its name; the older setting says it, too. */
 static bool check_mount(const char *where, const char *value, GError **error)
 {
@@ -217,6 +223,11 @@ static const Key setting_keys[] = {
         { "volcano", KEY_BOOL, AT(volcano), NULL, NULL },
         { "log_streams", KEY_COUNT, AT(log_streams), NULL, NULL },
         { "allow", KEY_GROUP, AT(allow), NULL, allow_keys },
+        { "allow_new_privileges", KEY_LIST, AT(new_privileges), check_name, NULL },
+        { "run_as_non_root", KEY_BOOL, AT(non_root), NULL, NULL },
+        { "network_policies", KEY_BOOL, AT(network_policies), NULL, NULL },
+        { "egress", KEY_LIST, AT(egress), check_egress, NULL },
+        { "build_egress", KEY_LIST, AT(build_egress), check_egress, NULL },
         { NULL },
 };
 
@@ -431,6 +442,16 @@ static bool check_registry(const Setting *setting, GError **error)
         return true;
 }
 
+static bool check_policies(const Setting *setting, GError **error)
+{
+        if (setting->network_policies || (!setting->egress && !setting->build_egress))
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "network_policies is missing: %s is held by a NetworkPolicy\n"
+                       "Say true if the cluster's network plugin enforces these.",
+                       setting->egress ? "egress" : "build_egress");
+}
+
 static Setting *setting_new(void)
 {
         Setting *setting = g_new0(Setting, 1);
@@ -463,7 +484,7 @@ Setting *setting_parse(const char *text, GError **error)
                 return g_steal_pointer(&setting);
         object = parse_object(text, error);
         if (!object || !read_group(object, "", setting_keys, setting, error) ||
-            !check_registry(setting, error))
+            !check_registry(setting, error) || !check_policies(setting, error))
                 return NULL;
         return g_steal_pointer(&setting);
 }
@@ -488,6 +509,9 @@ void setting_free(Setting *setting)
         g_strfreev(setting->allow.service_accounts);
         g_strfreev(setting->allow.resources);
         g_strfreev(setting->allow.metadata);
+        g_strfreev(setting->new_privileges);
+        g_strfreev(setting->egress);
+        g_strfreev(setting->build_egress);
         g_free(setting->datacenter);
         g_ptr_array_unref(setting->volumes);
         g_free(setting);

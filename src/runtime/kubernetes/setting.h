@@ -45,10 +45,14 @@ typedef struct {
         SettingRegistry registry;
         SettingPip pip;
         SettingAllow allow;
-        gint64 log_streams; /* logs of pods that are followed at once; 0: as many as usual (follow.h) */
-        bool volcano;       /* Volcano places pods */
-        char *datacenter;   /* whose entry holds the homes; NULL: the server's */
-        GPtrArray *volumes; /* SettingVolume; never NULL */
+        gint64 log_streams;    /* logs of pods that are followed at once; 0: as many as usual (follow.h) */
+        bool volcano;          /* Volcano places pods */
+        char **new_privileges; /* users whose pods keep what the container runtime gives; NULL: nobody */
+        bool non_root;         /* no pod of a job runs as root */
+        bool network_policies; /* the cluster's network plugin enforces them */
+        char **egress, **build_egress; /* what pods of jobs, builders connect to (policy.h); NULL: all */
+        char *datacenter;              /* whose entry holds the homes; NULL: the server's */
+        GPtrArray *volumes;            /* SettingVolume; never NULL */
 } Setting;
 
 #define SETTING_PUBLIC "public"

@@ -56,6 +56,7 @@ typedef struct {
         bool kept;      /* forgotten, and its pod stays for a while */
         bool dropping;  /* what would make its pod again is being taken away */
         bool dropped;   /* it is */
+        bool held;      /* it is stopped when its log is followed */
         gint64 grace_s; /* when it is stopped */
 } Task;
 
@@ -115,6 +116,8 @@ struct Kubernetes {
         GMutex lock;
         const char *classes[G_N_ELEMENTS(template_classes)]; /* those that the cluster has */
         GPtrArray *inventory;                                /* RuntimeNode */
+        Resources builder;                                   /* what a build of an image may take */
+        GHashTable *recipes;                                 /* set of what images were made of; bounded */
 };
 
 /* Of the engine, to be run on the thread; its texts are its own. */
@@ -131,6 +134,7 @@ struct Order {
         int number;     /* attempt, signal */
         gint64 expires; /* of what is kept */
         char *user, *image, *package, *package_name, *requirements;
+        Resources builder;
         char *text; /* of a mark; why a task never starts */
         const Form *form;
         int together, members;
@@ -186,6 +190,8 @@ bool pod_has_ended(const json_t *pod);
 void task_stop_pod(Task *task);
 /* What makes its pod goes before the pod. */
 void task_drop_and_stop(Task *task);
+/* The same, of one that waited for its log. */
+void task_stop_held(Task *task);
 /* Its pod may have gone before the cache knew of it: that is asked for. */
 void task_look_for_unseen(Task *task);
 /* Nothing makes its pod again. `arg`: the Kubernetes. */
@@ -219,4 +225,7 @@ bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job);
 void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job);
 void k8s_prepare(Runtime *runtime, const RuntimeJob *job);
 bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job);
+bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
+bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job);
+void k8s_note_recipe(Kubernetes *k8s, const RuntimeJob *job); /* its image is there; any thread */
 void k8s_abandon(Runtime *runtime, const char *job_id);

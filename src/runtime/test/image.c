@@ -160,7 +160,8 @@ static void test_job(void)
         g_assert_cmpstr(kube_get_text(pod, "imagePullSecrets[0].name"), ==, "pull");
         g_assert_false(json_is_true(kube_get(pod, "automountServiceAccountToken")));
         g_assert_cmpstr(kube_get_text(container, "image"), ==, "b:1");
-        g_assert_null(json_object_get(container, "securityContext"));
+        g_assert_true(json_is_false(kube_get(container, "securityContext.allowPrivilegeEscalation")));
+        g_assert_cmpstr(kube_get_text(container, "securityContext.capabilities.drop[0]"), ==, "ALL");
         g_assert_cmpstr(env_of(container, "BASE"), ==, "reg:1/python@" SHA);
         g_assert_cmpstr(env_of(container, "TARGET"), ==, "reg:1/x/paddle-jobs:image-1");
         g_assert_cmpstr(env_of(container, "TLS"), ==, "false");

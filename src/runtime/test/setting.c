@@ -14,7 +14,7 @@ static void test_all(void)
 {
         g_autofree char *text = quoted(
                 " {`image`: `paddle:2.6.2`, `log_streams`: 20, `builder`: `b/buildah@sha256:00`,"
-                "`operators`: [`mpi`],"
+                "`operators`: [`mpi`], `allow_new_privileges`: [`ann`], `run_as_non_root`: true,"
                 "`allow`: {`tolerations`: [`example.com/team`], `volumes`: [`nfs`, `csi`], `metadata`: "
                 "[`example.com/`]},"
                 "`registry`: {`address`: `reg.local:5000/team`, `username`: `u`, `password`: `p`, "
@@ -36,6 +36,8 @@ static void test_all(void)
         g_assert_cmpstr(setting->builder, ==, "b/buildah@sha256:00");
         g_assert_cmpstr(setting->operators[0], ==, "mpi");
         g_assert_null(setting->operators[1]);
+        g_assert_cmpstr(setting->new_privileges[0], ==, "ann");
+        g_assert_true(setting->non_root);
         g_assert_cmpstr(setting->allow.tolerations[0], ==, "example.com/team");
         g_assert_cmpstr(setting->allow.volumes[1], ==, "csi");
         g_assert_cmpstr(setting->allow.metadata[0], ==, "example.com/");
@@ -103,6 +105,9 @@ static void test_refusals(void)
                 { "{`pip`: {`trusted`: `x`}}", "pip.trusted must be a list" },
                 { "{`pip`: {`trusted`: [`x`, 1]}}", "pip.trusted[1] must be a string" },
                 { "{`pip`: {`trusted`: [`a b`]}}", "pip.trusted[0]: 'a b' is not a host" },
+                { "{`egress`: [`10.0.0.0/8`]}", "network_policies is missing: egress is held" },
+                { "{`network_policies`: true, `build_egress`: [`10.0.0.0/8:443`, `pypi.org`]}",
+                  "build_egress[1]: 'pypi.org' is not ADDRESS[/BITS][:PORT]" },
                 { "{`allow`: {`volumes`: [`nfs`, `hostPath`]}}",
                   "allow.volumes[1]: 'hostPath' is not a kind of" },
                 { "{`allow`: {`tolerations`: [`*`]}}", "allow.tolerations[0]: '*' is not a key" },
