@@ -216,6 +216,23 @@ bool sandbox_join(int pidfd, uint32_t parts)
 
 /* ---- processes ---- */
 
+/* Our own PID namespace, and whether our next child would be born elsewhere: a spawner of sandboxed members
+ * would go back after each for nothing. */
+static int home = -1;
+static bool away;
+
+static bool choose_pids(int pidfd)
+{
+        if (pidfd < 0 && !away)
+                return true;
+        if (home < 0)
+                home = pidfd_open(getpid(), 0);
+        if (home < 0 || setns(pidfd >= 0 ? pidfd : home, CLONE_NEWPID) < 0) /* home is always allowed */
+                return false;
+        away = pidfd >= 0;
+        return true;
+}
+
 pid_t sandbox_fork(int pidfd, bool fresh, int *ret_pidfd)
 {
         int unused = -1;
@@ -224,22 +241,17 @@ pid_t sandbox_fork(int pidfd, bool fresh, int *ret_pidfd)
                 .pidfd = (uint64_t)(uintptr_t)(ret_pidfd ? ret_pidfd : &unused),
                 .exit_signal = SIGCHLD,
         };
-        int ours = -1;
         pid_t pid;
 
-        if (pidfd >= 0) {
-                ours = pidfd_open(getpid(), 0);
-                if (ours < 0 || setns(pidfd, CLONE_NEWPID) < 0) {
-                        if (ours >= 0)
-                                close(ours);
-                        return -1;
-                }
-        }
+        if (!choose_pids(pidfd))
+                return -1;
         pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-        if (pidfd >= 0 && pid != 0)
-                (void)setns(ours, CLONE_NEWPID); /* back to where we are ourselves, which is always allowed */
-        if (ours >= 0)
-                close(ours);
+        if (pid == 0) { /* where it is born, its children are */
+                if (home >= 0)
+                        close(home);
+                home = -1;
+                away = false;
+        }
         if (unused >= 0)
                 close(unused);
         return pid;
@@ -513,18 +525,46 @@ int sandbox_serve(const SandboxPlace *place, uint32_t parts, int *ret_socket, co
 
 /* ---- rights ---- */
 
-void sandbox_drop_rights(void)
+/* What a program that is run as root is to have beyond the bounding set. */
+static bool set_inheritable(uint64_t caps)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct data[2] = { 0 };
+        uint32_t low = (uint32_t)caps, high = (uint32_t)(caps >> 32);
 
-        for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
-                ; /* up to the first that the kernel does not know */
-        (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         if (syscall(SYS_capget, &head, data) < 0)
-                return;
-        data[0].inheritable = data[1].inheritable = 0;
-        (void)syscall(SYS_capset, &head, data); /* fewer is always allowed */
+                return false;
+        if (data[0].inheritable == low && data[1].inheritable == high)
+                return true;
+        data[0].inheritable = low;
+        data[1].inheritable = high;
+        return syscall(SYS_capset, &head, data) == 0;
+}
+
+/* To read costs next to nothing; to drop one copies all credentials. */
+static bool empty_bounding_set(void)
+{
+        int has;
+
+        for (int cap = 0; (has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) >= 0; cap++)
+                if (has && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+                        return false;
+        return true; /* up to the first that the kernel does not know */
+}
+
+bool sandbox_drop_rights(void)
+{
+        (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* since Linux 4.3 */
+        return empty_bounding_set() && set_inheritable(0);
+}
+
+void sandbox_be_ready(void)
+{
+        enum { REMOVES = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH | 1 << CAP_FOWNER };
+
+        if (set_inheritable(REMOVES)) /* what a holder clears away is a user's; then it runs rm */
+                (void)empty_bounding_set();
+        (void)sandbox_filter_early();
 }
 
 /* ---- what this machine has ---- */

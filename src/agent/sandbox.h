@@ -70,10 +70,17 @@ pid_t sandbox_host_pid(int pidfd);
 
 /* ---- what a process gives up, in this order ---- */
 
-/* While it is root still. */
-void sandbox_drop_rights(void);
+/* While it is root still: nothing that it runs gets a capability. It keeps its own. */
+bool sandbox_drop_rights(void);
 /* With no_new_privs set, or as root. For good and for all that it starts. */
 bool sandbox_filter_calls(void);
+/* The part of it with which sandboxes can still be made. */
+bool sandbox_filter_early(void);
+
+/* Gives up once, for all that the caller will fork, what costs each of them most: the bounding set, and the
+ * system calls that neither spawner, holder nor keeper needs. Sandboxes can still be made. What fails is left
+ * to the two functions above, which do what is lacking. */
+void sandbox_be_ready(void);
 
 /* "paddle-spawner probe": prints the words of the parts that this machine has. */
 int sandbox_probe_main(void);
