@@ -56,9 +56,10 @@ int sandbox_hold(const char *dir);
  * with the last lock. Its pidfd; -1 with *ret_what. From one process at a time. */
 int sandbox_holder(int dir_fd, const SandboxPlace *place, uint32_t parts, const char **ret_what);
 
-/* A holder for one member after another: each byte through its socket says that a lock is held for the next
- * one, each byte back that nothing was left by it. It ends, and removes `place->dir`, when there was, or when
- * the socket is closed. Its pidfd, *ret_socket ours; -1 with *ret_what. */
+/* A holder for one member after another: each message through its socket brings the end of a pipe, and says
+ * that all is as new. The next member is to keep it for as long as something of it lives; with the last copy
+ * the holder looks at what was left. It ends, and removes `place->dir`, when there was anything, or when the
+ * socket is closed. Its pidfd, *ret_socket ours; -1 with *ret_what. */
 int sandbox_serve(const SandboxPlace *place, uint32_t parts, int *ret_socket, const char **ret_what);
 
 /* Forks into the PID namespace of `pidfd` (-1: a new one if `fresh`, else ours). As fork(); *ret_pidfd gets
