@@ -34,10 +34,11 @@
 
 enum {
         PATH_SIZE = 4096,
-        ALONE_MS_MAX = 100, /* that processes may take to be gone */
-        MARKS_MAX = 1024,   /* bytes of names, and of a value, of extended attributes; with more there is no
-                               second member */
-        SETTLED_S = 1,      /* times of files are as coarse as a tick of the kernel, 10 ms at most */
+        ALONE_MS_MAX = 100,  /* that processes may take to be gone */
+        MARKS_MAX = 1024,    /* bytes of names, and of a value, of extended attributes; with more there is no
+                                second member */
+        FIRST_PROCESS = 256, /* position in /proc, behind its files */
+        SETTLED_S = 1,       /* times of files are as coarse as a tick of the kernel, 10 ms at most */
 };
 
 static const char *const words[SANDBOX_PARTS] = { "pids", "ipc", "files", "network", "calls", "rights" };
@@ -372,14 +373,14 @@ static bool is_process(const char *name)
         return *name >= '0' && *name <= '9';
 }
 
-/* How many such names an open directory has; -1: it cannot be read. */
-static int count_names(int fd, bool (*counts)(const char *name))
+/* How many such names an open directory has from this position on; -1: it cannot be read. */
+static int count_names(int fd, off_t from, bool (*counts)(const char *name))
 {
         char buffer[4096];
         ssize_t got;
         int n = 0;
 
-        if (lseek(fd, 0, SEEK_SET) < 0)
+        if (lseek(fd, from, SEEK_SET) < 0)
                 return -1;
         while ((got = getdents64(fd, buffer, sizeof buffer)) > 0)
                 for (ssize_t i = 0; i < got;) {
@@ -430,7 +431,7 @@ static bool look_at(Watched *watched, Look *ret)
         if (fstat(watched->fd, &status) < 0)
                 return false;
         *ret = (Look){
-                count_names(watched->fd, is_any), status.st_mode, status.st_uid, status.st_gid, 0, false
+                count_names(watched->fd, 0, is_any), status.st_mode, status.st_uid, status.st_gid, 0, false
         };
         ret->readable = hash_marks(watched->fd, &ret->marks);
         watched->changed = status.st_ctim;
@@ -510,13 +511,14 @@ static bool has_system_v(void)
 }
 
 /* The keeper is about to be gone, and all others with it, unless it was killed. kill(-1, 0) would say so,
- * too, but looks at all processes of the machine. */
+ * too, but looks at all processes of the machine. We are the first in the list: where it began elsewhere,
+ * there would be none. */
 static bool is_alone(int proc)
 {
         for (int ms = 0; ms < ALONE_MS_MAX; ms++) {
                 struct timespec pause = { 0, ms == 0 ? 50000 : 1000000 };
 
-                if (count_names(proc, is_process) == 1)
+                if (count_names(proc, FIRST_PROCESS, is_process) == 1)
                         return true;
                 (void)nanosleep(&pause, NULL);
         }
