@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -393,6 +395,49 @@ static void test_linger(void)
         g_assert_cmpstr(groups, ==, "");
 }
 
+/* Copies of all pidfds that the agent has, as its spawner has them for a moment. */
+static GArray *copy_pidfds(int agent)
+{
+        GArray *ret = g_array_new(FALSE, FALSE, sizeof(int));
+        g_autofree char *path = g_strdup_printf("/proc/%d/fd", agent);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        fd_auto int process = (int)syscall(SYS_pidfd_open, agent, 0);
+
+        for (const char *name; dir && (name = g_dir_read_name(dir));) {
+                g_autofree char *link = g_build_filename(path, name, NULL),
+                                *to = g_file_read_link(link, NULL);
+                int fd = to && strstr(to, "pidfd")
+                                 ? (int)syscall(SYS_pidfd_getfd, process, (int)strtol(name, NULL, 10), 0)
+                                 : -1;
+
+                if (fd >= 0)
+                        g_array_append_val(ret, fd);
+        }
+        return ret;
+}
+
+/* While another has a copy, a closed descriptor stays in an epoll set; its event is no later task's. */
+static void test_keeper_known_elsewhere(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(GArray) copies = NULL;
+        g_autoptr(json_t) first = NULL, second = NULL;
+
+        g_assert_true(client_start(client, "a", "[\"sleep\",\"900\"]", ""));
+        json_decref(client_expect(client, "started", "a"));
+        copies = copy_pidfds(client->agent);
+        g_assert_cmpuint(copies->len, >, 0);
+        g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"a\",\"grace_ms\":0}"));
+        first = expect_end(client, "a");
+        g_assert_true(client_sendf(client, "{\"op\":\"forget\",\"task\":\"a\"}"));
+        g_assert_true(client_start(client, "b", "[\"sleep\",\"0.2\"]", ""));
+        second = expect_end(client, "b");
+        g_assert_cmpstr(json_string_value(json_object_get(second, "op")), ==, "exited");
+        g_assert_cmpstr(json_string_value(json_object_get(second, "task")), ==, "b");
+        for (guint i = 0; i < copies->len; i++)
+                close(g_array_index(copies, int, i));
+}
+
 static char *own_program; /* which runs as a member's proxy that never becomes ready, too */
 
 /* The pid of the process with these two words for a command line. */
@@ -461,6 +506,7 @@ int main(int argc, char **argv)
                 { "/agent/agent/big-environment", test_big_environment },
                 { "/agent/agent/slow-server", test_slow_server },
                 { "/agent/agent/linger", test_linger },
+                { "/agent/agent/keeper-known-elsewhere", test_keeper_known_elsewhere },
                 { "/agent/agent/proxy-is-shut", test_proxy_is_shut },
         };
 
