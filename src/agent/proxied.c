@@ -52,6 +52,8 @@ bool proxied_is_required(const Spawn *spawn)
 
 static bool take_rights(const WireSpawn *head, pid_t member)
 {
+        if (head->sandbox & SANDBOX_RIGHTS && !sandbox_drop_rights())
+                return false;
         if (head->as_user && (setgroups(0, NULL) < 0 || setresgid(head->gid, head->gid, head->gid) < 0 ||
                               setresuid(head->uid, head->uid, head->uid) < 0))
                 return false;
