@@ -309,8 +309,8 @@ static int become(const Target *target)
                         return fail(EXIT_NOT_RUN, "the member's surroundings cannot be entered (%s): %m",
                                     spaces[i].file);
         raise_oom_score();
-        if (target->sandboxed)
-                sandbox_drop_rights();
+        if (target->sandboxed && !sandbox_drop_rights())
+                return fail(EXIT_NOT_RUN, "the command cannot be kept from capabilities: %m");
         if (!target->is_ours && (setgroups(target->n_groups, target->groups) < 0 ||
                                  setresgid(target->gid, target->gid, target->gid) < 0 ||
                                  setresuid(target->uid, target->uid, target->uid) < 0))

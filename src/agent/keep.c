@@ -108,10 +108,13 @@ static void remove_task(Keep *keep, Task *task)
 
 /* ── the end of a task ─────────────────────────────────────────────────── */
 
-static void drop_pidfd(Task *task)
+static void drop_pidfd(Keep *keep, Task *task)
 {
-        if (task->pidfd >= 0)
-                close(task->pidfd); /* leaves the epoll set with it */
+        if (task->pidfd >= 0) {
+                /* To close it is not enough: the spawner may have its copy still. */
+                (void)epoll_ctl(keep->epoll_fd, EPOLL_CTL_DEL, task->pidfd, NULL);
+                close(task->pidfd);
+        }
         task->pidfd = -1;
 }
 
@@ -125,7 +128,7 @@ static void drop_request(Task *task)
 /* The only way into TASK_ENDED. */
 static void end_task(Keep *keep, Task *task, const RecordEnd *end)
 {
-        drop_pidfd(task);
+        drop_pidfd(keep, task);
         drop_request(task);
         task->state = TASK_ENDED;
         task->end = (TaskEnd){
@@ -269,7 +272,7 @@ static void watch_keeper(Keep *keep, Task *task, int pidfd)
 {
         struct epoll_event event = { .events = EPOLLIN, .data.ptr = task };
 
-        drop_pidfd(task);
+        drop_pidfd(keep, task);
         task->pidfd = pidfd;
         task->state = TASK_RUNNING;
         if (epoll_ctl(keep->epoll_fd, EPOLL_CTL_ADD, pidfd, &event) < 0)
@@ -284,7 +287,7 @@ static void on_keeper_gone(Keep *keep, Task *task)
         RecordStarted started;
         RecordEnd end;
 
-        drop_pidfd(task);
+        drop_pidfd(keep, task);
         if (fd < 0 || !record_read_end(fd, &end)) {
                 if (fd >= 0 && !task->started && record_read_started(fd, &started))
                         set_started(keep, task, started.member, started.time_ms);

@@ -329,8 +329,8 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         proxy_port = leave_network(spawn, gate, log_fd);
         limit_data(spawn);
         raise_oom_score(); /* while the file in /proc is still ours */
-        if (spawn->head->sandbox & SANDBOX_RIGHTS)
-                sandbox_drop_rights();
+        if (spawn->head->sandbox & SANDBOX_RIGHTS && !sandbox_drop_rights())
+                fail(gate, errno, "cannot be kept from capabilities: %m");
         if (spawn->head->as_user)
                 become_user(spawn, gate, keeper);
         if (spawn->head->confined)

@@ -7,7 +7,9 @@
  *     goes on
  *
  * A socket belongs to the network it was made in, so the proxy serves the member's without being in it. It
- * dies with the member, and cannot be looked into by it (PR_SET_DUMPABLE). */
+ * dies with the member. Others of its user cannot look into it, at no moment: its program is a copy in memory
+ * that cannot be read, and the kernel lets nobody trace what runs one. PR_SET_DUMPABLE, which the proxy sets
+ * itself, would come after its environment, with passwords of the machine's proxies, could be read. */
 #include "agent/proxied.h"
 
 #include <arpa/inet.h>
@@ -22,12 +24,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PROXY_FD = 3, STRINGS_MAX = 32, BACKLOG = 64 };
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10u
+#endif
+
+enum { PROXY_FD = 3, STRINGS_MAX = 32, BACKLOG = 64, PIECE = 1 << 20 };
 
 bool proxied_is_required(const Spawn *spawn)
 {
@@ -43,6 +52,8 @@ bool proxied_is_required(const Spawn *spawn)
 
 static bool take_rights(const WireSpawn *head, pid_t member)
 {
+        if (head->sandbox & SANDBOX_RIGHTS && !sandbox_drop_rights())
+                return false;
         if (head->as_user && (setgroups(0, NULL) < 0 || setresgid(head->gid, head->gid, head->gid) < 0 ||
                               setresuid(head->uid, head->uid, head->uid) < 0))
                 return false;
@@ -50,12 +61,45 @@ static bool take_rights(const WireSpawn *head, pid_t member)
                getppid() == member;
 }
 
+static int make_memory(void)
+{
+        int fd = memfd_create("paddle-proxy", MFD_CLOEXEC | MFD_EXEC);
+
+        return fd >= 0 || errno != EINVAL ? fd : memfd_create("paddle-proxy", MFD_CLOEXEC); /* before 6.3 */
+}
+
+static bool copy_all(int from, int to)
+{
+        ssize_t sent;
+
+        while ((sent = sendfile(to, from, NULL, PIECE)) > 0)
+                ;
+        return sent == 0;
+}
+
+/* Its owner cannot read it either. What is open for writing cannot be run, so it is opened once more. -1 with
+ * errno. */
+static int copy_unreadable(const char *program)
+{
+        int file = open(program, O_RDONLY | O_CLOEXEC), copy = make_memory(), ret = -1;
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
+        if (file >= 0 && copy >= 0 && copy_all(file, copy) && fchmod(copy, 0111) == 0)
+                ret = open(path, O_PATH | O_CLOEXEC);
+        if (file >= 0)
+                close(file);
+        if (copy >= 0)
+                close(copy);
+        return ret;
+}
+
 /* Standard error is the log already. The program may lie where its user has no way to. */
 static _Noreturn void become_proxy(const Spawn *spawn, int socket, pid_t member)
 {
         char *variables[STRINGS_MAX + 1], *at = (char *)spawn->proxy;
         const char *program = at;
-        int file = open(program, O_PATH | O_CLOEXEC);
+        int file = copy_unreadable(program);
         uint32_t n = 0;
         sigset_t none;
 

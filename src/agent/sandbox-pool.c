@@ -17,8 +17,6 @@ typedef struct {
         uid_t uid;
         gid_t gid;
         uint64_t keep; /* hash */
-        unsigned number;
-        bool idle;
 } Entry;
 
 static Entry entries[POOLED_MAX];
@@ -54,49 +52,46 @@ static void drop(Entry *entry)
         *entry = (Entry){ 0 };
 }
 
-/* Has it said something since, or ended? */
-static void look_at(Entry *entry)
+/* The word that it is as new, with the end of a pipe for its next member: -1 as long as there is none. */
+static int ask(Entry *entry, int flags)
 {
-        char word;
-        ssize_t got = recv(entry->socket, &word, 1, MSG_DONTWAIT);
+        char byte;
+        struct iovec part = { &byte, 1 };
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control;
+        struct msghdr message = {
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = control.bytes,
+                .msg_controllen = sizeof control.bytes,
+        };
+        ssize_t got = recvmsg(entry->socket, &message, flags | MSG_CMSG_CLOEXEC);
+        struct cmsghdr *header = got == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+        int lock = -1;
 
-        if (got == 1)
-                entry->idle = true;
-        else if (got == 0 || errno != EAGAIN)
-                drop(entry);
+        if (header)
+                memcpy(&lock, CMSG_DATA(header), sizeof lock);
+        else if (got >= 0 || errno != EAGAIN)
+                drop(entry); /* it has ended */
+        return lock;
 }
 
-static bool name_of(const SandboxPlace *all, unsigned number, char ret[PATH_SIZE])
+static bool lend(Entry *entry, int lock, int *ret_lock, int *ret_holder)
 {
-        int len = snprintf(ret, PATH_SIZE, "%s/%d-%u", all->dir, (int)getpid(), number);
-
-        if (len < PATH_SIZE)
-                return true;
-        errno = ENAMETOOLONG;
-        return false;
-}
-
-/* The next member's: from now on the holder waits for the end of the lock. */
-static bool lend(Entry *entry, const SandboxPlace *all, int *ret_lock, int *ret_holder)
-{
-        char dir[PATH_SIZE];
-        int lock = name_of(all, entry->number, dir) ? sandbox_hold(dir) : -1;
-
-        if (lock < 0 || send(entry->socket, "", 1, MSG_NOSIGNAL) != 1 ||
-            (*ret_holder = fcntl(entry->holder, F_DUPFD_CLOEXEC, 0)) < 0) {
-                if (lock >= 0)
-                        close(lock);
-                drop(entry);
-                return false;
-        }
-        entry->idle = false;
+        *ret_holder = fcntl(entry->holder, F_DUPFD_CLOEXEC, 0);
         *ret_lock = lock;
-        return true;
+        if (*ret_holder >= 0)
+                return true;
+        close(lock);
+        drop(entry);
+        return false;
 }
 
 static bool fits(const Entry *entry, const Entry *wanted)
 {
-        return entry->idle && entry->uid == wanted->uid && entry->gid == wanted->gid &&
+        return entry->holder && entry->uid == wanted->uid && entry->gid == wanted->gid &&
                entry->parts == wanted->parts && entry->keep == wanted->keep;
 }
 
@@ -110,11 +105,14 @@ static Entry *make_place(void)
                         return &entries[i];
         for (int i = 0; i < POOLED_MAX; i++) {
                 Entry *entry = &entries[turn++ % POOLED_MAX];
+                int lock = ask(entry, MSG_DONTWAIT);
 
-                if (entry->idle) {
+                if (lock >= 0) {
+                        close(lock);
                         drop(entry);
-                        return entry;
                 }
+                if (!entry->holder)
+                        return entry;
         }
         return NULL;
 }
@@ -126,8 +124,11 @@ static bool make(Entry *entry, const SandboxPlace *all, const char **ret_what)
         SandboxPlace own = *all;
 
         *ret_what = "a directory for its sandbox";
-        entry->number = ++last;
-        if (!name_of(all, entry->number, dir) || (mkdir(dir, 0711) < 0 && errno != EEXIST))
+        if (snprintf(dir, sizeof dir, "%s/%d-%u", all->dir, (int)getpid(), ++last) >= PATH_SIZE) {
+                errno = ENAMETOOLONG;
+                return false;
+        }
+        if (mkdir(dir, 0711) < 0 && errno != EEXIST)
                 return false;
         own.dir = dir;
         entry->holder = sandbox_serve(&own, entry->parts, &entry->socket, ret_what);
@@ -147,22 +148,25 @@ bool sandbox_pool_take(const SandboxPlace *place, uint32_t parts, int *ret_lock,
         Entry wanted = { .parts = parts, .uid = place->uid, .gid = place->gid, .keep = hash_keep(place) },
               *at;
         bool lent;
+        int lock;
 
-        for (int i = 0; i < POOLED_MAX; i++) {
-                if (entries[i].holder && !entries[i].idle)
-                        look_at(&entries[i]);
-                if (fits(&entries[i], &wanted) && lend(&entries[i], place, ret_lock, ret_holder))
+        for (int i = 0; i < POOLED_MAX; i++)
+                if (fits(&entries[i], &wanted) && (lock = ask(&entries[i], MSG_DONTWAIT)) >= 0 &&
+                    lend(&entries[i], lock, ret_lock, ret_holder))
                         return true;
-        }
         if (!make(&wanted, place, ret_what))
                 return false;
         *ret_what = "a sandbox that was just made";
+        if ((lock = ask(&wanted, 0)) < 0) {
+                errno = ECHILD;
+                return false;
+        }
         at = make_place();
         if (at) {
                 *at = wanted;
-                return lend(at, place, ret_lock, ret_holder);
+                return lend(at, lock, ret_lock, ret_holder);
         }
-        lent = lend(&wanted, place, ret_lock, ret_holder);
+        lent = lend(&wanted, lock, ret_lock, ret_holder);
         if (lent)
                 drop(&wanted);
         return lent;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -25,14 +26,20 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/wire.h"
 #include "base/project-id.h"
 
 enum {
         PATH_SIZE = 4096,
-        ALONE_MS_MAX = 100, /* that processes may take to be gone */
+        ALONE_MS_MAX = 100,  /* that processes may take to be gone */
+        MARKS_MAX = 1024,    /* bytes of names, and of a value, of extended attributes; with more there is no
+                                second member */
+        FIRST_PROCESS = 256, /* position in /proc, behind its files */
+        SETTLED_S = 1,       /* times of files are as coarse as a tick of the kernel, 10 ms at most */
 };
 
 static const char *const words[SANDBOX_PARTS] = { "pids", "ipc", "files", "network", "calls", "rights" };
@@ -234,6 +241,23 @@ bool sandbox_join(int pidfd, uint32_t parts)
 
 /* ---- processes ---- */
 
+/* Our own PID namespace, and whether our next child would be born elsewhere: a spawner of sandboxed members
+ * would go back after each for nothing. */
+static int home = -1;
+static bool away;
+
+static bool choose_pids(int pidfd)
+{
+        if (pidfd < 0 && !away)
+                return true;
+        if (home < 0)
+                home = pidfd_open(getpid(), 0);
+        if (home < 0 || setns(pidfd >= 0 ? pidfd : home, CLONE_NEWPID) < 0) /* home is always allowed */
+                return false;
+        away = pidfd >= 0;
+        return true;
+}
+
 pid_t sandbox_fork(int pidfd, bool fresh, int *ret_pidfd)
 {
         int unused = -1;
@@ -242,22 +266,17 @@ pid_t sandbox_fork(int pidfd, bool fresh, int *ret_pidfd)
                 .pidfd = (uint64_t)(uintptr_t)(ret_pidfd ? ret_pidfd : &unused),
                 .exit_signal = SIGCHLD,
         };
-        int ours = -1;
         pid_t pid;
 
-        if (pidfd >= 0) {
-                ours = pidfd_open(getpid(), 0);
-                if (ours < 0 || setns(pidfd, CLONE_NEWPID) < 0) {
-                        if (ours >= 0)
-                                close(ours);
-                        return -1;
-                }
-        }
+        if (!choose_pids(pidfd))
+                return -1;
         pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-        if (pidfd >= 0 && pid != 0)
-                (void)setns(ours, CLONE_NEWPID); /* back to where we are ourselves, which is always allowed */
-        if (ours >= 0)
-                close(ours);
+        if (pid == 0) { /* where it is born, its children are */
+                if (home >= 0)
+                        close(home);
+                home = -1;
+                away = false;
+        }
         if (unused >= 0)
                 close(unused);
         return pid;
@@ -304,7 +323,7 @@ int sandbox_hold(const char *dir)
         return fd;
 }
 
-enum { GATE = 0, DIR_FD = 1, QUEUES_FD = 2 }; /* a holder's descriptors */
+enum { GATE = 0, DIR_FD = 1 }; /* a holder's descriptors; those behind are of what it watches */
 
 /* Other descriptors go first: to close one of the directory later would give up the record lock. */
 static void become_holder(const SandboxPlace *place, uint32_t parts, int maker)
@@ -328,72 +347,172 @@ static void become_holder(const SandboxPlace *place, uint32_t parts, int maker)
         }
 }
 
-static void wait_for_locks(void)
-{
-        while (flock(DIR_FD, LOCK_EX) < 0 && errno == EINTR)
-                ;
-}
-
 static _Noreturn void hold(const SandboxPlace *place, uint32_t parts, int maker)
 {
         become_holder(place, parts, maker);
         close(GATE);
-        wait_for_locks();
+        while (flock(DIR_FD, LOCK_EX) < 0 && errno == EINTR)
+                ;
         _exit(0); /* and with it all that is left in its namespace */
 }
 
 /* ---- one member after another ---- */
 
+/* What a member can leave at a directory, but for times. */
 typedef struct {
-        int tmp, var_tmp, shm, queues; /* names in these directories */
-} Contents;
+        int names; /* in it; -1: it cannot be read */
+        mode_t mode;
+        uid_t uid;
+        gid_t gid;
+        uint64_t marks; /* hash of extended attributes, so of access lists too, and of flags and project */
+        bool readable;  /* the marks */
+} Look;
 
-/* How many names an open directory has; -1: it cannot be read. */
-static int count_names(int fd)
+/* A directory that every member finds as the first one did. A change of any kind changes its ctime, so one
+ * that has the old one needs no second look; unless it is so young that a later change may have got the same.
+ */
+typedef struct {
+        int fd; /* -1: there is none */
+        Look fresh;
+        struct timespec changed; /* ctime at the last look */
+        bool settled;            /* which was old by then */
+} Watched;
+
+enum { TMP, VAR_TMP, SHARED_MEMORY, QUEUES, WATCHED };
+
+static bool is_any(const char *name)
+{
+        return true;
+}
+
+static bool is_process(const char *name)
+{
+        return *name >= '0' && *name <= '9';
+}
+
+/* How many such names an open directory has from this position on; -1: it cannot be read. */
+static int count_names(int fd, off_t from, bool (*counts)(const char *name))
 {
         char buffer[4096];
         ssize_t got;
         int n = 0;
 
-        if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
+        if (lseek(fd, from, SEEK_SET) < 0)
                 return -1;
         while ((got = getdents64(fd, buffer, sizeof buffer)) > 0)
-                for (ssize_t i = 0; i < got; n++)
-                        i += ((struct dirent64 *)(buffer + i))->d_reclen;
+                for (ssize_t i = 0; i < got;) {
+                        const struct dirent64 *entry = (struct dirent64 *)(buffer + i);
+
+                        n += counts(entry->d_name);
+                        i += entry->d_reclen;
+                }
         return got < 0 ? -1 : n;
 }
 
-static int count_at(const char *path)
+static uint64_t add_to_hash(uint64_t hash, const void *data, size_t len)
 {
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = count_names(fd);
-
-        if (fd >= 0)
-                close(fd);
-        return n;
+        for (const unsigned char *at = data; len > 0; len--)
+                hash = (hash ^ *at++) * 1099511628211u; /* FNV-1a */
+        return hash;
 }
 
-static Contents count_contents(uint32_t parts)
+static bool hash_marks(int fd, uint64_t *ret)
 {
-        bool files = parts & SANDBOX_FILES, ipc = parts & SANDBOX_IPC;
+        char names[MARKS_MAX], value[MARKS_MAX];
+        struct fsxattr flags;
+        ssize_t len = flistxattr(fd, names, sizeof names), got;
 
-        return (Contents){ .tmp = files ? count_at("/tmp") : 0,
-                           .var_tmp = files ? count_at("/var/tmp") : 0,
-                           .shm = ipc ? count_at("/dev/shm") : 0,
-                           .queues = ipc ? count_names(QUEUES_FD) : 0 };
+        *ret = 14695981039346656037u;
+        if (len < 0)
+                return errno == ENOTSUP;
+        for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+                got = fgetxattr(fd, name, value, sizeof value);
+                if (got < 0)
+                        return false;
+                *ret = add_to_hash(add_to_hash(*ret, name, strlen(name) + 1), value, (size_t)got);
+        }
+        if (ioctl(fd, FS_IOC_FSGETXATTR, &flags) < 0)
+                return errno == ENOTTY || errno == EOPNOTSUPP;
+        *ret = add_to_hash(*ret, &flags.fsx_xflags, sizeof flags.fsx_xflags);
+        *ret = add_to_hash(*ret, &flags.fsx_projid, sizeof flags.fsx_projid);
+        return true;
 }
 
-/* A view of the message queues of this IPC namespace, wherever the machine shows its own. */
-static void open_queues(uint32_t parts)
+/* False with errno: it has no ctime even. */
+static bool look_at(Watched *watched, Look *ret)
 {
-        int context = parts & SANDBOX_IPC ? (int)syscall(SYS_fsopen, "mqueue", FSOPEN_CLOEXEC) : -1, top,
-            queues;
+        struct timespec now;
+        struct stat status;
 
-        if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-                return; /* then no sandbox is used again */
-        top = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
-        queues = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        (void)dup3(queues, QUEUES_FD, O_CLOEXEC);
-        (void)close_range(QUEUES_FD + 1, ~0u, 0);
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        if (fstat(watched->fd, &status) < 0)
+                return false;
+        *ret = (Look){
+                count_names(watched->fd, 0, is_any), status.st_mode, status.st_uid, status.st_gid, 0, false
+        };
+        ret->readable = hash_marks(watched->fd, &ret->marks);
+        watched->changed = status.st_ctim;
+        watched->settled = now.tv_sec - status.st_ctim.tv_sec > SETTLED_S;
+        return true;
+}
+
+static bool is_unchanged(const Watched *watched)
+{
+        struct stat status;
+
+        return watched->settled && fstat(watched->fd, &status) == 0 &&
+               status.st_ctim.tv_sec == watched->changed.tv_sec &&
+               status.st_ctim.tv_nsec == watched->changed.tv_nsec;
+}
+
+static bool is_fresh(Watched *watched)
+{
+        const Look *fresh = &watched->fresh;
+        Look now;
+
+        if (watched->fd < 0 || is_unchanged(watched))
+                return true;
+        return look_at(watched, &now) && now.names >= 0 && now.names == fresh->names && now.readable &&
+               fresh->readable && now.marks == fresh->marks && now.mode == fresh->mode &&
+               now.uid == fresh->uid && now.gid == fresh->gid;
+}
+
+/* The message queues of this IPC namespace, wherever the machine shows its own. */
+static int open_queues(void)
+{
+        int context = (int)syscall(SYS_fsopen, "mqueue", FSOPEN_CLOEXEC), top = -1, queues = -1;
+
+        if (context >= 0 && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+                top = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+        if (top >= 0) {
+                queues = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                close(top);
+        }
+        if (context >= 0)
+                close(context);
+        return queues;
+}
+
+static int open_watched(int i)
+{
+        static const char *const paths[] = { "/tmp", "/var/tmp", "/dev/shm" };
+
+        return i == QUEUES ? open_queues() : open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* False: then it is not known what a member leaves. */
+static bool watch(Watched watched[WATCHED], uint32_t parts)
+{
+        for (int i = 0; i < WATCHED; i++) {
+                bool wanted = parts & (i == TMP || i == VAR_TMP ? SANDBOX_FILES : SANDBOX_IPC);
+
+                watched[i].fd = wanted ? open_watched(i) : -1;
+                if (wanted && watched[i].fd < 0 && (i == QUEUES || errno != ENOENT))
+                        return false;
+                if (watched[i].fd >= 0 && !look_at(&watched[i], &watched[i].fresh))
+                        return false;
+        }
+        return true;
 }
 
 static bool has_system_v(void)
@@ -408,29 +527,29 @@ static bool has_system_v(void)
         return shared.used_ids || semaphores.semusz || messages.msgpool;
 }
 
-/* The keeper is about to be gone, and all others with it, unless it was killed. */
-static bool is_alone(void)
+/* The keeper is about to be gone, and all others with it, unless it was killed. kill(-1, 0) would say so,
+ * too, but looks at all processes of the machine. We are the first in the list: where it began elsewhere,
+ * there would be none. */
+static bool is_alone(int proc)
 {
         for (int ms = 0; ms < ALONE_MS_MAX; ms++) {
                 struct timespec pause = { 0, ms == 0 ? 50000 : 1000000 };
 
-                if (kill(-1, 0) < 0 && errno == ESRCH)
+                if (count_names(proc, FIRST_PROCESS, is_process) == 1)
                         return true;
                 (void)nanosleep(&pause, NULL);
         }
         return false;
 }
 
-static bool is_as_new(uint32_t parts, const Contents *fresh)
+static bool is_as_new(uint32_t parts, int proc, Watched watched[WATCHED])
 {
-        Contents now;
-
-        if (parts & SANDBOX_PIDS && !is_alone())
+        if (parts & SANDBOX_NETWORK || (parts & SANDBOX_PIDS && !is_alone(proc)))
                 return false;
-        now = count_contents(parts);
-        return !(parts & SANDBOX_NETWORK) && now.tmp == fresh->tmp && now.var_tmp == fresh->var_tmp &&
-               now.shm == fresh->shm && now.queues >= 0 && now.queues == fresh->queues &&
-               !(parts & SANDBOX_IPC && has_system_v());
+        for (int i = 0; i < WATCHED; i++)
+                if (!is_fresh(&watched[i]))
+                        return false;
+        return !(parts & SANDBOX_IPC && has_system_v());
 }
 
 /* rm takes whatever tree it is, and follows no link. What it leaves, the next agent removes. */
@@ -440,23 +559,34 @@ static _Noreturn void remove_place(const char *dir)
         _exit(1);
 }
 
+/* Hands out the end of a pipe, and waits until its last copy is closed. False: the spawner is gone. */
+static bool serve_one(void)
+{
+        int ends[2];
+        char byte;
+        bool sent;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return false;
+        sent = wire_send(GATE, "", 1, ends[1], 0);
+        close(ends[1]);
+        while (sent && read(ends[0], &byte, 1) < 0 && errno == EINTR)
+                ;
+        close(ends[0]);
+        return sent;
+}
+
 static _Noreturn void serve(const SandboxPlace *place, uint32_t parts, int maker)
 {
-        Contents fresh;
-        char word;
+        Watched watched[WATCHED];
+        bool watches;
+        int proc;
 
         become_holder(place, parts, maker);
-        open_queues(parts);
-        fresh = count_contents(parts);
-        while (read(GATE, &word, 1) == 1) {
-                bool good;
-
-                wait_for_locks();
-                good = is_as_new(parts, &fresh);
-                (void)flock(DIR_FD, LOCK_UN);
-                if (!good || write(GATE, "", 1) != 1)
-                        break;
-        }
+        watches = watch(watched, parts);
+        proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        while (serve_one() && watches && is_as_new(parts, proc, watched))
+                ;
         remove_place(place->dir);
 }
 
@@ -531,18 +661,46 @@ int sandbox_serve(const SandboxPlace *place, uint32_t parts, int *ret_socket, co
 
 /* ---- rights ---- */
 
-void sandbox_drop_rights(void)
+/* What a program that is run as root is to have beyond the bounding set. */
+static bool set_inheritable(uint64_t caps)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct data[2] = { 0 };
+        uint32_t low = (uint32_t)caps, high = (uint32_t)(caps >> 32);
 
-        for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
-                ; /* up to the first that the kernel does not know */
-        (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         if (syscall(SYS_capget, &head, data) < 0)
-                return;
-        data[0].inheritable = data[1].inheritable = 0;
-        (void)syscall(SYS_capset, &head, data); /* fewer is always allowed */
+                return false;
+        if (data[0].inheritable == low && data[1].inheritable == high)
+                return true;
+        data[0].inheritable = low;
+        data[1].inheritable = high;
+        return syscall(SYS_capset, &head, data) == 0;
+}
+
+/* To read costs next to nothing; to drop one copies all credentials. */
+static bool empty_bounding_set(void)
+{
+        int has;
+
+        for (int cap = 0; (has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) >= 0; cap++)
+                if (has && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+                        return false;
+        return true; /* up to the first that the kernel does not know */
+}
+
+bool sandbox_drop_rights(void)
+{
+        (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* since Linux 4.3 */
+        return empty_bounding_set() && set_inheritable(0);
+}
+
+void sandbox_be_ready(void)
+{
+        enum { REMOVES = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH | 1 << CAP_FOWNER };
+
+        if (set_inheritable(REMOVES)) /* what a holder clears away is a user's; then it runs rm */
+                (void)empty_bounding_set();
+        (void)sandbox_filter_early();
 }
 
 /* ---- what this machine has ---- */

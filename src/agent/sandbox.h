@@ -57,9 +57,10 @@ int sandbox_hold(const char *dir);
  * with the last lock. Its pidfd; -1 with *ret_what. From one process at a time. */
 int sandbox_holder(int dir_fd, const SandboxPlace *place, uint32_t parts, const char **ret_what);
 
-/* A holder for one member after another: each byte through its socket says that a lock is held for the next
- * one, each byte back that nothing was left by it. It ends, and removes `place->dir`, when there was, or when
- * the socket is closed. Its pidfd, *ret_socket ours; -1 with *ret_what. */
+/* A holder for one member after another: each message through its socket brings the end of a pipe, and says
+ * that all is as new. The next member is to keep it for as long as something of it lives; with the last copy
+ * the holder looks at what was left. It ends, and removes `place->dir`, when there was anything, or when the
+ * socket is closed. Its pidfd, *ret_socket ours; -1 with *ret_what. */
 int sandbox_serve(const SandboxPlace *place, uint32_t parts, int *ret_socket, const char **ret_what);
 
 /* Forks into the PID namespace of `pidfd` (-1: a new one if `fresh`, else ours). As fork(); *ret_pidfd gets
@@ -71,10 +72,17 @@ pid_t sandbox_host_pid(int pidfd);
 
 /* ---- what a process gives up, in this order ---- */
 
-/* While it is root still. */
-void sandbox_drop_rights(void);
+/* While it is root still: nothing that it runs gets a capability. It keeps its own. */
+bool sandbox_drop_rights(void);
 /* With no_new_privs set, or as root. For good and for all that it starts. */
 bool sandbox_filter_calls(void);
+/* The part of it with which sandboxes can still be made. */
+bool sandbox_filter_early(void);
+
+/* Gives up once, for all that the caller will fork, what costs each of them most: the bounding set, and the
+ * system calls that neither spawner, holder nor keeper needs. Sandboxes can still be made. What fails is left
+ * to the two functions above, which do what is lacking. */
+void sandbox_be_ready(void);
 
 /* "paddle-spawner probe": prints the words of the parts that this machine has. */
 int sandbox_probe_main(void);

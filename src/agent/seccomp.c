@@ -2,8 +2,12 @@
  * else is allowed. It refuses what makes namespaces, mounts, what reaches into the kernel, and what takes a
  * capability anyway, so that a fault in it cannot be tried.
  *
- * The filter is a search tree over the numbers: the kernel runs it once for each call there is when it is
- * set, so a list would cost a start a tenth of a millisecond. */
+ * There are two filters. The outer one refuses all that neither spawner nor keeper needs: a spawner of
+ * sandboxed members sets it once, and all that it forks has it. The inner one refuses the few calls that make
+ * and enter a sandbox; each member sets it for itself, last. A process without the outer one sets both.
+ *
+ * A filter is a search tree over the numbers: the kernel runs it once for each call there is when it is set,
+ * and translates it, so a start pays for each instruction. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -40,23 +44,23 @@ typedef struct {
         int verdict;
 } Call;
 
-static Call calls[] = {
+/* What spawner, holder, keeper, and a member before its program runs, call themselves. */
+static Call inner_calls[] = {
+        { SYS_unshare, BY_FLAGS }, { SYS_clone3, ABSENT },  { SYS_setns, REFUSED },
+        { SYS_mount, REFUSED },    { SYS_fsopen, REFUSED }, { SYS_fsconfig, REFUSED },
+        { SYS_fsmount, REFUSED },
+};
+
+static Call outer_calls[] = {
         { SYS_clone, BY_FLAGS },
-        { SYS_unshare, BY_FLAGS },
-        { SYS_clone3, ABSENT },
-        { SYS_setns, REFUSED },
         { SYS_socket, BY_FAMILY },
         { SYS_socketpair, BY_FAMILY },
         /* mounts and roots */
-        { SYS_mount, REFUSED },
         { SYS_umount2, REFUSED },
         { SYS_pivot_root, REFUSED },
         { SYS_chroot, REFUSED },
         { SYS_open_tree, REFUSED },
         { SYS_move_mount, REFUSED },
-        { SYS_fsopen, REFUSED },
-        { SYS_fsconfig, REFUSED },
-        { SYS_fsmount, REFUSED },
         { SYS_fspick, REFUSED },
         { SYS_mount_setattr, REFUSED },
         { SYS_quotactl, REFUSED },
@@ -110,10 +114,11 @@ static Call calls[] = {
 };
 
 enum {
-        N_CALLS = sizeof calls / sizeof *calls,
+        N_INNER = sizeof inner_calls / sizeof *inner_calls,
+        N_OUTER = sizeof outer_calls / sizeof *outer_calls,
         PROGRAM_MAX =
                 16 *
-                N_CALLS, /* a leaf has 18 instructions at most, most have 3; and there is a node for each */
+                N_OUTER, /* a leaf has 18 instructions at most, most have 3; and there is a node for each */
         NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                      CLONE_NEWPID | CLONE_NEWNET,
 };
@@ -196,7 +201,7 @@ static void add_verdict(Program *program, int verdict)
 }
 
 /* The calls first..last; what lies between two of them is allowed. */
-static void add_tree(Program *program, int first, int last)
+static void add_tree(Program *program, const Call *calls, int first, int last)
 {
         int middle = (first + last + 1) / 2;
         unsigned short node, leaf = program->n;
@@ -209,9 +214,9 @@ static void add_tree(Program *program, int first, int last)
         }
         node = leaf;
         add(program, BPF_JMP | BPF_JGE | BPF_K, 0, 0, calls[middle].number);
-        add_tree(program, first, middle - 1);
+        add_tree(program, calls, first, middle - 1);
         program->at[node].jt = (unsigned char)(program->n - node - 1); /* half of the tree is below 256 */
-        add_tree(program, middle, last);
+        add_tree(program, calls, middle, last);
 }
 
 static int compare(const void *a, const void *b)
@@ -222,9 +227,9 @@ static int compare(const void *a, const void *b)
 }
 
 #ifdef NATIVE_ARCH
-static void make(Program *program)
+static void make(Program *program, Call *calls, int n)
 {
-        qsort(calls, N_CALLS, sizeof *calls, compare);
+        qsort(calls, (size_t)n, sizeof *calls, compare);
         load(program, offsetof(struct seccomp_data, arch));
         add(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, NATIVE_ARCH);
         answer(program, SECCOMP_RET_ERRNO | ENOSYS); /* its numbers mean other calls */
@@ -233,23 +238,43 @@ static void make(Program *program)
                 add(program, BPF_JMP | BPF_JGE | BPF_K, 0, 1, FOREIGN_BIT);
                 answer(program, SECCOMP_RET_ERRNO | ENOSYS);
         }
-        add_tree(program, 0, N_CALLS - 1);
+        add_tree(program, calls, 0, n - 1);
+}
+
+static bool set(const Program *program)
+{
+        struct sock_fprog filter = { program->n, (struct sock_filter *)program->at };
+
+        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
+}
+
+static Program inner, outer; /* made by the spawner, so that its keepers have them */
+static bool has_outer;       /* this process, and so all that it forks */
+
+bool sandbox_filter_early(void)
+{
+        if (has_outer)
+                return true;
+        if (outer.n == 0) {
+                make(&inner, inner_calls, N_INNER);
+                make(&outer, outer_calls, N_OUTER);
+        }
+        return has_outer = set(&outer);
 }
 
 bool sandbox_filter_calls(void)
 {
-        static Program program; /* made by the spawner, so that its keepers have it */
-        struct sock_fprog filter;
-
-        if (program.n == 0)
-                make(&program);
-        filter = (struct sock_fprog){ program.n, program.at };
-        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
+        return sandbox_filter_early() && set(&inner);
 }
 #else
-bool sandbox_filter_calls(void)
+bool sandbox_filter_early(void)
 {
         errno = ENOSYS;
         return false;
+}
+
+bool sandbox_filter_calls(void)
+{
+        return sandbox_filter_early();
 }
 #endif

@@ -1,4 +1,6 @@
-/* The link to the spawner (see spawnlink.h). */
+/* The link to the spawners (see spawnlink.h). Both are one to the outside: when one is gone, the other ends,
+ * too. The second one starts with the first member that is in a sandbox; where it cannot, the first one does
+ * its work, more slowly. */
 #include "agent/spawnlink.h"
 
 #include <errno.h>
@@ -12,16 +14,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/sandbox.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 
-struct SpawnLink {
-        char *program;
-        int lock_fd, tasks_fd, socket;
+enum {
+        OPEN,   /* for members that keep the rights to gain rights */
+        WALLED, /* for all others: it has given up what they must not have (sandbox_be_ready) */
+        SPAWNERS,
+        WALLS = SANDBOX_CALLS | SANDBOX_RIGHTS, /* of a member that the second one may start */
+};
+
+typedef struct {
+        SpawnLink *link;
+        int socket; /* -1: does not run */
         pid_t pid;
         GQueue waiting; /* GBytes */
         guint in_source, out_source;
+} Spawner;
+
+struct SpawnLink {
+        char *program;
+        int lock_fd, tasks_fd;
+        Spawner spawners[SPAWNERS];
         struct rlimit files; /* what members are to inherit */
         const SpawnLinkOps *ops;
         void *arg;
@@ -34,18 +50,24 @@ static void clear_source(guint *id)
         *id = 0;
 }
 
+static void drop_one(Spawner *spawner)
+{
+        clear_source(&spawner->in_source);
+        clear_source(&spawner->out_source);
+        if (spawner->socket >= 0)
+                close(spawner->socket);
+        spawner->socket = -1;
+        g_queue_clear_full(&spawner->waiting, (GDestroyNotify)g_bytes_unref);
+        if (spawner->pid > 0) {
+                (void)waitpid(spawner->pid, NULL, 0); /* it ends with the socket, if it has not yet */
+                spawner->pid = 0;
+        }
+}
+
 static void drop(SpawnLink *link)
 {
-        clear_source(&link->in_source);
-        clear_source(&link->out_source);
-        if (link->socket >= 0)
-                close(link->socket);
-        link->socket = -1;
-        g_queue_clear_full(&link->waiting, (GDestroyNotify)g_bytes_unref);
-        if (link->pid > 0) {
-                (void)waitpid(link->pid, NULL, 0); /* it ends with the socket, if it has not yet */
-                link->pid = 0;
-        }
+        for (int i = 0; i < SPAWNERS; i++)
+                drop_one(&link->spawners[i]);
 }
 
 /* A descriptor of our own of the payload, for messages that are too long for the socket. */
@@ -59,7 +81,7 @@ static int as_memfd(const void *data, gsize len)
 }
 
 /* False with errno; EAGAIN: later. */
-static bool send_now(SpawnLink *link, GBytes *message)
+static bool send_now(Spawner *spawner, GBytes *message)
 {
         gsize len;
         const char *data = g_bytes_get_data(message, &len);
@@ -67,7 +89,7 @@ static bool send_now(SpawnLink *link, GBytes *message)
         fd_auto int fd = -1;
 
         if (len <= sizeof head + WIRE_INLINE_MAX)
-                return wire_send(link->socket, data, len, -1, MSG_DONTWAIT);
+                return wire_send(spawner->socket, data, len, -1, MSG_DONTWAIT);
         memcpy(&head, data, sizeof head);
         head.by_memfd = 1;
         fd = as_memfd(data + sizeof head, len - sizeof head);
@@ -75,38 +97,27 @@ static bool send_now(SpawnLink *link, GBytes *message)
                 errno = EAGAIN; /* no memory or descriptor just now */
                 return false;
         }
-        return wire_send(link->socket, &head, sizeof head, fd, MSG_DONTWAIT);
+        return wire_send(spawner->socket, &head, sizeof head, fd, MSG_DONTWAIT);
 }
 
 static gboolean on_writable(gint fd, GIOCondition condition, gpointer arg)
 {
-        SpawnLink *link = arg;
+        Spawner *spawner = arg;
 
-        while (!g_queue_is_empty(&link->waiting)) {
-                GBytes *message = g_queue_peek_head(&link->waiting);
+        while (!g_queue_is_empty(&spawner->waiting)) {
+                GBytes *message = g_queue_peek_head(&spawner->waiting);
 
-                if (!send_now(link, message) && (errno == EAGAIN || errno == ENOBUFS))
+                if (!send_now(spawner, message) && (errno == EAGAIN || errno == ENOBUFS))
                         return G_SOURCE_CONTINUE;
                 /* Sent; or the spawner is gone, which the reading side finds and whoever asked is told. */
-                g_bytes_unref(g_queue_pop_head(&link->waiting));
+                g_bytes_unref(g_queue_pop_head(&spawner->waiting));
         }
-        link->out_source = 0;
+        spawner->out_source = 0;
         return G_SOURCE_REMOVE;
 }
 
-void spawn_link_send(SpawnLink *link, GBytes *message)
-{
-        if (link->socket < 0)
-                return; /* undecided: sent again when the spawner is up */
-        if (g_queue_is_empty(&link->waiting) && (send_now(link, message) || errno != EAGAIN))
-                return;
-        g_queue_push_tail(&link->waiting, g_bytes_ref(message));
-        if (!link->out_source)
-                link->out_source = g_unix_fd_add(link->socket, G_IO_OUT, on_writable, link);
-}
-
 /* 1: a reply, 0: none for now, -1: the spawner is gone. */
-static int receive(SpawnLink *link, WireReply *ret, int *ret_pidfd)
+static int receive(const Spawner *spawner, WireReply *ret, int *ret_pidfd)
 {
         struct iovec part = { ret, sizeof *ret };
         union {
@@ -123,7 +134,7 @@ static int receive(SpawnLink *link, WireReply *ret, int *ret_pidfd)
 
         *ret = (WireReply){ 0 };
         *ret_pidfd = -1;
-        got = recvmsg(link->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        got = recvmsg(spawner->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (got < 0)
                 return errno == EAGAIN || errno == EINTR ? 0 : -1;
         for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
@@ -135,12 +146,13 @@ static int receive(SpawnLink *link, WireReply *ret, int *ret_pidfd)
 
 static gboolean on_readable(gint fd, GIOCondition condition, gpointer arg)
 {
-        SpawnLink *link = arg;
+        Spawner *spawner = arg;
+        SpawnLink *link = spawner->link;
         WireReply reply;
         int pidfd, got;
 
         for (int i = 0; i < 64; i++) { /* then others have their turn */
-                got = receive(link, &reply, &pidfd);
+                got = receive(spawner, &reply, &pidfd);
                 if (got == 0)
                         return G_SOURCE_CONTINUE;
                 if (got < 0)
@@ -149,17 +161,19 @@ static gboolean on_readable(gint fd, GIOCondition condition, gpointer arg)
         }
         if (got > 0)
                 return G_SOURCE_CONTINUE;
-        link->in_source = 0;
+        spawner->in_source = 0;
         drop(link);
         link->ops->down(link->arg);
         return G_SOURCE_REMOVE;
 }
 
 /* posix_spawn with descriptors WIRE_*_FD. They are first moved out of each other's way. */
-static int spawn_program(SpawnLink *link, int socket)
+static int spawn_program(Spawner *spawner, int socket)
 {
+        const SpawnLink *link = spawner->link;
+        bool walled = spawner == &link->spawners[WALLED];
         posix_spawn_file_actions_t actions;
-        char *argv[] = { (char *)"paddle-spawner", NULL };
+        char *argv[] = { (char *)"paddle-spawner", walled ? (char *)"walled" : NULL, NULL };
         const int from[] = { socket, link->lock_fd, link->tasks_fd };
         const int to[] = { WIRE_SOCKET_FD, WIRE_LOCK_FD, WIRE_TASKS_FD };
         int err;
@@ -169,16 +183,17 @@ static int spawn_program(SpawnLink *link, int socket)
                 posix_spawn_file_actions_adddup2(&actions, from[i], 100 + (int)i);
         for (gsize i = 0; i < G_N_ELEMENTS(from); i++)
                 posix_spawn_file_actions_adddup2(&actions, 100 + (int)i, to[i]);
-        err = posix_spawn(&link->pid, link->program, &actions, NULL, argv, environ);
+        err = posix_spawn(&spawner->pid, link->program, &actions, NULL, argv, environ);
         posix_spawn_file_actions_destroy(&actions);
         if (err == 0)
-                (void)prlimit(link->pid, RLIMIT_NOFILE, &link->files, NULL); /* ours was raised for pidfds */
+                (void)prlimit(spawner->pid, RLIMIT_NOFILE, &link->files,
+                              NULL); /* ours was raised for pidfds */
         else
-                link->pid = 0;
+                spawner->pid = 0;
         return err;
 }
 
-bool spawn_link_up(SpawnLink *link, GError **error)
+static bool start(Spawner *spawner, GError **error)
 {
         fd_auto int theirs = -1;
         int pair[2], err;
@@ -186,14 +201,45 @@ bool spawn_link_up(SpawnLink *link, GError **error)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set_errno(error, errno, "cannot make a socket for the spawner");
         theirs = pair[1];
-        link->socket = pair[0];
-        err = spawn_program(link, theirs);
+        spawner->socket = pair[0];
+        err = spawn_program(spawner, theirs);
         if (err != 0) {
-                drop(link);
-                return err_set_errno(error, err, "cannot run the spawner '%s'", link->program);
+                drop_one(spawner);
+                return err_set_errno(error, err, "cannot run the spawner '%s'", spawner->link->program);
         }
-        link->in_source = g_unix_fd_add(link->socket, G_IO_IN | G_IO_HUP | G_IO_ERR, on_readable, link);
+        spawner->in_source =
+                g_unix_fd_add(spawner->socket, G_IO_IN | G_IO_HUP | G_IO_ERR, on_readable, spawner);
         return true;
+}
+
+bool spawn_link_up(SpawnLink *link, GError **error)
+{
+        return start(&link->spawners[OPEN], error);
+}
+
+static Spawner *spawner_for(SpawnLink *link, GBytes *message)
+{
+        Spawner *walled = &link->spawners[WALLED];
+        WireSpawn head;
+
+        memcpy(&head, g_bytes_get_data(message, NULL), sizeof head);
+        if (head.as_user && (head.sandbox & WALLS) == WALLS && (walled->socket >= 0 || start(walled, NULL)))
+                return walled;
+        return &link->spawners[OPEN];
+}
+
+void spawn_link_send(SpawnLink *link, GBytes *message)
+{
+        Spawner *spawner;
+
+        if (link->spawners[OPEN].socket < 0)
+                return; /* undecided: sent again when the spawner is up */
+        spawner = spawner_for(link, message);
+        if (g_queue_is_empty(&spawner->waiting) && (send_now(spawner, message) || errno != EAGAIN))
+                return;
+        g_queue_push_tail(&spawner->waiting, g_bytes_ref(message));
+        if (!spawner->out_source)
+                spawner->out_source = g_unix_fd_add(spawner->socket, G_IO_OUT, on_writable, spawner);
 }
 
 SpawnLink *spawn_link_new(const char *program, int lock_fd, int tasks_fd, const SpawnLinkOps *ops, void *arg)
@@ -204,10 +250,13 @@ SpawnLink *spawn_link_new(const char *program, int lock_fd, int tasks_fd, const 
         link->program = g_strdup(program);
         link->lock_fd = lock_fd;
         link->tasks_fd = tasks_fd;
-        link->socket = -1;
         link->ops = ops;
         link->arg = arg;
-        g_queue_init(&link->waiting);
+        for (int i = 0; i < SPAWNERS; i++) {
+                link->spawners[i].link = link;
+                link->spawners[i].socket = -1;
+                g_queue_init(&link->spawners[i].waiting);
+        }
         if (getrlimit(RLIMIT_NOFILE, &link->files) == 0) {
                 raised = (struct rlimit){ link->files.rlim_max, link->files.rlim_max };
                 (void)setrlimit(RLIMIT_NOFILE, &raised); /* fewer tasks at a time, then */

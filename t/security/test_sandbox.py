@@ -295,6 +295,45 @@ def test_tmp_counts_as_its_users(outside):
     wait_for(lambda: work() < 8 << 20, what="the survey to miss it")
 
 
+# what a job does to its /tmp, and how the next one would see it
+MODE = "oct(os.stat('/tmp').st_mode)"
+CHANGES = {
+    "mode": ("os.chmod('/tmp', 0o1777)", MODE),
+    "mode, with the time set back": ("os.chmod('/tmp', 0o755); os.utime('/tmp', (1, 1))", MODE),
+    "attribute": ("os.setxattr('/tmp', 'user.left', b'word')", "os.listxattr('/tmp')"),
+    "access list": (  # another user may list it: version 2, then tag, rights and id of each entry
+        "any = 2**32 - 1; os.setxattr('/tmp', 'system.posix_acl_access', struct.pack('<I' + 'HHI' * 5,"
+        " 2, 1, 7, any, 2, 5, 12345, 4, 0, any, 16, 5, any, 32, 0, any))",
+        f"{MODE}, os.listxattr('/tmp')",
+    ),
+    "flag": (  # FS_IOC_SETFLAGS: no dump
+        "fcntl.ioctl(os.open('/tmp', os.O_RDONLY), 0x40086602, struct.pack('l', 0x80040))",
+        "fcntl.ioctl(os.open('/tmp', os.O_RDONLY), 0x80086601, bytes(8))[0] & 0x40",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def frank(outside):
+    return Person(outside, "frank")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_tmp_that_was_opened_is_not_the_next_ones(frank, change):
+    program = 'python3 -c "import fcntl, os, struct; {}"'.format
+    change, look = program(CHANGES[change][0]), program(f"print({CHANGES[change][1]})")
+    fresh = frank.run(look)
+    for _ in range(2):
+        assert frank.run(f"{change} && {look}") != fresh
+        assert frank.run(look) == fresh
+
+
+def test_a_tmp_that_was_used_and_cleared_is_used_again(frank):
+    """What a job has tidied up costs no new sandbox."""
+    names = {frank.run("echo >/tmp/a; rm /tmp/a; readlink /proc/self/ns/mnt") for _ in range(6)}
+    assert len(names) < 6
+
+
 # -- deaths
 
 

@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -393,6 +395,99 @@ static void test_linger(void)
         g_assert_cmpstr(groups, ==, "");
 }
 
+/* Copies of all pidfds that the agent has, as its spawner has them for a moment. */
+static GArray *copy_pidfds(int agent)
+{
+        GArray *ret = g_array_new(FALSE, FALSE, sizeof(int));
+        g_autofree char *path = g_strdup_printf("/proc/%d/fd", agent);
+        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        fd_auto int process = (int)syscall(SYS_pidfd_open, agent, 0);
+
+        for (const char *name; dir && (name = g_dir_read_name(dir));) {
+                g_autofree char *link = g_build_filename(path, name, NULL),
+                                *to = g_file_read_link(link, NULL);
+                int fd = to && strstr(to, "pidfd")
+                                 ? (int)syscall(SYS_pidfd_getfd, process, (int)strtol(name, NULL, 10), 0)
+                                 : -1;
+
+                if (fd >= 0)
+                        g_array_append_val(ret, fd);
+        }
+        return ret;
+}
+
+/* While another has a copy, a closed descriptor stays in an epoll set; its event is no later task's. */
+static void test_keeper_known_elsewhere(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(GArray) copies = NULL;
+        g_autoptr(json_t) first = NULL, second = NULL;
+
+        g_assert_true(client_start(client, "a", "[\"sleep\",\"900\"]", ""));
+        json_decref(client_expect(client, "started", "a"));
+        copies = copy_pidfds(client->agent);
+        g_assert_cmpuint(copies->len, >, 0);
+        g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"a\",\"grace_ms\":0}"));
+        first = expect_end(client, "a");
+        g_assert_true(client_sendf(client, "{\"op\":\"forget\",\"task\":\"a\"}"));
+        g_assert_true(client_start(client, "b", "[\"sleep\",\"0.2\"]", ""));
+        second = expect_end(client, "b");
+        g_assert_cmpstr(json_string_value(json_object_get(second, "op")), ==, "exited");
+        g_assert_cmpstr(json_string_value(json_object_get(second, "task")), ==, "b");
+        for (guint i = 0; i < copies->len; i++)
+                close(g_array_index(copies, int, i));
+}
+
+static char *own_program; /* which runs as a member's proxy that never becomes ready, too */
+
+/* The pid of the process with these two words for a command line. */
+static int find_process(const char *program, const char *word)
+{
+        for (gint64 until = g_get_monotonic_time() + EXPECT_MS * G_TIME_SPAN_MILLISECOND;
+             g_get_monotonic_time() < until; g_usleep(2000)) {
+                g_autoptr(GArray) pids = client_processes(program);
+
+                for (guint i = 0; i < pids->len; i++) {
+                        g_autofree char *path =
+                                g_strdup_printf("/proc/%d/cmdline", g_array_index(pids, int, i));
+                        g_autofree char *text = NULL;
+                        gsize len;
+
+                        if (g_file_get_contents(path, &text, &len, NULL) && strcmp(text, program) == 0 &&
+                            len == strlen(program) + strlen(word) + 2 &&
+                            strcmp(text + strlen(program) + 1, word) == 0)
+                                return g_array_index(pids, int, i);
+                }
+        }
+        return 0;
+}
+
+/* What root alone may read of a process belongs to root, also before its program has had a say. */
+static void test_proxy_is_shut(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(json_t) report = NULL;
+        g_autofree char *path = NULL, *more = NULL;
+        guint uid = geteuid() == 0 ? 4242424 : geteuid();
+        struct stat process, status;
+        int pid;
+
+        more = g_strdup_printf("\"proxy\":[\"%s\",\"SECRET=word\",\"REQUIRED=1\"]%s", own_program,
+                               geteuid() == 0 ? ",\"uid\":4242424,\"gid\":4242424" : "");
+        g_assert_true(client_start(client, "a", "[\"true\"]", more));
+        pid = find_process(own_program, "proxy");
+        g_assert_cmpint(pid, >, 0);
+        path = g_strdup_printf("/proc/%d/environ", pid);
+        g_assert_cmpint(stat(path, &status), ==, 0);
+        *strrchr(path, '/') = '\0';
+        g_assert_cmpint(stat(path, &process), ==, 0);
+        g_assert_cmpuint(status.st_uid, ==, 0);
+        g_assert_cmpuint(process.st_uid, ==, uid);
+        g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+        report = expect_end(client, "a");
+        g_assert_cmpstr(json_string_value(json_object_get(report, "op")), ==, "failed");
+}
+
 int main(int argc, char **argv)
 {
         static const struct {
@@ -411,10 +506,15 @@ int main(int argc, char **argv)
                 { "/agent/agent/big-environment", test_big_environment },
                 { "/agent/agent/slow-server", test_slow_server },
                 { "/agent/agent/linger", test_linger },
+                { "/agent/agent/keeper-known-elsewhere", test_keeper_known_elsewhere },
+                { "/agent/agent/proxy-is-shut", test_proxy_is_shut },
         };
 
+        if (argc == 2 && strcmp(argv[1], "proxy") == 0)
+                return pause();
         g_test_init(&argc, &argv, NULL);
         json_init();
+        own_program = g_file_read_link("/proc/self/exe", NULL);
         for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
                 g_test_add_func(tests[i].name, tests[i].test);
         return g_test_run();
