@@ -44,6 +44,8 @@ typedef struct {
         const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
         gint64 timeout_ms; /* of silence, and of connecting where that is below 10 s; 0: 60 s; -1: none
                               (followers; the server's heartbeats keep it below 30 s) */
+        gint64 until_us; /* g_get_monotonic_time() at which the call is given up, however busy it is; 0: none
+                          */
         int retries; /* after connection failures, 502, 503, 504, 429, with back-off and Retry-After; only for
                       * GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
         gsize body_max; /* of the reply in memory; 0: 64 MiB */

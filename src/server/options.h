@@ -24,6 +24,11 @@ typedef struct {
         gint64 max_per_address;
         bool plain_http;
 
+        /* single sign-on */
+        char *oidc_issuer, *oidc_client, *oidc_secret_file, *oidc_ca, *oidc_username;
+        gint64 oidc_expire_ms;
+        bool oidc_create;
+
         /* builds of environments */
         char *build_cpus, *build_memory, *build_network, *build_allow;
         gint64 builds, builds_per_user, build_processes, build_limit_ms;
