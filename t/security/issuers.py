@@ -190,7 +190,8 @@ class Http(http.server.ThreadingHTTPServer):
 
 
 class Issuer:
-    """`replies` overrides what is answered at a path: (status, body), (status, body, headers), or a function of the handler. While `gate` is not set, it
+    """`replies` overrides what is answered at a path: (status, body), (status, body, headers),
+    or a function of the handler. While `gate` is not set, it
     keeps everybody waiting."""
 
     def __init__(self, folder):

@@ -419,6 +419,14 @@ static bool check_times(const json_t *claims, gint64 now, GError **error)
         return true;
 }
 
+bool jwt_check_claims(const json_t *claims, const JwtExpected *expected, GError **error)
+{
+        if (!check_parties(claims, expected, error) || !check_times(claims, expected->now_s, error))
+                return false;
+        return jwt_text(claims, "sub", SUBJECT_MAX) ||
+               refuse(error, "its subject ('sub') is not a text of 1 to 255 bytes");
+}
+
 json_t *jwt_verify(const char *token, const JwkSet *keys, const JwtExpected *expected, bool *ret_unknown_key,
                    GError **error)
 {
@@ -430,10 +438,7 @@ json_t *jwt_verify(const char *token, const JwkSet *keys, const JwtExpected *exp
             !(header = decode_object(parts.text, parts.header_len, "header", error)) ||
             !check_signed(&parts, header, keys, ret_unknown_key, error) ||
             !(claims = decode_object(parts.claims, parts.claims_len, "claims", error)) ||
-            !check_parties(claims, expected, error) || !check_times(claims, expected->now_s, error))
+            !jwt_check_claims(claims, expected, error))
                 return NULL;
-        if (jwt_text(claims, "sub", SUBJECT_MAX))
-                return g_steal_pointer(&claims);
-        refuse(error, "its subject ('sub') is not a text of 1 to 255 bytes");
-        return NULL;
+        return g_steal_pointer(&claims);
 }

@@ -36,6 +36,9 @@ typedef struct {
 json_t *jwt_verify(const char *token, const JwkSet *keys, const JwtExpected *expected, bool *ret_unknown_key,
                    GError **error);
 
+/* The claims alone, as of a token whose signature holds. ERR_UNAUTHENTICATED. */
+bool jwt_check_claims(const json_t *claims, const JwtExpected *expected, GError **error);
+
 /* A claim that is a string of at most `max` bytes without control characters; NULL: there is none. Borrowed.
  */
 const char *jwt_text(const json_t *claims, const char *name, gsize max);
