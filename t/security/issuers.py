@@ -162,7 +162,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         issuer = self.server.issuer
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        issuer.asked.append((self.path, dict(self.headers), dict(urllib.parse.parse_qsl(body))))
+        issuer.asked.append((self.path, dict(self.headers), dict(urllib.parse.parse_qsl(body)), time.monotonic()))
         issuer.gate.wait(PATIENCE)
         found = issuer.reply(self.path)
         if callable(found):
@@ -190,9 +190,8 @@ class Http(http.server.ThreadingHTTPServer):
 
 
 class Issuer:
-    """`replies` overrides what is answered at a path: (status, body), (status, body, headers),
-    or a function of the handler. While `gate` is not set, it
-    keeps everybody waiting."""
+    """`replies` overrides what is answered at a path: (status, body), (status, body, headers), or a function of the handler.
+    While `gate` is not set, it keeps everybody waiting."""
 
     def __init__(self, folder):
         self.good, self.elliptic = Key(folder, "good"), Key(folder, "elliptic", "EC")
@@ -244,8 +243,11 @@ class Issuer:
         found = self.replies.get(path) or usual.get(path) or (404, {})
         return found if callable(found) else (*found, {})[:3]
 
+    def times(self, path):
+        return [asked[3] for asked in self.asked if asked[0] == path]
+
     def count(self, path):
-        return sum(asked[0] == path for asked in self.asked)
+        return len(self.times(path))
 
     def claims(self, **more):
         now = int(time.time())

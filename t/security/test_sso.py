@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import jsonschema
 import pytest
 from conftest import BIN, PATIENCE, Reply, Server, wait_for
 from issuers import CLIENT, Browser, Issuer, Key, Provider, encode
@@ -151,13 +152,12 @@ def test_the_issuer_is_asked_as_often_as_it_says(served, issuer, tmp_path):
     login = Login(served, tmp_path)
     try:
         wait_for(lambda: issuer.count("/token") > before, what="the first question")
-        first = time.monotonic()
         issuer.replies["/token"] = (200, {"id_token": issuer.token()})
         assert login.end() == 0, login.said
     finally:
         del issuer.replies["/token"]
-    assert time.monotonic() - first >= 5.9  # 1 s and 5 s more
-    assert issuer.count("/token") == before + 2
+    first, second = issuer.times("/token")[before:]
+    assert second - first >= 6  # 1 s and 5 s more
 
 
 def test_whoever_logs_in_with_a_password_is_told(served, make_server, tmp_path):
@@ -171,6 +171,45 @@ def test_whoever_logs_in_with_a_password_is_told(served, make_server, tmp_path):
     assert refused.returncode == 1 and "has no single sign-on" in refused.stderr
     assert other.post("/v1/login/sso", {"id_token": "a.b.c"}).status == 404
     assert other.post("/v1/users", {"name": "ann", "oidc_subject": "s"}).status == 409
+
+
+def test_replies_are_as_described(served, issuer):
+    document = served.get("/v1/openapi.json").json
+
+    def check(path, reply, status):
+        assert reply.status == status, reply.body
+        described = document["paths"][path]["post"]["responses"][str(status)]["content"]["application/json"]["schema"]
+        jsonschema.Draft202012Validator({**described, "components": document["components"]}).validate(reply.json)
+        return reply.json
+
+    code = check("/v1/login/sso/device", served.post("/v1/login/sso/device"), 202)["device_code"]
+    assert check("/v1/login/sso", log_in(served, device_code=code), 202) == {"state": "pending"}
+    check("/v1/login/sso", log_in(served, id_token=issuer.token()), 200)
+    assert served.get("/v1/version").json["sso"] is True
+    user = served.get("/v1/users/ann").json
+    described = {**document["components"]["schemas"]["User"], "components": document["components"]}
+    jsonschema.Draft202012Validator(described).validate(user)
+
+
+DEVICES = {
+    "no code": {"user_code": None},
+    "an address without TLS": {"verification_uri": "http://192.0.2.1/enter"},
+    "an address that runs a program": {"verification_uri": "javascript:alert(1)"},
+    "a code with orders for the terminal": {"user_code": "\x1b[2JABCD"},
+    "an address with them": {"verification_uri": "https://x/\x1b]0;t\x07"},
+    "a code of a page": {"user_code": "A" * 100},
+    "a second address that runs a program": {"verification_uri_complete": "file:///etc/passwd"},
+    "an end that is a text": {"expires_in": "soon"},
+}
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_people_are_not_sent_anywhere(served, issuer, name):
+    issuer.replies["/device"] = (200, issuer.device(**DEVICES[name]))
+    try:
+        assert served.post("/v1/login/sso/device").status == 503
+    finally:
+        del issuer.replies["/device"]
 
 
 # ---- tokens that hold
@@ -489,11 +528,10 @@ def test_it_sets_no_password(served, issuer):
 def test_keys_are_read_again_when_one_is_new_but_not_for_each_stranger(served, issuer, tmp_path):
     assert log_in(served, id_token=issuer.token()).status == 200
     newer = Key(tmp_path, "newer")
-    before = issuer.count("/keys")
-    forged = issuer.token(newer)
+    forged, before, start = issuer.token(newer), issuer.count("/keys"), time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         assert {reply.status for reply in pool.map(lambda _: log_in(served, id_token=forged), range(100))} == {401}
-    assert issuer.count("/keys") - before <= 2
+    assert issuer.count("/keys") - before <= 1 + (time.monotonic() - start) / 5
     issuer.keys.append(newer.jwk())
     wait_for(lambda: log_in(served, id_token=issuer.token(newer)).status == 200, what="the new key")
     assert log_in(served, id_token=issuer.token()).status == 200
@@ -533,9 +571,9 @@ def test_a_slow_issuer_stalls_no_worker(make_sso, tmp_path):
         with ThreadPoolExecutor(16) as pool:
             waiting = [pool.submit(log_in, server, id_token=token) for _ in range(12)]
             wait_for(lambda: issuer.asked, what="a question to the issuer")
-            assert server.get("/healthz", timeout=PATIENCE).status == 200
-            assert server.post("/v1/login", {"user": "lea", "password": GOOD}).status == 200
+            assert server.get("/healthz").status == 200
             assert not any(one.done() for one in waiting)
+            assert server.post("/v1/login", {"user": "lea", "password": GOOD}).status == 200
             assert {one.result().status for one in waiting} == {503}
     finally:
         issuer.close()
