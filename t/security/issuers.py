@@ -11,6 +11,7 @@ import json
 import re
 import select
 import shutil
+import ssl
 import subprocess
 import threading
 import time
@@ -193,7 +194,8 @@ class Issuer:
     """`replies` overrides what is answered at a path: (status, body), (status, body, headers), or a function of the handler.
     While `gate` is not set, it keeps everybody waiting."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, tls=False):
+        self.ca = self.certify(folder) if tls else None
         self.good, self.elliptic = Key(folder, "good"), Key(folder, "elliptic", "EC")
         self.keys = [self.good.jwk(), self.elliptic.jwk()]
         self.replies, self.asked, self.gate = {}, [], threading.Event()
@@ -201,11 +203,24 @@ class Issuer:
         self.server = None
         self.open(0)
         self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+
+    @staticmethod
+    def certify(folder):
+        path = folder / "tls.pem"
+        names = ["-subj", "/CN=issuer", "-addext", "subjectAltName=IP:127.0.0.1"]
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", *names, "-keyout", path, "-out", folder / "cert.pem")
+        with open(path, "a") as both:
+            both.write((folder / "cert.pem").read_text())
+        return path
 
     def open(self, port):
         self.server = Http(("127.0.0.1", port), Handler)
         self.server.issuer = self
+        if self.ca:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.ca)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):

@@ -579,10 +579,11 @@ def test_a_slow_issuer_stalls_no_worker(make_sso, tmp_path):
         issuer.close()
 
 
-def test_an_issuer_that_never_ends_is_given_up(make_sso, tmp_path):
+@pytest.mark.parametrize("tls", [False, True])
+def test_an_issuer_that_never_ends_is_given_up(make_sso, tmp_path, tls):
     """Each byte comes in time, and the whole never does."""
-    issuer, over = Issuer(tmp_path), threading.Event()
-    server = make_sso(issuer)
+    issuer, over = Issuer(tmp_path, tls), threading.Event()
+    server = make_sso(issuer, *(["--oidc-ca", tmp_path / "cert.pem"] if tls else []))
 
     def drip(handler):
         handler.send_response(200)
@@ -596,8 +597,22 @@ def test_an_issuer_that_never_ends_is_given_up(make_sso, tmp_path):
     try:
         reply = log_in(server, id_token=issuer.token())
         assert reply.status == 503, reply.body
+        assert issuer.count("/keys") == 1
     finally:
         over.set()
+        issuer.close()
+
+
+def test_an_issuer_with_tls_is_who_it_says(make_sso, tmp_path):
+    issuer = Issuer(tmp_path, tls=True)
+    try:
+        server = make_sso(issuer, "--oidc-create-users", "--oidc-ca", tmp_path / "cert.pem")
+        assert log_in(server, id_token=issuer.token(preferred_username="nora")).json["user"] == "nora"
+        stranger = make_sso(issuer)  # does not know its authority
+        assert log_in(stranger, id_token=issuer.token()).status == 503
+        issuer.replies["/device"] = (200, issuer.device(verification_uri=f"http://127.0.0.1:{issuer.port}/enter"))
+        assert server.post("/v1/login/sso/device").status == 503  # not without TLS, even here
+    finally:
         issuer.close()
 
 
