@@ -6,12 +6,13 @@
 #include "cli/discover.h"
 #include "cli/listing.h"
 #include "cli/secret.h"
+#include "cli/sso.h"
 #include "cli/verbs.h"
 
 typedef struct {
         Common common;
         char *user, *format;
-        bool from_stdin;
+        bool from_stdin, sso;
 } Login;
 
 static const Option login_options[] = {
@@ -19,6 +20,8 @@ static const Option login_options[] = {
           "whom to log in; without it, as this machine knows you", 0, 0, NULL },
         { "password-stdin", 0, OPTION_BOOL, offsetof(Login, from_stdin), NULL, NULL,
           "read the password from standard input", 0, 0, NULL },
+        { "sso", 0, OPTION_BOOL, offsetof(Login, sso), NULL, NULL,
+          "log in by single sign-on, with a browser on any machine", 0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -56,32 +59,47 @@ static HttpClient *plain_client(Cli *cli, GError **error)
         return cli->client;
 }
 
+/* What the server gives for the password; its errors in words that fit a log-in. */
+static bool log_in_with_password(Cli *cli, const Login *login, const char *user, json_t **ret, GError **error)
+{
+        g_autoptr(json_t) body = NULL;
+        g_autoptr(GError) cause = NULL;
+        g_autofree char *text = NULL;
+
+        if (!login->from_stdin)
+                sso_hint(cli);
+        body = ask(cli, login, user, error);
+        if (!body)
+                return false;
+        if (http_call_json(cli->client, "POST", "/v1/login", body, ret, &cause))
+                return true;
+        text = err_text(cause);
+        if (err_is(cause, ERR_UNAUTHENTICATED))
+                return err_set(error, ERR_DENIED, "cannot log in as '%s': %s", user,
+                               text); /* the hint about tokens is no help here */
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return false;
+}
+
 static bool run_login(Cli *cli, const void *options, char *const *words, GError **error)
 {
         const Login *login = options;
         const char *user = login->user ? login->user : g_get_user_name();
         g_autofree char *path = client_config_path();
-        g_autoptr(json_t) body = NULL, reply = NULL;
-        g_autoptr(GError) cause = NULL;
+        g_autoptr(json_t) reply = NULL;
 
+        if (login->sso && (login->user || login->from_stdin))
+                return err_set(error, ERR_USAGE,
+                               "--sso cannot be combined with --user or --password-stdin\nThe issuer says "
+                               "who you are.");
         if (!plain_client(cli, error))
                 return false;
-        body = ask(cli, login, user, error);
-        if (!body)
+        if (login->sso ? !(reply = sso_log_in(cli, error))
+                       : !log_in_with_password(cli, login, user, &reply, error))
                 return false;
-        if (!http_call_json(cli->client, "POST", "/v1/login", body, &reply, &cause)) {
-                g_autofree char *text = err_text(cause);
-
-                if (!err_is(cause, ERR_UNAUTHENTICATED)) {
-                        g_propagate_error(error, g_steal_pointer(&cause));
-                        return false;
-                }
-                return err_set(error, ERR_DENIED, "cannot log in as '%s': %s", user,
-                               text); /* the hint about tokens is no help here */
-        }
         if (!client_config_store(path, http_client_url(cli->client), text_of(reply, "token"), error))
                 return false;
-        cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", user, path,
+        cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", text_of(reply, "user"), path,
                 is_set(reply, "expires_at") ? " until " : "", text_of(reply, "expires_at"));
         return true;
 }
@@ -135,8 +153,12 @@ const Verb verb_login = {
         .summary = "Log in to a server on TCP; its token is kept in the configuration",
         .about = "The password is asked for on the terminal. Server and token go to the configuration file, "
                  "which "
-                 "only you can read; from then on every command finds them there.",
-        .examples = "paddle login --server http://10.0.0.1:8999 --user ann",
+                 "only you can read; from then on every command finds them there. With --sso no password is "
+                 "asked for: "
+                 "the server names an address and a code, which you enter there with a browser on any "
+                 "machine.",
+        .examples = "paddle login --server http://10.0.0.1:8999 --user ann\n"
+                    "paddle login --server https://paddle.lab:8999 --sso",
         .options = login_options,
         .size = sizeof(Login),
         .run = run_login,

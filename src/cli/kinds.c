@@ -432,7 +432,9 @@ const Verb verb_cluster_delete =
             "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the "        \
             "default")                                                                                       \
         ROW(3, "files", TEXT, "files", "N",                                                                  \
-            "files that the user may hold there, such as 2M; 0: no limit; '': the default")
+            "files that the user may hold there, such as 2M; 0: no limit; '': the default")                  \
+        ROW(4, "oidc-subject", TEXT, "oidc_subject", "SUBJECT",                                              \
+            "whom single sign-on opens the account to, as the issuer's 'sub' has it; '': nobody")
 
 #define PASSWORD_OPTIONS                                                                                     \
         { "password",                                                                                        \

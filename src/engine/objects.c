@@ -123,11 +123,20 @@ static void change_catalog(Engine *engine, Catalog *next)
         engine->batch.catalog = next;
 }
 
-/* Who changes a password ends what was logged in with the old one. */
+/* A user's subject of single sign-on was changed. */
+static bool is_bound_anew(const User *was, const User *user)
+{
+        return was->oidc_subject && (g_strcmp0(was->oidc_subject, user->oidc_subject) != 0 ||
+                                     g_strcmp0(was->oidc_issuer, user->oidc_issuer) != 0);
+}
+
+/* Who changes a password ends what was logged in with the old one; who changes the subject of single sign-on,
+ * what the old one opened. */
 static void log_out(Engine *engine, const Object *was, const Object *object)
 {
         if (was && object->kind == KIND_USER &&
-            g_strcmp0(((const User *)was)->password, ((const User *)object)->password) != 0)
+            (g_strcmp0(((const User *)was)->password, ((const User *)object)->password) != 0 ||
+             is_bound_anew((const User *)was, (const User *)object)))
                 g_ptr_array_add(engine->batch.logged_out, g_strdup(object->name));
 }
 

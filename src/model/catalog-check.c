@@ -426,13 +426,25 @@ static bool put_flavour(const Change *change, GError **error)
 
 /* ---- users ---- */
 
+/* One subject opens one account. */
+static bool check_subject(const Change *change, GError **error)
+{
+        const User *user = (const User *)change->object;
+        const User *other = user->oidc_subject ? catalog_user_by_subject(change->catalog, user->oidc_issuer,
+                                                                         user->oidc_subject)
+                                               : NULL;
+
+        return !other || same(other->object.name, user->object.name) ||
+               err_set(error, ERR_EXISTS, "oidc_subject: it is that of user '%s'", other->object.name);
+}
+
 static bool put_user(const Change *change, GError **error)
 {
         const User *user = (const User *)change->object;
 
         if (same(user->object.name, "root") && !user->admin)
                 return err_set(error, ERR_INVALID, "admin: root is always an administrator");
-        return true;
+        return check_subject(change, error);
 }
 
 static bool drop_user(const Change *change, GError **error)

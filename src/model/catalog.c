@@ -260,6 +260,20 @@ const User *catalog_user(const Catalog *catalog, const char *name)
         return (const User *)catalog_find(catalog, KIND_USER, name);
 }
 
+const User *catalog_user_by_subject(const Catalog *catalog, const char *issuer, const char *subject)
+{
+        const GPtrArray *users = catalog_list(catalog, KIND_USER);
+
+        for (guint i = 0; i < users->len; i++) {
+                const User *user = users->pdata[i];
+
+                if (user->oidc_subject && g_strcmp0(user->oidc_subject, subject) == 0 &&
+                    g_strcmp0(user->oidc_issuer, issuer) == 0)
+                        return user;
+        }
+        return NULL;
+}
+
 const Cluster *catalog_cluster(const Catalog *catalog, const char *name)
 {
         return (const Cluster *)catalog_find(catalog, KIND_CLUSTER, name);

@@ -19,6 +19,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Catalog, catalog_unref)
 /* Borrowed from the catalog; NULL: there is none. */
 const Object *catalog_find(const Catalog *catalog, ObjectKind kind, const char *name);
 const User *catalog_user(const Catalog *catalog, const char *name);
+/* Whom single sign-on means. Looks at each user. */
+const User *catalog_user_by_subject(const Catalog *catalog, const char *issuer, const char *subject);
 const Cluster *catalog_cluster(const Catalog *catalog, const char *name);
 const Queue *catalog_queue(const Catalog *catalog, const char *name);
 const Flavour *catalog_flavour(const Catalog *catalog, const char *name);

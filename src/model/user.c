@@ -12,6 +12,8 @@ enum {
         PASSWORD_MAX = 255,  /* of the hash: libsodium's has at most 128 */
         RESOURCE_MAX = 255,
         LIMIT_MAX = 40, /* of a quantity */
+        SUBJECT_MAX = 255,
+        ISSUER_MAX = 2048,
 };
 
 static const char *const grant_types[] = { "queue", "fs", "user", NULL };
@@ -70,6 +72,14 @@ static bool limit_check(const char *what, const char *value, GError **error)
                        value);
 }
 
+static bool subject_check(const char *what, const char *value, GError **error)
+{
+        for (const char *at = value; *at; at++)
+                if (g_ascii_iscntrl(*at))
+                        return err_set(error, ERR_INVALID, "%s: a subject has no control characters", what);
+        return true;
+}
+
 bool user_limit(const char *text, gint64 *ret)
 {
         return text && memory_parse("limit", text, ret, NULL);
@@ -81,6 +91,9 @@ static const ObjectField fields[] = {
         { "disabled", FIELD_BOOL, offsetof(User, disabled) },
         { "disk", FIELD_TEXT, offsetof(User, disk), .max = LIMIT_MAX, .check = limit_check },
         { "files", FIELD_TEXT, offsetof(User, files), .max = LIMIT_MAX, .check = limit_check },
+        { "oidc_subject", FIELD_TEXT, offsetof(User, oidc_subject), .max = SUBJECT_MAX,
+          .check = subject_check },
+        { "oidc_issuer", FIELD_TEXT, offsetof(User, oidc_issuer), FIELD_FIXED, .max = ISSUER_MAX },
         { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },
         { NULL },
 };

@@ -44,9 +44,11 @@ typedef struct {
         const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
         gint64 timeout_ms; /* of silence, and of connecting where that is below 10 s; 0: 60 s; -1: none
                               (followers; the server's heartbeats keep it below 30 s) */
-        int retries;    /* after connection failures, 502, 503, 504, and 429 with Retry-After, with back-off;
-                         * only for    GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
-        gsize body_max; /* of the reply in memory; 0: 64 MiB */
+        gint64 until_us; /* g_get_monotonic_time() at which the call is given up, however busy it is; 0: none
+                          */
+        int retries;     /* after connection failures, 502, 503, 504, and 429 with Retry-After, with back-off;
+                          * only for GET, PUT, HEAD, DELETE or when an Idempotency-Key header is given */
+        gsize body_max;  /* of the reply in memory; 0: 64 MiB */
         /* When set, the reply's body goes here piece by piece (2xx only) instead of into reply->body. False
          * ends the transfer. */
         bool (*receive)(const char *data, gsize len, void *arg, GError **error);

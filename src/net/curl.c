@@ -142,6 +142,9 @@ static void set_options(const Transport *transport, const char *url, struct curl
         set(handle, CURLOPT_SEEKFUNCTION, on_seek);
         set(handle, CURLOPT_SEEKDATA, transfer);
         set(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)call_connect_ms(transfer->call));
+        if (transfer->call->until_us) /* 0 would be none */
+                set(handle, CURLOPT_TIMEOUT_MS,
+                    (long)MAX(1, (transfer->call->until_us - g_get_monotonic_time()) / 1000));
         if (silence_ms > 0) { /* it counts whole seconds */
                 set(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
                 set(handle, CURLOPT_LOW_SPEED_TIME, (long)((silence_ms + 999) / 1000));

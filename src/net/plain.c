@@ -143,12 +143,16 @@ static bool is_alive(int fd)
 
 /* ---- Sending ---- */
 
-/* Waits for any of `events`; false with ERR_TIMEOUT after the call's silence. */
+/* Waits for any of `events`; false with ERR_TIMEOUT after the call's silence, or at its end. */
 static bool wait_for(int fd, short events, const HttpCall *call, short *ret_events, GError **error)
 {
         struct pollfd poll_fd = { .fd = fd, .events = events };
-        gint64 limit = call_timeout_ms(call), until = g_get_monotonic_time() + limit * 1000;
+        gint64 limit = call_timeout_ms(call), now = g_get_monotonic_time(), until = now + limit * 1000;
 
+        if (call->until_us && (limit < 0 || call->until_us < until)) {
+                limit = MAX(0, (call->until_us - now) / 1000);
+                until = call->until_us;
+        }
         for (;;) {
                 gint64 left = limit < 0 ? -1 : MAX(0, (until - g_get_monotonic_time() + 999) / 1000);
                 int ready = poll(&poll_fd, 1, (int)MIN(left, G_MAXINT));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/auth/recorder.h"
+#include "api/auth/sso.h"
 #include "api/paddleflow/flow.h"
 #include "api/v1/api.h"
 #include "base/clock.h"
@@ -38,6 +39,7 @@ enum {
         STRANGER_BODY_MS = 10000,
         STRANGER_DISCARD_MAX = 16 << 10, /* as much as the body of a log-in */
 };
+enum { OIDC_SECRET_MAX = 4096 };
 
 typedef struct {
         ServerOptions options;
@@ -55,6 +57,8 @@ typedef struct {
         Audit *audit;
         Recorder *recorder;
         Auth *auth;
+        Sso *sso; /* or NULL */
+        char *oidc_secret;
         Api *api;
         Flow *flow;                 /* the older interface */
         Tls *tls;                   /* what the TCP ports speak; or NULL */
@@ -447,6 +451,33 @@ static bool settle_root(Server *server, GError **error)
         return true;
 }
 
+/* What single sign-on is told, before anything is started. */
+static bool read_sso(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        const char *path = options->oidc_secret_file;
+        gsize len;
+
+        if (!options->oidc_issuer && !options->oidc_client && !path && !options->oidc_ca &&
+            !options->oidc_create)
+                return true;
+        if (!options->oidc_issuer || !options->oidc_client)
+                return err_set(
+                        error, ERR_USAGE,
+                        "--oidc-issuer and --oidc-client-id go together\nGive both for single sign-on.");
+        if (options->oidc_expire_ms < 1000)
+                return err_set(error, ERR_USAGE, "--oidc-expire: a log-in lasts a second at least");
+        if (!oidc_check_issuer(options->oidc_issuer, error))
+                return err_prefix(error, "--oidc-issuer: ");
+        if (!path)
+                return true;
+        if (!file_read(path, OIDC_SECRET_MAX, &server->oidc_secret, &len, error))
+                return err_prefix(error, "--oidc-client-secret-file: ");
+        g_strchomp(server->oidc_secret);
+        return *server->oidc_secret ||
+               err_set(error, ERR_USAGE, "--oidc-client-secret-file: '%s' is empty", path);
+}
+
 static bool open_metrics(Server *server, GError **error)
 {
         g_autofree char *temp = state_path(server, "tmp");
@@ -522,6 +553,26 @@ static bool open_http(Server *server, GError **error)
         return open_metrics(server, error);
 }
 
+static bool open_sso(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        gint64 most = options->token_expire_ms;
+
+        if (!options->oidc_issuer)
+                return true;
+        server->sso = sso_new(&(SsoConfig){ .auth = server->auth,
+                                            .engine = server->engine,
+                                            .store = server->store,
+                                            .issuer = { options->oidc_issuer, options->oidc_client,
+                                                        server->oidc_secret, options->oidc_ca },
+                                            .username_claim = options->oidc_username,
+                                            .create_users = options->oidc_create,
+                                            .expire_ms = most ? MIN(most, options->oidc_expire_ms)
+                                                              : options->oidc_expire_ms },
+                              error);
+        return server->sso;
+}
+
 static bool write_pid(const Server *server, GError **error)
 {
         g_autofree char *path = state_path(server, "paddled.pid");
@@ -558,7 +609,8 @@ static bool server_open(Server *server, GError **error)
         g_autofree char *storage = NULL;
 
         if (!listeners_check(&server->options, error) || !option_lists_check(&server->options, error) ||
-            !read_lists(server, error) || !listeners_open_tls(&server->options, &server->tls, error) ||
+            !read_lists(server, error) || !read_sso(server, error) ||
+            !listeners_open_tls(&server->options, &server->tls, error) ||
             !open_identities(server, error) || !make_state_dir(server, error) ||
             !clock_boot_id(server->boot_id, error))
                 return false;
@@ -595,6 +647,8 @@ static bool server_open(Server *server, GError **error)
                                         .is_of_member = server->identities ? lineage_has_connection : NULL,
                                         .recorder = server->recorder,
                                         .first_password = server->first_password });
+        if (!open_sso(server, error))
+                return false;
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
                                             .runtime = server->runtime,
@@ -604,6 +658,7 @@ static bool server_open(Server *server, GError **error)
                                             .projects = disk_projects(server->disk),
                                             .janitor = disk_janitor(server->disk),
                                             .auth = server->auth,
+                                            .sso = server->sso,
                                             .audit = server->audit,
                                             .dc = server->options.datacenter,
                                             .state_dir = server->options.state,
@@ -627,6 +682,7 @@ static void server_close(Server *server)
 {
         g_autofree char *pid = state_path(server, "paddled.pid");
 
+        sso_stop(server->sso);
         if (server->auth)
                 auth_stop(server->auth);
         if (server->api)
@@ -640,6 +696,7 @@ static void server_close(Server *server)
         http_server_free(server->http);
         flow_free(server->flow);
         api_free(server->api);
+        sso_free(server->sso);
         auth_free(server->auth);
         listeners_close(server->tls);
         disk_stop(server->disk);
@@ -657,6 +714,7 @@ static void server_close(Server *server)
         g_strfreev(server->published);
         g_strfreev(server->trusted_proxies);
         g_free(server->first_password);
+        g_free(server->oidc_secret);
         g_free(server->journal);
         g_free(server->id);
 }

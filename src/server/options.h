@@ -39,6 +39,11 @@ typedef struct {
         gint64 keep_events, keep_finished_ms, succeeded_ttl_s, failed_ttl_s, pending_ttl_s;
         bool clean_jobs, keep_failed;
 
+        /* single sign-on */
+        char *oidc_issuer, *oidc_client, *oidc_secret_file, *oidc_ca, *oidc_username;
+        gint64 oidc_expire_ms;
+        bool oidc_create;
+
         /* builds of environments */
         char *build_cpus, *build_memory, *build_network, *build_allow;
         gint64 builds, builds_per_user, build_processes, build_limit_ms;

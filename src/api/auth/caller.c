@@ -192,7 +192,8 @@ bool auth_is_fresh_login(Auth *auth, const char *token, gint64 within_ms)
 
         hash_bytes(token, strlen(token), hash);
         found = store_token_by_hash(auth->config.store, hash, NULL);
-        return found && found->login == TOKEN_LOGIN && clock_now_ms() - found->created <= within_ms;
+        return found && found->login == TOKEN_LOGIN && g_strcmp0(found->note, SSO_NOTE) != 0 &&
+               clock_now_ms() - found->created <= within_ms;
 }
 
 /* The Unix user's name; one that could not be a user's becomes "uid-N". */

@@ -16,6 +16,12 @@ struct Auth {
         TokenCache *cache;
 };
 
+/* Makes room for one more log-in of the user. */
+bool login_make_room(Auth *auth, const char *user, GError **error);
+
+/* The note of a token that single sign-on gave: no password was said for it. */
+#define SSO_NOTE "single sign-on"
+
 TokenCache *token_cache_new(void);
 void token_cache_free(TokenCache *cache);
 

@@ -169,11 +169,9 @@ static int by_age(const void *a, const void *b)
         return one->created < two->created ? -1 : one->created > two->created;
 }
 
-/* Makes room for one more log-in of the user. */
-static bool drop_oldest(Attempting *at, GError **error)
+bool login_make_room(Auth *auth, const char *user, GError **error)
 {
-        Auth *auth = at->auth;
-        g_autoptr(GPtrArray) tokens = store_tokens(auth->config.store, at->user, error);
+        g_autoptr(GPtrArray) tokens = store_tokens(auth->config.store, user, error);
         guint n_logins = 0;
 
         if (!tokens)
@@ -192,6 +190,11 @@ static bool drop_oldest(Attempting *at, GError **error)
                 n_logins--;
         }
         return true;
+}
+
+static bool drop_oldest(Attempting *at, GError **error)
+{
+        return login_make_room(at->auth, at->user, error);
 }
 
 static bool password_is_still(Attempting *at)

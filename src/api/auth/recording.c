@@ -56,6 +56,8 @@ Recording recording_decide(const HttpRoute *route, const char *user, const char 
 
         if (status >= 400)
                 return changes || is_denied(route, status, denied) ? RECORD_REFUSED : RECORD_NOT;
+        if (route->kind == ACCESS_LOGIN && status == 202) /* it goes on */
+                return RECORD_NOT;
         if (!changes)
                 return owner && user && strcmp(owner, user) != 0 ? RECORD_LOOK : RECORD_NOT;
         if (is_piece(route))

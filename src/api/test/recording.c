@@ -6,6 +6,7 @@
 #include "model/access.h"
 
 static const HttpRoute login = { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE },
+                       sso = { "POST", "/v1/login/sso", ACCESS_LOGIN, VERB_CREATE },
                        older_login = { "POST", "/api/paddleflow/v1/login", ACCESS_LOGIN, VERB_CREATE },
                        new_token = { "POST", "/v1/tokens", ACCESS_TOKEN, VERB_CREATE },
                        tokens = { "GET", "/v1/tokens", ACCESS_TOKEN, VERB_LIST },
@@ -43,6 +44,9 @@ static const struct {
         { &login, NULL, NULL, 401, false, RECORD_REFUSED, "denied" },
         { &login, NULL, NULL, 429, false, RECORD_REFUSED, "denied" },
         { &login, NULL, NULL, 503, false, RECORD_REFUSED, "failed" },
+        { &sso, NULL, NULL, 202, false, RECORD_NOT, "ok" }, /* the person is at the issuer */
+        { &sso, NULL, NULL, 200, false, RECORD_CHANGE, "ok" },
+        { &sso, NULL, NULL, 403, false, RECORD_REFUSED, "denied" },
         { &older_login, NULL, NULL, 400, false, RECORD_REFUSED, "denied" },
         { &new_token, "ann", "ann", 201, false, RECORD_CHANGE, "ok" },
         { &new_token, "ann", NULL, 403, false, RECORD_REFUSED, "denied" },

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "api/auth/auth.h"
+#include "api/auth/sso.h"
 #include "engine/engine.h"
 #include "fs/janitor.h"
 #include "fs/package.h"
@@ -26,6 +27,7 @@ typedef struct {
         Projects *projects; /* or NULL */
         Janitor *janitor;
         Auth *auth;
+        Sso *sso; /* NULL: there is no single sign-on */
         Audit *audit;
         const char *dc, *state_dir;
         const char *journal_dir; /* of the scheduler; NULL: none is kept */

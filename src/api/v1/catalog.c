@@ -433,6 +433,24 @@ static bool take_password(ObjectKind kind, json_t *body, char **ret, GError **er
         return true;
 }
 
+/* A subject is one of the issuer that the server believes now. */
+static bool stamp_issuer(const Api *api, const Object *was, Object *object, GError **error)
+{
+        const User *before = (const User *)was;
+        User *user = (User *)object;
+
+        if (object->kind != KIND_USER ||
+            g_strcmp0(before ? before->oidc_subject : NULL, user->oidc_subject) == 0)
+                return true;
+        if (user->oidc_subject && !api->sso)
+                return err_set(
+                        error, ERR_CONFLICT,
+                        "oidc_subject: this server has no single sign-on\nStart it with --oidc-issuer.");
+        g_free(user->oidc_issuer);
+        user->oidc_issuer = user->oidc_subject ? g_strdup(sso_issuer(api->sso)) : NULL;
+        return true;
+}
+
 static void create_object(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -444,7 +462,7 @@ static void create_object(HttpRequest *request, void *arg)
         g_autoptr(Object) object = name ? object_new(row->kind, name) : NULL;
 
         if (!object || !take_password(row->kind, body, &password, &error) ||
-            !object_patch(object, body, &error)) {
+            !object_patch(object, body, &error) || !stamp_issuer(api, NULL, object, &error)) {
                 http_fail(request, error);
                 return;
         }
@@ -527,7 +545,7 @@ static void change_object(HttpRequest *request, void *arg)
                 return;
         if (!take_match(request, &match, &error) ||
             (row->kind == KIND_QUEUE && !api_query_flag(request, "what_if", &what_if, &error)) ||
-            !(object = patched(request, was, match, &error)))
+            !(object = patched(request, was, match, &error)) || !stamp_issuer(api, was, object, &error))
                 http_fail(request, error);
         else if (what_if)
                 api_what_if(api, request, (const Queue *)was, (Queue *)g_steal_pointer(&object));

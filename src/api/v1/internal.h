@@ -18,6 +18,7 @@ struct Api {
         Projects *projects;
         Janitor *janitor;
         Auth *auth;
+        Sso *sso; /* or NULL */
         Audit *audit;
         char *dc, *state_dir, *journal_dir, *node_name;
         char **node_labels; /* or NULL */
@@ -31,7 +32,7 @@ struct Api {
 
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
         package_routes[], file_routes[], token_routes[], user_routes[], catalog_routes[], scheduler_routes[],
-        metrics_routes[], ask_routes[], exec_routes[], storage_routes[], audit_routes[];
+        metrics_routes[], ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[];
 
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);

@@ -89,6 +89,7 @@ static const struct {
         { "DELETE", "/v1/jobs/{job}", "204", "Forgotten.", NULL },
         { "GET", "/v1/files/{path...}", "206", "A part of it.", "Bytes" },
         { "GET", "/v1/jobs/{job}/logs/{member}", "206", "A part of it.", "Bytes" },
+        { "POST", "/v1/login/sso", "202", "The person has not answered the issuer yet.", "SsoPending" },
         { "GET", "/readyz", "503", "Not ready, and why.", NULL },
 };
 

@@ -23,7 +23,9 @@ static void ready(HttpRequest *request, void *arg)
 
 static void version(HttpRequest *request, void *arg)
 {
-        g_autoptr(json_t) reply = json_pack("{s:s, s:s}", "version", PADDLE_VERSION, "api", "v1");
+        const Api *api = arg;
+        g_autoptr(json_t) reply =
+                json_pack("{s:s, s:s, s:b}", "version", PADDLE_VERSION, "api", "v1", "sso", api->sso != NULL);
 
         http_reply_json(request, 200, reply);
 }
