@@ -10,7 +10,7 @@
 
 typedef struct {
         Common common;
-        char *user, *format;
+        char *user, *otp, *format;
         bool from_stdin;
 } Login;
 
@@ -19,6 +19,10 @@ static const Option login_options[] = {
           "whom to log in; without it, as this machine knows you", 0, 0, NULL },
         { "password-stdin", 0, OPTION_BOOL, offsetof(Login, from_stdin), NULL, NULL,
           "read the password from standard input", 0, 0, NULL },
+        { "otp", 0, OPTION_STRING, offsetof(Login, otp), "CODE", NULL,
+          "code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked for when it "
+          "is needed",
+          0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -34,7 +38,28 @@ static json_t *ask(Cli *cli, const Login *login, const char *user, GError **erro
         g_autofree char *what = g_strdup_printf("password of '%s' at %s", user, http_client_url(cli->client));
         g_autoptr(Secret) secret = secret_ask(cli, what, login->from_stdin, false, error);
 
-        return secret ? json_pack("{s:s, s:s}", "user", user, "password", secret) : NULL;
+        return secret ? json_pack("{s:s, s:s, s:s*}", "user", user, "password", secret, "otp",
+                                  login->otp ? login->otp : g_getenv("PADDLE_OTP"))
+                      : NULL;
+}
+
+/* Sends it, and once more with a code when the server asks for one. */
+static bool send(Cli *cli, const Login *login, json_t *body, json_t **ret, GError **error)
+{
+        g_autoptr(GError) cause = NULL;
+        g_autoptr(Secret) code = NULL;
+
+        if (http_call_json(cli->client, "POST", "/v1/login", body, ret, &cause))
+                return true;
+        if (!err_is(cause, ERR_SECOND_FACTOR) || json_object_get(body, "otp")) {
+                g_propagate_error(error, g_steal_pointer(&cause));
+                return false;
+        }
+        code = code_ask(cli, "code of the second factor", login->from_stdin, error);
+        if (!code)
+                return false;
+        json_object_set_new(body, "otp", json_string(code));
+        return http_call_json(cli->client, "POST", "/v1/login", body, ret, error);
 }
 
 /* Without a token: what was kept may be void, and a log-in needs none. */
@@ -69,7 +94,7 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
         body = ask(cli, login, user, error);
         if (!body)
                 return false;
-        if (!http_call_json(cli->client, "POST", "/v1/login", body, &reply, &cause)) {
+        if (!send(cli, login, body, &reply, &cause)) {
                 g_autofree char *text = err_text(cause);
 
                 if (!err_is(cause, ERR_UNAUTHENTICATED)) {
@@ -82,6 +107,10 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
                 return false;
         cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", user, path,
                 is_set(reply, "expires_at") ? " until " : "", text_of(reply, "expires_at"));
+        if (json_is_true(json_object_get(reply, "lacks_second_factor")))
+                cli_say(cli, "this server asks you for a second factor: set it up with `paddle user totp "
+                             "enable`; until "
+                             "then nothing else works");
         return true;
 }
 

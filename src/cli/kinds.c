@@ -449,10 +449,15 @@ const Verb verb_cluster_delete =
 static const Field user_fields[] = { USER_FIELDS(FIELD_ROW){ 0 } };
 static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTIONS, SHOW_OPTIONS, { 0 } };
 static const Column user_columns[] = {
-        { "NAME", .member = "name" },         { "ADMIN", .member = "admin" },
-        { "DISABLED", .member = "disabled" }, { "PASSWORD", .member = "has_password" },
-        { "DISK", true, .member = "disk" },   { "FILES", true, .member = "files" },
-        { "CREATED", .member = "created" },   { 0 },
+        { "NAME", .member = "name" },
+        { "ADMIN", .member = "admin" },
+        { "DISABLED", .member = "disabled" },
+        { "PASSWORD", .member = "has_password" },
+        { "2ND FACTOR", true, .member = "has_second_factor" },
+        { "DISK", true, .member = "disk" },
+        { "FILES", true, .member = "files" },
+        { "CREATED", .member = "created" },
+        { 0 },
 };
 
 /* Whoever changes their own password over TCP has to know it; over the socket the machine vouches. */

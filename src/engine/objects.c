@@ -123,11 +123,15 @@ static void change_catalog(Engine *engine, Catalog *next)
         engine->batch.catalog = next;
 }
 
-/* Who changes a password ends what was logged in with the old one. */
+/* A new password, or a first second factor: log-ins were given for less. */
+static bool takes_more(const User *was, const User *now)
+{
+        return g_strcmp0(was->password, now->password) != 0 || (!was->second_factor && now->second_factor);
+}
+
 static void log_out(Engine *engine, const Object *was, const Object *object)
 {
-        if (was && object->kind == KIND_USER &&
-            g_strcmp0(((const User *)was)->password, ((const User *)object)->password) != 0)
+        if (was && object->kind == KIND_USER && takes_more((const User *)was, (const User *)object))
                 g_ptr_array_add(engine->batch.logged_out, g_strdup(object->name));
 }
 

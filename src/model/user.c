@@ -11,7 +11,8 @@ enum {
         NAME_MAX_BYTES = 60, /* as wide as the older interface's column */
         PASSWORD_MAX = 255,  /* of the hash: libsodium's has at most 128 */
         RESOURCE_MAX = 255,
-        LIMIT_MAX = 40, /* of a quantity */
+        LIMIT_MAX = 40,    /* of a quantity */
+        FACTOR_MAX = 1000, /* of a record: a version, 80, a number, 10 hashes of 32 */
 };
 
 static const char *const grant_types[] = { "queue", "fs", "user", NULL };
@@ -81,6 +82,8 @@ static const ObjectField fields[] = {
         { "disabled", FIELD_BOOL, offsetof(User, disabled) },
         { "disk", FIELD_TEXT, offsetof(User, disk), .max = LIMIT_MAX, .check = limit_check },
         { "files", FIELD_TEXT, offsetof(User, files), .max = LIMIT_MAX, .check = limit_check },
+        { "second_factor", FIELD_TEXT, offsetof(User, second_factor), FIELD_SECRET | FIELD_FIXED,
+          .max = FACTOR_MAX },
         { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },
         { NULL },
 };

@@ -64,7 +64,9 @@ typedef struct {
         char **node_labels;     /* or NULL */
         char **published;       /* AuthConfig.published; or NULL */
         char **trusted_proxies; /* HttpServerConfig.trusted_proxies; or NULL */
-        char *first_password;   /* file of root's, until it is changed */
+        char *factor_key;       /* file of the key of second factors */
+        SecondFactorFor factor_for;
+        char *first_password; /* file of root's, until it is changed */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -420,6 +422,9 @@ static bool read_lists(Server *server, GError **error)
         if (!failure)
                 server->trusted_proxies =
                         read_addresses("--trusted-proxies", options->trusted_proxies, NULL, &failure);
+        if (!failure)
+                (void)second_factor_for_parse("--require-second-factor", options->require_second_factor,
+                                              &server->factor_for, &failure);
         if (failure)
                 g_propagate_error(error, failure);
         return !failure;
@@ -548,6 +553,7 @@ static bool server_open(Server *server, GError **error)
                                                .storage = server->storage,
                                                .packages = server->packages });
         server->first_password = state_path(server, "root-password");
+        server->factor_key = state_path(server, "second-factor.key");
         if (!open_audit(server, error))
                 return false;
         server->auth =
@@ -559,6 +565,8 @@ static bool server_open(Server *server, GError **error)
                                         .published = (const char *const *)server->published,
                                         .is_of_member = server->identities ? lineage_has_connection : NULL,
                                         .recorder = server->recorder,
+                                        .second_factor_for = server->factor_for,
+                                        .second_factor_key = server->factor_key,
                                         .first_password = server->first_password });
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
@@ -621,6 +629,7 @@ static void server_close(Server *server)
         g_strfreev(server->published);
         g_strfreev(server->trusted_proxies);
         g_free(server->first_password);
+        g_free(server->factor_key);
         g_free(server->journal);
         g_free(server->id);
 }

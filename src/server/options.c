@@ -36,6 +36,10 @@ const Option server_options[] = {
         { "published-password", 0, OPTION_STRING, FIELD(published), "ADDRESS,...", NULL,
           "let 'root' log in with the password that older clients know, while it has no other: on the Unix "
           "socket and from these addresses, such as 127.0.0.1; never a job, nor through a proxy" },
+        { "require-second-factor", 0, OPTION_STRING, FIELD(require_second_factor),
+          "nobody|administrators|everybody", "nobody",
+          "whose log-ins by password need a second factor (`paddle user totp`); who has none yet can only "
+          "set it up" },
         { "trusted-proxies", 0, OPTION_STRING, FIELD(trusted_proxies), "ADDRESS,...", NULL,
           "proxies whose X-Forwarded-For says who asks; without it all that comes through one is the "
           "proxy's" },

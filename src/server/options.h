@@ -10,7 +10,7 @@ typedef struct {
         char *state, *listen, *config, *datacenter, *log_level, *log_format, *cpus, *memory, *uv, *python,
                 *agent, *log_limit, *run_as, *job_uids, *new_privileges, *published, *trusted_proxies,
                 *metrics_listen, *token_expire, *node_labels, *topology, *job_templates, *user_disk,
-                *user_files;
+                *user_files, *require_second_factor;
         gint64 gpus, workers, max_connections, keep_events, keep_finished_ms, max_processes,
                 max_user_processes, max_open_jobs, max_open_per_user, submit_rate, half_life_ms, cooldown_ms,
                 succeeded_ttl_s, failed_ttl_s, pending_ttl_s, gc_every_ms;

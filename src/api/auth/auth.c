@@ -19,6 +19,7 @@ Auth *auth_new(const AuthConfig *config)
         auth->throttle = throttle_new();
         auth->timers = timers_new();
         auth->cache = token_cache_new();
+        auth->factors = second_factors_new(config->second_factor_key);
         return auth;
 }
 
@@ -36,6 +37,7 @@ void auth_free(Auth *auth)
         crew_free(auth->crew);
         throttle_free(auth->throttle);
         token_cache_free(auth->cache);
+        second_factors_free(auth->factors);
         g_free(auth);
 }
 
@@ -86,6 +88,13 @@ bool auth_permits(const HttpRoute *route, const HttpCaller *caller, void *arg, G
 {
         Scope least = access_scope(route->kind, route->verb);
 
+        if (caller->scope == SCOPE_NONE)
+                return route->kind == ACCESS_SECOND_FACTOR ||
+                       err_set(error, ERR_DENIED,
+                               "this server asks '%s' for a second factor, and there is none yet\nSet it up: "
+                               "`paddle user "
+                               "totp enable`. Until then a log-in does nothing else.",
+                               caller->user);
         return caller->scope >= (int)least ||
                err_set(error, ERR_DENIED,
                        "the token has scope '%s', and '%s %s' takes '%s'\nUse a token of that scope (`paddle "

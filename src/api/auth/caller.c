@@ -22,6 +22,7 @@ typedef struct {
         gint64 expires;
         Scope scope;
         char *queue, *id; /* of the token */
+        bool login;       /* a log-in with a password gave it */
 } Known;
 
 struct TokenCache {
@@ -141,7 +142,7 @@ static const User *find_token(Auth *auth, const Catalog *catalog, const char *ha
                 return NULL;
         }
         *ret = known_copy(&(Known){ token->user, user->object.version, token->expires, token->scope,
-                                    token->queue, token->id });
+                                    token->queue, token->id, token->login == TOKEN_LOGIN });
         cache_add(auth->cache, hash, ret, changes);
         return user;
 }
@@ -168,6 +169,8 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *re
                 return err_set(error, ERR_UNAUTHENTICATED,
                                "the token has expired\nMake one with `paddle token create`.");
         *ret_user = g_strdup(user->object.name);
+        if (known.login && lacks_second_factor(auth, user))
+                known.scope = SCOPE_NONE;
         *ret_right = (HttpRight){ .admin = user->admin && known.scope == SCOPE_ADMIN,
                                   .scope = known.scope,
                                   .queue = g_steal_pointer(&known.queue),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/auth/auth.h"
+#include "api/auth/second-factor.h"
 #include "api/auth/throttle.h"
 #include "api/auth/timers.h"
 #include "api/crew.h"
@@ -14,7 +15,12 @@ struct Auth {
         Throttle *throttle;
         Timers *timers; /* attempts that wait for theirs */
         TokenCache *cache;
+        SecondFactors *factors;
 };
+
+/* The server asks this user for a second factor, and there is none yet: log-ins are good for setting it up
+ * alone. */
+bool lacks_second_factor(const Auth *auth, const User *user);
 
 TokenCache *token_cache_new(void);
 void token_cache_free(TokenCache *cache);

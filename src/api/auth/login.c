@@ -5,7 +5,7 @@
  *
  * A password that changes between the comparison and the commit ends the log-in: the engine has dropped the
  * user's log-in tokens by then, and this one would be left over. */
-#include "api/auth/internal.h"
+#include "api/auth/attempt.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -21,25 +21,6 @@ enum { LOGINS_MAX = 1000, LOGINS_BEFORE = LOGINS_MAX - 2 };
 /* Nobody's name is longer, and what is tried is remembered. */
 enum { NAME_BYTES_MAX = 128 };
 
-/* One way through the crew and the engine. */
-typedef struct {
-        Auth *auth;
-        char *user, *password, *old, *address, *by;
-        Object *draft;  /* of auth_put_user */
-        char *verified; /* what User.password was when it was compared */
-        Turn turn;
-        CrewFunc work; /* when it has come */
-        char secret[SECRET_LEN + 1], token_id[ID_LEN + 1];
-        gint64 expires;
-        bool known;     /* who asks is known by a token or the socket already */
-        bool published; /* the published password may be used, unless it is a member who asks */
-        int port;       /* of `address` */
-        pid_t pid;
-        AuthLoginDone login_done;
-        EngineDone done;
-        void *arg;
-} Attempting;
-
 static void wipe(char *text)
 {
         if (text)
@@ -52,6 +33,9 @@ static void attempting_free(Attempting *at)
         g_free(at->user);
         wipe(at->password);
         wipe(at->old);
+        wipe(at->code);
+        wipe(at->new_secret);
+        g_strfreev(at->recovery);
         g_free(at->address);
         g_free(at->by);
         g_free(at->verified);
@@ -61,13 +45,24 @@ static void attempting_free(Attempting *at)
         g_free(at);
 }
 
-/* The end of every way. */
-static void finish(Attempting *at, const GError *error, gint64 wait_ms)
+static bool is_for_set_up(const Attempting *at)
 {
-        AuthLogin login = { at->user, at->secret, at->expires };
+        g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
+        const User *user = catalog_user(catalog, at->user);
+
+        return user && lacks_second_factor(at->auth, user);
+}
+
+void finish(Attempting *at, const GError *error, gint64 wait_ms)
+{
+        AuthLogin login = { at->user, at->secret, at->expires,
+                            !error && at->login_done && is_for_set_up(at) };
 
         if (at->login_done)
                 at->login_done(error ? NULL : &login, error, wait_ms, at->arg);
+        else if (at->factor_done)
+                at->factor_done(error ? NULL : &(AuthFactor){ login, (const char *const *)at->recovery },
+                                error, wait_ms, at->arg);
         else
                 at->done(NULL, false, error, at->arg);
         attempting_free(at);
@@ -89,14 +84,14 @@ static void put_done(Job *job, bool repeated, const GError *error, void *arg)
         finish(arg, error, 0);
 }
 
-static bool set_stopped(GError **error)
+bool set_stopped(GError **error)
 {
         return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
 }
 
 /* ---- attempts ---- */
 
-static void end_attempt(Attempting *at, Attempt how)
+void end_attempt(Attempting *at, Attempt how)
 {
         throttle_end(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn, how);
 }
@@ -110,8 +105,7 @@ static bool may_use_published(const Attempting *at)
         return !config->is_of_member || !config->is_of_member(at->address, at->port, at->pid);
 }
 
-/* Compares `given` with what the user has now. */
-static bool compare(Attempting *at, const char *given)
+bool compare(Attempting *at, const char *given)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
@@ -120,7 +114,6 @@ static bool compare(Attempting *at, const char *given)
                     (!seeded || may_use_published(at)) && !user->disabled;
 
         at->verified = same ? g_strdup(user->password) : NULL;
-        end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
         return same;
 }
 
@@ -137,7 +130,7 @@ static void on_turn(bool stopped, void *arg)
 }
 
 /* Waits for its turn, unless that is too far. */
-static void attempt(Attempting *at, CrewFunc work)
+void attempt(Attempting *at, CrewFunc work)
 {
         g_autoptr(GError) error = NULL;
 
@@ -216,25 +209,11 @@ static void token_done(Job *job, bool repeated, const GError *error, void *arg)
         finish(at, error, 0);
 }
 
-static void log_in(bool stopped, void *arg)
+void give_token(Attempting *at)
 {
-        Attempting *at = arg;
         const AuthConfig *config = &at->auth->config;
-        g_autoptr(GError) error = NULL;
         g_autoptr(Token) token = NULL;
 
-        if (stopped) {
-                end_attempt(at, ATTEMPT_DROPPED);
-                set_stopped(&error);
-        } else if (!compare(at, at->password)) {
-                err_set(&error, ERR_UNAUTHENTICATED, "there is no user '%s' with this password", at->user);
-        } else {
-                (void)drop_oldest(at, &error);
-        }
-        if (error) {
-                finish(at, error, 0);
-                return;
-        }
         at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
         token = auth_new_token(at->user, "log-in", at->expires, at->secret);
         token->login = TOKEN_LOGIN;
@@ -243,22 +222,47 @@ static void log_in(bool stopped, void *arg)
         engine_put_token(config->engine, token, token_done, at);
 }
 
+static void log_in(bool stopped, void *arg)
+{
+        Attempting *at = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (stopped) {
+                end_attempt(at, ATTEMPT_DROPPED);
+                set_stopped(&error);
+        } else {
+                split_code(at);
+                if (!compare(at, at->password)) {
+                        end_attempt(at, ATTEMPT_FAILED);
+                        err_set(&error, ERR_UNAUTHENTICATED, "there is no user '%s' with this password%s",
+                                at->user, at->code && !at->code_is_appended ? " and code" : "");
+                } else if (!drop_oldest(at, &error)) {
+                        end_attempt(at, ATTEMPT_DROPPED);
+                }
+        }
+        if (error)
+                finish(at, error, 0);
+        else
+                check_factor(at, give_token);
+}
+
 bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin)
 {
         return published_is_open(auth->config.published, origin);
 }
 
-void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,
-                AuthLoginDone done, void *arg)
+void auth_login(Auth *auth, const LoginAsk *ask, const LoginOrigin *origin, AuthLoginDone done, void *arg)
 {
         Attempting *at = g_new0(Attempting, 1);
 
         *at = (Attempting){ .auth = auth,
-                            .user = g_strdup(strlen(user) > NAME_BYTES_MAX ? "(too long)" : user),
+                            .user = g_strdup(strlen(ask->user) > NAME_BYTES_MAX ? "(too long)" : ask->user),
                             .published = published_is_open(auth->config.published, origin),
                             .port = origin->port,
                             .pid = origin->pid,
-                            .password = g_strdup(password),
+                            .password = g_strdup(ask->password),
+                            .code = g_strdup(ask->code),
+                            .code_is_appended = ask->code_is_appended,
                             .address = g_strdup(origin->address),
                             .login_done = done,
                             .arg = arg };
@@ -315,7 +319,11 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
 
 static bool check_old(Attempting *at, GError **error)
 {
-        if (at->old && !compare(at, at->old))
+        bool same = !at->old || compare(at, at->old);
+
+        if (at->old)
+                end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
+        if (!same)
                 return err_set(error, ERR_DENIED, "old: it is not the present password of '%s'", at->user);
         return true;
 }

@@ -15,6 +15,7 @@ static const struct {
         { ACCESS_METRICS, "metrics", "", "uoga", "", "", "", "" },
         { ACCESS_USER, "user", "a", "oa", "a", "a", "a", "" },
         { ACCESS_PASSWORD, "password", "", "", "", "oa", "", "" },
+        { ACCESS_SECOND_FACTOR, "second factor", "", "", "uoga", "uoga", "oa", "" },
         { ACCESS_TOKEN, "token", "uoga", "o", "uoga", "", "oa", "" },
         { ACCESS_GRANT, "grant", "uoga", "oa", "a", "a", "a", "" },
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
@@ -87,7 +88,7 @@ static const struct {
         { ACCESS_POOL, "rraaaa" },      { ACCESS_JOB, "rrsssa" },        { ACCESS_LOG, "rraaaa" },
         { ACCESS_EVENT, "rraaaa" },     { ACCESS_FILE, "rrsssa" },       { ACCESS_PACKAGE, "rrsssa" },
         { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" }, { ACCESS_AUDIT, "aaaaaa" },
-        { ACCESS_STORAGE, "rraaaa" },
+        { ACCESS_STORAGE, "rraaaa" },   { ACCESS_SECOND_FACTOR, "aaaaaa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 
