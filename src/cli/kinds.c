@@ -428,7 +428,8 @@ const Verb verb_cluster_delete =
             "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the "        \
             "default")                                                                                       \
         ROW(3, "files", TEXT, "files", "N",                                                                  \
-            "files that the user may hold there, such as 2M; 0: no limit; '': the default")
+            "files that the user may hold there, such as 2M; 0: no limit; '': the default")                  \
+        ROW(4, "ldap", SWITCH, "ldap", NULL, "the password is that of the server's directory (LDAP)")
 
 #define PASSWORD_OPTIONS                                                                                     \
         { "password",                                                                                        \
@@ -454,6 +455,7 @@ static const Column user_columns[] = {
         { "DISABLED", .member = "disabled" },
         { "PASSWORD", .member = "has_password" },
         { "2ND FACTOR", true, .member = "has_second_factor" },
+        { "LDAP", true, .member = "ldap" },
         { "DISK", true, .member = "disk" },
         { "FILES", true, .member = "files" },
         { "CREATED", .member = "created" },

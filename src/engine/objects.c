@@ -123,15 +123,16 @@ static void change_catalog(Engine *engine, Catalog *next)
         engine->batch.catalog = next;
 }
 
-/* A new password, or a first second factor: log-ins were given for less. */
-static bool takes_more(const User *was, const User *now)
+/* A new password, another who knows it, or a first second factor: log-ins were given for something else. */
+static bool asks_otherwise(const User *was, const User *now)
 {
-        return g_strcmp0(was->password, now->password) != 0 || (!was->second_factor && now->second_factor);
+        return g_strcmp0(was->password, now->password) != 0 || was->ldap != now->ldap ||
+               (!was->second_factor && now->second_factor);
 }
 
 static void log_out(Engine *engine, const Object *was, const Object *object)
 {
-        if (was && object->kind == KIND_USER && takes_more((const User *)was, (const User *)object))
+        if (was && object->kind == KIND_USER && asks_otherwise((const User *)was, (const User *)object))
                 g_ptr_array_add(engine->batch.logged_out, g_strdup(object->name));
 }
 

@@ -82,6 +82,7 @@ static const ObjectField fields[] = {
         { "disabled", FIELD_BOOL, offsetof(User, disabled) },
         { "disk", FIELD_TEXT, offsetof(User, disk), .max = LIMIT_MAX, .check = limit_check },
         { "files", FIELD_TEXT, offsetof(User, files), .max = LIMIT_MAX, .check = limit_check },
+        { "ldap", FIELD_BOOL, offsetof(User, ldap) },
         { "second_factor", FIELD_TEXT, offsetof(User, second_factor), FIELD_SECRET | FIELD_FIXED,
           .max = FACTOR_MAX },
         { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },

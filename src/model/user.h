@@ -11,6 +11,7 @@ typedef struct {
         bool disabled;  /* cannot log in, and no token of theirs is good; jobs stay as they are */
         char *disk, *files; /* what they may hold on the server's disk: bytes, inodes, as quantities ("200Gi",
                                "2M"); "0": no limit; NULL: the server's default */
+        bool ldap;          /* the password is known by a directory (LDAP), not here */
         char *second_factor; /* a record of api/auth/second-factor.h; NULL: none */
         bool unix_user;      /* came by the Unix socket: the machine vouches for it */
 } User;

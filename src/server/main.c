@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/auth/directory.h"
 #include "api/auth/recorder.h"
 #include "api/paddleflow/flow.h"
 #include "api/v1/api.h"
@@ -54,6 +55,7 @@ typedef struct {
         Engine *engine;
         Audit *audit;
         Recorder *recorder;
+        Directory *directory; /* of LDAP; or NULL */
         Auth *auth;
         Api *api;
         Flow *flow;                 /* the older interface */
@@ -413,6 +415,31 @@ static char **read_addresses(const char *option, const char *text, const char *w
         return g_steal_pointer(&list);
 }
 
+static bool read_directory(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        DirectoryTls tls;
+
+        if (!options->ldap_url)
+                return (!options->ldap_user_dn && !options->ldap_base && !options->ldap_create_users) ||
+                       err_set(error, ERR_INVALID, "--ldap-url is missing: it says which directory to ask");
+        if (!directory_tls_parse(options->ldap_tls, &tls, error))
+                return false;
+        server->directory =
+                directory_new(&(DirectoryConfig){ .url = options->ldap_url,
+                                                  .user_dn = options->ldap_user_dn,
+                                                  .base = options->ldap_base,
+                                                  .filter = options->ldap_filter,
+                                                  .bind_dn = options->ldap_bind_dn,
+                                                  .bind_password_file = options->ldap_bind_password_file,
+                                                  .ca = options->ldap_ca,
+                                                  .tls = tls,
+                                                  .timeout_ms = options->ldap_timeout_ms,
+                                                  .create_users = options->ldap_create_users },
+                              error);
+        return server->directory != NULL;
+}
+
 static bool read_lists(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -425,6 +452,8 @@ static bool read_lists(Server *server, GError **error)
         if (!failure)
                 (void)second_factor_for_parse("--require-second-factor", options->require_second_factor,
                                               &server->factor_for, &failure);
+        if (!failure)
+                (void)read_directory(server, &failure);
         if (failure)
                 g_propagate_error(error, failure);
         return !failure;
@@ -564,6 +593,7 @@ static bool server_open(Server *server, GError **error)
                                         .open_queues = server->options.open_queues,
                                         .published = (const char *const *)server->published,
                                         .is_of_member = server->identities ? lineage_has_connection : NULL,
+                                        .directory = server->directory,
                                         .recorder = server->recorder,
                                         .second_factor_for = server->factor_for,
                                         .second_factor_key = server->factor_key,
@@ -614,6 +644,7 @@ static void server_close(Server *server)
         flow_free(server->flow);
         api_free(server->api);
         auth_free(server->auth);
+        directory_free(server->directory);
         disk_stop(server->disk);
         recorder_free(server->recorder);
         audit_close(server->audit);

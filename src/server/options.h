@@ -19,6 +19,12 @@ typedef struct {
         GPtrArray *gc;          /* char *: "KIND=AGE[,SIZE]" */
         bool open_queues, clean_jobs, keep_failed, help, man, version;
 
+        /* a directory that knows passwords */
+        char *ldap_url, *ldap_user_dn, *ldap_base, *ldap_filter, *ldap_bind_dn, *ldap_bind_password_file,
+                *ldap_ca, *ldap_tls;
+        gint64 ldap_timeout_ms;
+        bool ldap_create_users;
+
         /* listeners: TLS, and what each caller may take */
         char *tls_cert, *tls_key, *tls_client_ca;
         gint64 max_per_address;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/auth/internal.h"
+#include "base/err.h"
 
 typedef struct Attempting Attempting;
 struct Attempting {
@@ -21,6 +22,11 @@ struct Attempting {
         AuthLoginDone login_done;
         EngineDone done;
         void *arg;
+
+        /* a directory (directory-login.c) */
+        bool there;        /* it is to be asked, on its own crew */
+        bool by_directory; /* it said yes */
+        GError *trouble;   /* it could not be asked */
 
         /* the second factor (factor-login.c) */
         char *code;            /* as it was given, or NULL */
@@ -42,11 +48,25 @@ void finish(Attempting *at, const GError *error, gint64 wait_ms);
 void give_token(Attempting *at);
 bool set_stopped(GError **error);
 
+/* The comparison failed: counts that. `message` for who had it wrong, unless the directory could not be
+ * asked. */
+void refuse_attempt(Attempting *at, ErrCode code, const char *message, GError **error);
+
+/* ---- directory-login.c ---- */
+
+/* Is the password of this account for the directory to judge? Also of one that is not there yet, if the first
+ * log-in may make it. */
+bool asks_directory(const Auth *auth, const char *user);
+/* compare() of these. On the directory's crew. */
+bool compare_there(Attempting *at, const char *given);
+typedef void (*AttemptNext)(Attempting *at);
+/* `next` once there is the user; else finish. */
+void make_user(Attempting *at, AttemptNext next);
+
 /* ---- factor-login.c ---- */
 
 /* Divides what an older client sends into password and code, where the account has a second factor. */
 void split_code(Attempting *at);
 /* The password was right, on the crew: `next` once a code is not needed, or is right and stored as used; else
  * finish with ERR_SECOND_FACTOR, ERR_UNAUTHENTICATED or ERR_QUOTA. Ends the attempt. */
-typedef void (*FactorNext)(Attempting *at);
-void check_factor(Attempting *at, FactorNext next);
+void check_factor(Attempting *at, AttemptNext next);

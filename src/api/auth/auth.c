@@ -6,9 +6,7 @@
 
 #include "base/err.h"
 
-enum { THREADS = 2, LINE = 64 };
-#define DIGITS "0123456789."
-
+enum { THREADS = 2, LINE = 64, DIRECTORY_THREADS = 4 };
 Auth *auth_new(const AuthConfig *config)
 {
         Auth *auth = g_new0(Auth, 1);
@@ -16,6 +14,7 @@ Auth *auth_new(const AuthConfig *config)
         g_assert(sodium_init() >= 0);
         auth->config = *config;
         auth->crew = crew_new("log-ins", THREADS, LINE);
+        auth->directory_crew = crew_new("log-ins by the directory", DIRECTORY_THREADS, LINE);
         auth->throttle = throttle_new();
         auth->timers = timers_new();
         auth->cache = token_cache_new();
@@ -26,6 +25,7 @@ Auth *auth_new(const AuthConfig *config)
 void auth_stop(Auth *auth)
 {
         timers_stop(auth->timers); /* what is due goes to the crew */
+        crew_stop(auth->directory_crew);
         crew_stop(auth->crew);
 }
 
@@ -34,39 +34,12 @@ void auth_free(Auth *auth)
         if (!auth)
                 return;
         timers_free(auth->timers);
+        crew_free(auth->directory_crew);
         crew_free(auth->crew);
         throttle_free(auth->throttle);
         token_cache_free(auth->cache);
         second_factors_free(auth->factors);
         g_free(auth);
-}
-
-bool address_is_local(const char *address)
-{
-        static const char *const local[] = { "unix", "::1", "localhost" };
-        static const char *const prefixes[] = { "127.", "::ffff:127." };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(local); i++)
-                if (strcmp(address, local[i]) == 0)
-                        return true;
-        for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++) {
-                gsize len = strlen(prefixes[i]);
-
-                if (strncmp(address, prefixes[i], len) == 0 && !address[len + strspn(address + len, DIGITS)])
-                        return true;
-        }
-        return false;
-}
-
-bool host_is_local(const char *host)
-{
-        g_autofree char *name = NULL;
-
-        if (!host)
-                return true;
-        name = *host == '[' ? g_strndup(host + 1, strcspn(host + 1, "]"))
-                            : g_strndup(host, strcspn(host, ":"));
-        return strcmp(name, "unix") != 0 && address_is_local(name);
 }
 
 HttpAccess auth_access(const HttpRoute *route, const char *address, void *arg)

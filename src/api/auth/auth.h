@@ -34,7 +34,8 @@ typedef struct {
         /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
          * NULL: members have the server's rights anyway. */
         bool (*is_of_member)(const char *address, int port, pid_t pid);
-        struct Recorder *recorder; /* of the audit log; NULL: none is kept */
+        struct Directory *directory; /* of LDAP, which knows passwords of some users; NULL: none */
+        struct Recorder *recorder;   /* of the audit log; NULL: none is kept */
         SecondFactorFor second_factor_for;
         const char *second_factor_key; /* path of the key that encrypts their secrets */
         const char *first_password;    /* path of the file with the first password of `root`; NULL: none */
@@ -87,6 +88,9 @@ bool auth_admits(const HttpRoute *route, const HttpCaller *caller, void *arg, GE
  * recorded. */
 bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError **error);
 
+/* It was a success: the record says so when a directory knew the password. */
+void auth_note_logged_in(HttpRequest *request, const char *user, bool by_directory);
+
 /* ---- what they may do ---- */
 
 /* HttpServerConfig.access: the table, as far as it does not depend on the thing. Routes of PaddleFlow are
@@ -111,6 +115,7 @@ typedef struct {
         const char *user, *token;
         gint64 expires;    /* ms; 0: never */
         bool lacks_factor; /* the token sets up a second factor, and does nothing else before that */
+        bool by_directory; /* LDAP knew the password */
 } AuthLogin;
 
 /* Borrowed. */
@@ -151,6 +156,8 @@ typedef struct {
         const char *address; /* of who asks: guessing `old` is slowed down as log-ins are */
         const char *by;
 } PasswordChange;
+/* False with ERR_CONFLICT, which says where it is changed, when the password is a directory's. */
+bool auth_password_is_here(const Auth *auth, const User *user, GError **error);
 /* The rule for new passwords is the caller's to check. Log-ins of the user end. ERR_NOT_FOUND, ERR_DENIED
  * when `old` is wrong, ERR_QUOTA. */
 void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone done, void *arg);

@@ -61,7 +61,7 @@ static ErrCode refusal(const Attempting *at)
 
 typedef struct {
         Attempting *at;
-        FactorNext next;
+        AttemptNext next;
         char *was; /* the record that the code was checked against */
 } Storing;
 
@@ -120,7 +120,7 @@ static void store_done(Job *job, bool repeated, const GError *error, void *arg)
 }
 
 /* `record`: the new one, taken over; NULL: none any more. */
-static void store(Attempting *at, const User *user, char *record, FactorNext next)
+static void store(Attempting *at, const User *user, char *record, AttemptNext next)
 {
         Storing *storing = g_new0(Storing, 1);
 
@@ -173,7 +173,7 @@ static bool take_code(Attempting *at, const User *user, char **ret_record, gint6
         return answer == CODE_RIGHT || refuse_code(at, answer, *ret_wait_ms, error);
 }
 
-void check_factor(Attempting *at, FactorNext next)
+void check_factor(Attempting *at, AttemptNext next)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
@@ -250,10 +250,13 @@ static void add(Attempting *at)
 /* Where the password is asked for. */
 static bool password_is_right(Attempting *at, GError **error)
 {
+        g_autofree char *message = NULL;
+
         if (!at->old || compare(at, at->old))
                 return true;
-        end_attempt(at, ATTEMPT_FAILED);
-        return err_set(error, ERR_DENIED, "password: it is not the present password of '%s'", at->user);
+        message = g_strdup_printf("password: it is not the present password of '%s'", at->user);
+        refuse_attempt(at, ERR_DENIED, message, error);
+        return false;
 }
 
 static void add_factor(bool stopped, void *arg)

@@ -12,6 +12,7 @@ typedef struct TokenCache TokenCache;
 struct Auth {
         AuthConfig config;
         Crew *crew;
+        Crew *directory_crew; /* waits for the directory, so that who has a password here does not */
         Throttle *throttle;
         Timers *timers; /* attempts that wait for theirs */
         TokenCache *cache;

@@ -36,6 +36,7 @@ static void attempting_free(Attempting *at)
         wipe(at->code);
         wipe(at->new_secret);
         g_strfreev(at->recovery);
+        g_clear_error(&at->trouble);
         g_free(at->address);
         g_free(at->by);
         g_free(at->verified);
@@ -55,8 +56,11 @@ static bool is_for_set_up(const Attempting *at)
 
 void finish(Attempting *at, const GError *error, gint64 wait_ms)
 {
-        AuthLogin login = { at->user, at->secret, at->expires,
-                            !error && at->login_done && is_for_set_up(at) };
+        AuthLogin login = { .user = at->user,
+                            .token = at->secret,
+                            .expires = at->expires,
+                            .lacks_factor = !error && at->login_done && is_for_set_up(at),
+                            .by_directory = at->by_directory };
 
         if (at->login_done)
                 at->login_done(error ? NULL : &login, error, wait_ms, at->arg);
@@ -96,6 +100,15 @@ void end_attempt(Attempting *at, Attempt how)
         throttle_end(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn, how);
 }
 
+void refuse_attempt(Attempting *at, ErrCode code, const char *message, GError **error)
+{
+        end_attempt(at, at->trouble ? ATTEMPT_DROPPED : ATTEMPT_FAILED);
+        if (at->trouble)
+                g_propagate_error(error, g_steal_pointer(&at->trouble));
+        else
+                err_set(error, code, "%s", message);
+}
+
 static bool may_use_published(const Attempting *at)
 {
         const AuthConfig *config = &at->auth->config;
@@ -109,9 +122,12 @@ bool compare(Attempting *at, const char *given)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
+
+        if (at->there)
+                return compare_there(at, given);
         bool seeded = user && g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0;
         bool same = password_verify(user ? user->password : NULL, given) &&
-                    (!seeded || may_use_published(at)) && !user->disabled;
+                    (!seeded || may_use_published(at)) && !user->disabled && !user->ldap;
 
         at->verified = same ? g_strdup(user->password) : NULL;
         return same;
@@ -122,8 +138,11 @@ static void on_turn(bool stopped, void *arg)
 {
         Attempting *at = arg;
         g_autoptr(GError) error = NULL;
+        Crew *crew;
 
-        if (stopped ? !set_stopped(&error) : !crew_push(at->auth->crew, at->work, at, &error)) {
+        at->there = asks_directory(at->auth, at->user);
+        crew = at->there ? at->auth->directory_crew : at->auth->crew;
+        if (stopped ? !set_stopped(&error) : !crew_push(crew, at->work, at, &error)) {
                 end_attempt(at, ATTEMPT_DROPPED);
                 finish(at, error, 0);
         }
@@ -192,7 +211,7 @@ static bool password_is_still(Attempting *at)
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
 
-        return user && g_strcmp0(user->password, at->verified) == 0;
+        return user && g_strcmp0(user->password, at->verified) == 0 && (!at->by_directory || user->ldap);
 }
 
 static void token_done(Job *job, bool repeated, const GError *error, void *arg)
@@ -215,11 +234,17 @@ void give_token(Attempting *at)
         g_autoptr(Token) token = NULL;
 
         at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
-        token = auth_new_token(at->user, "log-in", at->expires, at->secret);
+        token = auth_new_token(at->user, at->by_directory ? "log-in by ldap" : "log-in", at->expires,
+                               at->secret);
         token->login = TOKEN_LOGIN;
         token->scope = SCOPE_ADMIN;
         g_strlcpy(at->token_id, token->id, sizeof at->token_id);
         engine_put_token(config->engine, token, token_done, at);
+}
+
+static void go_on(Attempting *at)
+{
+        check_factor(at, give_token);
 }
 
 static void log_in(bool stopped, void *arg)
@@ -233,9 +258,11 @@ static void log_in(bool stopped, void *arg)
         } else {
                 split_code(at);
                 if (!compare(at, at->password)) {
-                        end_attempt(at, ATTEMPT_FAILED);
-                        err_set(&error, ERR_UNAUTHENTICATED, "there is no user '%s' with this password%s",
-                                at->user, at->code && !at->code_is_appended ? " and code" : "");
+                        g_autofree char *message =
+                                g_strdup_printf("there is no user '%s' with this password%s", at->user,
+                                                at->code && !at->code_is_appended ? " and code" : "");
+
+                        refuse_attempt(at, ERR_UNAUTHENTICATED, message, &error);
                 } else if (!drop_oldest(at, &error)) {
                         end_attempt(at, ATTEMPT_DROPPED);
                 }
@@ -243,7 +270,7 @@ static void log_in(bool stopped, void *arg)
         if (error)
                 finish(at, error, 0);
         else
-                check_factor(at, give_token);
+                make_user(at, go_on);
 }
 
 bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin)
@@ -301,6 +328,10 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
         g_autoptr(GError) error = NULL;
         Attempting *at;
 
+        if (password && !auth_password_is_here(auth, draft, &error)) {
+                done(NULL, false, error, arg);
+                return;
+        }
         if (!password) {
                 engine_put(auth->config.engine, &draft->object, by, done, arg);
                 return;
@@ -319,13 +350,17 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
 
 static bool check_old(Attempting *at, GError **error)
 {
-        bool same = !at->old || compare(at, at->old);
+        g_autofree char *message = NULL;
 
-        if (at->old)
-                end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
-        if (!same)
-                return err_set(error, ERR_DENIED, "old: it is not the present password of '%s'", at->user);
-        return true;
+        if (!at->old)
+                return true;
+        if (compare(at, at->old)) {
+                end_attempt(at, ATTEMPT_SUCCEEDED);
+                return true;
+        }
+        message = g_strdup_printf("old: it is not the present password of '%s'", at->user);
+        refuse_attempt(at, ERR_DENIED, message, error);
+        return false;
 }
 
 static bool copy_user(Attempting *at, GError **error)
@@ -335,6 +370,8 @@ static bool copy_user(Attempting *at, GError **error)
 
         if (!user)
                 return err_set(error, ERR_NOT_FOUND, "there is no user '%s'", at->user);
+        if (!auth_password_is_here(at->auth, user, error))
+                return false;
         at->draft = object_copy(&user->object);
         return true;
 }

@@ -53,6 +53,7 @@ static void login_done(const AuthLogin *given, const GError *error, gint64 wait_
         } else {
                 g_autofree char *token = login_format(login->flow, given);
 
+                auth_note_logged_in(login->request, given->user, given->by_directory);
                 flow_reply(login->request, json_pack("{s:s}", "authorization", token));
         }
         http_request_unref(login->request);

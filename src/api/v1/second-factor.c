@@ -63,7 +63,7 @@ static bool check_password(const HttpRequest *request, const User *user, const c
 {
         if (is_vouched_for(request))
                 return true;
-        if (!user->password)
+        if (!user->password && !user->ldap)
                 return err_set(error, ERR_CONFLICT,
                                "'%s' has no password, and a second factor is for log-ins with one\nAn "
                                "administrator sets a "

@@ -24,6 +24,7 @@ static void login_done(const AuthLogin *login, const GError *error, gint64 wait_
                         http_reply_header(request, "Retry-After", after);
                 http_fail(request, error);
         } else {
+                auth_note_logged_in(request, login->user, login->by_directory);
                 reply = json_pack("{s:s, s:s, s:s?}", "user", login->user, "token", login->token,
                                   "expires_at", expires);
                 if (login->lacks_factor)
@@ -105,6 +106,8 @@ static bool take_password(Api *api, HttpRequest *request, const json_t *body, Pa
                 return err_set(error, ERR_DENIED, "'%s' may change only their own password", caller->user);
         if (!user)
                 return err_set(error, ERR_NOT_FOUND, "there is no user '%s'\nSee `paddle user list`.", name);
+        if (!auth_password_is_here(api->auth, user, error))
+                return false;
         *ret = (PasswordChange){ .user = name, .address = caller->address, .by = caller->user };
         return json_only(body, "", known, error) &&
                need_string(body, "password", TEXT_MAX, &ret->password, error) &&
