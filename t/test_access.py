@@ -204,6 +204,7 @@ class House:
         "event": a_job,
         "user": a_user,
         "password": a_user,
+        "second factor": a_user,
         "token": a_token,
         "cluster": a_cluster,
         "queue": a_queue,

@@ -10,6 +10,7 @@ from conftest import PATIENCE, ROOT, UnixConnection
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from seeds import noise
 from test_packages import digest, manifest_of, tar_of
+from totp import Device
 
 TABLES = sorted((ROOT / "src" / "api" / "v1").rglob("*.c"))
 MACROS = {"LIST": "GET", "SHOW": "GET", "CREATE": "POST", "CHANGE": "PATCH", "DROP": "DELETE"}  # rows of the catalog
@@ -222,6 +223,10 @@ def check_catalog(check):
     check("PUT", "/v1/users/described/password", {"password": "another one"}, route="/v1/users/{name}/password")
     check("POST", "/v1/login", {"user": "described", "password": "another one"})
     check("PATCH", "/v1/users/described", {"admin": None}, route="/v1/users/{name}")
+    secret = check("POST", "/v1/second-factor").json["secret"]
+    check("PUT", "/v1/second-factor", {"secret": secret, "code": Device(secret).code()})
+    disable = "/v1/users/{name}/second-factor/disable"
+    check("POST", disable.format(name="root"), {}, route=disable)
     grant = check("POST", "/v1/grants", {"user": "described", "resource": "described"}).json["name"]
     check("GET", "/v1/grants")
     check("GET", f"/v1/grants/{grant}", route="/v1/grants/{name}")

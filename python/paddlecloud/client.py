@@ -219,10 +219,11 @@ class Client:
         """The server's version."""
         return str(self._transport.json("GET", "/v1/version")["version"])
 
-    def login(self, user: str, password: str) -> Optional[str]:
+    def login(self, user: str, password: str, otp: Optional[str] = None) -> Optional[str]:
         """Logs in on a server on TCP: this client has a token from then on. Returns when it expires, in RFC 3339; raises errors.Denied for
-        a wrong name or password."""
-        reply = self._transport.json("POST", "/v1/login", {"user": user, "password": password}, repeatable=False)
+        a wrong name or password, and where a code of the second factor (`otp`) is needed."""
+        body = {"user": user, "password": password, **({"otp": otp} if otp else {})}
+        reply = self._transport.json("POST", "/v1/login", body, repeatable=False)
         self._transport.token = reply["token"]
         return reply.get("expires_at")
 

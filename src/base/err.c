@@ -22,6 +22,7 @@ static const ErrRow err_rows[ERR_CODES] = {
         [ERR_TIMEOUT] = { "timeout", 504, 1, ETIMEDOUT, 4 },
         [ERR_USAGE] = { "usage", 400, 2, EINVAL, 3 },
         [ERR_METHOD] = { "method", 405, 2, ENOSYS, 12 },
+        [ERR_SECOND_FACTOR] = { "second_factor", 401, 3, EACCES, 16 },
 };
 
 GQuark err_quark(void)

@@ -24,8 +24,9 @@ typedef enum {
         ERR_UNREACHABLE, /* the server could not be reached at all */
         ERR_NO_SPACE,    /* the disk is full */
         ERR_TIMEOUT,
-        ERR_USAGE,  /* wrong command line */
-        ERR_METHOD, /* a route exists, not with this method */
+        ERR_USAGE,         /* wrong command line */
+        ERR_METHOD,        /* a route exists, not with this method */
+        ERR_SECOND_FACTOR, /* the password is right, and a code of the second factor is needed, too */
         ERR_CODES,
 } ErrCode;
 

@@ -11,7 +11,7 @@
 
 typedef struct {
         Common common;
-        char *user, *format;
+        char *user, *otp, *format;
         bool from_stdin, sso;
 } Login;
 
@@ -22,6 +22,10 @@ static const Option login_options[] = {
           "read the password from standard input", 0, 0, NULL },
         { "sso", 0, OPTION_BOOL, offsetof(Login, sso), NULL, NULL,
           "log in by single sign-on, with a browser on any machine", 0, 0, NULL },
+        { "otp", 0, OPTION_STRING, offsetof(Login, otp), "CODE", NULL,
+          "code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked for when it "
+          "is needed",
+          0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -37,7 +41,28 @@ static json_t *ask(Cli *cli, const Login *login, const char *user, GError **erro
         g_autofree char *what = g_strdup_printf("password of '%s' at %s", user, http_client_url(cli->client));
         g_autoptr(Secret) secret = secret_ask(cli, what, login->from_stdin, false, error);
 
-        return secret ? json_pack("{s:s, s:s}", "user", user, "password", secret) : NULL;
+        return secret ? json_pack("{s:s, s:s, s:s*}", "user", user, "password", secret, "otp",
+                                  login->otp ? login->otp : g_getenv("PADDLE_OTP"))
+                      : NULL;
+}
+
+/* Sends it, and once more with a code when the server asks for one. */
+static bool send(Cli *cli, const Login *login, json_t *body, json_t **ret, GError **error)
+{
+        g_autoptr(GError) cause = NULL;
+        g_autoptr(Secret) code = NULL;
+
+        if (http_call_json(cli->client, "POST", "/v1/login", body, ret, &cause))
+                return true;
+        if (!err_is(cause, ERR_SECOND_FACTOR) || json_object_get(body, "otp")) {
+                g_propagate_error(error, g_steal_pointer(&cause));
+                return false;
+        }
+        code = code_ask(cli, "code of the second factor", login->from_stdin, error);
+        if (!code)
+                return false;
+        json_object_set_new(body, "otp", json_string(code));
+        return http_call_json(cli->client, "POST", "/v1/login", body, ret, error);
 }
 
 /* Without a token: what was kept may be void, and a log-in needs none. */
@@ -71,7 +96,7 @@ static bool log_in_with_password(Cli *cli, const Login *login, const char *user,
         body = ask(cli, login, user, error);
         if (!body)
                 return false;
-        if (http_call_json(cli->client, "POST", "/v1/login", body, ret, &cause))
+        if (send(cli, login, body, ret, &cause))
                 return true;
         text = err_text(cause);
         if (err_is(cause, ERR_UNAUTHENTICATED))
@@ -101,6 +126,10 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
                 return false;
         cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", text_of(reply, "user"), path,
                 is_set(reply, "expires_at") ? " until " : "", text_of(reply, "expires_at"));
+        if (json_is_true(json_object_get(reply, "lacks_second_factor")))
+                cli_say(cli, "this server asks you for a second factor: set it up with `paddle user totp "
+                             "enable`; until "
+                             "then nothing else works");
         return true;
 }
 

@@ -434,7 +434,8 @@ const Verb verb_cluster_delete =
         ROW(3, "files", TEXT, "files", "N",                                                                  \
             "files that the user may hold there, such as 2M; 0: no limit; '': the default")                  \
         ROW(4, "oidc-subject", TEXT, "oidc_subject", "SUBJECT",                                              \
-            "whom single sign-on opens the account to, as the issuer's 'sub' has it; '': nobody")
+            "whom single sign-on opens the account to, as the issuer's 'sub' has it; '': nobody")            \
+        ROW(5, "ldap", SWITCH, "ldap", NULL, "the password is that of the server's directory (LDAP)")
 
 #define PASSWORD_OPTIONS                                                                                     \
         { "password",                                                                                        \
@@ -459,6 +460,8 @@ static const Column user_columns[] = {
         { "ADMIN", .member = "admin" },
         { "DISABLED", .member = "disabled" },
         { "PASSWORD", .member = "has_password" },
+        { "2ND FACTOR", true, .member = "has_second_factor" },
+        { "LDAP", true, .member = "ldap" },
         { "DISK", true, .member = "disk" },
         { "FILES", true, .member = "files" },
         { "CREATED", .member = "created", .fit = { 1 } },

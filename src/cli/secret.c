@@ -124,3 +124,18 @@ char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, 
         }
         return g_steal_pointer(&first);
 }
+
+char *code_ask(const Cli *cli, const char *what, bool from_stdin, GError **error)
+{
+        char *code = from_stdin ? read_line(STDIN_FILENO) : ask(what, NULL);
+
+        if (code && *code)
+                return code;
+        secret_free(code);
+        err_set(error, ERR_USAGE,
+                "a code of the second factor is needed, and there is no %s to read it from\nSay --otp CODE, "
+                "or set "
+                "PADDLE_OTP.",
+                from_stdin ? "second line of standard input" : "terminal");
+        return NULL;
+}

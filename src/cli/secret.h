@@ -17,3 +17,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Secret, secret_free)
 /* One line from standard input with `from_stdin`, else asked for on the terminal, twice with `twice`.
  * ERR_USAGE when there is no terminal, when the two differ, or for an empty one. */
 char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error);
+
+/* A code of a second factor, in the same way; ERR_USAGE says how else it can be given. */
+char *code_ask(const Cli *cli, const char *what, bool from_stdin, GError **error);

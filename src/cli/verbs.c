@@ -39,6 +39,7 @@ const Verb *const cli_verbs[] = {
         &verb_user_show,
         &verb_user_create,
         &verb_user_set,
+        &verb_user_totp,
         &verb_user_delete,
         &verb_grant_list,
         &verb_grant_show,

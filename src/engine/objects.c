@@ -130,13 +130,17 @@ static bool is_bound_anew(const User *was, const User *user)
                                      g_strcmp0(was->oidc_issuer, user->oidc_issuer) != 0);
 }
 
-/* Who changes a password ends what was logged in with the old one; who changes the subject of single sign-on,
- * what the old one opened. */
+/* A new password, another who knows it, another subject of single sign-on, or a first second factor: log-ins
+ * were given for something else. */
+static bool asks_otherwise(const User *was, const User *now)
+{
+        return g_strcmp0(was->password, now->password) != 0 || was->ldap != now->ldap ||
+               is_bound_anew(was, now) || (!was->second_factor && now->second_factor);
+}
+
 static void log_out(Engine *engine, const Object *was, const Object *object)
 {
-        if (was && object->kind == KIND_USER &&
-            (g_strcmp0(((const User *)was)->password, ((const User *)object)->password) != 0 ||
-             is_bound_anew((const User *)was, (const User *)object)))
+        if (was && object->kind == KIND_USER && asks_otherwise((const User *)was, (const User *)object))
                 g_ptr_array_add(engine->batch.logged_out, g_strdup(object->name));
 }
 

@@ -38,6 +38,8 @@ static const struct {
                             [VERB_UPDATE] = ADMIN,
                             [VERB_DELETE] = ADMIN } },
         [ACCESS_PASSWORD] = { "password", { [VERB_UPDATE] = OWN } },
+        [ACCESS_SECOND_FACTOR] = { "second factor",
+                                   { [VERB_CREATE] = USER, [VERB_UPDATE] = USER, [VERB_DELETE] = OWN } },
         [ACCESS_TOKEN] = { "token",
                            { [VERB_LIST] = USER | READ,
                              [VERB_SHOW] = REL_OWNER | READ,

@@ -22,6 +22,7 @@ typedef enum {
         ACCESS_LOGIN,
         ACCESS_USER,
         ACCESS_PASSWORD,
+        ACCESS_SECOND_FACTOR,
         ACCESS_TOKEN,
         ACCESS_GRANT,
         ACCESS_CLUSTER,

@@ -444,6 +444,10 @@ static bool put_user(const Change *change, GError **error)
 
         if (same(user->object.name, "root") && !user->admin)
                 return err_set(error, ERR_INVALID, "admin: root is always an administrator");
+        if (same(user->object.name, SEEDED_USER) && user->ldap)
+                return err_set(error, ERR_INVALID,
+                               "ldap: root keeps a password of its own, so that it can log in without the "
+                               "directory");
         return check_subject(change, error);
 }
 

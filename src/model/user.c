@@ -14,6 +14,7 @@ enum {
         LIMIT_MAX = 40, /* of a quantity */
         SUBJECT_MAX = 255,
         ISSUER_MAX = 2048,
+        FACTOR_MAX = 1000, /* of a record: a version, 80, a number, 10 hashes of 32 */
 };
 
 static const char *const grant_types[] = { "queue", "fs", "user", NULL };
@@ -94,6 +95,9 @@ static const ObjectField fields[] = {
         { "oidc_subject", FIELD_TEXT, offsetof(User, oidc_subject), .max = SUBJECT_MAX,
           .check = subject_check },
         { "oidc_issuer", FIELD_TEXT, offsetof(User, oidc_issuer), FIELD_FIXED, .max = ISSUER_MAX },
+        { "ldap", FIELD_BOOL, offsetof(User, ldap) },
+        { "second_factor", FIELD_TEXT, offsetof(User, second_factor), FIELD_SECRET | FIELD_FIXED,
+          .max = FACTOR_MAX },
         { "unix_user", FIELD_BOOL, offsetof(User, unix_user), FIELD_FIXED },
         { NULL },
 };

@@ -14,7 +14,9 @@ typedef struct {
         /* Whom single sign-on opens the account to: a subject of an issuer (`sub`, `iss`); both or neither.
          */
         char *oidc_subject, *oidc_issuer;
-        bool unix_user; /* came by the Unix socket: the machine vouches for it */
+        bool ldap;           /* the password is known by a directory (LDAP), not here */
+        char *second_factor; /* a record of api/auth/second-factor.h; NULL: none */
+        bool unix_user;      /* came by the Unix socket: the machine vouches for it */
 } User;
 
 #define SEEDED_USER "root"

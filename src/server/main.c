@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/auth/directory.h"
 #include "api/auth/recorder.h"
 #include "api/auth/sso.h"
 #include "api/paddleflow/flow.h"
@@ -56,6 +57,7 @@ typedef struct {
         Engine *engine;
         Audit *audit;
         Recorder *recorder;
+        Directory *directory; /* of LDAP; or NULL */
         Auth *auth;
         Sso *sso; /* or NULL */
         char *oidc_secret;
@@ -68,7 +70,9 @@ typedef struct {
         char **node_labels;     /* or NULL */
         char **published;       /* AuthConfig.published; or NULL */
         char **trusted_proxies; /* HttpServerConfig.trusted_proxies; or NULL */
-        char *first_password;   /* file of root's, until it is changed */
+        char *factor_key;       /* file of the key of second factors */
+        SecondFactorFor factor_for;
+        char *first_password; /* file of root's, until it is changed */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -410,6 +414,31 @@ static char **read_addresses(const char *option, const char *text, const char *w
         return g_steal_pointer(&list);
 }
 
+static bool read_directory(Server *server, GError **error)
+{
+        const ServerOptions *options = &server->options;
+        DirectoryTls tls;
+
+        if (!options->ldap_url)
+                return (!options->ldap_user_dn && !options->ldap_base && !options->ldap_create_users) ||
+                       err_set(error, ERR_INVALID, "--ldap-url is missing: it says which directory to ask");
+        if (!directory_tls_parse(options->ldap_tls, &tls, error))
+                return false;
+        server->directory =
+                directory_new(&(DirectoryConfig){ .url = options->ldap_url,
+                                                  .user_dn = options->ldap_user_dn,
+                                                  .base = options->ldap_base,
+                                                  .filter = options->ldap_filter,
+                                                  .bind_dn = options->ldap_bind_dn,
+                                                  .bind_password_file = options->ldap_bind_password_file,
+                                                  .ca = options->ldap_ca,
+                                                  .tls = tls,
+                                                  .timeout_ms = options->ldap_timeout_ms,
+                                                  .create_users = options->ldap_create_users },
+                              error);
+        return server->directory != NULL;
+}
+
 static bool read_lists(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -419,6 +448,11 @@ static bool read_lists(Server *server, GError **error)
         if (!failure)
                 server->trusted_proxies =
                         read_addresses("--trusted-proxies", options->trusted_proxies, NULL, &failure);
+        if (!failure)
+                (void)second_factor_for_parse("--require-second-factor", options->require_second_factor,
+                                              &server->factor_for, &failure);
+        if (!failure)
+                (void)read_directory(server, &failure);
         if (failure)
                 g_propagate_error(error, failure);
         return !failure;
@@ -633,6 +667,7 @@ static bool server_open(Server *server, GError **error)
                                                .storage = server->storage,
                                                .packages = server->packages });
         server->first_password = state_path(server, "root-password");
+        server->factor_key = state_path(server, "second-factor.key");
         if (!open_audit(server, error))
                 return false;
         server->auth =
@@ -645,7 +680,10 @@ static bool server_open(Server *server, GError **error)
                                         .open_queues = server->options.open_queues,
                                         .published = (const char *const *)server->published,
                                         .is_of_member = server->identities ? lineage_has_connection : NULL,
+                                        .directory = server->directory,
                                         .recorder = server->recorder,
+                                        .second_factor_for = server->factor_for,
+                                        .second_factor_key = server->factor_key,
                                         .first_password = server->first_password });
         if (!open_sso(server, error))
                 return false;
@@ -698,6 +736,7 @@ static void server_close(Server *server)
         api_free(server->api);
         sso_free(server->sso);
         auth_free(server->auth);
+        directory_free(server->directory);
         listeners_close(server->tls);
         disk_stop(server->disk);
         recorder_free(server->recorder);
@@ -715,6 +754,7 @@ static void server_close(Server *server)
         g_strfreev(server->trusted_proxies);
         g_free(server->first_password);
         g_free(server->oidc_secret);
+        g_free(server->factor_key);
         g_free(server->journal);
         g_free(server->id);
 }

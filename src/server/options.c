@@ -40,6 +40,36 @@ const Option server_options[] = {
           "such as 127.0.0.1; never a job, nor through a proxy. Give it from the first start on: an account "
           "that got a "
           "random password, or was given one, keeps that" },
+        { "require-second-factor", 0, OPTION_STRING, FIELD(require_second_factor),
+          "nobody|administrators|everybody", "nobody",
+          "whose log-ins by password need a second factor (`paddle user totp`); who has none yet can only "
+          "set it up" },
+        { "ldap-url", 0, OPTION_STRING, FIELD(ldap_url), "URL", NULL,
+          "directory (LDAP) that knows the passwords of users marked by `paddle user set NAME --ldap`: "
+          "ldaps://HOST[:PORT], or "
+          "ldap://HOST[:PORT]" },
+        { "ldap-user-dn", 0, OPTION_STRING, FIELD(ldap_user_dn), "DN", NULL,
+          "where a user is, %s for the name: uid=%s,ou=people,dc=example,dc=org" },
+        { "ldap-base", 0, OPTION_STRING, FIELD(ldap_base), "DN", NULL,
+          "or below what users are looked for, by --ldap-filter" },
+        { "ldap-filter", 0, OPTION_STRING, FIELD(ldap_filter), "FILTER", "(uid=%s)",
+          "by which, %s for the name" },
+        { "ldap-bind-dn", 0, OPTION_STRING, FIELD(ldap_bind_dn), "DN", NULL,
+          "who looks; default: nobody, anonymously" },
+        { "ldap-bind-password-file", 0, OPTION_STRING, FIELD(ldap_bind_password_file), "FILE", NULL,
+          "file with the password of --ldap-bind-dn" },
+        { "ldap-ca", 0, OPTION_STRING, FIELD(ldap_ca), "FILE", NULL,
+          "authorities (PEM) of the directory's certificate; default: those of this machine" },
+        { "ldap-tls", 0, OPTION_STRING, FIELD(ldap_tls), "auto|starttls|plain", "auto",
+          "StartTLS for ldap:// URLs: auto: always but on this machine's loopback; plain: never, so that "
+          "passwords cross the "
+          "network as they are" },
+        { "ldap-timeout", 0, OPTION_DURATION, FIELD(ldap_timeout_ms), "TIME", "5s",
+          "how long connecting to it may take, and then all that is asked" },
+        { "ldap-create-users", 0, OPTION_BOOL, FIELD(ldap_create_users), NULL, NULL,
+          "whom the directory alone knows becomes a user at the first log-in, with ordinary rights; a name "
+          "that is here "
+          "already is left alone" },
         { "trusted-proxies", 0, OPTION_STRING, FIELD(trusted_proxies), "ADDRESS,...", NULL,
           "proxies whose X-Forwarded-For says who asks; without it all that comes through one is the "
           "proxy's" },

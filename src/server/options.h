@@ -17,7 +17,7 @@ typedef struct {
         bool plain_http;
 
         /* who people are */
-        char *run_as, *job_uids, *published, *token_expire;
+        char *run_as, *job_uids, *published, *token_expire, *require_second_factor;
         gint64 token_expire_ms; /* of token_expire; 0: never */
         bool open_queues;
 
@@ -38,6 +38,12 @@ typedef struct {
         /* how long ended jobs and their events are kept, on the disk and in a cluster */
         gint64 keep_events, keep_finished_ms, succeeded_ttl_s, failed_ttl_s, pending_ttl_s;
         bool clean_jobs, keep_failed;
+
+        /* a directory that knows passwords */
+        char *ldap_url, *ldap_user_dn, *ldap_base, *ldap_filter, *ldap_bind_dn, *ldap_bind_password_file,
+                *ldap_ca, *ldap_tls;
+        gint64 ldap_timeout_ms;
+        bool ldap_create_users;
 
         /* single sign-on */
         char *oidc_issuer, *oidc_client, *oidc_secret_file, *oidc_ca, *oidc_username;

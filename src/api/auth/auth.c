@@ -6,9 +6,7 @@
 
 #include "base/err.h"
 
-enum { THREADS = 2, LINE = 64 };
-#define DIGITS "0123456789."
-
+enum { THREADS = 2, LINE = 64, DIRECTORY_THREADS = 4 };
 Auth *auth_new(const AuthConfig *config)
 {
         Auth *auth = g_new0(Auth, 1);
@@ -16,15 +14,18 @@ Auth *auth_new(const AuthConfig *config)
         g_assert(sodium_init() >= 0);
         auth->config = *config;
         auth->crew = crew_new("log-ins", THREADS, LINE);
+        auth->directory_crew = crew_new("log-ins by the directory", DIRECTORY_THREADS, LINE);
         auth->throttle = throttle_new();
         auth->timers = timers_new();
         auth->cache = token_cache_new();
+        auth->factors = second_factors_new(config->second_factor_key);
         return auth;
 }
 
 void auth_stop(Auth *auth)
 {
         timers_stop(auth->timers); /* what is due goes to the crew */
+        crew_stop(auth->directory_crew);
         crew_stop(auth->crew);
 }
 
@@ -33,38 +34,12 @@ void auth_free(Auth *auth)
         if (!auth)
                 return;
         timers_free(auth->timers);
+        crew_free(auth->directory_crew);
         crew_free(auth->crew);
         throttle_free(auth->throttle);
         token_cache_free(auth->cache);
+        second_factors_free(auth->factors);
         g_free(auth);
-}
-
-bool address_is_local(const char *address)
-{
-        static const char *const local[] = { "unix", "::1", "localhost" };
-        static const char *const prefixes[] = { "127.", "::ffff:127." };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(local); i++)
-                if (strcmp(address, local[i]) == 0)
-                        return true;
-        for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++) {
-                gsize len = strlen(prefixes[i]);
-
-                if (strncmp(address, prefixes[i], len) == 0 && !address[len + strspn(address + len, DIGITS)])
-                        return true;
-        }
-        return false;
-}
-
-bool host_is_local(const char *host)
-{
-        g_autofree char *name = NULL;
-
-        if (!host)
-                return true;
-        name = *host == '[' ? g_strndup(host + 1, strcspn(host + 1, "]"))
-                            : g_strndup(host, strcspn(host, ":"));
-        return strcmp(name, "unix") != 0 && address_is_local(name);
 }
 
 HttpAccess auth_access_from(const HttpRoute *route, bool near)
@@ -86,6 +61,13 @@ bool auth_permits(const HttpRoute *route, const HttpCaller *caller, void *arg, G
 {
         Scope least = access_scope(route->kind, route->verb);
 
+        if (caller->scope == SCOPE_NONE)
+                return route->kind == ACCESS_SECOND_FACTOR ||
+                       err_set(error, ERR_DENIED,
+                               "this server asks '%s' for a second factor, and there is none yet\nSet it up: "
+                               "`paddle user "
+                               "totp enable`. Until then a log-in does nothing else.",
+                               caller->user);
         return caller->scope >= (int)least ||
                err_set(error, ERR_DENIED,
                        "the token has scope '%s', and '%s %s' takes '%s'\nUse a token of that scope (`paddle "

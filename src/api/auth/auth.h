@@ -13,6 +13,15 @@
 
 typedef struct Auth Auth;
 
+/* Whose log-ins by password have to have a second factor; others may. */
+typedef enum {
+        SECOND_FACTOR_NOBODY,
+        SECOND_FACTOR_ADMINISTRATORS,
+        SECOND_FACTOR_EVERYBODY,
+} SecondFactorFor;
+/* "nobody", "administrators", "everybody". ERR_INVALID names `what`. */
+bool second_factor_for_parse(const char *what, const char *word, SecondFactorFor *ret, GError **error);
+
 typedef struct {
         Engine *engine;
         Store *store;
@@ -25,11 +34,14 @@ typedef struct {
         /* True when a member of a job holds this end of a connection (as HttpCaller has them). May take long.
          * NULL: members have the server's rights anyway. */
         bool (*is_of_member)(const char *address, int port, pid_t pid);
-        struct Recorder *recorder; /* of the audit log; NULL: none is kept */
         /* Whether this HttpCertificate.authority is configured now. Any thread; NULL: none is. */
         bool (*has_authority)(const char *authority, void *arg);
         void *has_authority_arg;
-        const char *first_password; /* path of the file with the first password of `root`; NULL: none */
+        struct Directory *directory; /* of LDAP, which knows passwords of some users; NULL: none */
+        struct Recorder *recorder;   /* of the audit log; NULL: none is kept */
+        SecondFactorFor second_factor_for;
+        const char *second_factor_key; /* path of the key that encrypts their secrets */
+        const char *first_password;    /* path of the file with the first password of `root`; NULL: none */
 } AuthConfig;
 
 Auth *auth_new(const AuthConfig *config); /* borrows engine and store */
@@ -80,6 +92,9 @@ bool auth_admits(const HttpRoute *route, const HttpCaller *caller, void *arg, GE
  * recorded. */
 bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError **error);
 
+/* It was a success: the record says so when a directory knew the password. */
+void auth_note_logged_in(HttpRequest *request, const char *user, bool by_directory);
+
 /* ---- what they may do ---- */
 
 /* HttpServerConfig.access: the table, as far as it does not depend on the thing. Routes of PaddleFlow are
@@ -104,11 +119,22 @@ bool host_is_local(const char *host);
 
 typedef struct {
         const char *user, *token;
-        gint64 expires; /* ms; 0: never */
+        gint64 expires;    /* ms; 0: never */
+        bool lacks_factor; /* the token sets up a second factor, and does nothing else before that */
+        bool by_directory; /* LDAP knew the password */
 } AuthLogin;
 
-/* Called once: with `login`, or with an error: ERR_UNAUTHENTICATED (unknown user or wrong password, not told
- * apart), ERR_QUOTA with the time to wait, ERR_UNAVAILABLE. Any thread; must not block. */
+/* Borrowed. */
+typedef struct {
+        const char *user, *password;
+        const char *code;      /* of the second factor, or a recovery code; NULL: none was given */
+        bool code_is_appended; /* instead: where the account has a second factor, the password ends in the
+                                  code */
+} LoginAsk;
+
+/* Called once: with `login`, or with an error: ERR_UNAUTHENTICATED (unknown user, wrong password or wrong
+ * code, not told apart), ERR_SECOND_FACTOR (the password is right, and a code is needed), ERR_QUOTA with the
+ * time to wait, ERR_UNAVAILABLE. Any thread; must not block. */
 typedef void (*AuthLoginDone)(const AuthLogin *login, const GError *error, gint64 wait_ms, void *arg);
 /* Where an attempt comes from. Borrowed. */
 typedef struct {
@@ -124,8 +150,7 @@ LoginOrigin login_origin(const HttpRequest *request);
 bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin);
 /* The published password opens its account only as AuthConfig.published says, never for what is forwarded or
  * comes from a member of a job; on the loopback only by a name that means it. */
-void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,
-                AuthLoginDone done, void *arg);
+void auth_login(Auth *auth, const LoginAsk *ask, const LoginOrigin *origin, AuthLoginDone done, void *arg);
 
 /* Puts a user, new or changed, with `password` (NULL: as it stands in the draft) hashed first. */
 void auth_put_user(Auth *auth, const User *draft, const char *password, const char *by, EngineDone done,
@@ -137,9 +162,35 @@ typedef struct {
         const char *address; /* of who asks: guessing `old` is slowed down as log-ins are */
         const char *by;
 } PasswordChange;
+/* False with ERR_CONFLICT, which says where it is changed, when the password is a directory's. */
+bool auth_password_is_here(const Auth *auth, const User *user, GError **error);
 /* The rule for new passwords is the caller's to check. Log-ins of the user end. ERR_NOT_FOUND, ERR_DENIED
  * when `old` is wrong, ERR_QUOTA. */
 void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone done, void *arg);
+
+/* ---- second factors (second-factor.h) ---- */
+
+typedef struct {
+        const char *user;
+        const char *password; /* the present one; NULL: not asked for, the machine vouches (Unix socket) or an
+                                 administrator asks for somebody else */
+        const char *code;
+        const char *secret;  /* of auth_add_second_factor: base 32 */
+        const char *address; /* of who asks: guessing is slowed down as log-ins are */
+        const char *by;
+} FactorChange;
+typedef struct {
+        AuthLogin login;             /* a new one: setting up a factor ends all earlier */
+        const char *const *recovery; /* codes, NULL-terminated */
+} AuthFactor;
+/* Called once. ERR_DENIED for a wrong password or code, ERR_INVALID for a code that is not the secret's,
+ * ERR_CONFLICT when there is one already, ERR_QUOTA with the time to wait. As AuthLoginDone. */
+typedef void (*AuthFactorDone)(const AuthFactor *factor, const GError *error, gint64 wait_ms, void *arg);
+/* A secret that nobody else has; it counts once auth_add_second_factor has it back. Both are the caller's. */
+void auth_new_factor_secret(const char *user, char **ret_secret, char **ret_uri);
+void auth_add_second_factor(Auth *auth, const FactorChange *change, AuthFactorDone done, void *arg);
+/* `code` NULL, with no password: not asked for. */
+void auth_drop_second_factor(Auth *auth, const FactorChange *change, AuthFactorDone done, void *arg);
 
 /* A new token's secret and what is kept of it; the secret is 256 random bits in base 32. */
 enum { SECRET_LEN = 52 };

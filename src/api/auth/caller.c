@@ -22,6 +22,7 @@ typedef struct {
         gint64 expires;
         Scope scope;
         char *queue, *id, *authority; /* of the token */
+        bool login;                   /* a log-in with a password gave it */
 } Known;
 
 struct TokenCache {
@@ -143,7 +144,8 @@ static const User *find_token(Auth *auth, const Catalog *catalog, const char *ha
                 return NULL;
         }
         *ret = known_copy(&(Known){ token->user, user->object.version, token->expires, token->scope,
-                                    token->queue, token->id, token->authority });
+                                    token->queue, token->id, token->authority,
+                                    token->login == TOKEN_LOGIN && g_strcmp0(token->note, SSO_NOTE) != 0 });
         cache_add(auth->cache, hash, ret, changes);
         return user;
 }
@@ -177,6 +179,8 @@ bool auth_by_token(Auth *auth, const char *token, char **ret_user, HttpRight *re
                         "the token was made with a certificate whose authority is no longer one of the "
                         "server's --tls-client-ca\nMake one with a new certificate, or log in.");
         *ret_user = g_strdup(user->object.name);
+        if (known.login && lacks_second_factor(auth, user))
+                known.scope = SCOPE_NONE;
         *ret_right = (HttpRight){ .admin = user->admin && known.scope == SCOPE_ADMIN,
                                   .scope = known.scope,
                                   .queue = g_steal_pointer(&known.queue),

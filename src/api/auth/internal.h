@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/auth/auth.h"
+#include "api/auth/second-factor.h"
 #include "api/auth/throttle.h"
 #include "api/auth/timers.h"
 #include "api/crew.h"
@@ -11,9 +12,11 @@ typedef struct TokenCache TokenCache;
 struct Auth {
         AuthConfig config;
         Crew *crew;
+        Crew *directory_crew; /* waits for the directory, so that who has a password here does not */
         Throttle *throttle;
         Timers *timers; /* attempts that wait for theirs */
         TokenCache *cache;
+        SecondFactors *factors;
 };
 
 /* Makes room for one more log-in of the user. */
@@ -21,6 +24,9 @@ bool login_make_room(Auth *auth, const char *user, GError **error);
 
 /* The note of a token that single sign-on gave: no password was said for it. */
 #define SSO_NOTE "single sign-on"
+/* The server asks this user for a second factor, and there is none yet: log-ins are good for setting it up
+ * alone. */
+bool lacks_second_factor(const Auth *auth, const User *user);
 
 TokenCache *token_cache_new(void);
 void token_cache_free(TokenCache *cache);

@@ -5,7 +5,7 @@
  *
  * A password that changes between the comparison and the commit ends the log-in: the engine has dropped the
  * user's log-in tokens by then, and this one would be left over. */
-#include "api/auth/internal.h"
+#include "api/auth/attempt.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -21,25 +21,6 @@ enum { LOGINS_MAX = 1000, LOGINS_BEFORE = LOGINS_MAX - 2 };
 /* Nobody's name is longer, and what is tried is remembered. */
 enum { NAME_BYTES_MAX = 128 };
 
-/* One way through the crew and the engine. */
-typedef struct {
-        Auth *auth;
-        char *user, *password, *old, *address, *by;
-        Object *draft;  /* of auth_put_user */
-        char *verified; /* what User.password was when it was compared */
-        Turn turn;
-        CrewFunc work; /* when it has come */
-        char secret[SECRET_LEN + 1], token_id[ID_LEN + 1];
-        gint64 expires;
-        bool known;     /* who asks is known by a token or the socket already */
-        bool published; /* the published password may be used, unless it is a member who asks */
-        int port;       /* of `address` */
-        pid_t pid;
-        AuthLoginDone login_done;
-        EngineDone done;
-        void *arg;
-} Attempting;
-
 static void wipe(char *text)
 {
         if (text)
@@ -52,6 +33,10 @@ static void attempting_free(Attempting *at)
         g_free(at->user);
         wipe(at->password);
         wipe(at->old);
+        wipe(at->code);
+        wipe(at->new_secret);
+        g_strfreev(at->recovery);
+        g_clear_error(&at->trouble);
         g_free(at->address);
         g_free(at->by);
         g_free(at->verified);
@@ -61,13 +46,27 @@ static void attempting_free(Attempting *at)
         g_free(at);
 }
 
-/* The end of every way. */
-static void finish(Attempting *at, const GError *error, gint64 wait_ms)
+static bool is_for_set_up(const Attempting *at)
 {
-        AuthLogin login = { at->user, at->secret, at->expires };
+        g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
+        const User *user = catalog_user(catalog, at->user);
+
+        return user && lacks_second_factor(at->auth, user);
+}
+
+void finish(Attempting *at, const GError *error, gint64 wait_ms)
+{
+        AuthLogin login = { .user = at->user,
+                            .token = at->secret,
+                            .expires = at->expires,
+                            .lacks_factor = !error && at->login_done && is_for_set_up(at),
+                            .by_directory = at->by_directory };
 
         if (at->login_done)
                 at->login_done(error ? NULL : &login, error, wait_ms, at->arg);
+        else if (at->factor_done)
+                at->factor_done(error ? NULL : &(AuthFactor){ login, (const char *const *)at->recovery },
+                                error, wait_ms, at->arg);
         else
                 at->done(NULL, false, error, at->arg);
         attempting_free(at);
@@ -89,16 +88,25 @@ static void put_done(Job *job, bool repeated, const GError *error, void *arg)
         finish(arg, error, 0);
 }
 
-static bool set_stopped(GError **error)
+bool set_stopped(GError **error)
 {
         return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
 }
 
 /* ---- attempts ---- */
 
-static void end_attempt(Attempting *at, Attempt how)
+void end_attempt(Attempting *at, Attempt how)
 {
         throttle_end(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn, how);
+}
+
+void refuse_attempt(Attempting *at, ErrCode code, const char *message, GError **error)
+{
+        end_attempt(at, at->trouble ? ATTEMPT_DROPPED : ATTEMPT_FAILED);
+        if (at->trouble)
+                g_propagate_error(error, g_steal_pointer(&at->trouble));
+        else
+                err_set(error, code, "%s", message);
 }
 
 static bool may_use_published(const Attempting *at)
@@ -110,17 +118,18 @@ static bool may_use_published(const Attempting *at)
         return !config->is_of_member || !config->is_of_member(at->address, at->port, at->pid);
 }
 
-/* Compares `given` with what the user has now. */
-static bool compare(Attempting *at, const char *given)
+bool compare(Attempting *at, const char *given)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
+
+        if (at->there)
+                return compare_there(at, given);
         bool seeded = user && g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0;
         bool same = password_verify(user ? user->password : NULL, given) &&
-                    (!seeded || may_use_published(at)) && !user->disabled;
+                    (!seeded || may_use_published(at)) && !user->disabled && !user->ldap;
 
         at->verified = same ? g_strdup(user->password) : NULL;
-        end_attempt(at, same ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED);
         return same;
 }
 
@@ -129,15 +138,18 @@ static void on_turn(bool stopped, void *arg)
 {
         Attempting *at = arg;
         g_autoptr(GError) error = NULL;
+        Crew *crew;
 
-        if (stopped ? !set_stopped(&error) : !crew_push(at->auth->crew, at->work, at, &error)) {
+        at->there = asks_directory(at->auth, at->user);
+        crew = at->there ? at->auth->directory_crew : at->auth->crew;
+        if (stopped ? !set_stopped(&error) : !crew_push(crew, at->work, at, &error)) {
                 end_attempt(at, ATTEMPT_DROPPED);
                 finish(at, error, 0);
         }
 }
 
 /* Waits for its turn, unless that is too far. */
-static void attempt(Attempting *at, CrewFunc work)
+void attempt(Attempting *at, CrewFunc work)
 {
         g_autoptr(GError) error = NULL;
 
@@ -202,7 +214,7 @@ static bool password_is_still(Attempting *at)
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
 
-        return user && g_strcmp0(user->password, at->verified) == 0;
+        return user && g_strcmp0(user->password, at->verified) == 0 && (!at->by_directory || user->ldap);
 }
 
 static void token_done(Job *job, bool repeated, const GError *error, void *arg)
@@ -219,31 +231,48 @@ static void token_done(Job *job, bool repeated, const GError *error, void *arg)
         finish(at, error, 0);
 }
 
-static void log_in(bool stopped, void *arg)
+void give_token(Attempting *at)
 {
-        Attempting *at = arg;
         const AuthConfig *config = &at->auth->config;
-        g_autoptr(GError) error = NULL;
         g_autoptr(Token) token = NULL;
 
-        if (stopped) {
-                end_attempt(at, ATTEMPT_DROPPED);
-                set_stopped(&error);
-        } else if (!compare(at, at->password)) {
-                err_set(&error, ERR_UNAUTHENTICATED, "wrong user name or password");
-        } else {
-                (void)drop_oldest(at, &error);
-        }
-        if (error) {
-                finish(at, error, 0);
-                return;
-        }
         at->expires = config->token_expire_ms ? clock_now_ms() + config->token_expire_ms : 0;
-        token = auth_new_token(at->user, "log-in", at->expires, at->secret);
+        token = auth_new_token(at->user, at->by_directory ? "log-in by ldap" : "log-in", at->expires,
+                               at->secret);
         token->login = TOKEN_LOGIN;
         token->scope = SCOPE_ADMIN;
         g_strlcpy(at->token_id, token->id, sizeof at->token_id);
         engine_put_token(config->engine, token, token_done, at);
+}
+
+static void go_on(Attempting *at)
+{
+        check_factor(at, give_token);
+}
+
+static void log_in(bool stopped, void *arg)
+{
+        Attempting *at = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (stopped) {
+                end_attempt(at, ATTEMPT_DROPPED);
+                set_stopped(&error);
+        } else {
+                split_code(at);
+                if (!compare(at, at->password)) {
+                        refuse_attempt(at, ERR_UNAUTHENTICATED,
+                                       at->code && !at->code_is_appended ? "wrong user name, password or code"
+                                                                         : "wrong user name or password",
+                                       &error);
+                } else if (!drop_oldest(at, &error)) {
+                        end_attempt(at, ATTEMPT_DROPPED);
+                }
+        }
+        if (error)
+                finish(at, error, 0);
+        else
+                make_user(at, go_on);
 }
 
 bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin)
@@ -251,17 +280,18 @@ bool auth_is_older_clients(const Auth *auth, const LoginOrigin *origin)
         return published_is_open(auth->config.published, origin);
 }
 
-void auth_login(Auth *auth, const char *user, const char *password, const LoginOrigin *origin,
-                AuthLoginDone done, void *arg)
+void auth_login(Auth *auth, const LoginAsk *ask, const LoginOrigin *origin, AuthLoginDone done, void *arg)
 {
         Attempting *at = g_new0(Attempting, 1);
 
         *at = (Attempting){ .auth = auth,
-                            .user = g_strdup(strlen(user) > NAME_BYTES_MAX ? "(too long)" : user),
+                            .user = g_strdup(strlen(ask->user) > NAME_BYTES_MAX ? "(too long)" : ask->user),
                             .published = published_is_open(auth->config.published, origin),
                             .port = origin->port,
                             .pid = origin->pid,
-                            .password = g_strdup(password),
+                            .password = g_strdup(ask->password),
+                            .code = g_strdup(ask->code),
+                            .code_is_appended = ask->code_is_appended,
                             .address = g_strdup(origin->address),
                             .login_done = done,
                             .arg = arg };
@@ -300,6 +330,10 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
         g_autoptr(GError) error = NULL;
         Attempting *at;
 
+        if (password && !auth_password_is_here(auth, draft, &error)) {
+                done(NULL, false, error, arg);
+                return;
+        }
         if (!password) {
                 engine_put(auth->config.engine, &draft->object, by, done, arg);
                 return;
@@ -318,9 +352,17 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
 
 static bool check_old(Attempting *at, GError **error)
 {
-        if (at->old && !compare(at, at->old))
-                return err_set(error, ERR_DENIED, "old: it is not the present password of '%s'", at->user);
-        return true;
+        g_autofree char *message = NULL;
+
+        if (!at->old)
+                return true;
+        if (compare(at, at->old)) {
+                end_attempt(at, ATTEMPT_SUCCEEDED);
+                return true;
+        }
+        message = g_strdup_printf("old: it is not the present password of '%s'", at->user);
+        refuse_attempt(at, ERR_DENIED, message, error);
+        return false;
 }
 
 static bool copy_user(Attempting *at, GError **error)
@@ -330,6 +372,8 @@ static bool copy_user(Attempting *at, GError **error)
 
         if (!user)
                 return err_set(error, ERR_NOT_FOUND, "there is no user '%s'", at->user);
+        if (!auth_password_is_here(at->auth, user, error))
+                return false;
         at->draft = object_copy(&user->object);
         return true;
 }

@@ -244,3 +244,11 @@ bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError 
         return !auth->config.recorder || recorder_admits(auth->config.recorder, http_request_route(request),
                                                          http_request_caller(request), error);
 }
+
+void auth_note_logged_in(HttpRequest *request, const char *user, bool by_directory)
+{
+        g_autofree char *subject = by_directory ? g_strdup_printf("%s by ldap", user) : NULL;
+
+        if (subject)
+                http_request_set_subject(request, subject);
+}

@@ -209,7 +209,8 @@ static Answers log_in(Fixture *f, const char *user, const char *password)
 {
         Answers answers = { 0 };
 
-        auth_login(f->auth, user, password, &elsewhere, on_login, &answers);
+        auth_login(f->auth, &(LoginAsk){ .user = user, .password = password }, &elsewhere, on_login,
+                   &answers);
         wait_answers(&answers, 1);
         return answers;
 }
@@ -319,8 +320,8 @@ static void test_line_is_bounded(void)
         for (int i = 0; i < MANY; i++) {
                 g_autofree char *address = g_strdup_printf("10.1.%d.1", i);
 
-                auth_login(f.auth, "ann", "correct horse", &(LoginOrigin){ .address = address }, on_login,
-                           &answers);
+                auth_login(f.auth, &(LoginAsk){ .user = "ann", .password = "correct horse" },
+                           &(LoginOrigin){ .address = address }, on_login, &answers);
         }
         auth_stop(f.auth);
         wait_answers(&answers, MANY);
@@ -357,7 +358,8 @@ static void test_line_of_an_address_is_bounded(void)
         for (int i = 0; i < 5; i++)
                 g_assert_cmpint(log_in(&f, "ann", "wrong").codes[ERR_UNAUTHENTICATED], ==, 1);
         for (int i = 0; i < 2 * THROTTLE_SHARE; i++)
-                auth_login(f.auth, "ann", "wrong", &elsewhere, on_login, &answers);
+                auth_login(f.auth, &(LoginAsk){ .user = "ann", .password = "wrong" }, &elsewhere, on_login,
+                           &answers);
         wait_answers(&answers, THROTTLE_SHARE);
         g_assert_cmpint(answers.codes[ERR_QUOTA], >=, 1);
         auth_stop(f.auth);

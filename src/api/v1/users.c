@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum { NAME_BYTES_MAX = 128, BODY_MAX = 16 * 1024, TEXT_MAX = 4096 };
+enum { NAME_BYTES_MAX = 128, BODY_MAX = 16 * 1024, TEXT_MAX = 4096, CODE_TEXT_MAX = 64 };
 
 /* ---- log-in ---- */
 
@@ -24,8 +24,11 @@ static void login_done(const AuthLogin *login, const GError *error, gint64 wait_
                         http_reply_header(request, "Retry-After", after);
                 http_fail(request, error);
         } else {
+                auth_note_logged_in(request, login->user, login->by_directory);
                 reply = json_pack("{s:s, s:s, s:s?}", "user", login->user, "token", login->token,
                                   "expires_at", expires);
+                if (login->lacks_factor)
+                        json_object_set_new(reply, "lacks_second_factor", json_true());
                 http_reply_json(request, 200, reply);
         }
         http_request_unref(request);
@@ -39,25 +42,26 @@ static bool need_string(const json_t *body, const char *name, gsize max, const c
 
 static void log_in(HttpRequest *request, void *arg)
 {
-        static const char *const known[] = { "user", "password", NULL };
+        static const char *const known[] = { "user", "password", "otp", NULL };
         Api *api = arg;
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = http_request_json(request, &error);
-        const char *user = NULL, *password = NULL;
+        LoginAsk ask = { 0 };
         LoginOrigin origin;
 
         if (!body || !json_only(body, "", known, &error) ||
-            !need_string(body, "user", NAME_BYTES_MAX, &user, &error) ||
-            !need_string(body, "password", TEXT_MAX, &password, &error)) {
+            !need_string(body, "user", NAME_BYTES_MAX, &ask.user, &error) ||
+            !need_string(body, "password", TEXT_MAX, &ask.password, &error) ||
+            !json_get_string(body, "", "otp", CODE_TEXT_MAX, &ask.code, &error)) {
                 http_fail(request, error);
                 return;
         }
-        if (!auth_note_login(api->auth, request, user, &error)) {
+        if (!auth_note_login(api->auth, request, ask.user, &error)) {
                 http_fail(request, error);
                 return;
         }
         origin = login_origin(request);
-        auth_login(api->auth, user, password, &origin, login_done, http_request_ref(request));
+        auth_login(api->auth, &ask, &origin, login_done, http_request_ref(request));
 }
 
 /* ---- passwords ---- */
@@ -110,6 +114,8 @@ static bool take_password(Api *api, HttpRequest *request, const json_t *body, Pa
                 return err_set(error, ERR_DENIED, "'%s' may change only their own password", caller->user);
         if (!user)
                 return api_check_user(api, name, error);
+        if (!auth_password_is_here(api->auth, user, error))
+                return false;
         *ret = (PasswordChange){ .user = name, .address = caller->address, .by = caller->user };
         return json_only(body, "", known, error) &&
                need_string(body, "password", TEXT_MAX, &ret->password, error) &&

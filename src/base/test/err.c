@@ -25,6 +25,7 @@ static const struct {
         { ERR_TIMEOUT, "timeout", 504, 1 },
         { ERR_USAGE, "usage", 400, 2 },
         { ERR_METHOD, "method", 405, 2 },
+        { ERR_SECOND_FACTOR, "second_factor", 401, 3 },
 };
 
 static void test_table(void)
