@@ -15,7 +15,7 @@ from totp import Device
 
 GOOD, THERE = "correct horse 1", "the directory's own 1"
 FLOW = "/api/paddleflow/v1"
-NAMES = ("ada", "bea", "carl", "dora", "emil", "flora", "greta", "hugo", "root", "uid-1000", "Ida", "twice")
+NAMES = ("ada", "bea", "carl", "dora", "emil", "flora", "greta", "hugo", "ivan", "root", "uid-1000", "Ida", "twice")
 
 
 class Trap:
@@ -108,6 +108,13 @@ def test_who_is_known_there_becomes_a_user_with_ordinary_rights(house):
     assert log_in(house, "ada").status == 200
     flow = house.post(f"{FLOW}/login", {"username": "ada", "password": THERE}).json["authorization"]
     assert house.request("GET", f"{FLOW}/queue", headers={"x-pf-authorization": flow}).status == 200
+
+
+def test_first_log_ins_at_one_time_make_one_user(house):
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        replies = list(threads.map(lambda _: log_in(house, "ivan"), range(4)))
+    assert [reply.status for reply in replies] == [200] * 4, [reply.body for reply in replies]
+    assert "ivan" in users(house)
 
 
 def test_what_is_wrong_is_not_told_apart_and_makes_nobody(house):

@@ -56,17 +56,35 @@ static bool is_there(const Attempting *at)
         return user && user->ldap && !user->disabled && !user->password;
 }
 
-static void made(Job *job, bool repeated, const GError *error, void *arg)
+static void resume(bool stopped, void *arg)
 {
         g_autofree Making *making = arg;
-        Attempting *at = making->at;
+        g_autoptr(GError) error = NULL;
 
-        if (!error || is_there(at)) {
-                making->next(at);
+        if (!stopped) {
+                making->next(making->at);
                 return;
         }
-        end_attempt(at, ATTEMPT_DROPPED);
-        finish(at, error, 0);
+        set_stopped(&error);
+        end_attempt(making->at, ATTEMPT_DROPPED);
+        finish(making->at, error, 0);
+}
+
+/* On the engine's thread. A user that was made just now has no second factor, so that what follows does not
+ * block. */
+static void made(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Making *making = arg;
+        Attempting *at = making->at;
+        g_autoptr(GError) busy = NULL;
+
+        if (!error) {
+                resume(false, making);
+        } else if (!is_there(at) || !crew_push(at->auth->directory_crew, resume, making, &busy)) {
+                end_attempt(at, ATTEMPT_DROPPED);
+                finish(at, busy ? busy : error, 0);
+                g_free(making);
+        }
 }
 
 void make_user(Attempting *at, AttemptNext next)

@@ -118,19 +118,21 @@ static bool may_use_published(const Attempting *at)
         return !config->is_of_member || !config->is_of_member(at->address, at->port, at->pid);
 }
 
-bool compare(Attempting *at, const char *given)
+static bool compare_here(Attempting *at, const char *given)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
         const User *user = catalog_user(catalog, at->user);
-
-        if (at->there)
-                return compare_there(at, given);
         bool seeded = user && g_strcmp0(user->password, USER_PASSWORD_SEEDED) == 0;
         bool same = password_verify(user ? user->password : NULL, given) &&
                     (!seeded || may_use_published(at)) && !user->disabled && !user->ldap;
 
         at->verified = same ? g_strdup(user->password) : NULL;
         return same;
+}
+
+bool compare(Attempting *at, const char *given)
+{
+        return at->there ? compare_there(at, given) : compare_here(at, given);
 }
 
 /* Its turn has come: it goes to the crew. */
