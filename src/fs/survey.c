@@ -14,6 +14,7 @@
 #include "base/keyed-hash.h"
 #include "base/number.h"
 #include "fs/hash.h"
+#include "fs/open-files.h"
 #include "fs/storage.h"
 #include "fs/weigh.h"
 
@@ -369,6 +370,34 @@ static bool look_at_environments(Survey *survey, const JobsLook *look)
         return true;
 }
 
+/* ---- files without a name ---- */
+
+static void count_unlinked(const struct stat *st, void *arg)
+{
+        Survey *survey = arg;
+        g_autofree char *user = survey->config->user_of_uid(st->st_uid, survey->config->arg);
+
+        survey_count(survey, user, DISK_UNLISTED, (gint64)st->st_blocks * 512, 1);
+}
+
+/* A job may hold what it has removed. Whose a file is can be told where members are other users than the
+ * server; processes of the server's user are not theirs. */
+static bool look_at_unlinked(Survey *survey)
+{
+        const SurveyConfig *config = survey->config;
+        OpenFilesLook look = { .except = geteuid(),
+                               .func = count_unlinked,
+                               .arg = survey,
+                               .stopped = config->stopped,
+                               .stopped_arg = config->arg };
+        struct stat st;
+
+        if (geteuid() != 0 || stat(config->state_dir, &st) < 0)
+                return true;
+        look.device = st.st_dev;
+        return open_files_unlinked(&look);
+}
+
 /* ---- all of it ---- */
 
 static bool look(Survey *survey)
@@ -376,7 +405,8 @@ static bool look(Survey *survey)
         JobsLook jobs = { g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL), false };
         bool ok = look_at_homes(survey) && look_at_public(survey) && look_at_uploads(survey) &&
                   packages_survey(survey->config->packages, survey) && look_at_jobs(survey, &jobs) &&
-                  look_at_sandboxes(survey) && look_at_environments(survey, &jobs);
+                  look_at_sandboxes(survey) && look_at_environments(survey, &jobs) &&
+                  look_at_unlinked(survey);
 
         g_hash_table_unref(jobs.environments);
         return ok;
