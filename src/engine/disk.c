@@ -19,8 +19,9 @@ enum {
         JOBS_PAGE = 500,
         DEFAULT_PERCENT = 25,
         NOTE_MAX = 4096,
-        BY_UID_MS = 60 * 1000, /* for as long as identity.h remembers */
-        HELD_MAX = 5000,       /* jobs of one user that are held after one survey */
+        BY_UID_MS = 60 * 1000,  /* for as long as identity.h remembers */
+        BY_UID_AGAIN_MS = 1000, /* before an unknown one is asked for again: it may be a new user's */
+        HELD_MAX = 5000,        /* jobs of one user that are held after one survey */
 };
 
 /* "200Gi" or "25%". */
@@ -308,8 +309,10 @@ static void read_uids(Disk *disk)
 static char *user_of_uid(uid_t uid, void *arg)
 {
         Disk *disk = arg;
+        gint64 age = clock_monotonic_ms() - disk->by_uid_at;
+        bool known = g_hash_table_contains(disk->by_uid, GUINT_TO_POINTER(uid));
 
-        if (!disk->by_uid_at || disk->by_uid_at + BY_UID_MS < clock_monotonic_ms())
+        if (!disk->by_uid_at || age > (known ? BY_UID_MS : BY_UID_AGAIN_MS))
                 read_uids(disk);
         return g_strdup(g_hash_table_lookup(disk->by_uid, GUINT_TO_POINTER(uid)));
 }

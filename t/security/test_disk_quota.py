@@ -296,15 +296,21 @@ def test_logs_and_work_directories_count(served):
 @pytest.mark.skipif(os.geteuid() != 0, reason="members have files of their own only where the server is root")
 def test_open_files_without_a_name_count(served):
     """A job that removes its file and keeps it open holds the disk all the same."""
-    ann = Limited(served, "ann-open", disk="20Mi")
-    script = "exec 3>gone; rm gone; dd if=/dev/zero bs=1M count=%d >&3 2>&-; : >$PADDLE_OUTPUT/%s; sleep 600"
-    small, large = ((ann.submit(script % (size, size), output="/pfs/local/home/ann-open")) for size in (8, 16))
-    wait_for(lambda: (ann.disk / "8").exists() and (ann.disk / "16").exists(), what="what the jobs write")
-    held = ann.usage()["kinds"]["unlisted"]
-    assert 24 * MI <= held["bytes"] < 25 * MI and held["files"] == 2
-    for job in (small, large):  # a tenth above the limit
-        assert "its user holds 24." in served.wait(job["id"], "suspended")["reason"]
-    wait_for(lambda: ann.usage()["kinds"]["unlisted"]["bytes"] == 0, what="the end of the files")
+    ann = Limited(served, "ann-open", disk="1Gi")
+    script = "exec 3>gone; rm gone; dd if=/dev/zero bs=1M count=24 >&3 2>&-; : >$PADDLE_OUTPUT/held; sleep 600"
+    job = ann.submit(script, output="/pfs/local/home/ann-open")
+    wait_for(lambda: (ann.disk / "held").exists(), what="what the job writes")
+
+    def unlisted():
+        held = ann.usage()["kinds"]["unlisted"]
+        return held if held["files"] else None
+
+    held = wait_for(unlisted, what="the survey to see the file")
+    assert 24 * MI <= held["bytes"] < 25 * MI and held["files"] == 1
+    ann.limit(disk="20Mi")
+    ann.usage()
+    assert "its user holds 24." in served.wait(job["id"], "suspended")["reason"]
+    wait_for(lambda: not unlisted(), what="the end of the file")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="members have files of their own only where the server is root")
