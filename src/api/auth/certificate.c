@@ -14,7 +14,8 @@ static const User *find_user(const Catalog *catalog, const char *name, GError **
 
         if (!user)
                 err_set(error, ERR_UNAUTHENTICATED,
-                        "the client's certificate names '%s', and there is no such user\nAn administrator "
+                        "the client's certificate names '%s', and there is no user here with this name\nAn "
+                        "administrator "
                         "creates "
                         "users: "
                         "paddle user create.",
