@@ -58,7 +58,7 @@ def test_a_queue_from_its_making_to_its_end(room):
     assert (queue["max"], queue["backfill"], queue["location"]) == ({"cpu": "3", "memory": "4Gi"}, True, {})
 
     assert room.paddle("queue", "close", "vision", check=0).stderr == (
-        "queue 'vision' takes no new jobs; those it has run to their end\n"
+        "queue 'vision' is closed; its current jobs will finish\n"
     )
     refused = room.paddle("submit", "--no-package", "--queue", "vision", "--", "true")
     assert refused.returncode in (1, 3) and "'vision'" in refused.stderr
@@ -210,7 +210,7 @@ def test_explain_says_what_is_lacking_and_when(full):
     answer = listed(full, "explain", "waiter")
     assert answer["cause"] == "resources" and answer["expected_start"]
     assert (answer["reasons"][0]["asked"], answer["reasons"][0]["free"]) == ("3", "0")
-    assert "nothing keeps it" in full.paddle("explain", "holder", check=0).stdout
+    assert "it is not waiting for anything" in full.paddle("explain", "holder", check=0).stdout
     assert full.paddle("explain", "nobody").returncode == 1
 
 

@@ -271,9 +271,9 @@ def test_wrong_password_and_unknown_user_are_not_told_apart(served):
     user(served, "without")
     wrong, unknown = login(served, "hanna", "no", "10.0.1.1"), login(served, "nobody-here", "no", "10.0.1.2")
     without, empty = login(served, "without", "", "10.0.1.3"), login(served, "hanna", "", "10.0.1.4")
-    for reply, name in ((wrong, "hanna"), (unknown, "nobody-here"), (without, "without"), (empty, "hanna")):
-        refused(reply, 401, "unauthenticated", name)
-    assert wrong.json["message"].replace("hanna", "X") == unknown.json["message"].replace("nobody-here", "X")
+    for reply in (wrong, unknown, without, empty):
+        refused(reply, 401, "unauthenticated", "wrong user name or password")
+    assert len({reply.json["message"] for reply in (wrong, unknown, without, empty)}) == 1
 
 
 @pytest.mark.parametrize(

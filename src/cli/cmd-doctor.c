@@ -96,7 +96,7 @@ static Finding check_login(Patient *patient)
         g_autoptr(GError) error = NULL;
 
         if (!patient->up)
-                return finding(DOUBT, "bring the server up first", "not tried: no server");
+                return finding(DOUBT, "bring the server up first", "not checked: no server is running");
         client = discovery_client(patient->found, patient->found->token, &error);
         if (!client || !http_call_json(client, "GET", "/v1/whoami", NULL, &who, &error)) {
                 g_autofree char *text = err_text(error);
@@ -223,12 +223,12 @@ static Finding check_disk(Patient *patient)
         text = bytes_format(bytes);
         if (access(path, W_OK) < 0)
                 return finding(BAD, "set PADDLE_HOME to a directory of yours", "'%s' is not writable", path);
-        return finding(
-                bytes >> 30 >= DOUBT_GIB ? GOOD
-                : bytes >> 30 >= BAD_GIB ? DOUBT
-                                         : BAD,
-                "make room, or set PADDLE_HOME to another disk: packages and environments need some GiB",
-                "%s free at '%s'", text, path);
+        return finding(bytes >> 30 >= DOUBT_GIB ? GOOD
+                       : bytes >> 30 >= BAD_GIB ? DOUBT
+                                                : BAD,
+                       "free some space, or set PADDLE_HOME to another disk: packages and environments need "
+                       "some GiB",
+                       "%s free at '%s'", text, path);
 }
 
 static int bind_loopback(int port)

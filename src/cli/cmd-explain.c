@@ -46,7 +46,7 @@ const Verb verb_explain = {
                  "Each names "
                  "what is asked for, what is free, what of the queue's own share is lent and to whom, and "
                  "which job "
-                 "has to end first. The answer is worked out anew, on a copy of the scheduler.\n\n"
+                 "has to end first. The answer is computed now, on a copy of the scheduler.\n\n"
                  "The expected start is known when every running job in the way has a time limit.",
         .examples = "paddle explain digits\n"
                     "paddle explain digits -o json\tthe figures, for programs\n"

@@ -64,7 +64,8 @@ const Verb verb_hold = {
         .name = "hold",
         .args = "JOB...",
         .summary = "Keep jobs from starting until they are released",
-        .about = "A job that waits is suspended at once and holds up nobody. A running one is stopped first: "
+        .about = "A job that waits is suspended at once and blocks no other job. A running one is stopped "
+                 "first: "
                  "its "
                  "processes get its warning signal, its grace time, and no retry is used up.",
         .examples = "paddle hold $(paddle list --label team=b --state queued -o name)",

@@ -88,9 +88,9 @@ static const Column columns[] = {
         { "MEMBERS", .cell = cell_members, .fit = { 2 } },
         { ">ATTEMPT", true, .member = "attempt" },
         { ">RAN", .cell = cell_ran, .fit = { 5 } },
-        { ">AGE", .cell = cell_age, .fit = { 1 } },
+        { ">AGE", .cell = cell_age, .fit = { 3 } },
         { "SUBMITTED", true, .member = "submitted_at" },
-        { "REASON", .member = "reason", .fit = { 3, 20 } },
+        { "REASON", .member = "reason", .fit = { 1, 24 } },
         { 0 },
 };
 

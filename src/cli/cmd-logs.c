@@ -58,7 +58,7 @@ const Verb verb_logs = {
                  "waits for a job that is not running yet, saying why it waits, goes on where it was when "
                  "the server restarts, and ends "
                  "with the job. On a terminal colours pass and other control sequences are shown as text; "
-                 "into a file or a pipe the log goes as it is.",
+                 "into a file or a pipe the log is written unchanged.",
         .options = options,
         .size = sizeof(Logs),
         .min_words = 1,

@@ -28,7 +28,7 @@ static const Option options[] = {
         { "room", 'r', OPTION_STRING, offsetof(Sim, room), "FILE", NULL, "nodes and queues, YAML or JSON", 0,
           0, NULL },
         { "max-passes", 0, OPTION_INT, offsetof(Sim, max_passes), "N", NULL,
-          "end after so many passes of the scheduler", 1, 0, NULL },
+          "end after N passes of the scheduler", 1, 0, NULL },
         FORMAT_OPTION(offsetof(Sim, format)),
         COMMON_OPTIONS,
         { 0 },

@@ -51,7 +51,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_wait = {
         .name = "wait",
         .args = "JOB...",
-        .summary = "Wait until jobs have ended; the success of all is the exit status",
+        .summary = "Wait until jobs have ended; exits with 0 only if every job succeeded",
         .options = options,
         .size = sizeof(Wait),
         .min_words = 1,

@@ -63,7 +63,7 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
 #define QUEUE_FIELDS(ROW)                                                                                    \
         ROW(0, "max", AMOUNTS, "max", "LIST", "the most it may use at once: cpu=64,memory=256Gi,gpu=8")      \
         ROW(1, "min", AMOUNTS, "min", "LIST",                                                                \
-            "what it gets in any case: while unused it is lent, and taken back when needed")                 \
+            "what it always gets: while unused it is lent, and taken back when needed")                      \
         ROW(2, "reserved", AMOUNTS, "reserved", "LIST", "the part of min that is never lent")                \
         ROW(3, "parent", TEXT, "parent", "QUEUE", "the queue above it, whose share it is a part of")         \
         ROW(4, "cluster", TEXT, "cluster", "CLUSTER", "the cluster whose machines it uses")                  \

@@ -66,7 +66,7 @@ bool pack_check(const Cli *cli, const char *dir, bool allow_large, GError **erro
         if (over && !allow_large)
                 return err_set(error, ERR_TOO_LARGE,
                                "the package '%s' is too large: over the limit of 2 GiB or 100,000 files\nIt "
-                               "has %s\n" IGNORE_HINT "\n--allow-large sends it all the same.",
+                               "has %s\n" IGNORE_HINT "\n--allow-large sends it anyway.",
                                dir, text);
         cli_warn(cli, "the package is large: %s\n" IGNORE_HINT, text);
         return true;

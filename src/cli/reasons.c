@@ -161,6 +161,25 @@ static void append_position(GString *out, const json_t *answer)
                 g_string_append_printf(out, ", behind %d job%s", (int)before, before == 1 ? "" : "s");
 }
 
+static const char *state_clause(const char *state)
+{
+        static const struct {
+                const char *state, *clause;
+        } rows[] = {
+                { "succeeded", "has succeeded" }, { "failed", "has failed" },
+                { "cancelled", "was cancelled" }, { "preempted", "was preempted" },
+                { "running", "is running" },      { "starting", "is starting" },
+                { "admitted", "is admitted" },    { "suspended", "is suspended" },
+                { "stopping", "is stopping" },    { "preempting", "is being preempted" },
+                { "submitted", "is submitted" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (strcmp(rows[i].state, state) == 0)
+                        return rows[i].clause;
+        return "has another state";
+}
+
 char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Terminal *terminal)
 {
         const json_t *reasons = json_object_get(answer, "reasons");
@@ -172,13 +191,14 @@ char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Te
         if (strcmp(text_of(answer, "state"), "queued") == 0)
                 g_string_append_printf(out, "%s (%s) waits", name, text_of(job, "id"));
         else
-                g_string_append_printf(out, "%s (%s) is %s", name, text_of(job, "id"),
-                                       text_of(answer, "state"));
+                g_string_append_printf(out, "%s (%s) %s", name, text_of(job, "id"),
+                                       state_clause(text_of(answer, "state")));
         if (*text_of(job, "queue"))
                 g_string_append_printf(out, " in queue '%s'", text_of(job, "queue"));
         if (json_array_size(reasons) == 0) {
                 said = text_visible(text_of(job, "reason"));
-                g_string_append_printf(out, "; nothing keeps it%s%s\n", *said ? ": " : "", said);
+                g_string_append_printf(out, "; it is not waiting for anything%s%s\n", *said ? ": " : "",
+                                       said);
                 return g_string_free(g_steal_pointer(&out), FALSE);
         }
         append_position(out, answer);

@@ -44,7 +44,7 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
         if (cause && retry->lost_at == 0) {
                 g_autofree char *why = err_text(cause);
 
-                cli_say(cli, "paddle: the connection is lost (%s); trying again for %d s", why,
+                cli_say(cli, "paddle: connection lost (%s); retrying for up to %d s", why,
                         PATIENCE_MS / 1000);
                 retry->lost_at = now;
         }

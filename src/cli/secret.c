@@ -110,7 +110,7 @@ char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, 
         if (!first)
                 return NULL;
         if (!*first || !g_utf8_validate(first, -1, NULL)) {
-                err_set(error, ERR_USAGE, *first ? "the password is not UTF-8" : "an empty password is none");
+                err_set(error, ERR_USAGE, *first ? "the password is not UTF-8" : "the password is empty");
                 return NULL;
         }
         if (from_stdin || !twice)

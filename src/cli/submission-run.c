@@ -44,8 +44,7 @@ static void warn_of_program(const Cli *cli, const char *dir, const json_t *spec)
         g_autofree char *path = program ? g_build_filename(dir, program, NULL) : NULL;
 
         if (path && !g_file_test(path, G_FILE_TEST_EXISTS))
-                cli_warn(cli, "'%s' is not in the package '%s'; the command will hardly find it", program,
-                         dir);
+                cli_warn(cli, "'%s' is not in the package '%s', so the job will fail", program, dir);
 }
 
 static bool post(Cli *cli, const json_t *spec, const char *key, int retries, json_t **ret, GError **error)
@@ -140,7 +139,7 @@ static bool dry_run(Cli *cli, const json_t *spec, Format format, GError **error)
 static bool check_follow(const Submission *s, GError **error)
 {
         if (s->follow && (s->array || s->dry_run))
-                return err_set(error, ERR_USAGE, "--follow and %s contradict each other",
+                return err_set(error, ERR_USAGE, "--follow cannot be combined with %s",
                                s->dry_run ? "--dry-run" : "--array");
         return true;
 }

@@ -140,7 +140,7 @@ static bool check_texts(const Submission *s, GError **error)
         }
         if (s->queue && s->cluster)
                 return err_set(error, ERR_USAGE,
-                               "--queue and --cluster contradict each other: a queue is of one cluster");
+                               "--queue cannot be combined with --cluster: a queue belongs to one cluster");
         return true;
 }
 

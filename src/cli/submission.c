@@ -123,7 +123,7 @@ enum { RETRIES_MAX = 1000 };
                   FIELD(gpus),                                                                               \
                   "N",                                                                                       \
                   NULL,                                                                                      \
-                  "GPUs of one trainer; says --use-gpu and --trainer-gpu-num in one",                        \
+                  "GPUs of one trainer; short for --use-gpu --trainer-gpu-num N",                            \
                   0,                                                                                         \
                   1024,                                                                                      \
                   NULL },                                                                                    \
@@ -287,7 +287,7 @@ const Option submission_short_options[] = {
 static bool check_gpus(const Submission *s, GError **error)
 {
         if (s->gpus > 0 && s->trainer_gpu_num > 0 && s->gpus != s->trainer_gpu_num)
-                return err_set(error, ERR_USAGE, "--gpus=%d and --trainer-gpu-num=%d contradict each other",
+                return err_set(error, ERR_USAGE, "--gpus=%d cannot be combined with --trainer-gpu-num=%d",
                                (int)s->gpus, (int)s->trainer_gpu_num);
         if (s->use_gpu && s->trainer_gpu_num == 0 && s->gpus == 0)
                 return err_set(error, ERR_USAGE,
@@ -433,7 +433,7 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
                                words[0]);
         if (words[0] && s->entry_point)
                 return err_set(error, ERR_USAGE,
-                               "the command '%s ...' and --entry-point='%s' contradict each other", words[0],
+                               "the command '%s ...' cannot be combined with --entry-point='%s'", words[0],
                                s->entry_point);
         if (form == SUBMIT_WORDS && !words[0] && !s->entry_point && !in_file(file, "command") &&
             !in_file(file, "entry_point") && !brings_programs(s->framework))
@@ -465,7 +465,7 @@ static bool check_package(const Submission *s, const json_t *file, GError **erro
                                shown);
         }
         if (s->no_package && s->package_path)
-                return err_set(error, ERR_USAGE, "--no-package and --package-path='%s' contradict each other",
+                return err_set(error, ERR_USAGE, "--no-package cannot be combined with --package-path='%s'",
                                s->package_path);
         if (!s->package_path)
                 return true;
@@ -500,7 +500,7 @@ static bool check_servers(const Submission *s, const json_t *file, GError **erro
         if (servers > 0 && s->framework && !has_servers(s->framework))
                 return err_set(
                         error, ERR_USAGE,
-                        "--pservers=%d and --framework=%s contradict each other: it has no parameter servers",
+                        "--pservers=%d cannot be combined with --framework=%s: it has no parameter servers",
                         (int)servers, s->framework);
         return true;
 }

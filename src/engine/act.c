@@ -15,8 +15,8 @@ static void refuse_stored(Engine *engine, Input *input)
         g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
 
         if (job)
-                err_set(&input->error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
-                        job_state_name(job->state));
+                err_set(&input->error, ERR_CONFLICT, "job '%s' (%s) has already ended: %s", job->name,
+                        job->id, job_state_name(job->state));
 }
 
 static void delete_stored(Engine *engine, Input *input)

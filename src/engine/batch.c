@@ -192,8 +192,8 @@ static bool is_empty(const Engine *engine)
 static void die(Engine *engine, const GError *error)
 {
         engine->dead = true;
-        log_error("a commit ended in an unknown state; the server has to start anew", "error", error->message,
-                  NULL);
+        log_error("a commit ended in an unknown state; the server has to be restarted", "error",
+                  error->message, NULL);
         if (engine->config.fatal)
                 engine->config.fatal(error, engine->config.fatal_arg);
 }

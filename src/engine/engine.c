@@ -121,7 +121,7 @@ static void refuse_all(Engine *engine, GQueue *inputs)
         g_autoptr(GError) error = NULL;
         Input *input;
 
-        err_set(&error, ERR_UNAVAILABLE, "the server has to start anew, as its disk failed");
+        err_set(&error, ERR_UNAVAILABLE, "the server has to be restarted, because its disk failed");
         while ((input = g_queue_pop_head(inputs)))
                 input_answer(input, error);
 }

@@ -119,15 +119,20 @@ static char *say_no_node_fits(const Words *words)
 
 static char *say_array_limit(const Words *words)
 {
-        return g_strdup_printf("%" G_GINT64_FORMAT " jobs of its array run, and no more may at one time",
-                               words->reason->limit);
+        gint64 limit = words->reason->limit;
+
+        return g_strdup_printf("array limit reached: %" G_GINT64_FORMAT " of at most %" G_GINT64_FORMAT
+                               " job%s %s running",
+                               limit, limit, limit == 1 ? "" : "s", limit == 1 ? "is" : "are");
 }
 
 static char *say_user_limit(const Words *words)
 {
-        return g_strdup_printf("%" G_GINT64_FORMAT
-                               " jobs of its user run in queue '%s', and no more may at one time",
-                               words->reason->limit, words->queue);
+        gint64 limit = words->reason->limit;
+
+        return g_strdup_printf("user limit of queue '%s' reached: %" G_GINT64_FORMAT
+                               " of at most %" G_GINT64_FORMAT " job%s %s running",
+                               words->queue, limit, limit, limit == 1 ? "" : "s", limit == 1 ? "is" : "are");
 }
 
 static char *say_queue_max(const Words *words)
@@ -352,15 +357,22 @@ static json_t *own_reason(const char *cause, const char *message)
 
 static json_t *dependency_reason(Engine *engine, const Job *job)
 {
-        const char *id = strchr(job->after[0], ':') + 1;
+        static const struct {
+                const char *prefix, *verb;
+        } conditions[] = { { "ok:", "succeed" }, { "fail:", "fail" }, { "any:", "end" } };
+        const char *id = strchr(job->after[0], ':') + 1, *verb = "end";
         g_autoptr(Job) other = views_job(engine->views, id);
         guint n = g_strv_length(job->after);
         g_autofree char *more = n > 1 ? g_strdup_printf(" and %u more", n - 1) : g_strdup("");
-        g_autofree char *message = g_strdup_printf("is to start after '%s' (job '%s' is %s)%s", job->after[0],
-                                                   other ? other->name : id,
-                                                   other ? job_state_name(other->state) : "not ended", more);
-        json_t *reason = own_reason("dependency", message);
+        g_autofree char *message = NULL;
+        json_t *reason;
 
+        for (gsize i = 0; i < G_N_ELEMENTS(conditions); i++)
+                if (g_str_has_prefix(job->after[0], conditions[i].prefix))
+                        verb = conditions[i].verb;
+        message = g_strdup_printf("waiting for job '%s' (%s) to %s, now %s%s", other ? other->name : id, id,
+                                  verb, other ? job_state_name(other->state) : "unknown", more);
+        reason = own_reason("dependency", message);
         json_object_set_new(reason, "job", json_string(id));
         return reason;
 }

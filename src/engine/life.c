@@ -717,7 +717,7 @@ static bool goes_back(const Job *job)
 static bool check_open(const Job *job, GError **error)
 {
         if (job_state_is_final(job->state))
-                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is %s already", job->name, job->id,
+                return err_set(error, ERR_CONFLICT, "job '%s' (%s) has already ended: %s", job->name, job->id,
                                job_state_name(job->state));
         return true;
 }

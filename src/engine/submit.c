@@ -215,7 +215,7 @@ bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gin
 
 static void add_lack(GString *text, const char *what, const char *where, const char *wants, const char *has)
 {
-        g_string_append_printf(text, "%s%s %s, %s has %s", text->len ? "; " : "", wants, what, where, has);
+        g_string_append_printf(text, "%s%s %s; %s has %s", text->len ? "; " : "", wants, what, where, has);
 }
 
 static char *say_lack(const Resources *want, const Resources *total, const char *where)
@@ -236,9 +236,10 @@ static char *say_lack(const Resources *want, const Resources *total, const char 
         }
         if (want->gpus > total->gpus) {
                 g_autofree char *wants = g_strdup_printf("%" G_GINT64_FORMAT, want->gpus);
-                g_autofree char *has = g_strdup_printf("%" G_GINT64_FORMAT, total->gpus);
+                g_autofree char *has =
+                        total->gpus ? g_strdup_printf("%" G_GINT64_FORMAT, total->gpus) : g_strdup("none");
 
-                add_lack(text, "GPUs", where, wants, has);
+                add_lack(text, want->gpus == 1 ? "GPU" : "GPUs", where, wants, has);
         }
         return g_strdup(text->str);
 }
@@ -262,7 +263,7 @@ static bool check_room(const RuntimeSlot *slot, const Resources *least, GError *
         where = slot_is_local(slot) ? g_strdup("the machine") : g_strdup_printf("cluster '%s'", slot->name);
         lack = say_lack(least, &slot->most, where);
         return err_set(error, ERR_INVALID,
-                       "the job could never start: its members ask together for %s\n"
+                       "the job could never start: it needs %s\n"
                        "Ask for fewer members, or for less for each.",
                        lack);
 }
@@ -278,7 +279,7 @@ static bool check_max(const Catalog *catalog, const Queue *queue, const Resource
         asked = quantity_named(kind, least->amount[kind]);
         limit = quantity_text(kind, max.amount[kind]);
         return err_set(error, ERR_INVALID,
-                       "the job could never start: its members ask together for %s, queue '%s' may use %s\n"
+                       "the job could never start: it needs %s; queue '%s' may use %s\n"
                        "Ask for less, or name another queue.",
                        asked, queue->object.name, limit);
 }

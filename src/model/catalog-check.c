@@ -220,20 +220,21 @@ static bool check_sum(const Change *change, const Queue *queue, const Queue *par
 
         if (!sum_mins(catalog_list(change->catalog, KIND_QUEUE), queue, &sum))
                 return err_set(error, ERR_INVALID,
-                               "min: with its neighbours' it is more than can be counted");
+                               "min: the minimums of all queues add up to more than can be counted");
         sum = raised(change, queue, &sum);
         if (parent) {
                 whose = g_strdup_printf("min of its parent '%s'", parent->object.name);
-                return check_order("min: with its neighbours'", &sum, whose, &parent->min.amount, error);
+                return check_order("min: added to the minimums of the queues beside it", &sum, whose,
+                                   &parent->min.amount, error);
         }
         if (!facts->room || !facts->room(queue->cluster, &room, facts->arg)) {
                 for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                         room.amount[kind] = RESOURCE_MOST;
-                return check_order("min: with its neighbours'", &sum, "the most that can be promised", &room,
-                                   error);
+                return check_order("min: added to the minimums of the queues beside it", &sum,
+                                   "the most that can be promised", &room, error);
         }
-        whose = g_strdup_printf("the room of cluster '%s'", queue->cluster);
-        return check_order("min: with its neighbours'", &sum, whose, &room, error);
+        whose = g_strdup_printf("the capacity of cluster '%s'", queue->cluster);
+        return check_order("min: added to the minimums of the queues beside it", &sum, whose, &room, error);
 }
 
 /* What is below it still fits into it. */
@@ -430,7 +431,7 @@ static bool put_user(const Change *change, GError **error)
         const User *user = (const User *)change->object;
 
         if (same(user->object.name, "root") && !user->admin)
-                return err_set(error, ERR_INVALID, "admin: root stays an administrator");
+                return err_set(error, ERR_INVALID, "admin: root is always an administrator");
         return true;
 }
 
@@ -441,7 +442,7 @@ static bool drop_user(const Change *change, GError **error)
         gint64 jobs = facts->user_jobs ? facts->user_jobs(name, facts->arg) : 0;
 
         if (same(name, "root"))
-                return err_set(error, ERR_CONFLICT, "root stays");
+                return err_set(error, ERR_CONFLICT, "it is built in and cannot be deleted");
         if (jobs > 0)
                 return err_set(error, ERR_CONFLICT,
                                "%" G_GINT64_FORMAT " of the user's jobs are open\nCancel them, or wait.",

@@ -608,7 +608,7 @@ static bool check_access(HttpRequest *request, const Conn *conn, GError **error)
         if (access == HTTP_PUBLIC)
                 return true;
         if (access == HTTP_NOBODY)
-                return err_set(error, ERR_DENIED, "'%s %s' is for nobody", route->method, route->path);
+                return err_set(error, ERR_DENIED, "no access rule for '%s %s'", route->method, route->path);
         if (!config->authenticate)
                 return err_set(error, ERR_UNAUTHENTICATED, "this server knows no callers");
         if (!ask_caller(request, conn, error) || !admit_caller(request, error))

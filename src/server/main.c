@@ -221,8 +221,7 @@ static bool read_sandbox(const Server *server, SandboxPolicy *ret, char ***ret_k
         while (policy < (int)G_N_ELEMENTS(words) && strcmp(options->sandbox, words[policy]) != 0)
                 policy++;
         if (policy == (int)G_N_ELEMENTS(words))
-                return err_set(error, ERR_USAGE, "--sandbox: '%s' is none of auto, on, off",
-                               options->sandbox);
+                return err_set(error, ERR_USAGE, "--sandbox: '%s' is not auto, on or off", options->sandbox);
         if (policy == SANDBOX_ON && !server->identities)
                 return err_set(
                         error, ERR_USAGE,
@@ -396,8 +395,8 @@ static char **read_addresses(const char *option, const char *text, const char *w
                 if (g_strcmp0(*at, word) == 0)
                         continue;
                 if (inet_pton(family, *at, &address) != 1) {
-                        err_set(error, ERR_USAGE, "%s: '%s' is no address, such as 127.0.0.1%s%s", option,
-                                *at, word ? ", nor " : "", word ? word : "");
+                        err_set(error, ERR_USAGE, "%s: '%s' is not an address, such as 127.0.0.1%s%s", option,
+                                *at, word ? ", or " : "", word ? word : "");
                         return NULL;
                 }
                 g_free(*at);

@@ -101,7 +101,7 @@ const Option server_options[] = {
         { "max-open-jobs", 0, OPTION_INT, FIELD(max_open_jobs), "N", "1000000",
           "jobs that are not finished at one time", 1, 100000000 },
         { "max-open-jobs-per-user", 0, OPTION_INT, FIELD(max_open_per_user), "N", "0",
-          "of them of one user, who is no administrator; 0: a quarter of --max-open-jobs", 0, 100000000 },
+          "of them of one user who is not an administrator; 0: a quarter of --max-open-jobs", 0, 100000000 },
         { "run-as", 0, OPTION_STRING, FIELD(run_as), "user|server", "user",
           "whom members run as when the server is root: the Unix user that their user is, or the server" },
         { "job-uids", 0, OPTION_STRING, FIELD(job_uids), "FIRST-LAST", JOB_UIDS_DEFAULT,
@@ -131,7 +131,8 @@ const Option server_options[] = {
         { "log-limit", 0, OPTION_STRING, FIELD(log_limit), "SIZE", "1Gi",
           "size of one member's log; 0: no limit" },
         { "user-disk", 0, OPTION_STRING, FIELD(user_disk), "SIZE|N%", NULL,
-          "what one user, who is no administrator, may hold on the disk in all; 0: no limit; default: 25% of "
+          "what one user who is not an administrator may hold on the disk in all; 0: no limit; default: 25% "
+          "of "
           "it where the state directory is new, no limit where it is of an older version" },
         { "user-files", 0, OPTION_STRING, FIELD(user_files), "N|N%", NULL,
           "the same in files and directories" },

@@ -14,7 +14,9 @@ static const User *find_user(const Catalog *catalog, const char *name, GError **
 
         if (!user)
                 err_set(error, ERR_UNAUTHENTICATED,
-                        "the client's certificate names '%s', who is no user here\nAn administrator creates "
+                        "the client's certificate names '%s', and there is no user here with this name\nAn "
+                        "administrator "
+                        "creates "
                         "users: "
                         "paddle user create.",
                         name);

@@ -227,7 +227,7 @@ static void log_in(bool stopped, void *arg)
                 end_attempt(at, ATTEMPT_DROPPED);
                 set_stopped(&error);
         } else if (!compare(at, at->password)) {
-                err_set(&error, ERR_UNAUTHENTICATED, "there is no user '%s' with this password", at->user);
+                err_set(&error, ERR_UNAUTHENTICATED, "wrong user name or password");
         } else {
                 (void)drop_oldest(at, &error);
         }

@@ -259,7 +259,7 @@ static void list_clusters(HttpRequest *request, void *arg)
 }
 
 #define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
 
 const HttpRoute cluster_rows[] = {
         { "POST", AT("/cluster"), ACCESS_CLUSTER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,

@@ -376,7 +376,7 @@ const HttpRoute job_rows[] = {
           "status:string:Only those of this state.;timestamp:integer:Changed since, in unix seconds.;"
           "startTime:string:Begun since, YYYY-MM-DD hh:mm:ss.;queue:string:Only of this queue.;"
           "labels:string:Only those with all labels of this JSON object.;"
-          "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000.",
+          "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000.",
           NULL, "JobList", 0, NULL },
         { "GET", AT("/job/{jobID}"), ACCESS_JOB, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_one,
           "Show a job.", NULL, NULL, "Job", 0, NULL },

@@ -175,8 +175,8 @@ const HttpRoute log_rows[] = {
           "Show what a job's processes have written.",
           "jobID:string:Of this job.;framework:string:Of the job.;clusterName:string:Of a pod or deployment.;"
           "name:string:Of it.;namespace:string:Of it.;type:string:pod or deployment.;"
-          "readFromTail:boolean:The last lines instead of the first.;lineLimit:integer:At most so many.;"
-          "sizeLimit:string:At most so many bytes, a quantity.",
+          "readFromTail:boolean:The last lines instead of the first.;lineLimit:integer:At most this many.;"
+          "sizeLimit:string:At most this many bytes, a quantity.",
           NULL, "JobLog", 0, NULL },
         { 0 },
 };

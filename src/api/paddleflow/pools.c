@@ -230,7 +230,7 @@ static void list_pools(HttpRequest *request, void *arg)
 }
 
 #define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
 
 const HttpRoute pool_rows[] = {
         { "POST", AT("/resourcepool"), ACCESS_POOL, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_pool,

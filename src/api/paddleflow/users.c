@@ -256,7 +256,8 @@ static void set_password(HttpRequest *request, void *arg)
 static bool check_drop(const Call *call, const char *name, GError **error)
 {
         return call_root(call, CODE_AccessDenied, error) &&
-               (strcmp(name, "root") != 0 || flow_set(error, CODE_AccessDenied, "root stays")) &&
+               (strcmp(name, "root") != 0 ||
+                flow_set(error, CODE_AccessDenied, "user 'root' is built in and cannot be deleted")) &&
                find_user(call, name, error);
 }
 
@@ -292,7 +293,7 @@ static void show_description(HttpRequest *request, void *arg)
 }
 
 #define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most so many, 1 to 1000."
+#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
 
 const HttpRoute user_rows[] = {
         { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_LOGIN_BODY_MAX, log_in,

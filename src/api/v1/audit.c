@@ -61,7 +61,7 @@ const HttpRoute audit_routes[] = {
         { "GET", "/v1/audit", ACCESS_AUDIT, VERB_LIST, HTTP_BODY_NONE, 0, list_lines,
           "Lines of the audit log in order of their numbers: the last ones, or those after one.",
           "since:integer:Those with a greater number.;user:string:Only what this user did.;"
-          "limit:integer:At most so many, 1 to 1000.",
+          "limit:integer:At most this many, 1 to 1000.",
           NULL, "AuditList", 0, NULL, .on_pool = true },
         { "GET", "/v1/audit/verify", ACCESS_AUDIT, VERB_SHOW, HTTP_BODY_NONE, 0, verify,
           "Check that no line of the audit log was changed, removed, inserted or moved.",

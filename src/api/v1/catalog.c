@@ -266,15 +266,14 @@ static void warn_queue(Api *api, const Catalog *catalog, const Queue *queue, jso
                     figures.used.amount[kind] > queue->max.amount.amount[kind])
                         json_array_append_new(warnings,
                                               json_sprintf("queue '%s' uses %s, more than its max of %s now: "
-                                                           "what runs runs on, and nothing new starts "
+                                                           "running jobs go on, and nothing new starts "
                                                            "until it uses less",
                                                            name, now, most));
         }
         if (queue->closed && open > 0)
-                json_array_append_new(warnings,
-                                      json_sprintf("queue '%s' takes no new jobs; the %" G_GINT64_FORMAT
-                                                   " that are open run to their end",
-                                                   name, open));
+                json_array_append_new(warnings, json_sprintf("queue '%s' is closed; its %" G_GINT64_FORMAT
+                                                             " current jobs will finish",
+                                                             name, open));
         if (trouble)
                 json_array_append_new(warnings,
                                       json_sprintf("jobs in queue '%s' wait for its cluster '%s': %s", name,
@@ -557,7 +556,7 @@ static void drop_object(HttpRequest *request, void *arg)
 
 /* ---- routes ---- */
 
-#define PAGE "limit:integer:At most so many, 1 to 1000.;after:string:Marker of the page before."
+#define PAGE "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before."
 #define LIST(path, access, what, schema)                                                                     \
         {                                                                                                    \
                 "GET", path, access, VERB_LIST, HTTP_BODY_NONE, 0, list_objects,                             \

@@ -145,7 +145,7 @@ const HttpRoute event_routes[] = {
           "List the events of a job.",
           "user:string:Whose job a name means (administrators).;since:integer:Only events with a larger "
           "revision.;"
-          "limit:integer:At most so many, 1 to 10000.",
+          "limit:integer:At most this many, 1 to 10000.",
           NULL, "EventList", 0, NULL },
         { 0 },
 };

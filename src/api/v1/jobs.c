@@ -349,7 +349,7 @@ const HttpRoute job_routes[] = {
           "state:string:Only these states, separated by commas.;queue:string:Only jobs of this queue.;"
           "label:array:Only jobs that carry this KEY=VALUE, and each that follows.;"
           "array:string:Only jobs of the array that this job is of.;"
-          "limit:integer:At most so many, 1 to 1000.;after:string:Marker of the page before.",
+          "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before.",
           NULL, "JobList", 0, NULL },
         { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, show_job,
           "Show a job by id or name, or wait for its next change.",

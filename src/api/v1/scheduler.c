@@ -310,7 +310,7 @@ const HttpRoute scheduler_routes[] = {
           "What there is, what is free, and what the queues that the caller may use hold of it.", NULL, NULL,
           "Figures", 0, NULL },
         { "GET", "/v1/scheduler/decisions", ACCESS_SCHEDULER, VERB_LIST, HTTP_BODY_NONE, 0, list_decisions,
-          "The last decisions of the scheduler, newest last.", "limit:integer:At most so many, 1 to 10000.",
+          "The last decisions of the scheduler, newest last.", "limit:integer:At most this many, 1 to 10000.",
           NULL, "DecisionList", 0, NULL },
         { "GET", "/v1/scheduler/journal", ACCESS_SCHEDULER, VERB_SHOW, HTTP_BODY_NONE, 0, show_journal,
           "The scheduler's journal as text, to be replayed.", NULL, NULL, NULL, 0, "text/plain" },

@@ -379,7 +379,7 @@ static const FlowColumn job_show_columns[] = {
 
 #define LOG_LIMITS                                                                                           \
         OPTION("readfromtail", "-r", FLOW_TEXT, "readFromTail", "true: from the end"),                       \
-                OPTION("line_limit", "-l", FLOW_TEXT, "lineLimit", "at most so many lines"),                 \
+                OPTION("line_limit", "-l", FLOW_TEXT, "lineLimit", "at most this many lines"),               \
                 OPTION("size_limit", "-s", FLOW_TEXT, "sizeLimit", "at most so much: 100M")
 static const FlowParam run_word[] = { WORD("RUNID", NULL), { 0 } };
 static const FlowParam log_run_options[] = {

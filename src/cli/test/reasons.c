@@ -71,7 +71,8 @@ static void test_explain(void)
         g_assert_cmpstr(text, ==,
                         "digits (x1) waits in queue 'vision', behind 2 jobs\n"
                         "expected start: at 10:01:00, in 1m 00s\n\n1. 2 jobs come first\n");
-        g_assert_cmpstr(none, ==, "digits (x1) is running in queue 'vision'; nothing keeps it\n");
+        g_assert_cmpstr(none, ==,
+                        "digits (x1) is running in queue 'vision'; it is not waiting for anything\n");
 }
 
 static void test_dry_run(void)

@@ -43,7 +43,7 @@ static const struct {
         { SUBMIT_WORDS, "--", NULL, NULL, "a command is missing" },
         { SUBMIT_WORDS, "-- ''", NULL, NULL, "the command is an empty word" },
         { SUBMIT_WORDS, "--entry-point=x y", NULL, NULL,
-          "the command 'y ...' and --entry-point='x' contradict each other" },
+          "the command 'y ...' cannot be combined with --entry-point='x'" },
 
         /* the seed's form, in all its spellings */
         { SUBMIT_FLAGS,
@@ -98,9 +98,9 @@ static const struct {
         { SUBMIT_FLAGS, SEED "--trainer-gpu-num=2", NULL, NULL, "--trainer-gpu-num=2 needs --use-gpu=true" },
         { SUBMIT_FLAGS, SEED "--use-gpu=maybe", NULL, NULL, "--use-gpu: 'maybe' is not true or false" },
         { SUBMIT_FLAGS, SEED "--use-gpu --gpus 1 --trainer-gpu-num 2", NULL, NULL,
-          "--gpus=1 and --trainer-gpu-num=2 contradict each other" },
+          "--gpus=1 cannot be combined with --trainer-gpu-num=2" },
         { SUBMIT_FLAGS, SEED "--no-package", NULL, NULL,
-          "--no-package and --package-path='.' contradict each other" },
+          "--no-package cannot be combined with --package-path='.'" },
         { SUBMIT_FLAGS, "--job-name=a --entry-point=go --package-path=/nonexistent", NULL, NULL,
           "--package-path: '/nonexistent' does not exist" },
         { SUBMIT_FLAGS, "--job-name=a --entry-point=go --package-path=/dev/null", NULL, NULL,
@@ -111,7 +111,7 @@ static const struct {
         { SUBMIT_FLAGS, SEED "--pservers 0 --ps-memory 1Gi", NULL, NULL,
           "--ps-memory needs --pservers of 1 or more" },
         { SUBMIT_FLAGS, SEED "--pservers 2 --framework plain", NULL, NULL,
-          "--pservers=2 and --framework=plain contradict each other" },
+          "--pservers=2 cannot be combined with --framework=plain" },
         { SUBMIT_FLAGS, SEED "--framework caffe", NULL, NULL,
           "--framework: 'caffe' is not known; it is one of" },
 

@@ -429,7 +429,7 @@ static void test_nodes_that_are_not_ready(void)
                    "no network yet");
         g_assert_null(submit_members(&world, 4, &error));
         g_assert_true(err_is(error, ERR_INVALID));
-        g_assert_nonnull(strstr(error->message, "4 cores, cluster 'far' has 3"));
+        g_assert_nonnull(strstr(error->message, "4 cores; cluster 'far' has 3"));
         say_nodes(&world, true, false);
         script_say_kind(world.far, OBSERVED_NODES, NULL);
         script_wait(world.far, "start ", 1);

@@ -167,11 +167,11 @@ static void test_never_fits(void)
                 const char *spec, *says;
         } cases[] = {
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':2,'cpu':'3'}]}",
-                  "6 cores, the machine has 4" },
+                  "6 cores; the machine has 4" },
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':1,'memory':'5Gi'}]}",
-                  "5.0 GiB of memory, the machine has 4.0 GiB" },
+                  "5.0 GiB of memory; the machine has 4.0 GiB" },
                 { "{'command':['t'],'roles':[{'name':'worker','replicas':1,'gpus':5}]}",
-                  "5 GPUs, the machine has 4" },
+                  "5 GPUs; the machine has 4" },
         };
         House *house = house_new();
 
@@ -406,7 +406,7 @@ static void test_cancel_refused(void)
         assert_refused(NULL, g_steal_pointer(&error), ERR_NOT_FOUND, "0123456789abcdef");
         run_and_end(house, id, 1);
         g_assert_false(house_cancel(house, id, &error));
-        assert_refused(NULL, g_steal_pointer(&error), ERR_CONFLICT, "is succeeded already");
+        assert_refused(NULL, g_steal_pointer(&error), ERR_CONFLICT, "has already ended: succeeded");
         house_free(house);
 }
 

@@ -386,7 +386,8 @@ static void test_user_limits(void)
         c = submit(house, "bob", JOB("c", "1", ",'queue':'q'"));
         assert_state(house, a, JOB_STARTING);
         assert_state(house, b, JOB_QUEUED);
-        assert_because(house, b, "user_limit", "1 jobs of its user run in queue 'q'");
+        assert_because(house, b, "user_limit",
+                       "user limit of queue 'q' reached: 1 of at most 1 job is running");
         assert_state(house, c, JOB_STARTING);
         ended(house, a, 1, 0, 0);
         assert_state(house, b, JOB_STARTING);
@@ -809,7 +810,7 @@ static void test_after(void)
                 second = submit(house, "ann", spec);
                 third = submit(house, "ann", JOB("third", "1", ",'after':['ok:second']"));
                 assert_state(house, second, JOB_QUEUED);
-                assert_because(house, second, "dependency", "job 'first' is starting");
+                assert_because(house, second, "dependency", ", now starting");
                 ended(house, first, 1, 0, cases[i].status);
                 assert_state(house, second, cases[i].then);
                 assert_state(house, third, cases[i].then == JOB_CANCELLED ? JOB_CANCELLED : JOB_QUEUED);

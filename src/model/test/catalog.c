@@ -310,7 +310,8 @@ static const struct {
         { KIND_QUEUE, "left", "{\"max\":{\"memory\":1}}", ERR_INVALID,
           "max: 1 memory is above max of its parent 'top'" },
         { KIND_QUEUE, "left", "{\"min\":{\"cpu\":\"4001m\"}}", ERR_INVALID,
-          "queue 'left': min: with its neighbours': 6.001 cpu is above min of its parent 'top', which is 6" },
+          "queue 'left': min: added to the minimums of the queues beside it: 6.001 cpu is above min of its "
+          "parent 'top', which is 6" },
         { KIND_QUEUE, "left", "{\"min\":{\"cpu\":3}}", 0, NULL },
         { KIND_QUEUE, "q", "{\"parent\":\"top\",\"min\":{\"gpu\":1}}", ERR_INVALID,
           "1 nvidia.com/gpu is above min of" },
@@ -325,13 +326,14 @@ static const struct {
         /* the cluster's room: 16 cores, of which top's min takes 6 */
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":10}}", 0, NULL },
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":11}}", ERR_INVALID,
-          "queue 'q': min: with its neighbours': 17 cpu is above the room of cluster 'default-cluster', "
+          "queue 'q': min: added to the minimums of the queues beside it: 17 cpu is above the capacity of "
+          "cluster 'default-cluster', "
           "which is 16" },
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":1000},\"cluster\":\"c3\"}", 0, NULL }, /* not known */
         { KIND_QUEUE, "q", "{\"min\":{\"memory\":\"64Pi\"},\"cluster\":\"c3\"}", ERR_INVALID,
           "64Pi memory is above the most that can be promised" },
         { KIND_QUEUE, "q", "{\"min\":{\"memory\":9223372036854775807}}", ERR_INVALID,
-          "above the room of cluster" },
+          "above the capacity of cluster" },
         /* what does not change */
         { KIND_CLUSTER, "c2", "{\"namespaces\":[\"n2\"]}", ERR_CONFLICT,
           "cluster 'c2': namespaces: 'n1' is not in the list, but queue 'in-c2' uses it" },
@@ -362,7 +364,7 @@ static const struct {
           "flavour 'f': cluster 'none' does not exist" },
         /* people */
         { KIND_USER, "root", "{\"admin\":false}", ERR_INVALID,
-          "user 'root': admin: root stays an administrator" },
+          "user 'root': admin: root is always an administrator" },
         { KIND_USER, "ann", "{\"admin\":true}", 0, NULL },
         { KIND_GRANT, "bob/queue/top", "{\"user\":\"bob\",\"resource\":\"top\"}", 0, NULL },
         { KIND_GRANT, "bob/queue/none", "{\"user\":\"bob\",\"resource\":\"none\"}", ERR_NOT_FOUND,
@@ -449,7 +451,7 @@ static void test_drops(void)
                 { KIND_CLUSTER, "default-cluster", "cluster 'default-cluster': it is built in", NULL },
                 { KIND_USER, "ann", NULL, "ann/queue/left ann/queue/in-c2" },
                 { KIND_USER, "bob", "user 'bob': 1 of the user's jobs are open", NULL },
-                { KIND_USER, "root", "user 'root': root stays", NULL },
+                { KIND_USER, "root", "user 'root': it is built in and cannot be deleted", NULL },
                 { KIND_FLAVOUR, "flavour1", NULL, "" },
                 { KIND_GRANT, "ann/queue/left", NULL, "" },
                 { KIND_POOL, "pool-c2", NULL, "" },
