@@ -101,6 +101,19 @@ def test_no_capabilities_ever(ann):
     assert rows["NoNewPrivs"] == "1" and rows["Seccomp"] == "2"
 
 
+def test_rights_are_given_up_before_members_are_forked(served, ann):
+    """Once for all members, by a spawner of theirs; what they need beyond that is in its programs of system calls."""
+    assert ann.run("grep Seccomp_filters /proc/self/status").split() == ["Seccomp_filters:", "2"]
+    (walled,) = [
+        text
+        for entry in pathlib.Path("/proc").glob("[0-9]*/status")
+        if f"\nPPid:\t{served.agent_pid()}\n" in (text := read(entry))
+        and b"walled" in (entry.parent / "cmdline").read_bytes()
+        and "Name:\tpaddle-spawner\n" in text
+    ]
+    assert "\nCapBnd:\t" + "0" * 16 in walled and "\nSeccomp_filters:\t1\n" in walled, walled
+
+
 # number of x86_64, arguments, answer
 CALLS = [
     ("unshare(CLONE_NEWUSER)", "272 268435456", "EPERM"),
