@@ -468,17 +468,17 @@ static const Column user_columns[] = {
         { 0 },
 };
 
-/* Whoever changes their own password over TCP has to know it; over the socket the machine vouches. */
+/* Whoever changes their own password has to know it; over the socket the machine vouches for who shows no
+ * token. */
 static bool needs_old(Cli *cli, const char *name, bool *ret, GError **error)
 {
         g_autoptr(json_t) who = NULL;
 
         *ret = false;
-        if (g_str_has_prefix(http_client_url(cli->client), "unix:"))
-                return true;
         if (!http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
                 return false;
-        *ret = strcmp(text_of(who, "user"), name) == 0;
+        *ret = strcmp(text_of(who, "user"), name) == 0 &&
+               (!g_str_has_prefix(http_client_url(cli->client), "unix:") || is_set(who, "token"));
         return true;
 }
 

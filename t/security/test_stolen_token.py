@@ -36,6 +36,21 @@ def test_a_token_that_was_made_changes_no_password(served):
     assert log_in(served, GOOD)
 
 
+def test_a_token_says_the_old_password_on_the_socket_as_well(served):
+    """The machine vouches for who shows no token. Who shows one may have stolen it."""
+    made = served.post("/v1/tokens", {"user": "ann"}).json["token"]
+    headers = {"Authorization": f"Bearer {made}", "Content-Type": "application/json"}
+
+    def ask(**body):
+        return served.request("PUT", "/v1/users/ann/password", json.dumps({"password": NEW, **body}), headers).status
+
+    assert ask() == 400
+    assert ask(old="some other horse") in (400, 401, 403)
+    assert log_in(served, GOOD)
+    assert ask(old=GOOD) == 204
+    assert log_in(served, NEW)
+
+
 def test_who_has_just_logged_in_changes_the_password(served):
     assert change(served, log_in(served, GOOD)).status == 200
     assert not log_in(served, GOOD) and log_in(served, NEW)

@@ -38,6 +38,8 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
 
+/* By the Unix socket, without a token: the machine says who it is. */
+bool api_is_vouched_for(const HttpRequest *request);
 /* ERR_NOT_FOUND: there is no user of that name. */
 bool api_check_user(Api *api, const char *name, GError **error);
 /* The job of that id or name, if the caller may see it; NULL has been answered. The caller's reference. */

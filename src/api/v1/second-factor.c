@@ -50,18 +50,11 @@ static void add_done(const AuthFactor *factor, const GError *error, gint64 wait_
         http_request_unref(request);
 }
 
-/* By the Unix socket, without a token: the machine says who it is. */
-static bool is_vouched_for(const HttpRequest *request)
-{
-        return strcmp(http_request_caller(request)->address, "unix") == 0 &&
-               !http_request_header(request, "Authorization");
-}
-
 /* Over the network the password is asked for once more: a stolen token is not enough. On the Unix socket the
  * machine vouches for the caller. */
 static bool check_password(const HttpRequest *request, const User *user, const char *password, GError **error)
 {
-        if (is_vouched_for(request))
+        if (api_is_vouched_for(request))
                 return true;
         if (!user->password && !user->ldap)
                 return err_set(error, ERR_CONFLICT,
@@ -95,7 +88,7 @@ static bool take_new(Api *api, HttpRequest *request, const json_t *body, FactorC
             !json_get_string(body, "", "password", TEXT_MAX, &password, error) ||
             !check_password(request, user, password, error))
                 return false;
-        ret->password = is_vouched_for(request) ? NULL : password;
+        ret->password = api_is_vouched_for(request) ? NULL : password;
         return true;
 }
 
@@ -140,7 +133,7 @@ static bool take_old(HttpRequest *request, const json_t *body, FactorChange *ret
         *ret = (FactorChange){ .user = name, .address = caller->address, .by = caller->user };
         if (!json_only(body, "", known, error))
                 return false;
-        return !self || is_vouched_for(request) ||
+        return !self || api_is_vouched_for(request) ||
                (need(body, "password", TEXT_MAX, &ret->password, error) &&
                 need(body, "code", CODE_MAX, &ret->code, error));
 }

@@ -77,11 +77,19 @@ static void password_done(Job *job, bool repeated, const GError *error, void *ar
         http_request_unref(request);
 }
 
-/* Who changes their own over the network says the present one: a stolen token is not enough. On the Unix
- * socket the machine vouches for them. */
-static bool needs_old(const HttpCaller *caller, const User *user, const char *old, GError **error)
+bool api_is_vouched_for(const HttpRequest *request)
 {
-        if (strcmp(caller->user, user->object.name) != 0 || strcmp(caller->address, "unix") == 0 || old)
+        return strcmp(http_request_caller(request)->address, "unix") == 0 &&
+               !http_request_header(request, "Authorization");
+}
+
+/* Who changes their own says the present one: a stolen token is not enough, whatever way it comes by. On the
+ * Unix socket the machine vouches for who shows none. */
+static bool needs_old(const HttpRequest *request, const User *user, const char *old, GError **error)
+{
+        const HttpCaller *caller = http_request_caller(request);
+
+        if (strcmp(caller->user, user->object.name) != 0 || api_is_vouched_for(request) || old)
                 return true;
         if (!user->password)
                 return err_set(
@@ -120,7 +128,7 @@ static bool take_password(Api *api, HttpRequest *request, const json_t *body, Pa
         return json_only(body, "", known, error) &&
                need_string(body, "password", TEXT_MAX, &ret->password, error) &&
                json_get_string(body, "", "old", TEXT_MAX, &ret->old, error) &&
-               password_check("password", ret->password, error) && needs_old(caller, user, ret->old, error);
+               password_check("password", ret->password, error) && needs_old(request, user, ret->old, error);
 }
 
 static void put_password(HttpRequest *request, void *arg)
