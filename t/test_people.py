@@ -324,6 +324,21 @@ def test_failures_slow_down_who_made_them(served):
     assert login(served, "slow", GOOD, "10.0.3.2").status == 200
 
 
+def test_a_refusal_takes_its_time(served):
+    """Whoever guesses again at once does not keep the server busy: half a second, far longer than a refusal takes to make."""
+    user(served, "hasty", password=GOOD)
+    took = []
+
+    def guess():
+        start = time.monotonic()
+        reply = login(served, "hasty", "wrong", "10.0.3.7")
+        took.extend([time.monotonic() - start] if reply.status == 429 else [])
+        return reply
+
+    first_refusal(guess)
+    assert min(took) > 0.49, took
+
+
 def test_failures_of_one_address_concern_only_strangers_there(served):
     user(served, "addressed", password=GOOD)
     assert login(served, "addressed", GOOD, "10.0.4.1").status == 200

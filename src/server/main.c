@@ -644,9 +644,8 @@ static bool server_open(Server *server, GError **error)
 
         if (!listeners_check(&server->options, error) || !option_lists_check(&server->options, error) ||
             !read_lists(server, error) || !read_sso(server, error) ||
-            !listeners_open_tls(&server->options, &server->tls, error) ||
-            !open_identities(server, error) || !make_state_dir(server, error) ||
-            !clock_boot_id(server->boot_id, error))
+            !listeners_open_tls(&server->options, &server->tls, error) || !open_identities(server, error) ||
+            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");

@@ -431,7 +431,7 @@ json_t *jwt_verify(const char *token, const JwkSet *keys, const JwtExpected *exp
                    GError **error)
 {
         g_autoptr(json_t) header = NULL, claims = NULL;
-        Parts parts;
+        Parts parts = { 0 };
 
         *ret_unknown_key = false;
         if (!split(token, &parts, error) ||
