@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 
-enum { FDS_MAX = 65536, ASK_EVERY = 256, LINK_MAX_LEN = 4096 };
+enum { FDS_MAX = 65536, ASK_EVERY = 256, LINK_MAX_LEN = 4096, GROUPS_MAX_LEN = 8192 };
 
 typedef struct {
         const OpenFilesLook *look;
@@ -52,6 +52,24 @@ static void look_at_fd(Walk *walk, int dir, const char *name)
                 walk->look->func(&st, walk->look->arg);
 }
 
+/* Each line of its file ends with the path of one of its groups. */
+static bool is_in_group(Walk *walk, int proc, const char *pid)
+{
+        g_autofree char *name = g_strconcat(pid, "/cgroup", NULL);
+        fd_auto int fd = -1;
+        char text[GROUPS_MAX_LEN];
+        ssize_t len;
+
+        if (!walk->look->group)
+                return true;
+        fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+        len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        if (len < 0)
+                return false;
+        text[len] = '\0';
+        return strstr(text, walk->look->group);
+}
+
 static void look_at_process(Walk *walk, int proc, const char *pid)
 {
         g_autofree char *name = g_strconcat(pid, "/fd", NULL);
@@ -59,7 +77,8 @@ static void look_at_process(Walk *walk, int proc, const char *pid)
         int fd, n = 0;
         DIR *dir;
 
-        if (fstatat(proc, pid, &st, 0) < 0 || st.st_uid == walk->look->except)
+        if (fstatat(proc, pid, &st, 0) < 0 || st.st_uid == walk->look->except ||
+            !is_in_group(walk, proc, pid))
                 return;
         fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         dir = fd < 0 ? NULL : fdopendir(fd);

@@ -494,7 +494,7 @@ static bool take_match(HttpRequest *request, gint64 *ret, GError **error)
                        match);
 }
 
-/* "ann: disabled": what is changed, not to what, which may be a secret. */
+/* "ann: disabled=true, disk": what is changed, and of switches to what; other values may be secrets. */
 static void note_fields(HttpRequest *request, const char *name, json_t *body)
 {
         g_autoptr(GString) subject = g_string_new(name);
@@ -503,7 +503,10 @@ static void note_fields(HttpRequest *request, const char *name, json_t *body)
 
         json_object_foreach(body, key, value)
         {
-                g_string_append_printf(subject, "%s%s", before, key);
+                g_string_append_printf(subject, "%s%s%s", before, key,
+                                       json_is_true(value)    ? "=true"
+                                       : json_is_false(value) ? "=false"
+                                                              : "");
                 before = ", ";
         }
         http_request_set_subject(request, subject->str);
