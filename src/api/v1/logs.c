@@ -306,7 +306,7 @@ static void skip_earlier_builds(const LogStream *stream, LogFile *file, const Jo
 
         if (!open_file(stream, file) || fstat(file->fd, &st) < 0)
                 return;
-        written = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+        written = file_mtime_ms(&st);
         if (written >= job->submitted) {
                 file->offset = last_build(file->fd, (guint64)st.st_size);
                 return;
