@@ -52,6 +52,23 @@ static void look_at_fd(Walk *walk, int dir, const char *name)
                 walk->look->func(&st, walk->look->arg);
 }
 
+/* Each may have descriptors of its own (unshare(CLONE_FILES)). */
+static void look_at_thread(Walk *walk, int tasks, const char *tid)
+{
+        g_autofree char *name = g_strconcat(tid, "/fd", NULL);
+        int fd = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!dir) {
+                fd_close_p(&fd);
+                return;
+        }
+        for (struct dirent *entry; n < FDS_MAX && !is_stopped(walk) && (entry = readdir(dir)); n++)
+                if (entry->d_name[0] != '.')
+                        look_at_fd(walk, dirfd(dir), entry->d_name);
+        closedir(dir);
+}
+
 /* Each line of its file ends with the path of one of its groups. */
 static bool is_in_group(Walk *walk, int proc, const char *pid)
 {
@@ -72,9 +89,9 @@ static bool is_in_group(Walk *walk, int proc, const char *pid)
 
 static void look_at_process(Walk *walk, int proc, const char *pid)
 {
-        g_autofree char *name = g_strconcat(pid, "/fd", NULL);
+        g_autofree char *name = g_strconcat(pid, "/task", NULL);
         struct stat st;
-        int fd, n = 0;
+        int fd;
         DIR *dir;
 
         if (fstatat(proc, pid, &st, 0) < 0 || st.st_uid == walk->look->except ||
@@ -86,9 +103,9 @@ static void look_at_process(Walk *walk, int proc, const char *pid)
                 fd_close_p(&fd);
                 return;
         }
-        for (struct dirent *entry; n < FDS_MAX && !is_stopped(walk) && (entry = readdir(dir)); n++)
+        for (struct dirent *entry; !is_stopped(walk) && (entry = readdir(dir));)
                 if (entry->d_name[0] != '.')
-                        look_at_fd(walk, dirfd(dir), entry->d_name);
+                        look_at_thread(walk, dirfd(dir), entry->d_name);
         closedir(dir);
 }
 
