@@ -436,8 +436,9 @@ static bool has_reply_header(const HttpRequest *request, const char *name)
         return false;
 }
 
-/* What a client needs beside some statuses, unless the handler knows better. A 429 gets no Retry-After here:
- * most are a full quota, which waiting does not change, and a client repeats what comes with that header. */
+/* What a client needs beside some statuses, unless the handler knows better. A 429 gets Retry-After only when
+ * its error knows the wait: most are a full quota, which waiting does not change, and a client repeats what
+ * comes with that header. */
 static const struct {
         int status;
         const char *name, *value;
@@ -469,6 +470,10 @@ typedef enum { RANGE_NONE, RANGE_PART, RANGE_OUTSIDE } RangeKind;
 
 static bool parse_position(const char *text, gsize len, guint64 *ret)
 {
+        g_autofree char *wait = g_strdup_printf("%" G_GINT64_FORMAT, err_wait_s(error));
+
+        if (err_wait_s(error) > 0 && !has_reply_header(request, "Retry-After"))
+                http_reply_header(request, "Retry-After", wait);
         g_autofree char *copy = g_strndup(text, len);
 
         return len > 0 && len < 20 && g_ascii_string_to_unsigned(copy, 10, 0, G_MAXINT64, ret, NULL);
