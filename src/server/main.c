@@ -420,7 +420,9 @@ static bool read_directory(Server *server, GError **error)
         DirectoryTls tls;
 
         if (!options->ldap_url)
-                return (!options->ldap_user_dn && !options->ldap_base && !options->ldap_create_users) ||
+                return (!options->ldap_user_dn && !options->ldap_base && !options->ldap_bind_dn &&
+                        !options->ldap_bind_password_file && !options->ldap_ca &&
+                        !options->ldap_create_users && strcmp(options->ldap_tls, "auto") == 0) ||
                        err_set(error, ERR_INVALID, "--ldap-url is missing: it says which directory to ask");
         if (!directory_tls_parse(options->ldap_tls, &tls, error))
                 return false;
