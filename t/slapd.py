@@ -35,7 +35,7 @@ access to * by dn.exact="{reader}" read by * none
 
 
 def hashed(password):
-    salt = os.urandom(8)
+    salt = hashlib.sha1(password.encode()).digest()[:8]
     return "{SSHA}" + base64.b64encode(hashlib.sha1(password.encode() + salt).digest() + salt).decode()
 
 

@@ -164,6 +164,7 @@ def test_a_flag_is_refused(untouched, program, verb, flags, parts):
         (["upload", "x"], ["upload", "REMOTE"]),
         (["download", "x"], ["download", "LOCAL"]),
         (["token", "create", "--expires", "never"], ["--expires", "'never'"]),
+        (["token", "create", "--expires", "0s"], ["--expires", "the least is 1 s"]),
         (["completion", "tcsh"], ["'tcsh'", "bash"]),
         (["--server", "ftp://x", "list"], ["'ftp://x'"]),
     ],

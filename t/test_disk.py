@@ -52,7 +52,7 @@ def full(reply):
     assert reply.status == 507, (reply.status, reply.body)
     assert reply.json["code"] == "no_space", reply.json
     assert "full" in reply.json["message"] or "space" in reply.json["message"], reply.json
-    assert "room" in reply.json["hint"], reply.json  # what to do
+    assert "space" in reply.json["hint"], reply.json  # what to do
     return reply.json
 
 

@@ -324,6 +324,21 @@ def test_failures_slow_down_who_made_them(served):
     assert login(served, "slow", GOOD, "10.0.3.2").status == 200
 
 
+def test_a_refusal_takes_its_time(served):
+    """Whoever guesses again at once does not keep the server busy: half a second, far longer than a refusal takes to make."""
+    user(served, "hasty", password=GOOD)
+    took = []
+
+    def guess():
+        start = time.monotonic()
+        reply = login(served, "hasty", "wrong", "10.0.3.7")
+        took.extend([time.monotonic() - start] if reply.status == 429 else [])
+        return reply
+
+    first_refusal(guess)
+    assert min(took) > 0.49, took
+
+
 def test_failures_of_one_address_concern_only_strangers_there(served):
     user(served, "addressed", password=GOOD)
     assert login(served, "addressed", GOOD, "10.0.4.1").status == 200
@@ -560,3 +575,17 @@ def test_a_thousand_log_ins_are_kept_and_the_oldest_goes(served):
     kept = call(served, "/v1/tokens", last).json["items"]
     assert len(kept) <= 1000 and call(served, "/v1/whoami", last).status == 200
     refused(call(served, "/v1/whoami", first), 401, "unauthenticated", "not known")
+
+
+def test_who_submits_too_fast_is_told_how_long_to_wait(make_server):
+    server = make_server("--listen", "127.0.0.1:0", "--submit-rate", "1")
+    user(server, "fast")
+    token = make_token(server, user="fast")["token"]
+
+    def submit():
+        return call(server, "/v1/jobs", token, "POST", json.dumps({"command": "true"}))
+
+    assert submit().status == 201
+    reply = submit()
+    refused(reply, 429, "quota", "may submit 1 jobs in a minute")
+    assert 0 < int(reply.headers["Retry-After"]) <= 60

@@ -365,20 +365,6 @@ static void find_users(CgroupPool *pool)
         }
 }
 
-char *cgroup_id_of(const char *dir)
-{
-        char *path = realpath(dir, NULL);
-        struct stat status = { 0 };
-        g_autofree char *text = NULL, *sum = NULL;
-
-        (void)stat(dir, &status); /* a missing one has an id, too */
-        text = g_strdup_printf("%s %ju %ju", path ? path : dir, (uintmax_t)status.st_dev,
-                               (uintmax_t)status.st_ino);
-        sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
-        free(path);
-        return g_strndup(sum, 12);
-}
-
 CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
 {
         CgroupPool *pool = g_new0(CgroupPool, 1);

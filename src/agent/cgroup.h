@@ -11,9 +11,6 @@
 
 typedef struct CgroupPool CgroupPool;
 
-/* "paddle/<id>": the same for every agent of the directory `dir`, different for others. The caller's. */
-char *cgroup_id_of(const char *dir);
-
 /* `mounts` and `own` are "/proc/self/mountinfo" and "/proc/self/cgroup", or stand for them in tests. `id`
  * names this agent's groups. Never fails: what cannot be had is absent. Slots left by an earlier agent are
  * kept until cgroup_pool_sweep_rest. */

@@ -18,6 +18,7 @@
 #include "agent/keep.h"
 #include "agent/proxy.h"
 #include "agent/server.h"
+#include "base/cgroup-id.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"

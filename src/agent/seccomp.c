@@ -3,8 +3,9 @@
  * capability anyway, so that a fault in it cannot be tried.
  *
  * There are two filters. The outer one refuses all that neither spawner nor keeper needs: a spawner of
- * sandboxed members sets it once, and all that it forks has it. The inner one refuses the few calls that make
- * and enter a sandbox; each member sets it for itself, last. A process without the outer one sets both.
+ * sandboxed members sets it once, and all that it forks has it. The inner one refuses what these still need:
+ * the few calls that make and enter a sandbox, give its /tmp to a project, and deny devices to a cgroup; each
+ * member sets it for itself, last. A process without the outer one sets both.
  *
  * A filter is a search tree over the numbers: the kernel runs it once for each call there is when it is set,
  * and translates it, so a start pays for each instruction. */
@@ -48,7 +49,8 @@ typedef struct {
 static Call inner_calls[] = {
         { SYS_unshare, BY_FLAGS }, { SYS_clone3, ABSENT },  { SYS_setns, REFUSED },
         { SYS_mount, REFUSED },    { SYS_fsopen, REFUSED }, { SYS_fsconfig, REFUSED },
-        { SYS_fsmount, REFUSED },
+        { SYS_fsmount, REFUSED },  { SYS_bpf, REFUSED },    { SYS_ioctl, BY_REQUEST },
+        { FILE_SETATTR, ABSENT }, /* programs then take the ioctl */
 };
 
 static Call outer_calls[] = {
@@ -65,14 +67,11 @@ static Call outer_calls[] = {
         { SYS_mount_setattr, REFUSED },
         { SYS_quotactl, REFUSED },
         { SYS_quotactl_fd, REFUSED },
-        { SYS_ioctl, BY_REQUEST },
-        { FILE_SETATTR, ABSENT }, /* programs then take the ioctl */
         { SYS_swapon, REFUSED },
         { SYS_swapoff, REFUSED },
         { SYS_open_by_handle_at, REFUSED },
         { SYS_fanotify_init, REFUSED },
         /* the kernel itself */
-        { SYS_bpf, REFUSED },
         { SYS_init_module, REFUSED },
         { SYS_finit_module, REFUSED },
         { SYS_delete_module, REFUSED },

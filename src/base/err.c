@@ -25,10 +25,26 @@ static const ErrRow err_rows[ERR_CODES] = {
         [ERR_SECOND_FACTOR] = { "second_factor", 401, 3, EACCES, 16 },
 };
 
-GQuark err_quark(void)
+/* What an error has beside its code and message. */
+typedef struct {
+        gint64 wait_s;
+} ErrPrivate;
+
+static void err_private_init(ErrPrivate *more)
 {
-        return g_quark_from_static_string("paddle");
+        more->wait_s = 0;
 }
+
+static void err_private_copy(const ErrPrivate *from, ErrPrivate *to)
+{
+        *to = *from;
+}
+
+static void err_private_clear(ErrPrivate *more)
+{
+}
+
+G_DEFINE_EXTENDED_ERROR(Err, err)
 
 const ErrRow *err_row(const GError *error)
 {
@@ -139,6 +155,18 @@ bool(err_set_errno)(GError **error, int err, const char *format, ...)
         va_end(args);
         return err_set(error, err_from_errno(err), "%s: %s%s", text, g_strerror(err),
                        err_from_errno(err) == ERR_NO_SPACE ? "\nFree some space on that disk." : "");
+}
+
+bool(err_add_wait)(GError **error, gint64 wait_s)
+{
+        if (error && *error && (*error)->domain == ERR_DOMAIN)
+                err_get_private(*error)->wait_s = wait_s;
+        return false;
+}
+
+gint64 err_wait_s(const GError *error)
+{
+        return error && error->domain == ERR_DOMAIN ? err_get_private(error)->wait_s : 0;
 }
 
 bool(err_prefix)(GError **error, const char *format, ...)

@@ -67,6 +67,13 @@ bool unichar_is_control(gunichar c);
  * caller's. */
 char *err_shown(const char *text);
 
+/* Says of *error after how many seconds trying again helps (Retry-After); copies of it say so, too. Returns
+ * false. */
+bool err_add_wait(GError **error, gint64 wait_s);
+
+/* 0: not known. */
+gint64 err_wait_s(const GError *error);
+
 /* Puts text before the message of *error. Returns false. */
 bool err_prefix(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
@@ -92,6 +99,11 @@ char *err_line(const char *message);
 #define err_set_errno(...)                                                                                   \
         ({                                                                                                   \
                 (void)err_set_errno(__VA_ARGS__);                                                            \
+                false;                                                                                       \
+        })
+#define err_add_wait(...)                                                                                    \
+        ({                                                                                                   \
+                (void)err_add_wait(__VA_ARGS__);                                                             \
                 false;                                                                                       \
         })
 #define err_prefix(...)                                                                                      \

@@ -52,7 +52,11 @@ static bool set_value(const Option *option, void *target, const char *what, cons
         case OPTION_LIST: return add_to_list(field, value);
         case OPTION_BOOL: return boolean_parse(what, value, field, error);
         case OPTION_SWITCH: return set_switch(what, value, field, error);
-        case OPTION_DURATION: return duration_parse(what, value, field, error);
+        case OPTION_DURATION:
+                return duration_parse(what, value, field, error) &&
+                       (*(gint64 *)field >= option->min ||
+                        err_set(error, ERR_USAGE, "%s: the least is %" G_GINT64_FORMAT " s", what,
+                                option->min / 1000));
         case OPTION_INT:
                 return number_parse(what, value, option->min, option->max ? option->max : G_MAXINT64, field,
                                     error);

@@ -31,8 +31,8 @@ typedef struct {
         const char *arg;      /* placeholder in help, "N"; NULL for a bool */
         const char *fallback; /* default as text, parsed like any value; NULL: the field stays 0 */
         const char *help;     /* one sentence without a full stop; NULL: taken, but not shown */
-        gint64 min, max;      /* for OPTION_INT; max 0: no upper bound */
-        const char *alias;    /* another long name that means the same (older spellings), or NULL */
+        gint64 min, max;   /* for OPTION_INT; max 0: no upper bound. OPTION_DURATION has `min` alone, in ms */
+        const char *alias; /* another long name that means the same (older spellings), or NULL */
 } Option;
 
 /* Sets the fallbacks of all rows. `target` is zeroed memory or was filled by an earlier call. */

@@ -42,7 +42,7 @@ static json_t *ask(Cli *cli, const Login *login, const char *user, GError **erro
         g_autoptr(Secret) secret = secret_ask(cli, what, login->from_stdin, false, error);
 
         return secret ? json_pack("{s:s, s:s, s:s*}", "user", user, "password", secret, "otp",
-                                  login->otp ? login->otp : g_getenv("PADDLE_OTP"))
+                                  code_given(login->otp))
                       : NULL;
 }
 
@@ -113,10 +113,11 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
         g_autofree char *path = client_config_path();
         g_autoptr(json_t) reply = NULL;
 
-        if (login->sso && (login->user || login->from_stdin))
-                return err_set(error, ERR_USAGE,
-                               "--sso cannot be combined with --user or --password-stdin\nThe issuer says "
-                               "who you are.");
+        if (login->sso && (login->user || login->from_stdin || login->otp))
+                return err_set(
+                        error, ERR_USAGE,
+                        "--sso cannot be combined with --user, --password-stdin or --otp\nThe issuer says "
+                        "who you are.");
         if (!plain_client(cli, error))
                 return false;
         if (login->sso ? !(reply = sso_log_in(cli, error))

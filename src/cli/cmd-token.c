@@ -14,7 +14,7 @@ static const Option create_options[] = {
           "for this user, made if new (administrators)", 0, 0, NULL },
         { "note", 0, OPTION_STRING, offsetof(Token, note), "TEXT", NULL, "what it is for", 0, 0, NULL },
         { "expires", 0, OPTION_DURATION, offsetof(Token, expires_ms), "TIME", NULL,
-          "valid for this time: 12h, 30d", 0, 0, NULL },
+          "valid for this time: 12h, 30d; without it, until it is revoked", 1000, 0, NULL },
         { "scope", 0, OPTION_STRING, offsetof(Token, scope), "SCOPE", NULL,
           "read: look only; submit: also work with jobs, packages and files; admin: all that the user may "
           "(default)",

@@ -25,18 +25,10 @@ static const Option options[] = {
         { 0 },
 };
 
-static bool is_local(const Cli *cli)
-{
-        return g_str_has_prefix(http_client_url(cli->client), "unix:");
-}
-
-/* Over TCP the password is asked for once more; over the socket the machine vouches. */
 static bool add_password(const Cli *cli, const Totp *totp, json_t *body, GError **error)
 {
         g_autoptr(Secret) password = NULL;
 
-        if (is_local(cli))
-                return true;
         password = secret_ask(cli, "password", totp->from_stdin, false, error);
         if (password)
                 json_object_set_new(body, "password", json_string(password));
@@ -92,14 +84,29 @@ static bool keep_token(Cli *cli, const json_t *done, GError **error)
         return true;
 }
 
+/* A log-in that may only set a second factor up (--require-second-factor) may not ask who it is of. */
+static bool is_vouched_for(Cli *cli, bool *ret, GError **error)
+{
+        g_autofree char *self = NULL;
+        g_autoptr(GError) cause = NULL;
+
+        *ret = false;
+        if (!g_str_has_prefix(http_client_url(cli->client), "unix:") || who_am_i(cli, &self, ret, &cause) ||
+            err_is(cause, ERR_DENIED))
+                return true;
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return false;
+}
+
 static bool enable(Cli *cli, const Totp *totp, const char *name, GError **error)
 {
         g_autoptr(json_t) body = json_object(), made = NULL, done = NULL;
+        bool vouched;
 
         if (name)
                 return err_set(error, ERR_USAGE,
                                "everybody sets up their own second factor: 'enable' takes no name");
-        if (!add_password(cli, totp, body, error) ||
+        if (!is_vouched_for(cli, &vouched, error) || (!vouched && !add_password(cli, totp, body, error)) ||
             !http_call_json(cli->client, "POST", "/v1/second-factor", NULL, &made, error))
                 return false;
         show_secret(cli, made);
@@ -113,29 +120,21 @@ static bool enable(Cli *cli, const Totp *totp, const char *name, GError **error)
 
 /* ---- disable ---- */
 
-static char *who_am_i(Cli *cli, GError **error)
-{
-        g_autoptr(json_t) who = NULL;
-
-        return http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error)
-                       ? g_strdup(text_of(who, "user"))
-                       : NULL;
-}
-
 static bool disable(Cli *cli, const Totp *totp, const char *name, GError **error)
 {
-        g_autofree char *self = who_am_i(cli, error);
-        const char *given = totp->otp ? totp->otp : g_getenv("PADDLE_OTP"), *whose = name ? name : self;
-        g_autofree char *escaped = NULL, *path = NULL;
+        g_autofree char *self = NULL, *escaped = NULL, *path = NULL;
         g_autoptr(json_t) body = json_object();
+        const char *whose;
+        bool vouched;
 
-        if (!self)
+        if (!who_am_i(cli, &self, &vouched, error))
                 return false;
+        whose = name ? name : self;
         escaped = url_escape(whose);
         path = g_strdup_printf("/v1/users/%s/second-factor/disable", escaped);
-        if (strcmp(whose, self) == 0 && !is_local(cli) &&
+        if (strcmp(whose, self) == 0 && !vouched &&
             (!add_password(cli, totp, body, error) ||
-             !add_code(cli, totp, given, "code of the second factor", body, error)))
+             !add_code(cli, totp, code_given(totp->otp), "code of the second factor", body, error)))
                 return false;
         if (!http_call_json(cli->client, "POST", path, body, NULL, error))
                 return false;
@@ -165,9 +164,8 @@ const Verb verb_user_totp = {
                  "enable shows the secret, on a terminal also as a picture, and asks for a code of it. Ten "
                  "recovery codes "
                  "are shown once.\n\n"
-                 "Over TCP your password is asked for, and to disable it a code. Administrators may disable "
-                 "it for "
-                 "others, by NAME.",
+                 "Over TCP, and with a token, your password is asked for, and to disable it a code. "
+                 "Administrators may disable it for others, by NAME.",
         .examples = "paddle user totp enable\n"
                     "paddle user totp disable\n"
                     "paddle user totp disable ann\tas an administrator, when the phone is lost",

@@ -468,32 +468,20 @@ static const Column user_columns[] = {
         { 0 },
 };
 
-/* Whoever changes their own password has to know it; over the socket the machine vouches for who shows no
- * token. */
-static bool needs_old(Cli *cli, const char *name, bool *ret, GError **error)
-{
-        g_autoptr(json_t) who = NULL;
-
-        *ret = false;
-        if (!http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
-                return false;
-        *ret = strcmp(text_of(who, "user"), name) == 0 &&
-               (!g_str_has_prefix(http_client_url(cli->client), "unix:") || is_set(who, "token"));
-        return true;
-}
-
 static bool set_password(Cli *cli, const ObjectTarget *target, const char *name, bool any, GError **error)
 {
         g_autofree char *escaped = url_escape(name);
         g_autofree char *path = g_strdup_printf("/v1/users/%s/password", escaped);
         g_autoptr(json_t) body = json_object();
         g_autoptr(Secret) old = NULL, secret = NULL;
-        bool both;
+        g_autofree char *self = NULL;
+        bool both, vouched;
 
         if (!target->password && !target->from_stdin)
                 return true;
-        if (!needs_old(cli, name, &both, error))
+        if (!who_am_i(cli, &self, &vouched, error))
                 return false;
+        both = !vouched && strcmp(self, name) == 0; /* their own password is for them to know */
         if (both && !(old = secret_ask(cli, "old password", target->from_stdin, false, error)))
                 return false;
         secret = secret_ask(cli, "new password", target->from_stdin, true, error);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "cli/listing.h"
 
 void secret_free(char *secret)
 {
@@ -138,4 +139,22 @@ char *code_ask(const Cli *cli, const char *what, bool from_stdin, GError **error
                 "PADDLE_OTP.",
                 from_stdin ? "second line of standard input" : "terminal");
         return NULL;
+}
+
+const char *code_given(const char *option)
+{
+        const char *code = option ? option : g_getenv("PADDLE_OTP");
+
+        return code && *code ? code : NULL;
+}
+
+bool who_am_i(Cli *cli, char **ret_user, bool *ret_vouched, GError **error)
+{
+        g_autoptr(json_t) who = NULL;
+
+        if (!http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
+                return false;
+        *ret_user = g_strdup(text_of(who, "user"));
+        *ret_vouched = g_str_has_prefix(http_client_url(cli->client), "unix:") && !is_set(who, "token");
+        return true;
 }

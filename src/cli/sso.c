@@ -44,18 +44,21 @@ static bool begin(Cli *cli, json_t **ret, GError **error)
         return false;
 }
 
-/* One question; *ret NULL: not yet. A server that is busy or away for a moment is asked again. */
-static bool ask(Cli *cli, const json_t *body, gint64 *interval_s, json_t **ret, GError **error)
+/* One question; *ret NULL: not yet. A server that is busy or away for a moment is asked again; *ret_trouble:
+ * why there was no answer, or NULL. */
+static bool ask(Cli *cli, const json_t *body, gint64 *interval_s, json_t **ret, GError **ret_trouble,
+                GError **error)
 {
         g_autoptr(GError) cause = NULL;
         g_autoptr(json_t) reply = NULL;
 
+        g_clear_error(ret_trouble);
         if (!http_call_json(cli->client, "POST", "/v1/login/sso", body, &reply, &cause)) {
-                if (err_is(cause, ERR_UNAVAILABLE) || err_is(cause, ERR_UNREACHABLE) ||
-                    err_is(cause, ERR_TIMEOUT))
-                        return true;
-                g_propagate_error(error, g_steal_pointer(&cause));
-                return false;
+                bool passes = err_is(cause, ERR_UNAVAILABLE) || err_is(cause, ERR_UNREACHABLE) ||
+                              err_is(cause, ERR_TIMEOUT);
+
+                g_propagate_error(passes ? ret_trouble : error, g_steal_pointer(&cause));
+                return passes;
         }
         if (is_set(reply, "token"))
                 *ret = g_steal_pointer(&reply);
@@ -64,9 +67,24 @@ static bool ask(Cli *cli, const json_t *body, gint64 *interval_s, json_t **ret, 
         return true;
 }
 
+static bool set_expired(const GError *trouble, GError **error)
+{
+        g_autofree char *cause = err_text(trouble);
+
+        if (trouble)
+                return err_set(error, (ErrCode)trouble->code,
+                               "the code has expired before an answer came: %s\nBegin again: `paddle login "
+                               "--sso`.",
+                               cause);
+        return err_set(error, ERR_GONE,
+                       "the code was not entered in time, so it has expired\nBegin again: `paddle login "
+                       "--sso`.");
+}
+
 json_t *sso_log_in(Cli *cli, GError **error)
 {
         g_autoptr(json_t) device = NULL, body = NULL;
+        g_autoptr(GError) trouble = NULL;
         json_t *login = NULL;
         gint64 interval_s, until;
 
@@ -78,13 +96,10 @@ json_t *sso_log_in(Cli *cli, GError **error)
         until = g_get_monotonic_time() + int_of(device, "expires_in") * G_USEC_PER_SEC;
         while (!login) {
                 g_usleep((gulong)(interval_s * G_USEC_PER_SEC));
-                if (!ask(cli, body, &interval_s, &login, error))
+                if (!ask(cli, body, &interval_s, &login, &trouble, error))
                         return NULL;
                 if (!login && g_get_monotonic_time() > until) {
-                        err_set(error, ERR_GONE,
-                                "nobody entered the code in time, so it has expired\nBegin again: `paddle "
-                                "login "
-                                "--sso`.");
+                        set_expired(trouble, error);
                         return NULL;
                 }
         }

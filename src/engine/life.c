@@ -459,6 +459,7 @@ static void record_end(Life *life, Member *member, const MemberEnd *end)
         /* The power button ends processes by signals: what the machine's restart did is not the job's
          * failure. */
         bool swept = end->rebooted && end->kind == END_EXITED && (end->signal || end->exit_code >= 128);
+        const char *told = end->kind != END_EXITED ? end->text : swept ? NULL : end->note;
 
         member->state = end->kind == END_LOST || swept ? MEMBER_LOST : MEMBER_EXITED;
         member->exit_code = end->kind == END_EXITED && !end->signal ? (gint16)end->exit_code : -1;
@@ -468,7 +469,7 @@ static void record_end(Life *life, Member *member, const MemberEnd *end)
         member->peak_memory = end->peak_memory;
         member->cpu_us = end->cpu_us;
         g_free(member->error);
-        member->error = clean_text(end->kind == END_EXITED ? end->note : end->text);
+        member->error = clean_text(told);
         if (end->kind == END_START_FAILED && !member->error)
                 member->error = g_strdup("no reason was given");
         note_exit(life, member);

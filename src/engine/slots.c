@@ -14,6 +14,7 @@
 
 enum { HERE = 0 };
 
+static const char NOT_KNOWN[] = "(not known)"; /* no node is called so */
 static const char LOCAL_NODE[] = ""; /* its key among the nodes: those of others are "cluster/node" */
 
 /* ---- what readers know ---- */
@@ -290,21 +291,25 @@ int slot_node(Engine *engine, RuntimeSlot *slot, const char *name)
         return ids_find(engine->node_ids, key);
 }
 
-int slot_any_node(const Engine *engine, const RuntimeSlot *slot)
+static bool stands_before(const RuntimeNode *node, const RuntimeNode *other)
 {
-        const RuntimeNode *node, *first = NULL;
-        g_autofree char *key = NULL;
+        if (!other || node->usable != other->usable)
+                return !other || node->usable;
+        return strcmp(node->name, other->name) < 0;
+}
+
+int slot_any_node(Engine *engine, RuntimeSlot *slot)
+{
+        const RuntimeNode *first = NULL;
         GHashTableIter iter;
         gpointer value;
 
         g_hash_table_iter_init(&iter, slot->nodes);
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                node = value;
-                if (node->usable && (!first || strcmp(node->name, first->name) < 0))
-                        first = node;
+                if (stands_before(value, first))
+                        first = value;
         }
-        key = first ? node_key(slot, first->name) : g_strdup(LOCAL_NODE);
-        return ids_find(engine->node_ids, key);
+        return slot_node(engine, slot, first ? first->name : NOT_KNOWN);
 }
 
 const char *slot_node_name(const Engine *engine, int id)

@@ -70,8 +70,8 @@ SpecShare slot_share(const RuntimeSlot *slot, const Catalog *catalog, const Queu
 void slot_hold(Engine *engine, const Job *job, int role, Resources *ret);
 /* The scheduler's number for a node; one that is not known any more (or not yet) gets one, without room. */
 int slot_node(Engine *engine, RuntimeSlot *slot, const char *name);
-/* Its first usable node by name; the local one where there is none. */
-int slot_any_node(const Engine *engine, const RuntimeSlot *slot);
+/* Its first node by name, of the usable ones if there are any; where it has none, one without room. */
+int slot_any_node(Engine *engine, RuntimeSlot *slot);
 /* The name of a node of a slot that is not this machine's; NULL: it is this machine. Borrowed. */
 const char *slot_node_name(const Engine *engine, int id);
 

@@ -362,6 +362,7 @@ static bool check_rate(Submission *submission)
         Engine *engine = submission->engine;
         Input *input = submission->input;
         gint64 cost = submission->n_jobs * TOKEN;
+        gint64 wait_s;
         Rate *rate;
 
         if (engine->config.submit_rate <= 0 || input->admin)
@@ -371,11 +372,14 @@ static bool check_rate(Submission *submission)
                 rate->tokens -= input->only_check ? 0 : cost;
                 return true;
         }
-        return err_set(&input->error, ERR_QUOTA,
-                       "'%s' may submit %d jobs in a minute, and asks for %" G_GINT64_FORMAT
-                       " more than that\nTry again in %" G_GINT64_FORMAT " s.",
-                       input->user, engine->config.submit_rate, (cost - rate->tokens + TOKEN - 1) / TOKEN,
-                       ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000);
+        wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
+        err_set(&input->error, ERR_QUOTA,
+                "'%s' may submit %d jobs in a minute, and asks for %" G_GINT64_FORMAT
+                " more than that\nTry again in %" G_GINT64_FORMAT " s.",
+                input->user, engine->config.submit_rate, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
+        if (cost <= (gint64)engine->config.submit_rate * TOKEN) /* else it never passes */
+                err_add_wait(&input->error, wait_s);
+        return false;
 }
 
 /* One user leaves room for the others. */

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 
-enum { FDS_MAX = 65536, ASK_EVERY = 256, LINK_MAX_LEN = 4096 };
+enum { FDS_MAX = 65536, ASK_EVERY = 256, LINK_MAX_LEN = 4096, GROUPS_MAX_LEN = 8192 };
 
 typedef struct {
         const OpenFilesLook *look;
@@ -52,17 +52,13 @@ static void look_at_fd(Walk *walk, int dir, const char *name)
                 walk->look->func(&st, walk->look->arg);
 }
 
-static void look_at_process(Walk *walk, int proc, const char *pid)
+/* Each may have descriptors of its own (unshare(CLONE_FILES)). */
+static void look_at_thread(Walk *walk, int tasks, const char *tid)
 {
-        g_autofree char *name = g_strconcat(pid, "/fd", NULL);
-        struct stat st;
-        int fd, n = 0;
-        DIR *dir;
+        g_autofree char *name = g_strconcat(tid, "/fd", NULL);
+        int fd = openat(tasks, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
-        if (fstatat(proc, pid, &st, 0) < 0 || st.st_uid == walk->look->except)
-                return;
-        fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        dir = fd < 0 ? NULL : fdopendir(fd);
         if (!dir) {
                 fd_close_p(&fd);
                 return;
@@ -70,6 +66,46 @@ static void look_at_process(Walk *walk, int proc, const char *pid)
         for (struct dirent *entry; n < FDS_MAX && !is_stopped(walk) && (entry = readdir(dir)); n++)
                 if (entry->d_name[0] != '.')
                         look_at_fd(walk, dirfd(dir), entry->d_name);
+        closedir(dir);
+}
+
+/* Each line of its file ends with the path of one of its groups. */
+static bool is_in_group(Walk *walk, int proc, const char *pid)
+{
+        g_autofree char *name = g_strconcat(pid, "/cgroup", NULL);
+        fd_auto int fd = -1;
+        char text[GROUPS_MAX_LEN];
+        ssize_t len;
+
+        if (!walk->look->group)
+                return true;
+        fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+        len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        if (len < 0)
+                return false;
+        text[len] = '\0';
+        return strstr(text, walk->look->group);
+}
+
+static void look_at_process(Walk *walk, int proc, const char *pid)
+{
+        g_autofree char *name = g_strconcat(pid, "/task", NULL);
+        struct stat st;
+        int fd;
+        DIR *dir;
+
+        if (fstatat(proc, pid, &st, 0) < 0 || st.st_uid == walk->look->except ||
+            !is_in_group(walk, proc, pid))
+                return;
+        fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                fd_close_p(&fd);
+                return;
+        }
+        for (struct dirent *entry; !is_stopped(walk) && (entry = readdir(dir));)
+                if (entry->d_name[0] != '.')
+                        look_at_thread(walk, dirfd(dir), entry->d_name);
         closedir(dir);
 }
 

@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 
 typedef struct {
-        dev_t device;                                   /* files of this file system alone */
-        uid_t except;                                   /* processes of this user are not looked at */
+        dev_t device;      /* files of this file system alone */
+        const char *group; /* processes whose cgroup has this in its path alone; NULL: all */
+        uid_t except;      /* processes of this user are not looked at */
         void (*func)(const struct stat *st, void *arg); /* each file once */
         void *arg;
         bool (*stopped)(void *arg); /* asked now and then; or NULL */

@@ -132,11 +132,15 @@ GPtrArray *project_table_users(const ProjectTable *table)
         return users;
 }
 
-bool project_table_add(ProjectTable *table, const ProjectRange *range, const char *user,
-                       bool (*is_used)(guint32 id, void *arg), void *arg, guint32 *ret, GError **error)
+bool project_table_add(ProjectTable *table, const ProjectRange *range, const char *user, ProjectIdLook look,
+                       void *arg, guint32 *ret, GError **error)
 {
         for (guint64 id = range->first; id <= range->last; id++) {
-                if (project_table_user(table, (guint32)id) || is_used((guint32)id, arg))
+                bool used = project_table_user(table, (guint32)id) != NULL;
+
+                if (!used && !look((guint32)id, &used, arg, error))
+                        return false;
+                if (used)
                         continue;
                 put(table, (guint32)id, user);
                 *ret = (guint32)id;
@@ -146,6 +150,12 @@ bool project_table_add(ProjectTable *table, const ProjectRange *range, const cha
                        "no project id is free for '%s': all of %u-%u are taken on this file system\nStart "
                        "paddled with a longer range (--project-ids).",
                        user, range->first, range->last);
+}
+
+void project_table_remove(ProjectTable *table, const char *user)
+{
+        g_hash_table_remove(table->users, GUINT_TO_POINTER(project_table_id(table, user)));
+        g_hash_table_remove(table->ids, user);
 }
 
 /* ---- the file system ---- */

@@ -28,10 +28,13 @@ char *project_table_format(const ProjectTable *table); /* by id; the caller's */
 guint32 project_table_id(const ProjectTable *table, const char *user); /* 0: none */
 const char *project_table_user(const ProjectTable *table, guint32 id); /* NULL: nobody's */
 GPtrArray *project_table_users(const ProjectTable *table);             /* char *; the caller's */
-/* Gives `user` the first id of the range that nobody here has and `is_used` does not know as somebody else's
- * on that file system. ERR_QUOTA when all are taken. */
-bool project_table_add(ProjectTable *table, const ProjectRange *range, const char *user,
-                       bool (*is_used)(guint32 id, void *arg), void *arg, guint32 *ret, GError **error);
+/* Whether the id is somebody else's on that file system; false with an error: it cannot be known. */
+typedef bool (*ProjectIdLook)(guint32 id, bool *ret_used, void *arg, GError **error);
+/* Gives `user` the first id of the range that nobody here has and `look` does not know as used. ERR_QUOTA
+ * when all are taken; the first error of `look` ends it. */
+bool project_table_add(ProjectTable *table, const ProjectRange *range, const char *user, ProjectIdLook look,
+                       void *arg, guint32 *ret, GError **error);
+void project_table_remove(ProjectTable *table, const char *user); /* who has none: a no-op */
 
 /* ---- the file system ---- */
 

@@ -66,13 +66,17 @@ static bool read_count(const Projects *projects, guint32 id, struct fs_disk_quot
         return errno == ENOENT; /* nothing has it yet: all is 0 */
 }
 
-/* is_used of project_table_add. */
-static bool is_used(guint32 id, void *arg)
+/* ProjectIdLook */
+static bool look_at_id(guint32 id, bool *ret_used, void *arg, GError **error)
 {
         struct fs_disk_quota about;
 
-        return !read_count(arg, id, &about) || about.d_bcount || about.d_icount || about.d_blk_hardlimit ||
-               about.d_blk_softlimit || about.d_ino_hardlimit || about.d_ino_softlimit;
+        if (!read_count(arg, id, &about))
+                return err_set_errno(error, errno, "the kernel does not say whether project id %u is used",
+                                     id);
+        *ret_used = about.d_bcount || about.d_icount || about.d_blk_hardlimit || about.d_blk_softlimit ||
+                    about.d_ino_hardlimit || about.d_ino_softlimit;
+        return true;
 }
 
 static bool write_limit(const Projects *projects, guint32 id, const DiskAmount *limit)
@@ -126,10 +130,14 @@ static bool add(Projects *projects, const char *user, guint32 *ret, GError **err
 {
         g_autofree char *text = NULL;
 
-        if (!project_table_add(projects->table, &projects->config.range, user, is_used, projects, ret, error))
+        if (!project_table_add(projects->table, &projects->config.range, user, look_at_id, projects, ret,
+                               error))
                 return false;
         text = project_table_format(projects->table);
-        return file_replace(projects->file, text, strlen(text), 0600, true, error);
+        if (file_replace(projects->file, text, strlen(text), 0600, true, error))
+                return true;
+        project_table_remove(projects->table, user);
+        return false;
 }
 
 /* With the mutex. 0: it could not be had, which is said once. */

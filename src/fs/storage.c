@@ -324,7 +324,8 @@ static bool no_space(const Place *place, GError **error, int err, const char *wh
         g_autofree char *full = NULL;
 
         projects_refresh(storage->projects, place->payer);
-        if (storage->projects && (err == EDQUOT || (full = ledger_say_full(storage->ledger, place->payer))))
+        if (storage->projects && storage->ledger &&
+            (err == EDQUOT || (full = ledger_say_full(storage->ledger, place->payer))))
                 return ledger_refuse(storage->ledger, place->payer, error);
         return disk_error(error, err, what, place->shown);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cgroup-id.h"
 #include "base/file.h"
 #include "base/keyed-hash.h"
 #include "base/number.h"
@@ -381,11 +382,15 @@ static void count_unlinked(const struct stat *st, void *arg)
 }
 
 /* A job may hold what it has removed. Whose a file is can be told where members are other users than the
- * server; processes of the server's user are not theirs. */
+ * server; processes of the server's user are not theirs. Nor are those outside of our members' cgroups: they
+ * are of another server, or of a person who has an account on the machine. */
 static bool look_at_unlinked(Survey *survey)
 {
         const SurveyConfig *config = survey->config;
-        OpenFilesLook look = { .except = geteuid(),
+        g_autofree char *agent = g_build_filename(config->state_dir, "agent", NULL);
+        g_autofree char *id = cgroup_id_of(agent), *group = g_strdup_printf("/paddle/%s/", id);
+        OpenFilesLook look = { .group = group,
+                               .except = geteuid(),
                                .func = count_unlinked,
                                .arg = survey,
                                .stopped = config->stopped,

@@ -83,8 +83,7 @@ bool caller_check_access(HttpRequest *request, const Conn *conn, GError **error)
 {
         const HttpServerConfig *config = &conn->server->config;
         const HttpRoute *route = request->entry->route;
-        HttpAccess access =
-                config->access ? config->access(route, request, config->arg) : HTTP_PUBLIC;
+        HttpAccess access = config->access ? config->access(route, request, config->arg) : HTTP_PUBLIC;
 
         if (access == HTTP_PUBLIC)
                 return true;

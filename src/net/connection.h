@@ -202,6 +202,4 @@ void request_completed(void *cls, struct MHD_Connection *connection, void **cont
 
 /* ---- watch.c ---- */
 
-/* Waits for server->changed; false at `until_us` of the monotonic clock. With the server's mutex held. */
-bool http_watch_wait(HttpServer *server, gint64 until_us);
 gpointer http_watch(gpointer data); /* the watcher's thread; `data` is the HttpServer */

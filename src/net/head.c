@@ -80,11 +80,30 @@ static bool set_over(HttpServer *server, const Conn *conn, GError **error)
                        limit);
 }
 
+/* Proxies append to the header or add a line of their own: all lines are one list, in their order. */
+static enum MHD_Result join_forwarded(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        GString *list = arg;
+
+        if (value && g_ascii_strcasecmp(name, "X-Forwarded-For") == 0)
+                g_string_append_printf(list, "%s%s", list->len ? ", " : "", value);
+        return MHD_YES;
+}
+
+static char *trusted_origin(const HttpRequest *request, const Conn *conn)
+{
+        const char *const *trusted = conn->server->config.trusted_proxies;
+        g_autoptr(GString) list = g_string_new(NULL);
+
+        if (trusted)
+                (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, join_forwarded, list);
+        return forwarded_for(conn->peer.address, list->len ? list->str : NULL, trusted);
+}
+
 /* Where the request comes from, and for whom it counts until it is known whose it is. */
 static void name_origin(HttpRequest *request, const Conn *conn)
 {
-        g_autofree char *from = forwarded_for(conn->peer.address, lookup_header(request, "X-Forwarded-For"),
-                                              conn->server->config.trusted_proxies);
+        g_autofree char *from = trusted_origin(request, conn);
 
         g_strlcpy(request->address, from, sizeof request->address);
         if (strcmp(from, conn->peer.address) == 0)

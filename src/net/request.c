@@ -88,6 +88,7 @@ static void request_free(HttpRequest *request)
         reply_clear(&request->reply);
         release_held(request);
         reply_clear(&request->held);
+        g_free(request->notes.user);
         g_free(request->notes.subject);
         g_free(request->notes.owner);
         pthread_mutex_destroy(&request->mutex);
@@ -347,6 +348,14 @@ static void answer(HttpRequest *request, Reply *reply)
         }
 }
 
+void http_request_set_user(HttpRequest *request, const char *user)
+{
+        pthread_mutex_lock(&request->mutex);
+        g_free(request->notes.user);
+        request->notes.user = g_strdup(user);
+        pthread_mutex_unlock(&request->mutex);
+}
+
 void http_request_set_subject(HttpRequest *request, const char *subject)
 {
         pthread_mutex_lock(&request->mutex);
@@ -375,8 +384,8 @@ HttpNotes http_request_notes(const HttpRequest *request)
         HttpRequest *self = (HttpRequest *)request;
 
         pthread_mutex_lock(&self->mutex);
-        HttpNotes notes = { g_strdup(request->notes.subject), g_strdup(request->notes.owner),
-                            request->notes.denied };
+        HttpNotes notes = { g_strdup(request->notes.user), g_strdup(request->notes.subject),
+                            g_strdup(request->notes.owner), request->notes.denied };
         pthread_mutex_unlock(&self->mutex);
         return notes;
 }
@@ -436,8 +445,9 @@ static bool has_reply_header(const HttpRequest *request, const char *name)
         return false;
 }
 
-/* What a client needs beside some statuses, unless the handler knows better. A 429 gets no Retry-After here:
- * most are a full quota, which waiting does not change, and a client repeats what comes with that header. */
+/* What a client needs beside some statuses, unless the handler knows better. A 429 gets Retry-After only when
+ * its error knows the wait: most are a full quota, which waiting does not change, and a client repeats what
+ * comes with that header. */
 static const struct {
         int status;
         const char *name, *value;
@@ -459,6 +469,10 @@ static void fail_plainly(HttpRequest *request, const GError *error)
 
 void http_fail(HttpRequest *request, const GError *error)
 {
+        g_autofree char *wait = g_strdup_printf("%" G_GINT64_FORMAT, err_wait_s(error));
+
+        if (err_wait_s(error) > 0 && !has_reply_header(request, "Retry-After"))
+                http_reply_header(request, "Retry-After", wait);
         if (request->face)
                 request->face->face.fail(request, error, request->face->face.arg);
         else

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/cond.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "net/crowd.h"
@@ -135,16 +137,6 @@ static int share_of_pool(int threads)
         return MAX(1, MIN(threads / 4, (int)g_get_num_processors() / 2));
 }
 
-static void init_cond(pthread_cond_t *cond)
-{
-        pthread_condattr_t monotonic;
-
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        pthread_cond_init(cond, &monotonic);
-        pthread_condattr_destroy(&monotonic);
-}
-
 HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *const *routes, void *arg,
                             GError **error)
 {
@@ -177,7 +169,7 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         pthread_mutex_init(&server->mutex, NULL);
         pthread_mutex_init(&server->streams_mutex, NULL);
         pthread_mutex_init(&server->bodies_mutex, NULL);
-        init_cond(&server->changed);
+        cond_init(&server->changed);
         server->routes = route_table_new(routes, error);
         if (!server->routes || !open_faces(server, error) || !start(server, config->listen, error))
                 return NULL;
@@ -235,10 +227,10 @@ static void answer_waiting(HttpServer *server)
 
 static void wait_for_requests(HttpServer *server)
 {
-        gint64 until = g_get_monotonic_time() + STOP_MS * 1000;
+        gint64 until_ms = clock_monotonic_ms() + STOP_MS;
 
         pthread_mutex_lock(&server->mutex);
-        while (server->active > 0 && http_watch_wait(server, until))
+        while (server->active > 0 && cond_wait_until(&server->changed, &server->mutex, until_ms))
                 ;
         pthread_mutex_unlock(&server->mutex);
 }

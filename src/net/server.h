@@ -208,13 +208,14 @@ http_request_body_file(const HttpRequest *request); /* path; unlinked after the 
 json_t *http_request_json(const HttpRequest *request,
                           GError **error); /* the body as an object; the caller's */
 const HttpRoute *http_request_route(const HttpRequest *request);
-/* For HttpServerConfig.record, by whoever knows it, before the answer: what the request is about, whose that
- * is, and that it was denied, whatever the status says. The last word counts. Copied. */
+/* For HttpServerConfig.record, by whoever knows it, before the answer: who logged in, what the request is
+ * about, whose that is, and that it was denied, whatever the status says. The last word counts. Copied. */
+void http_request_set_user(HttpRequest *request, const char *user);
 void http_request_set_subject(HttpRequest *request, const char *subject);
 void http_request_set_owner(HttpRequest *request, const char *user);
 void http_request_set_denied(HttpRequest *request);
 typedef struct {
-        char *subject, *owner; /* or NULL; the caller's */
+        char *user, *subject, *owner; /* or NULL; the caller's */
         bool denied;
 } HttpNotes;
 HttpNotes http_request_notes(const HttpRequest *request);

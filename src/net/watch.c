@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 
 enum {
         IDLE_FACTOR = 6, /* a kept connection may idle this many header deadlines */
@@ -108,14 +109,6 @@ static void watch_lingering(HttpServer *server, gint64 now)
         }
 }
 
-bool http_watch_wait(HttpServer *server, gint64 until_us)
-{
-        struct timespec until = { .tv_sec = until_us / G_USEC_PER_SEC,
-                                  .tv_nsec = until_us % G_USEC_PER_SEC * 1000 };
-
-        return pthread_cond_timedwait(&server->changed, &server->mutex, &until) == 0;
-}
-
 gpointer http_watch(gpointer data)
 {
         HttpServer *server = data;
@@ -128,7 +121,7 @@ gpointer http_watch(gpointer data)
         while (!server->stop) {
                 gint64 wait_ms = server->lingering->len ? MIN(step, LINGER_STEP_MS) : step;
 
-                (void)http_watch_wait(server, g_get_monotonic_time() + wait_ms * 1000);
+                (void)cond_wait_until(&server->changed, &server->mutex, clock_monotonic_ms() + wait_ms);
                 gint64 now = clock_monotonic_ms();
                 watch_connections(server, now);
                 watch_lingering(server, now);

@@ -420,7 +420,9 @@ static bool read_directory(Server *server, GError **error)
         DirectoryTls tls;
 
         if (!options->ldap_url)
-                return (!options->ldap_user_dn && !options->ldap_base && !options->ldap_create_users) ||
+                return (!options->ldap_user_dn && !options->ldap_base && !options->ldap_bind_dn &&
+                        !options->ldap_bind_password_file && !options->ldap_ca &&
+                        !options->ldap_create_users && strcmp(options->ldap_tls, "auto") == 0) ||
                        err_set(error, ERR_INVALID, "--ldap-url is missing: it says which directory to ask");
         if (!directory_tls_parse(options->ldap_tls, &tls, error))
                 return false;
@@ -644,9 +646,8 @@ static bool server_open(Server *server, GError **error)
 
         if (!listeners_check(&server->options, error) || !option_lists_check(&server->options, error) ||
             !read_lists(server, error) || !read_sso(server, error) ||
-            !listeners_open_tls(&server->options, &server->tls, error) ||
-            !open_identities(server, error) || !make_state_dir(server, error) ||
-            !clock_boot_id(server->boot_id, error))
+            !listeners_open_tls(&server->options, &server->tls, error) || !open_identities(server, error) ||
+            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
                 return false;
         packages = state_path(server, "packages");
         storage = state_path(server, "storage");

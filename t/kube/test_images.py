@@ -250,8 +250,8 @@ def test_builders_reach_a_list_of_addresses(server, kube_node, registry, index, 
     again = submit(server, program, name="again")["id"]
     (pod,) = wait_for(lambda: builders(kube_node), what="the builder")
     (policy,) = kube_node.items("networkpolicies", "networking.k8s.io/v1")
-    (match,) = policy["spec"]["podSelector"]["matchExpressions"]
-    assert match["operator"] == "Exists" and match["key"] in pod["metadata"]["labels"]
+    ((label, server_id),) = policy["spec"]["podSelector"]["matchLabels"].items()
+    assert pod["metadata"]["labels"][label] == server_id and policy["metadata"]["name"] == f"paddle-builds-{server_id}"
     blocks = [rule["to"][0].get("ipBlock", {}).get("cidr") for rule in policy["spec"]["egress"]]
     assert blocks == [None, f"{registry.host}/32", "192.0.2.0/24"]
     server.paddle("cancel", again, check=0)

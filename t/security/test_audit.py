@@ -105,7 +105,7 @@ def test_who_did_what(served, ann):
         {"action": "password update", "user": "lola", "subject": "lola"},
         {"action": "job create", "user": "ann", "subject": job["id"]},
         {"action": "job exec", "user": "ann", "subject": f"{job['id']} worker-0", "status": 101},
-        {"action": "user update", "user": "root", "subject": "lola: disabled"},
+        {"action": "user update", "user": "root", "subject": "lola: disabled=true"},
         {"action": "job delete", "user": "ann", "subject": job["id"], "outcome": "ok", "address": "127.0.0.1"},
         {"action": "user delete", "user": "root", "subject": "lola"},
     ):

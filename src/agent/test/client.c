@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/cgroup.h"
+#include "base/cgroup-id.h"
 #include "base/file.h"
 #include "base/json.h"
 

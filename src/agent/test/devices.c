@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/sandbox.h"
 #include "agent/slot.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -161,6 +162,34 @@ static void test_others(void)
         g_assert_true(slot_remove(&slot));
 }
 
+/* Keepers of sandboxed members are forked by a spawner that has given up system calls. */
+static void test_by_a_keeper(void)
+{
+        g_autofree char *mount = find_mount(" - cgroup2 ", "");
+        g_autofree char *dir = mount ? g_strdup_printf("%s/paddle-test-%d", mount, getpid()) : NULL;
+        const SlotLimits limits = { .denied = { .major = MAJOR, .minors = 5 } };
+        Slot slot = { .dir = { [SLOT_CPUACCT] = dir }, .v2 = 1u << SLOT_CPUACCT, .peak_fd = -1 };
+        int status;
+        pid_t keeper;
+
+        if (!mount)
+                return;
+        g_assert_true(slot_make(&slot));
+        keeper = fork();
+        if (keeper == 0) {
+                SlotUsage usage = { 0 };
+                const char *file;
+
+                _exit(sandbox_filter_early() && slot_begin(&slot, &limits, &file) &&
+                                      slot_reset(&slot, &limits, &usage)
+                              ? 0
+                              : 1);
+        }
+        g_assert_cmpint(waitpid(keeper, &status, 0), ==, keeper);
+        g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        g_assert_true(slot_remove(&slot));
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -171,5 +200,6 @@ int main(int argc, char **argv)
         g_test_add_func("/devices/v1", test_v1);
         g_test_add_func("/devices/v2", test_v2);
         g_test_add_func("/devices/others", test_others);
+        g_test_add_func("/devices/by-a-keeper", test_by_a_keeper);
         return g_test_run();
 }

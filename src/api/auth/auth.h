@@ -92,7 +92,7 @@ bool auth_admits(const HttpRoute *route, const HttpCaller *caller, void *arg, GE
  * recorded. */
 bool auth_note_login(Auth *auth, HttpRequest *request, const char *user, GError **error);
 
-/* It was a success: the record says so when a directory knew the password. */
+/* It was a success: the record names the user, and says so when a directory knew the password. */
 void auth_note_logged_in(HttpRequest *request, const char *user, bool by_directory);
 
 /* ---- what they may do ---- */

@@ -18,7 +18,8 @@
 enum {
         AWAY_MS = 3000, /* so long a directory that did not answer is not asked */
         PASSWORD_FILE_MAX = 4096,
-        ENTRIES_MAX = 2, /* more than one is too many already */
+        ENTRIES_MAX = 2,   /* more than one is too many already */
+        NOT_ASKED = -1000, /* a status beside libldap's: the fault is here, and logged */
 };
 
 struct Directory {
@@ -122,6 +123,8 @@ static bool check_config(const DirectoryConfig *config, GError **error)
                 return err_set(error, ERR_INVALID, "--ldap-url needs --ldap-user-dn, or --ldap-base");
         if (config->bind_dn && !config->bind_password_file)
                 return err_set(error, ERR_INVALID, "--ldap-bind-dn needs --ldap-bind-password-file");
+        if (!config->bind_dn && config->bind_password_file)
+                return err_set(error, ERR_INVALID, "--ldap-bind-password-file needs --ldap-bind-dn");
         return config->user_dn ? check_template("--ldap-user-dn", config->user_dn, error)
                                : check_template("--ldap-filter", config->filter, error);
 }
@@ -212,7 +215,8 @@ static struct timeval limit_of(const Directory *directory)
 typedef struct {
         gatomicrefcount refs;
         GMutex lock;
-        int fd; /* -1: not open (any more) */
+        int fd;    /* -1: not open (any more) */
+        bool over; /* the time is */
 } Watched;
 
 static void watched_unref(Watched *watched)
@@ -228,6 +232,7 @@ static void cut(bool stopped, void *arg)
         Watched *watched = arg;
 
         g_mutex_lock(&watched->lock);
+        watched->over = true;
         if (watched->fd >= 0)
                 (void)shutdown(watched->fd, SHUT_RDWR);
         g_mutex_unlock(&watched->lock);
@@ -238,6 +243,8 @@ static void watch(Watched *watched, int fd)
 {
         g_mutex_lock(&watched->lock);
         watched->fd = fd;
+        if (watched->over && fd >= 0) /* the next address of the host */
+                (void)shutdown(fd, SHUT_RDWR);
         g_mutex_unlock(&watched->lock);
 }
 
@@ -346,9 +353,13 @@ static int look_up(const Directory *directory, LDAP *ldap, const char *user, cha
                 g_autofree char *password = read_password(directory, &error);
 
                 *ret_doing = "log in as --ldap-bind-dn";
-                status = password ? bind_as(ldap, directory->bind_dn, password) : LDAP_LOCAL_ERROR;
-                if (password)
-                        sodium_memzero(password, strlen(password));
+                if (!password) {
+                        log_warning("the directory cannot be asked; this log-in fails", "error",
+                                    error->message, NULL);
+                        return NOT_ASKED;
+                }
+                status = bind_as(ldap, directory->bind_dn, password);
+                sodium_memzero(password, strlen(password));
         }
         if (status != LDAP_SUCCESS) /* a refusal here is none of the user's */
                 return status == LDAP_INVALID_CREDENTIALS ? LDAP_OTHER : status;
@@ -438,7 +449,8 @@ bool directory_check(Directory *directory, const char *user, const char *passwor
                 return true;
         if (is_no(status))
                 return err_set(error, ERR_UNAUTHENTICATED, "the directory refuses this name and password");
-        if (status < 0 && !is_away(directory)) { /* libldap's own: nothing came from the server */
+        if (status < 0 && status != NOT_ASKED &&
+            !is_away(directory)) { /* libldap's own: nothing came from the server */
                 note_away(directory);
                 log_warning("the directory does not answer; log-ins of its users fail meanwhile", "url",
                             directory->url, "step", doing, "error", ldap_err2string(status), NULL);

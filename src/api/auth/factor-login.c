@@ -62,7 +62,8 @@ static ErrCode refusal(const Attempting *at)
 typedef struct {
         Attempting *at;
         AttemptNext next;
-        char *was; /* the record that the code was checked against */
+        char *was;    /* the record that the code was checked against */
+        bool of_code; /* that a code was used, and nothing else, is stored */
 } Storing;
 
 static void storing_free(Storing *storing)
@@ -98,19 +99,37 @@ static bool renew(Storing *storing)
         return true;
 }
 
+/* Why what was to be stored is not: somebody else was faster. */
+static bool set_late(const Storing *storing, GError **error)
+{
+        Attempting *at = storing->at;
+        g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
+        const User *user = catalog_user(catalog, at->user);
+
+        if (storing->of_code && user && user->second_factor)
+                return err_set(error, refusal(at), "the code has just been used\nWait for the next one.");
+        if (!storing->was && user && user->second_factor)
+                return err_set(error, ERR_CONFLICT,
+                               "a second factor of '%s' was set up from elsewhere at the same time\nThat one "
+                               "counts. Take it away if it is not yours: `paddle user totp disable`.",
+                               at->user);
+        return err_set(error, storing->of_code ? refusal(at) : ERR_CONFLICT,
+                       "the account of '%s' was changed at the same time\nTry again.", at->user);
+}
+
 static void store_done(Job *job, bool repeated, const GError *error, void *arg)
 {
         Storing *storing = arg;
         Attempting *at = storing->at;
-        g_autoptr(GError) used = NULL;
+        g_autoptr(GError) late = NULL;
 
         if (err_is(error, ERR_CONFLICT) && renew(storing)) {
                 put(storing);
                 return;
         }
         if (err_is(error, ERR_CONFLICT)) {
-                err_set(&used, refusal(at), "the code has just been used\nWait for the next one.");
-                error = used;
+                set_late(storing, &late);
+                error = late;
         }
         if (error)
                 finish(at, error, 0);
@@ -120,11 +139,11 @@ static void store_done(Job *job, bool repeated, const GError *error, void *arg)
 }
 
 /* `record`: the new one, taken over; NULL: none any more. */
-static void store(Attempting *at, const User *user, char *record, AttemptNext next)
+static void store(Attempting *at, const User *user, char *record, bool of_code, AttemptNext next)
 {
         Storing *storing = g_new0(Storing, 1);
 
-        *storing = (Storing){ at, next, g_strdup(user->second_factor) };
+        *storing = (Storing){ at, next, g_strdup(user->second_factor), of_code };
         g_clear_pointer(&at->draft, object_unref);
         at->draft = object_copy(&user->object);
         g_free(((User *)at->draft)->second_factor);
@@ -185,7 +204,7 @@ void check_factor(Attempting *at, AttemptNext next)
                 end_attempt(at, ATTEMPT_SUCCEEDED);
                 next(at);
         } else if (take_code(at, user, &record, &wait_ms, &error)) {
-                store(at, user, record, next);
+                store(at, user, record, true, next);
         } else {
                 finish(at, error, wait_ms);
         }
@@ -222,7 +241,7 @@ static void take_away(Attempting *at)
         if (error)
                 finish(at, error, 0);
         else
-                store(at, user, NULL, finish_well);
+                store(at, user, NULL, false, finish_well);
 }
 
 static void add(Attempting *at)
@@ -244,7 +263,7 @@ static void add(Attempting *at)
         if (error)
                 finish(at, error, 0);
         else
-                store(at, user, record, at->old ? give_token : finish_well);
+                store(at, user, record, false, at->old ? give_token : finish_well);
 }
 
 /* Where the password is asked for. */

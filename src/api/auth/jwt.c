@@ -41,7 +41,6 @@ typedef struct {
 
 struct JwkSet {
         GArray *keys; /* Jwk */
-        gatomicrefcount refs;
 };
 
 /* ---- base64url ---- */
@@ -181,7 +180,6 @@ JwkSet *jwk_set_parse(const char *text, gsize len, GError **error)
         json_t *keys = NULL, *key;
         size_t i;
 
-        g_atomic_ref_count_init(&set->refs);
         set->keys = g_array_new(FALSE, FALSE, sizeof(Jwk));
         g_array_set_clear_func(set->keys, jwk_clear);
         document = json_parse(text, len, error);
@@ -202,15 +200,9 @@ JwkSet *jwk_set_parse(const char *text, gsize len, GError **error)
         return NULL;
 }
 
-JwkSet *jwk_set_ref(JwkSet *set)
+void jwk_set_free(JwkSet *set)
 {
-        g_atomic_ref_count_inc(&set->refs);
-        return set;
-}
-
-void jwk_set_unref(JwkSet *set)
-{
-        if (!set || !g_atomic_ref_count_dec(&set->refs))
+        if (!set)
                 return;
         g_array_unref(set->keys);
         g_free(set);
@@ -431,7 +423,7 @@ json_t *jwt_verify(const char *token, const JwkSet *keys, const JwtExpected *exp
                    GError **error)
 {
         g_autoptr(json_t) header = NULL, claims = NULL;
-        Parts parts;
+        Parts parts = { 0 };
 
         *ret_unknown_key = false;
         if (!split(token, &parts, error) ||

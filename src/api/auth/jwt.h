@@ -20,9 +20,8 @@ typedef struct JwkSet JwkSet;
 /* The keys of a document that can sign here: RSA of 2048 to 8192 bits, and P-256; others are skipped.
  * ERR_INVALID when it is no set of keys, or none of them is of use. */
 JwkSet *jwk_set_parse(const char *text, gsize len, GError **error);
-JwkSet *jwk_set_ref(JwkSet *set);
-void jwk_set_unref(JwkSet *set); /* NULL is a no-op. Any thread */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(JwkSet, jwk_set_unref)
+void jwk_set_free(JwkSet *set); /* NULL is a no-op */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(JwkSet, jwk_set_free)
 
 typedef struct {
         const char *issuer, *client; /* `iss`, and what `aud` must name */

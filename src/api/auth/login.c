@@ -20,6 +20,7 @@
 enum { LOGINS_MAX = 1000, LOGINS_BEFORE = LOGINS_MAX - 2 };
 /* Nobody's name is longer, and what is tried is remembered. */
 enum { NAME_BYTES_MAX = 128 };
+enum { REFUSAL_MS = 500 }; /* before an attempt without a turn is answered */
 
 static void wipe(char *text)
 {
@@ -150,18 +151,24 @@ static void on_turn(bool stopped, void *arg)
         }
 }
 
-/* Waits for its turn, unless that is too far. */
-void attempt(Attempting *at, CrewFunc work)
+static void refuse_turn(bool stopped, void *arg)
 {
+        Attempting *at = arg;
         g_autoptr(GError) error = NULL;
 
+        err_set(&error, ERR_QUOTA,
+                "too many log-ins of '%s' or from this address have failed, or wait\nTry again in %d s.",
+                at->user, (int)((at->turn.wait_ms + 999) / 1000));
+        finish(at, error, at->turn.wait_ms);
+}
+
+/* Waits for its turn, unless that is too far. A refusal takes its time, so that whoever answers it with the
+ * next attempt at once keeps the server no busier than others do. */
+void attempt(Attempting *at, CrewFunc work)
+{
         at->work = work;
         if (!throttle_begin(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn)) {
-                err_set(&error, ERR_QUOTA,
-                        "too many log-ins of '%s' or from this address have failed, or wait\nTry again in %d "
-                        "s.",
-                        at->user, (int)((at->turn.wait_ms + 999) / 1000));
-                finish(at, error, at->turn.wait_ms);
+                timers_add(at->auth->timers, REFUSAL_MS, refuse_turn, at);
         } else if (at->turn.wait_ms == 0) {
                 on_turn(false, at);
         } else {

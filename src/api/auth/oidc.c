@@ -56,7 +56,7 @@ static void known_unref(Known *known)
         g_free(known->keys_url);
         g_free(known->device_url);
         g_free(known->token_url);
-        jwk_set_unref(known->keys);
+        jwk_set_free(known->keys);
         g_free(known);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Known, known_unref)
@@ -301,15 +301,14 @@ static void note(Oidc *oidc, Known *known, const GError *failure)
                 log_warning("single sign-on: the issuer cannot be asked", "error", failure->message, NULL);
 }
 
-/* Asks the issuer again, at most every RETRY_MS. One thread does; with `wait` others wait for it. False: it
- * was not asked, or failed. */
-static bool refresh(Oidc *oidc, bool wait, GError **error)
+/* Asks the issuer again, at most every RETRY_MS. One thread does; with `wait` others wait for it. */
+static void refresh(Oidc *oidc, bool wait, GError **error)
 {
         g_autoptr(Known) known = NULL;
         g_autoptr(GError) failure = NULL;
 
         if (!wait && !g_mutex_trylock(&oidc->fetching))
-                return false;
+                return;
         if (wait)
                 g_mutex_lock(&oidc->fetching);
         if (!was_asked(oidc, &failure)) {
@@ -320,7 +319,17 @@ static bool refresh(Oidc *oidc, bool wait, GError **error)
         g_mutex_unlock(&oidc->fetching);
         if (failure)
                 g_propagate_error(error, g_steal_pointer(&failure));
-        return known != NULL;
+}
+
+/* What is known after another look at the issuer's documents, by this thread or by the one it waited for;
+ * NULL: nothing newer than `old`. */
+static Known *renew(Oidc *oidc, const Known *old)
+{
+        g_autoptr(Known) known = NULL;
+
+        refresh(oidc, true, NULL);
+        known = look(oidc, KEEP_MS);
+        return known != old ? g_steal_pointer(&known) : NULL;
 }
 
 static Known *get_known(Oidc *oidc, GError **error)
@@ -334,7 +343,7 @@ static Known *get_known(Oidc *oidc, GError **error)
         known = look(oidc, KEEP_MS);
         old = known != NULL;
         known_unref(g_steal_pointer(&known));
-        (void)refresh(oidc, !old, &failure);
+        refresh(oidc, !old, &failure);
         known = look(oidc, KEEP_MS);
         if (!known && failure)
                 g_propagate_error(error, g_steal_pointer(&failure));
@@ -348,7 +357,7 @@ static Known *get_known(Oidc *oidc, GError **error)
 json_t *oidc_verify(Oidc *oidc, const char *token, const char *nonce, GError **error)
 {
         JwtExpected expected = { oidc->issuer, oidc->client, nonce, clock_now_ms() / 1000 };
-        g_autoptr(Known) known = get_known(oidc, error);
+        g_autoptr(Known) known = get_known(oidc, error), newer = NULL;
         g_autoptr(GError) refused = NULL;
         g_autoptr(json_t) claims = NULL;
         bool unknown_key = false;
@@ -356,11 +365,9 @@ json_t *oidc_verify(Oidc *oidc, const char *token, const char *nonce, GError **e
         if (!known)
                 return NULL;
         claims = jwt_verify(token, known->keys, &expected, &unknown_key, &refused);
-        if (!claims && unknown_key && refresh(oidc, true, NULL)) {
-                known_unref(known);
+        if (!claims && unknown_key && (newer = renew(oidc, known))) {
                 g_clear_error(&refused);
-                known = look(oidc, KEEP_MS);
-                claims = jwt_verify(token, known->keys, &expected, &unknown_key, &refused);
+                claims = jwt_verify(token, newer->keys, &expected, &unknown_key, &refused);
         }
         if (refused)
                 g_propagate_error(error, g_steal_pointer(&refused));
@@ -369,13 +376,23 @@ json_t *oidc_verify(Oidc *oidc, const char *token, const char *nonce, GError **e
 
 /* ---- the device flow ---- */
 
+/* The issuer answers, and what is wrong does not pass: the cause, for an administrator. */
+static bool set_wrong(const Oidc *oidc, const char *cause, GError **error)
+{
+        return err_set(
+                error, ERR_FAILED,
+                "no log-in through the issuer '%s' is possible: %s\nTell an administrator. Other ways to "
+                "log in go on.",
+                oidc->issuer, cause);
+}
+
 static Known *known_with_devices(Oidc *oidc, GError **error)
 {
         g_autoptr(Known) known = get_known(oidc, error);
 
         if (!known || (known->device_url && known->token_url))
                 return g_steal_pointer(&known);
-        set_away(oidc, "it has no device flow (RFC 8628)", error);
+        set_wrong(oidc, "it has no device flow (RFC 8628)", error);
         return NULL;
 }
 
@@ -387,11 +404,13 @@ static const char *error_of(const json_t *reply)
 
 static bool set_refused(const Oidc *oidc, const HttpReply *reply, const json_t *body, GError **error)
 {
+        bool passes =
+                reply->status < 400 || reply->status >= 500 || reply->status == 408 || reply->status == 429;
         const char *word = error_of(body), *words = jwt_text(body, "error_description", SHOWN_MAX);
         g_autofree char *cause = g_strdup_printf("it answers %d %s%s%s", reply->status, word ? word : "",
                                                  words ? ": " : "", words ? words : "");
 
-        return set_away(oidc, cause, error);
+        return passes ? set_away(oidc, cause, error) : set_wrong(oidc, cause, error);
 }
 
 /* What a person is shown and sent to. */
@@ -450,7 +469,7 @@ static const struct {
         { "slow_down", ERR_FAILED, DEVICE_SLOWER, NULL },
         { "access_denied", ERR_DENIED, DEVICE_DONE, "the log-in was denied at the issuer" },
         { "expired_token", ERR_GONE, DEVICE_DONE,
-          "nobody entered the code in time, so it has expired\nBegin again: `paddle login --sso`." },
+          "the code was not entered in time, so it has expired\nBegin again: `paddle login --sso`." },
         { "invalid_grant", ERR_GONE, DEVICE_DONE,
           "the issuer does not know this code, or it was used already\nBegin again: `paddle login --sso`." },
 };

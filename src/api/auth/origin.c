@@ -2,10 +2,17 @@
 #include "api/auth/auth.h"
 
 /* What proxies add (RFC 7239, RFC 9110, and the usual ones before these). */
-static const char *const forwarding[] = { "Forwarded",         "Via",
-                                          "X-Forwarded-For",   "X-Forwarded-Host",
-                                          "X-Forwarded-Proto", "X-Real-IP",
-                                          "X-Client-IP",       "True-Client-IP" };
+static const char *const forwarding[] = {
+        "Forwarded",           "Via",
+        "X-Forwarded",         "X-Forwarded-For",
+        "X-Forwarded-Host",    "X-Forwarded-Proto",
+        "X-Forwarded-Port",    "X-Forwarded-Server",
+        "X-Forwarded-By",      "X-Forwarded-Ssl",
+        "X-Forwarded-Scheme",  "X-Forwarded-Prefix",
+        "X-Real-IP",           "X-Client-IP",
+        "True-Client-IP",      "CF-Connecting-IP",
+        "X-Cluster-Client-IP", "X-Original-Forwarded-For",
+};
 
 LoginOrigin login_origin(const HttpRequest *request)
 {

@@ -66,7 +66,7 @@ static char *line_of(const HttpRequest *request, int status, const HttpNotes *no
         g_autoptr(GString) out = g_string_new(NULL);
         g_autofree char *action = action_of(route), *from_path = NULL;
         bool login = route->kind == ACCESS_LOGIN;
-        const char *user = login && status < 400 ? notes->subject : caller->user, *subject = notes->subject;
+        const char *user = login && status < 400 ? notes->user : caller->user, *subject = notes->subject;
 
         if (!subject && caller->user)
                 subject = from_path = subject_of_path(request, route->path);
@@ -136,13 +136,14 @@ bool recorder_record(Recorder *recorder, const HttpRequest *request, int status,
                      void *done_arg)
 {
         const HttpRoute *route = http_request_route(request);
-        g_autofree char *subject = NULL, *owner = NULL, *line = NULL;
+        g_autofree char *user = NULL, *subject = NULL, *owner = NULL, *line = NULL;
         HttpNotes notes;
         Recording how;
 
         if (!route)
                 return false;
         notes = http_request_notes(request);
+        user = notes.user;
         subject = notes.subject;
         owner = notes.owner;
         how = recording_decide(route, http_request_caller(request)->user, notes.owner, status, notes.denied,
@@ -249,6 +250,7 @@ void auth_note_logged_in(HttpRequest *request, const char *user, bool by_directo
 {
         g_autofree char *subject = by_directory ? g_strdup_printf("%s by ldap", user) : NULL;
 
+        http_request_set_user(request, user);
         if (subject)
                 http_request_set_subject(request, subject);
 }

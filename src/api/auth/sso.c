@@ -120,12 +120,15 @@ static void give_token(Entry *entry)
 
 /* ---- whom it means ---- */
 
+/* Another log-in of the subject may have been faster. */
 static void user_done(Job *job, bool repeated, const GError *error, void *arg)
 {
-        if (error)
-                finish(arg, DEVICE_DONE, error);
+        Entry *entry = arg;
+
+        if (error && !is_bound(entry))
+                finish(entry, DEVICE_DONE, error);
         else
-                give_token(arg);
+                give_token(entry);
 }
 
 /* Jobs of a user of that name would run as this Unix user (doc/people.md, 10). */

@@ -81,11 +81,12 @@ Code code_of(const GError *error, const CodeMap *map)
 
 GError *flow_translate(GError *error, const CodeMap *map)
 {
-        if (!error || error->domain == FLOW_DOMAIN)
-                return error;
-        error->code = (gint)code_of(error, map);
-        error->domain = FLOW_DOMAIN;
-        return error;
+        g_autoptr(GError) from =
+                error; /* errors of a domain are laid out as it says, so it cannot be changed */
+
+        if (!from || from->domain == FLOW_DOMAIN)
+                return g_steal_pointer(&from);
+        return g_error_new_literal(FLOW_DOMAIN, (gint)code_of(from, map), from->message);
 }
 
 char *flow_message(const GError *error)

@@ -95,6 +95,7 @@ static void log_in(HttpRequest *request, void *arg)
                 return;
         }
         if (is_own_token(call.flow, go_text(body, "username"), go_text(body, "password"))) {
+                auth_note_logged_in(request, go_text(body, "username"), false);
                 call_reply(&call, json_pack("{s:s}", "authorization", go_text(body, "password")));
                 return;
         }

@@ -433,14 +433,18 @@ static bool take_password(ObjectKind kind, json_t *body, char **ret, GError **er
         return true;
 }
 
-/* A subject is one of the issuer that the server believes now. */
-static bool stamp_issuer(const Api *api, const Object *was, Object *object, GError **error)
+/* A subject that the body names is one of the issuer that the server believes now. */
+static bool stamp_issuer(const Api *api, const json_t *body, const Object *was, Object *object,
+                         GError **error)
 {
         const User *before = (const User *)was;
         User *user = (User *)object;
+        bool same;
 
-        if (object->kind != KIND_USER ||
-            g_strcmp0(before ? before->oidc_subject : NULL, user->oidc_subject) == 0)
+        if (object->kind != KIND_USER || !json_object_get(body, "oidc_subject"))
+                return true;
+        same = g_strcmp0(before ? before->oidc_subject : NULL, user->oidc_subject) == 0;
+        if (same && (!user->oidc_subject || !api->sso))
                 return true;
         if (user->oidc_subject && !api->sso)
                 return err_set(
@@ -462,7 +466,7 @@ static void create_object(HttpRequest *request, void *arg)
         g_autoptr(Object) object = name ? object_new(row->kind, name) : NULL;
 
         if (!object || !take_password(row->kind, body, &password, &error) ||
-            !object_patch(object, body, &error) || !stamp_issuer(api, NULL, object, &error)) {
+            !object_patch(object, body, &error) || !stamp_issuer(api, body, NULL, object, &error)) {
                 http_fail(request, error);
                 return;
         }
@@ -494,7 +498,7 @@ static bool take_match(HttpRequest *request, gint64 *ret, GError **error)
                        match);
 }
 
-/* "ann: disabled": what is changed, not to what, which may be a secret. */
+/* "ann: disabled=true, disk": what is changed, and of switches to what; other values may be secrets. */
 static void note_fields(HttpRequest *request, const char *name, json_t *body)
 {
         g_autoptr(GString) subject = g_string_new(name);
@@ -503,18 +507,21 @@ static void note_fields(HttpRequest *request, const char *name, json_t *body)
 
         json_object_foreach(body, key, value)
         {
-                g_string_append_printf(subject, "%s%s", before, key);
+                g_string_append_printf(subject, "%s%s%s", before, key,
+                                       json_is_true(value)    ? "=true"
+                                       : json_is_false(value) ? "=false"
+                                                              : "");
                 before = ", ";
         }
         http_request_set_subject(request, subject->str);
 }
 
-static Object *patched(HttpRequest *request, const Object *was, gint64 match, GError **error)
+static Object *patched(const Api *api, HttpRequest *request, const Object *was, gint64 match, GError **error)
 {
         g_autoptr(json_t) body = http_request_json(request, error);
         g_autoptr(Object) object = object_copy(was);
 
-        if (!body || !object_patch(object, body, error))
+        if (!body || !object_patch(object, body, error) || !stamp_issuer(api, body, was, object, error))
                 return NULL;
         if (match)
                 object->version = match;
@@ -545,7 +552,7 @@ static void change_object(HttpRequest *request, void *arg)
                 return;
         if (!take_match(request, &match, &error) ||
             (row->kind == KIND_QUEUE && !api_query_flag(request, "what_if", &what_if, &error)) ||
-            !(object = patched(request, was, match, &error)) || !stamp_issuer(api, was, object, &error))
+            !(object = patched(api, request, was, match, &error)))
                 http_fail(request, error);
         else if (what_if)
                 api_what_if(api, request, (const Queue *)was, (Queue *)g_steal_pointer(&object));

@@ -270,6 +270,23 @@ static char *cursor_format(const LogStream *stream)
         return g_string_free(text, FALSE);
 }
 
+/* Which environment a job has is known once the job is linked to it: until then its log is behind a link,
+ * which is not followed. */
+static void find_environment(const LogStream *stream, LogFile *file)
+{
+        Runtime *runtime = stream->api->runtime;
+        g_autofree char *above = g_path_get_dirname(file->dir);
+        char *path = runtime->ops->log_path(runtime, stream->job_id, 0, environment_member, 0);
+
+        live_stream_watch(stream->live, above);
+        if (!path)
+                return;
+        g_free(file->path);
+        g_free(file->dir);
+        file->path = path;
+        file->dir = g_path_get_dirname(path);
+}
+
 /* Opens a file that may not be there yet. Its directory is watched first, so that what comes after is not
  * missed; that one may be missing, too: it is made before the member's start, whose publication brings us
  * here again. */
@@ -277,6 +294,8 @@ static bool open_file(const LogStream *stream, LogFile *file)
 {
         if (file->fd >= 0)
                 return true;
+        if (strcmp(file->name, environment_member) == 0)
+                find_environment(stream, file);
         live_stream_watch(stream->live, file->dir);
         file->fd = open_log(stream->api, file->path);
         return file->fd >= 0;
@@ -306,7 +325,7 @@ static void skip_earlier_builds(const LogStream *stream, LogFile *file, const Jo
 
         if (!open_file(stream, file) || fstat(file->fd, &st) < 0)
                 return;
-        written = (gint64)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+        written = file_mtime_ms(&st);
         if (written >= job->submitted) {
                 file->offset = last_build(file->fd, (guint64)st.st_size);
                 return;

@@ -39,6 +39,8 @@ static void sso_done(const SsoReply *reply, const GError *error, void *arg)
 
         if (*subject)
                 http_request_set_subject(request, subject);
+        if (reply->login)
+                http_request_set_user(request, reply->login->user);
         if (error) {
                 http_fail(request, error);
         } else {

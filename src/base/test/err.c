@@ -47,6 +47,24 @@ static void test_table(void)
         }
 }
 
+/* Copies and prefixes keep the wait; most errors have none. */
+static void test_wait(void)
+{
+        g_autoptr(GError) error = NULL, copy = NULL, plain = NULL;
+
+        g_assert_false(err_set(&error, ERR_QUOTA, "too fast"));
+        g_assert_cmpint(err_wait_s(error), ==, 0);
+        g_assert_false(err_add_wait(&error, 7));
+        g_assert_false(err_prefix(&error, "it is "));
+        copy = g_error_copy(error);
+        g_assert_cmpint(err_wait_s(copy), ==, 7);
+        g_assert_cmpstr(copy->message, ==, "it is too fast");
+        plain = g_error_new(G_FILE_ERROR, G_FILE_ERROR_NOENT, "elsewhere");
+        g_assert_false(err_add_wait(&plain, 7));
+        g_assert_cmpint(err_wait_s(plain), ==, 0);
+        g_assert_cmpint(err_wait_s(NULL), ==, 0);
+}
+
 static void test_shown(void)
 {
         static const struct {
@@ -141,6 +159,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/err/table", test_table);
         g_test_add_func("/err/control-characters", test_control_characters);
+        g_test_add_func("/err/wait", test_wait);
         g_test_add_func("/err/shown", test_shown);
         g_test_add_func("/err/foreign", test_foreign);
         g_test_add_func("/err/errno", test_errno);

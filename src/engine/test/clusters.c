@@ -541,6 +541,41 @@ static void test_no_nodes(void)
         world_clear(&world);
 }
 
+/* A build that goes on while its cluster has no node counts in its queue, and nowhere on this machine. */
+static void test_building_without_nodes(void)
+{
+        World world;
+        g_autofree char *there = NULL, *here = NULL, *next = NULL;
+
+        world_init(&world);
+        put(&world, KIND_QUEUE, "away", "{'max':{'cpu':'1'}}");
+        script_builder(world.far, &(Resources){ .cpu_milli = 1000 });
+        script_prepared(world.far, false);
+        sync_far(&world);
+        there = house_submit_ok(world.house, "{'command':['true'],'queue':'away','requirements':'six',"
+                                             "'roles':[{'name':'worker','replicas':1,'cpu':'1'}]}");
+        script_wait(world.far, "prepare ", 1);
+        house_close(world.house);
+        script_nodes(world.far, NULL, 0);
+        open_world(&world);
+        house_sync(world.house);
+        sync_far(&world);
+        here = house_submit_ok(world.house,
+                               "{'command':['true'],'roles':[{'name':'worker','replicas':1,'cpu':'4'}]}");
+        assert_state(world.house, here, JOB_STARTING);
+        script_prepared(world.far, true);
+        next = submit(&world, "away");
+        say_nodes(&world, true, true);
+        script_say_kind(world.far, OBSERVED_NODES, NULL);
+        house_barrier(world.house);
+        assert_state(world.house, next, JOB_QUEUED);
+        assert_state(world.house, there, JOB_QUEUED);
+        script_say_kind(world.far, OBSERVED_PREPARED, there);
+        script_wait(world.far, "start ", 1);
+        assert_state(world.house, there, JOB_STARTING);
+        world_clear(&world);
+}
+
 typedef struct {
         char *name; /* of the object */
         GError *error;
@@ -629,6 +664,7 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/shares", test_shares);
         g_test_add_func("/clusters/placed", test_placed);
         g_test_add_func("/clusters/no nodes", test_no_nodes);
+        g_test_add_func("/clusters/building without nodes", test_building_without_nodes);
         g_test_add_func("/clusters/questions", test_questions);
         g_test_add_func("/clusters/queues", test_queues);
         g_test_add_func("/clusters/moving in", test_moving_in);

@@ -5,6 +5,7 @@
 #include "engine/test/help.h"
 
 #define ONE "{'name':'a','command':['true'],'roles':[{'name':'worker','replicas':1,'cpu':'1','gpus':1}]%s}"
+#define NOTE "disk quota: 'ann' holds too much"
 #define PS                                                                                                   \
         "{'name':'d','command':['t'],'roles':[{'name':'pserver','replicas':1,'cpu':'1'},{'name':'trainer','" \
         "replicas':1,"                                                                                       \
@@ -48,13 +49,22 @@ static const Restart restarts[] = {
         { "cancelled before, runs after all", "", false, "cl", "s", false, JOB_CANCELLED, 0, 1, 0, 0 },
 };
 
+/* With a note of the runtime about what the member had to do with. */
+static void say_killed(House *house, const char *task)
+{
+        Observation said = { .kind = OBSERVED_EXITED, .exit_code = -1, .signal = 15, .note = (char *)NOTE };
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(house->script, &said);
+}
+
 static void act(House *house, const char *id, const char *task, char letter)
 {
         switch (letter) {
         case 's': script_say_kind(house->script, OBSERVED_STARTED, task); break;
         case 'e': script_say_exit(house->script, task, 0, 0, false); break;
         case 'f': script_say_exit(house->script, task, 1, 0, false); break;
-        case 'k': script_say_exit(house->script, task, -1, 15, false); break;
+        case 'k': say_killed(house, task); break;
         case 'l': script_say_kind(house->script, OBSERVED_LOST, task); break;
         case 'c': g_assert_true(house_cancel(house, id, NULL)); break;
         default: g_assert_not_reached();
@@ -109,6 +119,9 @@ static void test_restart(gconstpointer data)
         g_assert_cmpint(asked(house, "forget", task), ==, row->forgets);
         g_assert_cmpint(script_count(house->script, "prepare"), ==, row->prepares);
         g_assert_cmpint(job->failures, ==, row->state == JOB_FAILED && !*row->more);
+        /* The note is of the member's own end, not of one that the machine's restart made. */
+        if (strcmp(row->reports, "k") == 0)
+                g_assert_cmpint(strstr(job->reason, NOTE) != NULL, ==, !row->reboot);
         assert_resources(house, job);
         house_free(house);
 }

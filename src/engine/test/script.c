@@ -270,6 +270,7 @@ void script_say(Script *script, const Observation *said)
         Observation *observation = g_memdup2(said, sizeof *said);
 
         observation->text = g_strdup(said->text);
+        observation->note = g_strdup(said->note);
         script->observe(observation, script->arg);
 }
 

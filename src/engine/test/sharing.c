@@ -397,7 +397,8 @@ static void test_user_limits(void)
 static void test_rate(void)
 {
         House *house = house_new_cold();
-        g_autofree char *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+        g_autofree char *a = NULL, *b = NULL, *c = NULL, *d = NULL, *refused = NULL;
+        g_autoptr(GError) late = NULL;
 
         house->config.submit_rate = 2;
         house_open(house);
@@ -408,6 +409,9 @@ static void test_rate(void)
         d = submit(house, "bob", ONE("d"));
         house_pass(house, 29999);
         submit_fails(house, "ann", ONE("c"), ERR_QUOTA, "Try again in 1 s");
+        refused = house_submit(house, "ann", ONE("c"), NULL, &late);
+        g_assert_null(refused);
+        g_assert_cmpint(err_wait_s(late), ==, 1);
         house_pass(house, 1);
         c = submit(house, "ann", ONE("c"));
         submit_fails(house, "ann", ONE("e"), ERR_QUOTA, "may submit");

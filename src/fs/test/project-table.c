@@ -69,12 +69,13 @@ static void test_parse(void)
 }
 
 /* Ids that somebody else has on the file system. */
-static bool is_used(guint32 id, void *arg)
+static bool look(guint32 id, bool *ret_used, void *arg, GError **error)
 {
+        (void)error;
+        *ret_used = false;
         for (const guint32 *used = arg; *used; used++)
-                if (*used == id)
-                        return true;
-        return false;
+                *ret_used = *ret_used || *used == id;
+        return true;
 }
 
 static void test_choice(void)
@@ -101,7 +102,7 @@ static void test_choice(void)
 
                 g_assert_true(project_range_parse("--p", cases[i].range, &range, &error));
                 g_assert_true(project_table_parse(table, cases[i].table, &error));
-                g_assert_cmpint(project_table_add(table, &range, "new", is_used, (void *)cases[i].used, &id,
+                g_assert_cmpint(project_table_add(table, &range, "new", look, (void *)cases[i].used, &id,
                                                   &error),
                                 ==, cases[i].chosen != 0);
                 g_assert_cmpuint(id, ==, cases[i].chosen);
@@ -111,6 +112,44 @@ static void test_choice(void)
                 else
                         g_assert_nonnull(strstr(error->message, "--project-ids"));
         }
+}
+
+/* A kernel that does not answer. */
+static bool look_fails(guint32 id, bool *ret_used, void *arg, GError **error)
+{
+        (void)ret_used;
+        ++*(int *)arg;
+        return err_set(error, ERR_UNAVAILABLE, "quotas are off, asked for %u", id);
+}
+
+static void test_look_fails(void)
+{
+        const ProjectRange range = { 10, 4294967294u };
+        g_autoptr(ProjectTable) table = project_table_new();
+        g_autoptr(GError) error = NULL;
+        guint32 id = 0;
+        int asked = 0;
+
+        g_assert_true(project_table_parse(table, "10 ann\n", &error));
+        g_assert_false(project_table_add(table, &range, "new", look_fails, &asked, &id, &error));
+        g_assert_cmpint(asked, ==, 1);
+        g_assert_cmpstr(error->message, ==, "quotas are off, asked for 11");
+        g_assert_cmpuint(project_table_id(table, "new"), ==, 0);
+}
+
+static void test_remove(void)
+{
+        g_autoptr(ProjectTable) table = project_table_new();
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = NULL;
+
+        g_assert_true(project_table_parse(table, "10 ann\n11 bob\n", &error));
+        project_table_remove(table, "ann");
+        project_table_remove(table, "nobody");
+        g_assert_cmpuint(project_table_id(table, "ann"), ==, 0);
+        g_assert_null(project_table_user(table, 10));
+        text = project_table_format(table);
+        g_assert_cmpstr(text, ==, "11 bob\n");
 }
 
 static const char mounts[] =
@@ -176,6 +215,8 @@ int main(int argc, char **argv)
         g_test_add_func("/project-table/range", test_range);
         g_test_add_func("/project-table/parse", test_parse);
         g_test_add_func("/project-table/choice", test_choice);
+        g_test_add_func("/project-table/look-fails", test_look_fails);
+        g_test_add_func("/project-table/remove", test_remove);
         g_test_add_func("/project-table/mounts", test_mounts);
         g_test_add_func("/project-table/kernel-or-accounting", test_kernel_or_accounting);
         return g_test_run();

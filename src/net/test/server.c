@@ -185,7 +185,7 @@ static bool authenticate(const char *authorization, uid_t uid, const char *addre
 }
 
 /* The kinds of these routes are who may reach them. */
-static HttpAccess by_kind(const HttpRoute *route, const char *address, void *arg)
+static HttpAccess by_kind(const HttpRoute *route, const HttpRequest *request, void *arg)
 {
         return (HttpAccess)route->kind;
 }

@@ -114,7 +114,7 @@ static bool any_user(const char *authorization, uid_t uid, const char *address, 
         return true;
 }
 
-static HttpAccess by_kind(const HttpRoute *route, const char *address, void *arg)
+static HttpAccess by_kind(const HttpRoute *route, const HttpRequest *request, void *arg)
 {
         return (HttpAccess)route->kind;
 }

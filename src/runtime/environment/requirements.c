@@ -82,8 +82,22 @@ static bool names_place(const char *line)
         return false;
 }
 
+/* pip ends lines at these as well, so that what follows would be a line that was not looked at. */
+static bool has_control(const char *line)
+{
+        for (; *line; line = g_utf8_next_char(line))
+                if (*line != '\t' && unichar_is_control(g_utf8_get_char(line)))
+                        return true;
+        return false;
+}
+
 static bool check(const char *line, guint number, bool urls, GError **error)
 {
+        if (!g_utf8_validate(line, -1, NULL) || has_control(line))
+                return err_set(error, ERR_INVALID,
+                               "requirements, line %u has a control character\nRemove it: a line ends with a "
+                               "newline, and holds printable text.",
+                               number);
         if (is_outside(line))
                 return err_set(
                         error, ERR_INVALID,

@@ -45,7 +45,7 @@ typedef struct {
 
 struct Build {
         BuildConfig config; /* its texts are not kept */
-        char *namespace, *key, *base, *package_name, *pull_secret;
+        char *namespace, *server, *key, *base, *package_name, *pull_secret;
         char *dir, *tar;
         Aside *packing;
         bool packed;
@@ -371,6 +371,7 @@ static void create(Build *build)
 {
         ImageBuild about = { .setting = build->config.about.setting,
                              .namespace = build->namespace,
+                             .server = build->server,
                              .key = build->key,
                              .base = build->base,
                              .package_name = build->package_name,
@@ -543,6 +544,7 @@ Build *build_new(const BuildConfig *config)
 
         build->config = *config;
         build->namespace = g_strdup(config->about.namespace);
+        build->server = g_strdup(config->about.server);
         build->key = g_strdup(config->about.key);
         build->base = g_strdup(config->about.base);
         build->package_name = g_strdup(config->about.package_name);
@@ -571,6 +573,7 @@ void build_free(Build *build)
         g_free(build->tar);
         g_free(build->dir);
         g_free(build->namespace);
+        g_free(build->server);
         g_free(build->key);
         g_free(build->base);
         g_free(build->package_name);

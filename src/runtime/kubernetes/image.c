@@ -210,7 +210,8 @@ static json_t *build_pod(const ImageBuild *build)
                                  "volumes", "name", "build", "emptyDir");
 
         put_pull_secret(spec, build->pull_secret);
-        return json_pack("{s:{s:{s:s}}, s:o}", "metadata", "labels", IMAGE_LABEL, build->key, "spec", spec);
+        return json_pack("{s:{s:{s:s, s:s}}, s:o}", "metadata", "labels", IMAGE_LABEL, build->key,
+                         IMAGE_SERVER_LABEL, build->server, "spec", spec);
 }
 
 /* What the cluster takes away (a node drained, a pod evicted) is begun anew; what fails by itself would fail

@@ -53,10 +53,12 @@ json_t *image_pull_secret(const SettingRegistry *registry, const char *namespace
  * its directory IMAGE_STAGE, as image_delivery() says. */
 #define IMAGE_CONTAINER "build"
 #define IMAGE_LABEL "paddle-image"
+#define IMAGE_SERVER_LABEL "paddle-image-server"
 typedef struct {
         const Setting *setting;
         const char *namespace, *key;
-        const char *base; /* by digest */
+        const char *server; /* whose build it is: several may share a cluster */
+        const char *base;   /* by digest */
         const char *package_name;
         const char *pull_secret; /* or NULL */
         Resources limits;        /* of its container; 0: none */

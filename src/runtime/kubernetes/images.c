@@ -64,7 +64,7 @@ typedef struct {
 
 struct Images {
         ImagesConfig config;
-        char *cluster, *namespace, *state_dir, *secret, *pip;
+        char *cluster, *namespace, *server, *state_dir, *secret, *pip;
         KubeCache *jobs, *pods;
         GHashTable *wishes; /* job id -> Wish */
         GHashTable *builds; /* key -> Shared */
@@ -489,6 +489,7 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                .pods = images->pods,
                                .about = { .setting = images->config.setting,
                                           .namespace = images->namespace,
+                                          .server = images->server,
                                           .key = wish->key,
                                           .base = wish->base,
                                           .package_name = wish->package_name,
@@ -622,7 +623,8 @@ static void on_policy(const KubeReply *reply, void *arg)
 
 static void send_policy(Images *images, KubeVerb verb)
 {
-        g_autoptr(json_t) policy = policy_of_builds(images->namespace, images->config.setting->build_egress);
+        const MemberHome home = { images->namespace, images->server };
+        g_autoptr(json_t) policy = policy_of_builds(&home, images->config.setting->build_egress);
 
         images->secret_call = kube_send(images->config.client,
                                         &(KubeRequest){ .verb = verb,
@@ -720,6 +722,7 @@ Images *images_new(const ImagesConfig *config)
         images->config = *config;
         images->cluster = g_strdup(config->cluster);
         images->namespace = g_strdup(config->namespace);
+        images->server = g_strdup(config->server);
         images->state_dir = g_strdup(config->state_dir);
         images->secret = image_pull_secret_name(&config->setting->registry);
         images->pip = image_pip_config(&config->setting->pip, pip);
@@ -743,6 +746,7 @@ void images_free(Images *images)
         kube_cache_free(images->pods);
         g_free(images->cluster);
         g_free(images->namespace);
+        g_free(images->server);
         g_free(images->state_dir);
         g_free(images->secret);
         g_free(images->pip);

@@ -20,7 +20,7 @@ typedef struct {
         GMainContext *context;
         FollowRoom *logs;
         const Setting *setting; /* with a registry; outlives it */
-        const char *cluster, *namespace, *state_dir;
+        const char *cluster, *namespace, *server, *state_dir;
         gint64 log_limit;
         BuildBounds bounds; /* those of several clusters are counted one by one */
         /* The image of a job is there (problem NULL), or cannot be had. */

@@ -110,6 +110,7 @@ static void open_images(Kubernetes *k8s)
                                                           .setting = k8s->setting,
                                                           .cluster = k8s->name,
                                                           .namespace = k8s->namespaces[0],
+                                                          .server = k8s->server,
                                                           .state_dir = k8s->state_dir,
                                                           .log_limit = k8s->log_limit,
                                                           .bounds = k8s->bounds,

@@ -76,15 +76,14 @@ json_t *policy_of_attempt(const MemberHome *home, const char *job_id, int attemp
         return made;
 }
 
-json_t *policy_of_builds(const char *namespace, char *const *egress)
+json_t *policy_of_builds(const MemberHome *home, char *const *egress)
 {
+        g_autofree char *name = g_strconcat("paddle-builds-", home->server, NULL);
         json_t *rules = json_pack("[o]", to_names());
-        json_t *builds =
-                json_pack("{s:[{s:s, s:s}]}", "matchExpressions", "key", IMAGE_LABEL, "operator", "Exists");
+        json_t *builds = json_pack("{s:{s:s}}", "matchLabels", IMAGE_SERVER_LABEL, home->server);
 
         add_addresses(rules, egress);
-        return policy(podspec_object(&kube_network_policies, namespace, "paddle-builds", NULL), builds,
-                      rules);
+        return policy(podspec_object(&kube_network_policies, home->namespace, name, NULL), builds, rules);
 }
 
 bool policy_check(const char *item, GError **error)

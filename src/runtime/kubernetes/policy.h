@@ -8,8 +8,8 @@
  * them. */
 json_t *policy_of_attempt(const MemberHome *home, const char *job_id, int attempt, char *const *egress);
 
-/* Of all pods that build images in the namespace: DNS and these addresses. */
-json_t *policy_of_builds(const char *namespace, char *const *egress);
+/* Of all pods that build images for the server in its namespace: DNS and these addresses. */
+json_t *policy_of_builds(const MemberHome *home, char *const *egress);
 
 /* An item of such a list; ERR_INVALID. */
 bool policy_check(const char *item, GError **error);

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cond.h"
@@ -226,15 +227,20 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
         return g_strv_builder_end(list);
 }
 
-/* What it builds, and what it downloads, counts to its user in the kernel, too. */
-static bool label(const Builds *builds, const Build *build)
+static char *downloads_of(const Builds *builds, const Owner *owner)
+{
+        return g_strdup_printf("%s/u%u", builds->envs_dir, owner->uid);
+}
+
+/* What it builds counts to its user in the kernel, too, and what it downloads, if that is new: builds_prepare
+ * has seen to what there was. */
+static void label_new(const Builds *builds, const Build *build, const char *new_downloads)
 {
         g_autofree char *dir = g_build_filename(builds->envs_dir, build->key, NULL);
-        g_autofree char *name = g_strdup_printf("u%u", build->identity->owner.uid);
-        g_autofree char *downloads = g_build_filename(builds->envs_dir, name, NULL);
 
-        return projects_label(builds->projects, build->user, dir, NULL, NULL) &&
-               projects_label(builds->projects, build->user, downloads, NULL, NULL);
+        (void)projects_label(builds->projects, build->user, dir, NULL, NULL); /* it logs; nothing stops it */
+        if (new_downloads)
+                (void)projects_label(builds->projects, build->user, new_downloads, NULL, NULL);
 }
 
 /* Hands the build to the agent; when the link is down, OBSERVED_SYNCED comes back to it. Under the lock. */
@@ -245,12 +251,13 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
         g_autofree char *task = task_of(build);
         g_autofree char *dir = environment_build_dir(environment, build->key);
         g_autofree char *log = environment_log_path(environment, build->key);
+        g_autofree char *downloads = owner ? downloads_of(builds, owner) : NULL;
+        bool is_first = downloads && access(downloads, F_OK) < 0;
         g_auto(GStrv) argv =
                 environment_build_command(environment, build->key, owner, build->requirements, error);
         g_auto(GStrv) env = argv ? environment_build_variables(environment, build->key, owner, error) : NULL;
         g_autoptr(GError) failure = NULL;
-        bool labelled = env && (!owner || label(builds, build));
-        g_auto(GStrv) proxy = labelled ? proxy_of(builds, build, &failure) : NULL;
+        g_auto(GStrv) proxy = env ? proxy_of(builds, build, &failure) : NULL;
         g_autoptr(GString) line = g_string_new(NULL);
         TaskStart start = { .task = task,
                             .argv = argv,
@@ -274,6 +281,8 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
                 g_propagate_error(error, g_steal_pointer(&failure));
                 return false;
         }
+        if (owner)
+                label_new(builds, build, is_first ? downloads : NULL);
         if (agent_link_denies_devices(builds->link)) {
                 sandbox.denied_major = builds->gpus.major;
                 sandbox.denied_minors = gpus_denied(&builds->gpus, NULL);
@@ -391,6 +400,15 @@ static void wait_for_build(Builds *builds, const char *key, const BuildWish *wis
         pthread_mutex_unlock(&builds->lock);
 }
 
+/* A cache of before project quotas is walked once, which takes its time: not under the lock. */
+static void label_downloads(const Builds *builds, const BuildWish *wish)
+{
+        g_autofree char *dir = wish->identity ? downloads_of(builds, &wish->identity->owner) : NULL;
+
+        if (dir)
+                (void)projects_label(builds->projects, wish->user, dir, NULL, NULL); /* as in label_new */
+}
+
 void builds_prepare(Builds *builds, const BuildWish *wish)
 {
         const Owner *owner = wish->identity ? &wish->identity->owner : NULL;
@@ -406,8 +424,10 @@ void builds_prepare(Builds *builds, const BuildWish *wish)
                 answer(builds, wish->job_id, failure->message);
         else if (environment_use(&builds->environment, key))
                 answer(builds, wish->job_id, NULL);
-        else
+        else {
+                label_downloads(builds, wish);
                 wait_for_build(builds, key, wish);
+        }
 }
 
 void builds_abandon(Builds *builds, const char *job_id)

@@ -88,34 +88,41 @@ static int list_entries(const char *address, int port, Entry ret[2])
         return 1;
 }
 
-/* The inode of the socket that stands there; 0: none. */
-static guint64 find_socket(const Entry *entry)
+typedef struct {
+        guint64 inode;
+        uid_t uid; /* whoever made it */
+} Socket;
+
+/* Appends the sockets that have this end. Several may: connections to different places share one. */
+static void find_sockets(const Entry *entry, GArray *ret)
 {
         g_autofree char *table = NULL;
-        guint64 inode = 0;
 
         if (!file_read(entry->table, TABLE_MAX, &table, NULL, NULL))
-                return 0;
+                return;
         g_auto(GStrv) lines = g_strsplit(table, "\n", -1);
-        for (char **line = lines; *line && !inode; line++) {
-                char local[64], text[32];
+        for (char **line = lines; *line; line++) {
+                char local[64], uid[32], inode[32];
+                Socket socket;
 
                 /* sl local remote st queues timer retransmits uid timeout inode */
-                if (sscanf(*line, " %*s %63s %*s %*s %*s %*s %*s %*s %*s %31s", local, text) == 2 &&
-                    strcmp(local, entry->end) == 0)
-                        inode = g_ascii_strtoull(text, NULL, 10);
+                if (sscanf(*line, " %*s %63s %*s %*s %*s %*s %*s %31s %*s %31s", local, uid, inode) != 3 ||
+                    strcmp(local, entry->end) != 0)
+                        continue;
+                socket = (Socket){ .inode = g_ascii_strtoull(inode, NULL, 10),
+                                   .uid = (uid_t)g_ascii_strtoull(uid, NULL, 10) };
+                if (socket.inode) /* else it is closed, and waits for its time to be over */
+                        g_array_append_val(ret, socket);
         }
-        return inode;
 }
 
-static bool holds(pid_t pid, const char *socket)
+static bool has_descriptor(const char *dir_path, const char *socket)
 {
-        g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
-        g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+        g_autoptr(GDir) dir = g_dir_open(dir_path, 0, NULL);
         const char *name;
 
         while (dir && (name = g_dir_read_name(dir))) {
-                g_autofree char *file = g_build_filename(path, name, NULL);
+                g_autofree char *file = g_build_filename(dir_path, name, NULL);
                 char target[64];
                 ssize_t len = readlink(file, target, sizeof target - 1);
 
@@ -126,10 +133,36 @@ static bool holds(pid_t pid, const char *socket)
         return false;
 }
 
-/* True when a member is among those who hold the socket, or nobody is found who does. */
-static bool is_held_by_member(guint64 inode)
+/* Each thread may have descriptors of its own (unshare(CLONE_FILES)). */
+static bool holds(pid_t pid, const char *socket)
 {
-        g_autofree char *socket = g_strdup_printf("socket:[%" G_GUINT64_FORMAT "]", inode);
+        g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)pid);
+        g_autoptr(GDir) dir = g_dir_open(tasks, 0, NULL);
+        const char *name;
+
+        while (dir && (name = g_dir_read_name(dir))) {
+                g_autofree char *descriptors = g_build_filename(tasks, name, "fd", NULL);
+
+                if (has_descriptor(descriptors, socket))
+                        return true;
+        }
+        return false;
+}
+
+static bool runs_as(pid_t pid, uid_t uid)
+{
+        g_autofree char *status = read_of(pid, "status");
+        const char *line = status ? strstr(status, "\nUid:\t") : NULL;
+        unsigned effective;
+
+        return line && sscanf(line, "\nUid:\t%*u\t%u", &effective) == 1 && effective == uid;
+}
+
+/* True when a member is among those who hold the socket, or nobody is found who does. It may be handed on: so
+ * is one held by somebody else than who made it, whose own descriptor may be on its way. */
+static bool is_held_by_member(const Socket *socket)
+{
+        g_autofree char *link = g_strdup_printf("socket:[%" G_GUINT64_FORMAT "]", socket->inode);
         g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
         const char *name;
         bool found = false;
@@ -137,10 +170,10 @@ static bool is_held_by_member(guint64 inode)
         while (proc && (name = g_dir_read_name(proc))) {
                 pid_t pid = (pid_t)g_ascii_strtoll(name, NULL, 10);
 
-                if (pid <= 0 || !holds(pid, socket))
+                if (pid <= 0 || !holds(pid, link))
                         continue;
                 found = true;
-                if (lineage_is_member(pid))
+                if (!runs_as(pid, socket->uid) || lineage_is_member(pid))
                         return true;
         }
         return !found;
@@ -154,14 +187,17 @@ static bool is_loopback(const char *address)
 
 bool lineage_has_connection(const char *address, int port, pid_t pid)
 {
+        g_autoptr(GArray) sockets = g_array_new(FALSE, FALSE, sizeof(Socket));
         Entry entries[2];
-        guint64 inode = 0;
         int n;
 
         if (port == 0)
                 return pid <= 0 || lineage_is_member(pid);
         n = list_entries(address, port, entries);
-        for (int i = 0; i < n && !inode; i++)
-                inode = find_socket(&entries[i]);
-        return inode ? is_held_by_member(inode) : n == 0 || is_loopback(address);
+        for (int i = 0; i < n; i++)
+                find_sockets(&entries[i], sockets);
+        for (guint i = 0; i < sockets->len; i++)
+                if (is_held_by_member(&g_array_index(sockets, Socket, i)))
+                        return true;
+        return sockets->len == 0 && (n == 0 || is_loopback(address));
 }

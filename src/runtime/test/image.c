@@ -140,6 +140,7 @@ static void test_job(void)
         g_autoptr(Setting) setting = setting_parse(text, NULL);
         ImageBuild build = { .setting = setting,
                              .namespace = "ns",
+                             .server = "s3rv3r",
                              .key = "image-1",
                              .base = "reg:1/python@" SHA,
                              .package_name = "digits",
@@ -152,6 +153,7 @@ static void test_job(void)
         g_assert_cmpstr(kube_name(job), ==, "image-1");
         g_assert_cmpstr(kube_namespace(job), ==, "ns");
         g_assert_cmpstr(kube_label(kube_get(spec, "template"), "paddle-image"), ==, "image-1");
+        g_assert_cmpstr(kube_label(kube_get(spec, "template"), "paddle-image-server"), ==, "s3rv3r");
         g_assert_cmpint(kube_get_int(spec, "backoffLimit", -1), ==, 0);
         g_assert_cmpint(kube_get_int(spec, "ttlSecondsAfterFinished", -1), ==, 600);
         g_assert_cmpstr(kube_get_text(spec, "podFailurePolicy.rules[0].onPodConditions[0].type"), ==,
@@ -187,6 +189,7 @@ static void test_job_limits(void)
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 ImageBuild build = { .setting = &setting,
                                      .namespace = "ns",
+                                     .server = "s3rv3r",
                                      .key = "image-1",
                                      .base = "b",
                                      .limits = cases[i].limits,

@@ -38,15 +38,17 @@ static void test_list(void)
 {
         char *egress[] = { (char *)"10.1.0.0/16:443", (char *)"2001:db8::/32", NULL };
         g_autoptr(json_t) policy = policy_of_attempt(&home, "j1", 2, egress);
-        g_autoptr(json_t) builds = policy_of_builds("ns", egress);
+        g_autoptr(json_t) builds = policy_of_builds(&home, egress);
 
 #define ADDRESSES                                                                                            \
         "{'to': [{'ipBlock': {'cidr': '10.1.0.0/16'}}], 'ports': [{'protocol': 'TCP', 'port': 443}, "        \
         "{'protocol': 'UDP', 'port': 443}]}, {'to': [{'ipBlock': {'cidr': '2001:db8::/32'}}]}"
         assert_spec(policy, "{'podSelector': " OWN ", 'policyTypes': ['Egress'], 'egress': [{'to': "
                             "[{'podSelector': " OWN "}]}, " NAMES ", " ADDRESSES "]}");
-        assert_spec(builds, "{'podSelector': {'matchExpressions': [{'key': 'paddle-image', 'operator': "
-                            "'Exists'}]}, 'policyTypes': ['Egress'], 'egress': [" NAMES ", " ADDRESSES "]}");
+        g_assert_cmpstr(kube_name(builds), ==, "paddle-builds-s3rv3r"); /* other servers have lists, too */
+        g_assert_cmpstr(kube_namespace(builds), ==, "jobs");
+        assert_spec(builds, "{'podSelector': {'matchLabels': {'paddle-image-server': 's3rv3r'}}, "
+                            "'policyTypes': ['Egress'], 'egress': [" NAMES ", " ADDRESSES "]}");
 }
 
 static void test_check(void)
