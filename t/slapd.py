@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import hashlib
-import os
 import socket
 import subprocess
 

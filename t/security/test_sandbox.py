@@ -339,7 +339,7 @@ def test_a_tmp_that_was_opened_is_not_the_next_ones(frank, change):
 
 def test_flags_of_files_are_not_for_jobs_to_change(frank):
     """By them a file's project can be changed, and with it whose limits it counts against."""
-    change = "fcntl.ioctl(os.open('/tmp', os.O_RDONLY), 0x40086602, struct.pack('l', 0x80040))"  # FS_IOC_SETFLAGS: no dump
+    change = "fcntl.ioctl(os.open('/tmp', 0), 0x40086602, struct.pack('l', 0x80040))"  # FS_IOC_SETFLAGS: no dump
     said = frank.run(f'python3 -c "import fcntl, os, struct; {change}"', state="failed")
     assert "Operation not permitted" in said
 
