@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import socket
 import stat
 import subprocess
 
@@ -26,6 +27,40 @@ else:
     connection = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]), timeout=60)
 connection.request("POST", "/v1/login", json.dumps({"user": "root", "password": "paddleflow"}))
 print(connection.getresponse().status)
+"""
+
+
+# The same by a socket that is made to look like another's: with the local end of a connection that somebody else has
+# (`shared PORT ITS-PORT`: IP_LOCAL_PORT_RANGE), or in a thread with descriptors of its own, whose socket a process that
+# is no job's holds, too (`hidden PORT HOLDER`).
+DISGUISED = """import array, ctypes, json, socket, struct, sys, threading
+body = json.dumps({"user": "root", "password": "paddleflow"})
+head = "POST /v1/login HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\n"
+request = f"{head}Content-Length: {len(body)}\\r\\n\\r\\n{body}".encode()
+
+def ask(connection):
+    connection.sendall(request)
+    print(connection.recv(1 << 16).split()[1].decode())
+
+def shared(port, other):
+    connection = socket.socket(socket.AF_INET6)
+    connection.setsockopt(socket.SOL_IP, 51, struct.pack("I", other | other << 16))
+    connection.connect(("::ffff:127.0.0.1", port))
+    assert connection.getsockname()[1] == other
+    ask(connection)
+
+def hidden(port, holder):
+    assert ctypes.CDLL(None).unshare(0x400) == 0  # CLONE_FILES
+    connection, there = socket.create_connection(("127.0.0.1", port)), socket.socket(socket.AF_UNIX)
+    there.connect("\\0" + holder)
+    there.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [connection.fileno()]))])
+    there.recv(1)
+    ask(connection)
+
+how, port, rest = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+thread = threading.Thread(target={"shared": shared, "hidden": hidden}[how], args=(port, int(rest) if rest.isdigit() else rest))
+thread.start()
+thread.join()
 """
 
 
@@ -193,3 +228,47 @@ def test_no_job_is_root_by_it(make, tmp_path):
         "401"
     ]
     ann.paddle("cancel", job["id"])
+
+
+@pytest.fixture
+def disguised(make, tmp_path):
+    """A user's job that tries by DISGUISED, in a server where the published password is good."""
+    server = make("--listen", "127.0.0.1:0", "--published-password", "127.0.0.1")
+    script = tmp_path / "disguised.py"
+    script.write_text(DISGUISED)
+    open_way(tmp_path)
+    script.chmod(0o644)
+    assert log_in(server, "paddleflow") == 200
+    ann = Person(server, "ann")
+    return lambda how, rest: ann.submit(f"python3 {script} {how} {server.port} {rest}")["id"], server
+
+
+def test_no_job_is_root_by_the_end_of_anothers_connection(disguised):
+    submit, server = disguised
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_connection(
+        listening.getsockname()
+    ) as other:
+        job = server.wait(submit("shared", other.getsockname()[1]))
+        assert server.member_log(job["id"]).split() == ["401"], job["reason"]
+
+
+def test_no_job_is_root_by_a_socket_that_another_holds_too(disguised):
+    submit, server = disguised
+    name = f"paddle-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("\0" + name)
+        listening.listen()
+        listening.settimeout(PATIENCE)
+        job = submit("hidden", name)
+        peer, _ = listening.accept()
+        _, held, _, _ = socket.recv_fds(peer, 1, 1)
+        peer.sendall(b"k")
+        job = server.wait(job)
+        assert server.member_log(job["id"]).split() == ["401"], job["reason"]
+        # whoever holds it alone is no member, but did not make it
+        body = json.dumps({"user": "root", "password": "paddleflow"})
+        head = f"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        with socket.socket(fileno=held[0]) as connection:
+            connection.sendall(f"{head}\r\n\r\n{body}".encode())
+            assert connection.recv(1 << 16).split()[1] == b"401"
+        peer.close()
