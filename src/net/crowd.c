@@ -51,7 +51,8 @@ static Shares *shares_for(const Crowd *crowd, const Peer *peer)
 
 static bool is_proxy(const Crowd *crowd, const Peer *peer)
 {
-        return !peer->local && crowd->limits.proxies && g_strv_contains(crowd->limits.proxies, peer->address);
+        return !peer->local && !peer->ordinary && crowd->limits.proxies &&
+               g_strv_contains(crowd->limits.proxies, peer->address);
 }
 
 static CrowdPlace enter_proxied(Crowd *crowd)

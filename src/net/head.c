@@ -92,7 +92,7 @@ static enum MHD_Result join_forwarded(void *arg, enum MHD_ValueKind kind, const 
 
 static char *trusted_origin(const HttpRequest *request, const Conn *conn)
 {
-        const char *const *trusted = conn->server->config.trusted_proxies;
+        const char *const *trusted = conn->peer.ordinary ? NULL : conn->server->config.trusted_proxies;
         g_autoptr(GString) list = g_string_new(NULL);
 
         if (trusted)

@@ -14,6 +14,8 @@
 
 #include "base/file.h"
 
+enum { FIRST_ORDINARY = 1000 }; /* uids below are of services, on all distributions */
+
 typedef struct {
         int family;
         guint8 bytes[16]; /* 4 of them for IPv4 */
@@ -135,6 +137,7 @@ static void read_tcp(int fd, const struct sockaddr_storage *address, Peer *ret)
         if (getsockname(fd, (struct sockaddr *)&local, &len) == 0 && read_end(&local, &own) &&
             is_same_machine(&peer, &own))
                 owner = find_owner(&peer, &own);
+        ret->ordinary = owner != (uid_t)-1 && owner >= FIRST_ORDINARY && owner != geteuid();
         peer_holder(ret->address, owner, ret->holder);
 }
 

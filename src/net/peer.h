@@ -13,6 +13,7 @@ typedef struct {
         uid_t uid;                      /* of the peer on the Unix socket, else -1 */
         pid_t pid;                      /* the same, else 0 */
         bool local;                     /* by the Unix socket */
+        bool ordinary; /* by TCP, a person's or a job's on this machine: no service, which a proxy would be */
         char holder[PEER_HOLDER_MAX];
 } Peer;
 

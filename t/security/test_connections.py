@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import resource
+import shlex
 import socket
 import subprocess
 import sys
@@ -144,6 +145,24 @@ def test_a_user_of_this_machine_counts_as_one(make_server, way):
             connection.request("GET", "/v1/version")
             assert Reply(connection.getresponse()).status == 200
         crowd.stdin.close()
+
+
+GUESS = """import http.client, sys
+connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=60)
+headers = {"Content-Type": "application/json", "X-Forwarded-For": sys.argv[2]}
+connection.request("POST", "/v1/login", '{"user": "root", "password": "wrong horse"}', headers)
+print(connection.getresponse().status)"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="members of a server that is not root are the server's own user")
+def test_a_job_is_no_trusted_proxy(make_server):
+    """By its address it is one: whoever may use the loopback would say who asks, and be bounded by nothing."""
+    server = make_server("--listen", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1")
+    ann = Person(server, "ann")
+    assert ann.run(shlex.join(["python3", "-c", GUESS, str(server.port), "198.51.100.6"])).split() == ["401"]
+    subprocess.run([sys.executable, "-c", GUESS, str(server.port), "198.51.100.7"], check=True, timeout=PATIENCE)
+    addresses = {item["address"] for item in server.get("/v1/audit").json["items"]}
+    assert "198.51.100.7" in addresses and "198.51.100.6" not in addresses, addresses
 
 
 def test_bodies_before_log_in_leave_room(served, ann):
