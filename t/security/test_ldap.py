@@ -290,9 +290,21 @@ WRONG = {
     ),
     "no place": (("--ldap-url", "ldaps://a"), "--ldap-user-dn"),
     "no name": (("--ldap-url", "ldaps://a", "--ldap-user-dn", "uid=x"), "%s"),
+    "no filter": (
+        ("--ldap-url", "ldaps://a", "--ldap-base", "dc=a", "--ldap-filter", "(uid=%s"),
+        "'(uid=%s' is not a search filter",
+    ),
     "another scheme": (("--ldap-url", "http://a", "--ldap-user-dn", "uid=%s"), "--ldap-url"),
     "a word": (("--ldap-url", "ldaps://a", "--ldap-user-dn", "uid=%s", "--ldap-tls", "no"), "--ldap-tls"),
 }
+
+
+def test_without_a_directory_no_password_is_left_to_it(make_server):
+    server = make_server()
+    reply = server.post("/v1/users", {"name": "lena", "ldap": True})
+    says(reply, 409, "conflict", "no directory", "--ldap-url")
+    assert server.post("/v1/users", {"name": "lena"}).status == 201
+    says(server.request("PATCH", "/v1/users/lena", {"ldap": True}), 409, "conflict", "no directory")
 
 
 @pytest.mark.parametrize("what", WRONG)

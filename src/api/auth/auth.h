@@ -162,6 +162,8 @@ typedef struct {
         const char *address; /* of who asks: guessing `old` is slowed down as log-ins are */
         const char *by;
 } PasswordChange;
+/* A directory (LDAP) is configured. */
+bool auth_has_directory(const Auth *auth);
 /* False with ERR_CONFLICT, which says where it is changed, when the password is a directory's. */
 bool auth_password_is_here(const Auth *auth, const User *user, GError **error);
 /* The rule for new passwords is the caller's to check. Log-ins of the user end. ERR_NOT_FOUND, ERR_DENIED

@@ -104,6 +104,11 @@ void make_user(Attempting *at, AttemptNext next)
         engine_put(at->auth->config.engine, object, at->user, made, making);
 }
 
+bool auth_has_directory(const Auth *auth)
+{
+        return auth->config.directory != NULL;
+}
+
 bool auth_password_is_here(const Auth *auth, const User *user, GError **error)
 {
         const Directory *directory = auth->config.directory;

@@ -112,6 +112,19 @@ static bool read_url(const char *url, DirectoryTls tls, bool *ret_starttls, GErr
         return true;
 }
 
+/* As the library will read it for a user. */
+static bool check_filter(const char *template, GError **error)
+{
+        g_autofree char *filter = fill(template, "a");
+        BerElement *ber = ber_alloc_t(LBER_USE_DER);
+        bool ok = ber && ldap_put_vrFilter(ber, filter) == 0;
+
+        ber_free(ber, 1);
+        return ok || err_set(error, ERR_INVALID,
+                             "--ldap-filter: '%.200s' is not a search filter (RFC 4515), such as (uid=%%s)",
+                             template);
+}
+
 static bool check_config(const DirectoryConfig *config, GError **error)
 {
         if (config->user_dn && config->base)
@@ -126,7 +139,8 @@ static bool check_config(const DirectoryConfig *config, GError **error)
         if (!config->bind_dn && config->bind_password_file)
                 return err_set(error, ERR_INVALID, "--ldap-bind-password-file needs --ldap-bind-dn");
         return config->user_dn ? check_template("--ldap-user-dn", config->user_dn, error)
-                               : check_template("--ldap-filter", config->filter, error);
+                               : check_template("--ldap-filter", config->filter, error) &&
+                                         check_filter(config->filter, error);
 }
 
 static char *read_password(const Directory *directory, GError **error)

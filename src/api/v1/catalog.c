@@ -433,6 +433,14 @@ static bool take_password(ObjectKind kind, json_t *body, char **ret, GError **er
         return true;
 }
 
+static bool check_directory(const Api *api, const json_t *body, const Object *object, GError **error)
+{
+        return object->kind != KIND_USER || !json_is_true(json_object_get(body, "ldap")) ||
+               auth_has_directory(api->auth) ||
+               err_set(error, ERR_CONFLICT,
+                       "ldap: this server has no directory (LDAP)\nStart it with --ldap-url.");
+}
+
 /* A subject that the body names is one of the issuer that the server believes now. */
 static bool stamp_issuer(const Api *api, const json_t *body, const Object *was, Object *object,
                          GError **error)
@@ -466,7 +474,8 @@ static void create_object(HttpRequest *request, void *arg)
         g_autoptr(Object) object = name ? object_new(row->kind, name) : NULL;
 
         if (!object || !take_password(row->kind, body, &password, &error) ||
-            !object_patch(object, body, &error) || !stamp_issuer(api, body, NULL, object, &error)) {
+            !object_patch(object, body, &error) || !check_directory(api, body, object, &error) ||
+            !stamp_issuer(api, body, NULL, object, &error)) {
                 http_fail(request, error);
                 return;
         }
@@ -521,7 +530,8 @@ static Object *patched(const Api *api, HttpRequest *request, const Object *was, 
         g_autoptr(json_t) body = http_request_json(request, error);
         g_autoptr(Object) object = object_copy(was);
 
-        if (!body || !object_patch(object, body, error) || !stamp_issuer(api, body, was, object, error))
+        if (!body || !object_patch(object, body, error) || !check_directory(api, body, object, error) ||
+            !stamp_issuer(api, body, was, object, error))
                 return NULL;
         if (match)
                 object->version = match;
