@@ -25,6 +25,8 @@ static const Option options[] = {
         { 0 },
 };
 
+enum { TRIES = 3 };
+
 static bool add_password(const Cli *cli, const Totp *totp, json_t *body, GError **error)
 {
         g_autoptr(Secret) password = NULL;
@@ -98,6 +100,27 @@ static bool is_vouched_for(Cli *cli, bool *ret, GError **error)
         return false;
 }
 
+/* A person who mistypes the code, or whose clock is wrong, tries again with the same secret, which the device
+ * has by now. */
+static bool confirm(Cli *cli, const Totp *totp, json_t *body, json_t **ret, GError **error)
+{
+        for (int left = totp->from_stdin ? 0 : TRIES - 1;; left--) {
+                g_autoptr(GError) cause = NULL;
+                g_autofree char *text = NULL;
+
+                if (!add_code(cli, totp, NULL, "the code that your device shows now", body, error))
+                        return false;
+                if (http_call_json(cli->client, "PUT", "/v1/second-factor", body, ret, &cause))
+                        return true;
+                if (left <= 0 || !err_is(cause, ERR_INVALID)) {
+                        g_propagate_error(error, g_steal_pointer(&cause));
+                        return false;
+                }
+                text = err_text(cause);
+                cli_say(cli, "%s", text);
+        }
+}
+
 static bool enable(Cli *cli, const Totp *totp, const char *name, GError **error)
 {
         g_autoptr(json_t) body = json_object(), made = NULL, done = NULL;
@@ -111,8 +134,7 @@ static bool enable(Cli *cli, const Totp *totp, const char *name, GError **error)
                 return false;
         show_secret(cli, made);
         json_object_set(body, "secret", json_object_get(made, "secret"));
-        if (!add_code(cli, totp, NULL, "the code that your device shows now", body, error) ||
-            !http_call_json(cli->client, "PUT", "/v1/second-factor", body, &done, error))
+        if (!confirm(cli, totp, body, &done, error))
                 return false;
         show_recovery(cli, done);
         return keep_token(cli, done, error);

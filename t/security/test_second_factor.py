@@ -266,12 +266,16 @@ def test_the_command_line_on_a_terminal(house, tmp_path):
     assert "\033[30;107m" in said and "▄" in said  # the picture
     device = Device(re.search(r"secret\s+(\w+)", said)[1])
     assert f"secret={device.secret}" in said and "otpauth://totp/paddle:mona?" in said
+    os.write(fd, f"{device.wrong()}\n".encode())
+    assert "code" in read_until(fd, "shows now: ")  # once more, with the same secret
     os.write(fd, f"{device.code()}\n".encode())
     status, said = finish(pid, fd)
     assert status == 0 and len(re.findall(r"\b\w{4}-\w{4}-\w{4}-\w{4}\b", said)) == 10, said
     pid, fd = on_a_terminal(house, config, "whoami")
     status, said = finish(pid, fd)
     assert status == 0 and "mona" in said  # the new token was kept
+    again = run(house, config, "user", "totp", "enable", "--password-stdin", stdin=f"{GOOD}\n")
+    assert again.returncode != 0 and "second factor already" in again.stderr and not again.stdout, again
     pid, fd = on_a_terminal(house, config, "login", "--user", "mona")
     read_until(fd, "password of")
     os.write(fd, f"{GOOD}\n".encode())

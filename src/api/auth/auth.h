@@ -162,6 +162,8 @@ typedef struct {
         const char *address; /* of who asks: guessing `old` is slowed down as log-ins are */
         const char *by;
 } PasswordChange;
+/* False with ERR_CONFLICT: the user has a second factor already. */
+bool auth_lacks_factor(const User *user, GError **error);
 /* A directory (LDAP) is configured. */
 bool auth_has_directory(const Auth *auth);
 /* False with ERR_CONFLICT, which says where it is changed, when the password is a directory's. */

@@ -244,6 +244,14 @@ static void take_away(Attempting *at)
                 store(at, user, NULL, false, finish_well);
 }
 
+bool auth_lacks_factor(const User *user, GError **error)
+{
+        return !user->second_factor ||
+               err_set(error, ERR_CONFLICT,
+                       "'%s' has a second factor already\nTake it away first: `paddle user totp disable`.",
+                       user->object.name);
+}
+
 static void add(Attempting *at)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
@@ -253,11 +261,7 @@ static void add(Attempting *at)
 
         if (!user)
                 err_set(&error, ERR_NOT_FOUND, "there is no user '%s'", at->user);
-        else if (user->second_factor)
-                err_set(&error, ERR_CONFLICT,
-                        "'%s' has a second factor already\nTake it away first: `paddle user totp disable`.",
-                        at->user);
-        else
+        else if (auth_lacks_factor(user, &error))
                 (void)second_factor_make(at->auth->factors, user->object.id, at->new_secret, at->code,
                                          clock_now_ms() / 1000, &record, &at->recovery, &error);
         if (error)

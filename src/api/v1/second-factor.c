@@ -20,9 +20,17 @@ static void fail(HttpRequest *request, const GError *error, gint64 wait_ms)
 
 static void make_secret(HttpRequest *request, void *arg)
 {
+        Api *api = arg;
         g_autofree char *secret = NULL, *uri = NULL;
         g_autoptr(json_t) reply = NULL;
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const User *user = catalog_user(catalog, http_request_caller(request)->user);
+        g_autoptr(GError) error = NULL;
 
+        if (user && !auth_lacks_factor(user, &error)) {
+                http_fail(request, error);
+                return;
+        }
         auth_new_factor_secret(http_request_caller(request)->user, &secret, &uri);
         reply = json_pack("{s:s, s:s}", "secret", secret, "uri", uri);
         http_reply_json(request, 200, reply);
