@@ -61,7 +61,7 @@ static const struct {
         { "upload /nonexistent x", 2, NULL, "paddle: '/nonexistent' does not exist here\n" },
         { "completion tcsh", 2, NULL, "*it is one of bash, zsh, fish\n" },
         { "version --client", 0, "client: " PADDLE_VERSION "\n", NULL },
-        { "version", 4, "client: *", "paddle: *" },
+        { "version", 0, "client: " PADDLE_VERSION "\nserver: none is running\n", NULL },
         { "--server ftp://x list", 2, NULL, "paddle: server 'ftp://x' is neither*" },
         { NOBODY "list", 4, NULL, "paddle: cannot reach*http://127.0.0.1:1*" },
         { "list " NOBODY, 4, NULL, "paddle: cannot reach*" },
