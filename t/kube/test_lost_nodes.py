@@ -126,7 +126,8 @@ def test_a_node_that_dies(server, kube_fake, nodes, proxy):
     for job in (whole, single):
         check_lost_and_on(server, kube_fake, nodes, job, dead)
     assert unheard["left"] == 0
-    made = [pod["name"] for pod in history.made()]
+    # but for the StatefulSet whose deletion is held back: its controller may make the lost pod again
+    made = [pod["name"] for pod in history.made() if not pod["name"].startswith(f"{other}-1-pserver-")]
     assert sorted(made) == sorted(set(made)), made
     for job in (whole, single):
         server.paddle("cancel", job, check=0)

@@ -25,8 +25,8 @@ static bool fail(Conn *conn, GError **error)
         conn->failed = sqlite3_extended_errcode(conn->db);
         conn->failed_errno = sqlite3_system_errno(conn->db) ? sqlite3_system_errno(conn->db) : sys;
         if (is_full(code, conn->failed_errno))
-                return err_set(error, ERR_NO_SPACE, "the disk that holds '%s' is full\nMake room on it.",
-                               path);
+                return err_set(error, ERR_NO_SPACE,
+                               "the disk that holds '%s' is full\nFree some space on it.", path);
         if (code == SQLITE_NOTADB)
                 return err_set(error, ERR_CONFLICT,
                                "'%s' is not a database\nMove it away, or give another state directory.",
