@@ -438,16 +438,16 @@ static void fill_disk(const char *dir)
         g_assert_no_error(error);
         hash_bytes(large, 2 << 20, hash);
         assert_refused(put_chunk(&fixture, "/pfs/local/home/ann/f", 0, large, 2 << 20, NULL, error_),
-                       ERR_NO_SPACE, "Make room");
+                       ERR_NO_SPACE, "Free some space");
         g_assert_cmpuint(count_names(local, "local/home/ann"), ==, 0);
         put(dir, "spool", large, 2 << 20);
         spool = g_build_filename(dir, "spool", NULL);
         assert_refused(package_store_blob_write(packages, "ann", hash, 0, spool, true, error_), ERR_NO_SPACE,
-                       "Make room");
+                       "Free some space");
         g_assert_cmpuint(package_store_blob_size(packages, "ann", hash), ==, 0);
         body = g_strdup_printf("%s %d\n%s", hash, 2 << 20, large);
         put(dir, "spool", body, -1);
-        assert_refused(package_store_blobs_write(packages, "ann", spool, error_), ERR_NO_SPACE, "Make room");
+        assert_refused(package_store_blobs_write(packages, "ann", spool, error_), ERR_NO_SPACE, "Free some space");
         g_assert_cmpuint(package_store_blob_size(packages, "ann", hash), ==, 0);
         storage_close(fixture.storage);
 }
