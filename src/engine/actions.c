@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "engine/secrets.h"
 #include "engine/task.h"
 #include "model/framework.h"
 
@@ -20,6 +21,8 @@ typedef struct {
         char ***gpus;
         char ***hosts;
         const char *topology; /* as of RuntimeJob; of the slot's nodes */
+        JobSecrets secrets;
+        GError *no_secrets; /* why there are none: then no member starts */
 } Stand;
 
 static int count_surplus(const Job *job, int role)
@@ -99,6 +102,7 @@ static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *sl
 
         *stand = (Stand){ .fewer = has_surplus(job) ? spec_of_present(job) : NULL,
                           .topology = topology_of(slot, job) };
+        (void)secrets_open(engine, job, &stand->secrets, &stand->no_secrets);
         stand->ports = g_new0(int *, spec->n_roles + 1);
         stand->gpus = g_new0(char **, spec->n_roles + 1);
         stand->hosts = g_new0(char **, spec->n_roles + 1);
@@ -135,6 +139,8 @@ static void stand_clear(Stand *stand)
         g_free(stand->gpus);
         g_free(stand->hosts);
         g_free(stand->fewer);
+        secrets_clear(&stand->secrets);
+        g_clear_error(&stand->no_secrets);
 }
 
 void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
@@ -306,6 +312,10 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         Resources weight, limits;
         RuntimeJob about;
 
+        if (stand->no_secrets) {
+                slot_fail_start(slot, task, engine_now(engine), stand->no_secrets);
+                return;
+        }
         if (ready)
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
         env = add_array(env, engine, job);
@@ -317,6 +327,8 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
                    &(TaskStart){ .task = task,
                                  .argv = argv,
                                  .env = env,
+                                 .secrets = stand->secrets.list,
+                                 .n_secrets = stand->secrets.n,
                                  .limits = limits,
                                  .gpus = member->gpus,
                                  .cpu_weight_milli = weight.cpu_milli,

@@ -497,6 +497,19 @@ static void observe(Observation *observation, void *arg)
         inbox_put(&source->engine->inbox, input);
 }
 
+void slot_fail_start(const RuntimeSlot *slot, const char *task, gint64 now, const GError *why)
+{
+        Observation *observation = g_new0(Observation, 1);
+
+        observation->kind = OBSERVED_START_FAILED;
+        observation->exit_code = -1;
+        g_strlcpy(observation->task, task, sizeof observation->task);
+        observation->time = now;
+        observation->text = g_strdup(why->message);
+        observation->permanent = true;
+        observe(observation, slot->source);
+}
+
 static bool open_runtime(Engine *engine, RuntimeSlot *slot, GError **error)
 {
         slot->source = g_new0(Source, 1);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/keyed-hash.h"
 #include "base/number.h"
+#include "engine/secrets.h"
 #include "model/baseline.h"
 #include "model/catalog.h"
 #include "model/framework.h"
@@ -792,6 +793,7 @@ static bool fill_entry(Submission *submission, Entry *entry)
                check_namespace(engine, entry->queue, entry->spec, input->admin, &input->error) &&
                check_words(engine, entry->queue, entry->spec->labels, entry->spec->annotations, input->admin,
                            &input->error) &&
+               secrets_check(engine_catalog_now(engine), entry->spec, input->user, &input->error) &&
                (!entry->spec->array ||
                 spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
 }

@@ -45,6 +45,7 @@ static const struct {
                              [VERB_SHOW] = REL_OWNER | READ,
                              [VERB_CREATE] = USER | READ,
                              [VERB_DELETE] = OWN } },
+        [ACCESS_SECRET] = { "secret", { [VERB_LIST] = USER | READ, [VERB_UPDATE] = USER, [VERB_DELETE] = OWN } },
         [ACCESS_GRANT] = { "grant",
                            { [VERB_LIST] = USER | READ,
                              [VERB_SHOW] = OWN | READ,

@@ -513,6 +513,36 @@ static bool put_pool(const Change *change, GError **error)
         return check_order("min", &pool->min.amount, "total", &pool->total.amount, error);
 }
 
+/* ---- secrets ---- */
+
+static bool put_secret(const Change *change, GError **error)
+{
+        const Secret *secret = (const Secret *)change->object;
+        const GPtrArray *secrets = catalog_list(change->catalog, KIND_SECRET);
+        gint64 bytes = secret->bytes;
+        int n = 1;
+
+        if (!catalog_user(change->catalog, secret->user))
+                return err_set(error, ERR_NOT_FOUND, "user '%.80s' does not exist", secret->user);
+        for (guint i = 0; i < secrets->len; i++) {
+                const Secret *other = secrets->pdata[i];
+
+                if (!same(other->user, secret->user) || same(other->object.name, secret->object.name))
+                        continue;
+                bytes += other->bytes;
+                n++;
+        }
+        if (n > SECRETS_PER_USER)
+                return err_set(error, ERR_QUOTA,
+                               "a user can have %d secrets\nDelete one first: `paddle secret delete NAME`.",
+                               SECRETS_PER_USER);
+        return bytes <= SECRETS_USER_BYTES ||
+               err_set(error, ERR_QUOTA,
+                       "the secrets of user '%s' would have %" G_GINT64_FORMAT
+                       " bytes together, and the limit is %d\nDelete one first: `paddle secret delete NAME`.",
+                       secret->user, bytes, SECRETS_USER_BYTES);
+}
+
 /* ---- all ---- */
 
 static const struct {
@@ -522,6 +552,7 @@ static const struct {
         [KIND_USER] = { put_user, drop_user },    [KIND_CLUSTER] = { put_cluster, drop_cluster },
         [KIND_QUEUE] = { put_queue, drop_queue }, [KIND_FLAVOUR] = { put_flavour, NULL },
         [KIND_GRANT] = { put_grant, NULL },       [KIND_POOL] = { put_pool, NULL },
+        [KIND_SECRET] = { put_secret, NULL },
 };
 
 static bool check_name(const Catalog *catalog, const Object *was, const Object *object, GError **error)
@@ -602,6 +633,15 @@ static void add_grants(const Catalog *catalog, GPtrArray *list, const char *user
         }
 }
 
+static void add_secrets(const Catalog *catalog, GPtrArray *list, const char *user)
+{
+        const GPtrArray *secrets = catalog_list(catalog, KIND_SECRET);
+
+        for (guint i = 0; i < secrets->len; i++)
+                if (same(((const Secret *)secrets->pdata[i])->user, user))
+                        g_ptr_array_add(list, secrets->pdata[i]);
+}
+
 static void add_of_cluster(const Catalog *catalog, GPtrArray *list, const char *cluster)
 {
         const GPtrArray *queues = catalog_list(catalog, KIND_QUEUE),
@@ -628,8 +668,10 @@ GPtrArray *catalog_followers(const Catalog *catalog, const Object *object)
 {
         GPtrArray *list = g_ptr_array_new();
 
-        if (object->kind == KIND_USER)
+        if (object->kind == KIND_USER) {
                 add_grants(catalog, list, object->name, GRANT_USER, object->name);
+                add_secrets(catalog, list, object->name);
+        }
         if (object->kind == KIND_QUEUE)
                 add_grants(catalog, list, NULL, GRANT_QUEUE, object->name);
         if (object->kind == KIND_CLUSTER)

@@ -296,6 +296,13 @@ const Grant *catalog_grant(const Catalog *catalog, const char *user, GrantType t
         return (const Grant *)catalog_find(catalog, KIND_GRANT, name);
 }
 
+const Secret *catalog_secret(const Catalog *catalog, const char *user, const char *name)
+{
+        g_autofree char *key = secret_key(user, name);
+
+        return (const Secret *)catalog_find(catalog, KIND_SECRET, key);
+}
+
 const GPtrArray *catalog_list(const Catalog *catalog, ObjectKind kind)
 {
         return table_list(catalog->tables[kind]);

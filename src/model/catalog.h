@@ -7,6 +7,7 @@
 #include "model/flavour.h"
 #include "model/object.h"
 #include "model/queue.h"
+#include "model/secret.h"
 #include "model/user.h"
 
 typedef struct Catalog Catalog;
@@ -25,6 +26,7 @@ const Cluster *catalog_cluster(const Catalog *catalog, const char *name);
 const Queue *catalog_queue(const Catalog *catalog, const char *name);
 const Flavour *catalog_flavour(const Catalog *catalog, const char *name);
 const Grant *catalog_grant(const Catalog *catalog, const char *user, GrantType type, const char *resource);
+const Secret *catalog_secret(const Catalog *catalog, const char *user, const char *name);
 /* All of a kind in order of seq; const Object * , borrowed from the catalog. */
 const GPtrArray *catalog_list(const Catalog *catalog, ObjectKind kind);
 guint catalog_count(const Catalog *catalog, ObjectKind kind);
@@ -81,7 +83,7 @@ bool catalog_check_drop(const Catalog *catalog, const Object *object, const Cata
 /* What is worth saying of a put that is allowed: sentences such as "queue 'q' uses 8 cores, ..."; NULL:
  * nothing. The caller's g_strfreev. */
 char **catalog_warnings(const Object *object, const CatalogFacts *facts);
-/* What goes with it: objects that are dropped, too (grants of a user or a queue; queues with their grants,
+/* What goes with it: objects that are dropped, too (grants and secrets of a user, grants of a queue; queues with their grants,
  * flavours and pools of a cluster), each once. Object *, borrowed. */
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 

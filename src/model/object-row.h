@@ -49,7 +49,7 @@ typedef struct {
         bool (*name_check)(const char *what, const char *name, GError **error);
 } ObjectRow;
 
-extern const ObjectRow user_row, grant_row, cluster_row, pool_row, queue_row, flavour_row;
+extern const ObjectRow user_row, grant_row, cluster_row, pool_row, queue_row, flavour_row, secret_row;
 
 const ObjectRow *object_row(ObjectKind kind);
 

@@ -17,10 +17,11 @@ typedef enum {
         KIND_FLAVOUR,
         KIND_GRANT,
         KIND_POOL,
+        KIND_SECRET,
         KINDS,
 } ObjectKind;
 
-const char *kind_name(ObjectKind kind); /* "user", "cluster", "queue", "flavour", "grant", "resource pool" */
+const char *kind_name(ObjectKind kind); /* "user", "cluster", "queue", "flavour", "grant", "resource pool", "secret" */
 
 typedef struct Object {
         gatomicrefcount refs;

@@ -92,6 +92,7 @@ json_t *spec_format(const Spec *spec)
         json_object_set_new(object, "ready", json_string(spec->ready_declared ? "declared" : "listen"));
         if (spec->network_none)
                 json_object_set_new(object, "network", json_string("none"));
+        secrets_format(spec, object);
         schedule_format(spec, object);
         return object;
 }

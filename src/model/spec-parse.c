@@ -111,7 +111,7 @@ static bool take_command(Draft *draft, const json_t *object, const char *where, 
 
 /* ---- variables ---- */
 
-static bool env_name_is_valid(const char *name, size_t len)
+bool env_name_is_valid(const char *name, size_t len)
 {
         for (size_t i = 0; i < len; i++)
                 if (!(g_ascii_isalpha(name[i]) || name[i] == '_' || (i > 0 && g_ascii_isdigit(name[i]))))
@@ -611,7 +611,8 @@ static bool check_counts(const Spec *spec, GError **error)
 static const char *const spec_fields[] = { "name",    "framework", "command",      "roles",        "env",
                                            "image",   "package",   "package_name", "requirements", "input",
                                            "output",  "retries",   "backoff",      "time_limit",   "grace",
-                                           "on_lost", "use_gpu",   "ready",        "network",      NULL };
+                                           "on_lost", "use_gpu",   "ready",        "network",      "secrets",
+                                           "secret_files", NULL };
 
 /* The two lists of members as one, for json_only. */
 static bool check_members(const json_t *object, GError **error)
@@ -641,7 +642,7 @@ static bool take_all(Draft *draft, const json_t *object, GError **error)
             !take_choice(object, "ready", "listen", "declared", &listens, error) ||
             !take_choice(object, "network", "host", "none", &on_host, error) ||
             !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error) ||
-            !take_schedule(draft, object, error))
+            !take_secrets(draft, object, error) || !take_schedule(draft, object, error))
                 return false;
         draft->spec.ready_declared = !listens;
         draft->spec.network_none = !on_host;

@@ -65,6 +65,8 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
         to->annotations = keep_list(block, draft->annotations);
         to->node_labels = keep_list(block, draft->node_labels);
         to->after = keep_list(block, draft->after);
+        to->secrets = keep_list(block, draft->secrets);
+        to->secret_files = keep_list(block, draft->secret_files);
         for (int i = 0; i < draft->n_roles; i++)
                 to_roles[i].flavour = keep_text(block, roles[i].flavour);
         to->name = keep_text(block, draft->name);

@@ -75,6 +75,8 @@ typedef struct Spec {
                              it goes back into its queue */
         char *namespace;  /* of the older interfaces; or NULL */
         char *origin; /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
+        char **secrets;      /* "VARIABLE=SECRET": variables whose values are secrets of the job's user; or NULL */
+        char **secret_files; /* "FILE=SECRET": files in the directory $PADDLE_SECRETS_DIR; or NULL */
         bool network_none;   /* network: "none": members reach each other over loopback, and nothing else;
                                 "host", the default: whatever the machine reaches */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on

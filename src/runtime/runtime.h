@@ -15,6 +15,14 @@
  * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
+/* A value that a member is given and that nobody else may see: as a variable, or as a file. */
+typedef struct {
+        const char *variable; /* or NULL */
+        const char *file;     /* its name in the directory $PADDLE_SECRETS_DIR; or NULL */
+        const char *value;    /* followed by a NUL byte; a variable's has no other */
+        gsize len;
+} TaskSecret;
+
 /* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
  * limits, grace, ready_* and what follows new_privileges; the runtime completes env (directories, PATH,
  * PYTHONPATH), dir, log, binds, processes, user and new_privileges. */
@@ -22,6 +30,9 @@ typedef struct {
         const char *task;
         char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
         char *const *env;         /* complete */
+        const TaskSecret *secrets; /* the same for all members of an attempt. A variable goes before one of `env`; neither is
+                                      written to a disk, shown or logged */
+        int n_secrets;
         const char *dir;          /* working directory; must exist */
         const char *log;          /* file, made if missing, appended to; its directory is made */
         const char *log_banner;   /* a line written to the log before the start, or NULL */

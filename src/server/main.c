@@ -71,6 +71,7 @@ typedef struct {
         char **published;       /* AuthConfig.published; or NULL */
         char **trusted_proxies; /* HttpServerConfig.trusted_proxies; or NULL */
         char *factor_key;       /* file of the key of second factors */
+        SealKey *secrets;       /* of users */
         SecondFactorFor factor_for;
         char *first_password; /* file of root's, until it is changed */
 } Server;
@@ -352,6 +353,13 @@ static bool open_drivers(Server *server, GError **error)
         return true;
 }
 
+static void open_secrets(Server *server)
+{
+        g_autofree char *path = state_path(server, "secrets.key");
+
+        server->secrets = seal_key_new(path, "secrets");
+}
+
 static bool open_engine(Server *server, GError **error)
 {
         EngineConfig config = {
@@ -378,6 +386,7 @@ static bool open_engine(Server *server, GError **error)
                 .scheduler.topology = server->options.topology,
                 .scheduler.half_life_ms = server->options.half_life_ms,
                 .scheduler.cooldown_ms = server->options.cooldown_ms,
+                .secrets = server->secrets,
                 .fatal = on_fatal,
         };
 
@@ -653,6 +662,7 @@ static bool server_open(Server *server, GError **error)
         storage = state_path(server, "storage");
         if (!open_disk(server, error))
                 return false;
+        open_secrets(server);
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
             !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
@@ -699,6 +709,7 @@ static bool server_open(Server *server, GError **error)
                                             .auth = server->auth,
                                             .sso = server->sso,
                                             .audit = server->audit,
+                                            .secrets = server->secrets,
                                             .dc = server->options.datacenter,
                                             .state_dir = server->options.state,
                                             .journal_dir = server->journal,
@@ -756,6 +767,7 @@ static void server_close(Server *server)
         g_free(server->first_password);
         g_free(server->oidc_secret);
         g_free(server->factor_key);
+        seal_key_free(server->secrets);
         g_free(server->journal);
         g_free(server->id);
 }

@@ -1,23 +1,18 @@
-/* Second factors (see second-factor.h). A record is "1:SEALED:STEP:HASH,HASH,...": SEALED is base64 of a
- * nonce and of the secret under XChaCha20-Poly1305. */
+/* Second factors (see second-factor.h). A record is "1:SEALED:STEP:HASH,HASH,...": SEALED is the secret, sealed
+ * (base/seal.h). */
 #include "api/auth/second-factor.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <string.h>
 
 #include "api/auth/totp.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/seal.h"
 
 enum {
-        NONCE_LEN = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
-        SEALED_LEN = NONCE_LEN + TOTP_SECRET_LEN + crypto_aead_xchacha20poly1305_ietf_ABYTES,
-        KEY_LEN = crypto_aead_xchacha20poly1305_ietf_KEYBYTES,
         HASH_BYTES = 16,
         RECOVERY_BYTES = 16, /* letters of a code without its dashes */
-        KEY_MODE = 0600,
         PARTS = 4,
 };
 
@@ -28,9 +23,7 @@ typedef struct {
 
 struct SecondFactors {
         GMutex lock; /* of what follows */
-        char *key_path;
-        guint8 key[KEY_LEN];
-        bool has_key;
+        SealKey *key;
         GHashTable *guards; /* name of a user -> Guard *: only of accounts with a factor and a password that
                                was right */
 };
@@ -40,7 +33,7 @@ SecondFactors *second_factors_new(const char *key_path)
         SecondFactors *factors = g_new0(SecondFactors, 1);
 
         g_mutex_init(&factors->lock);
-        factors->key_path = g_strdup(key_path);
+        factors->key = seal_key_new(key_path, "second factors");
         factors->guards = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return factors;
 }
@@ -49,54 +42,10 @@ void second_factors_free(SecondFactors *factors)
 {
         if (!factors)
                 return;
-        sodium_memzero(factors->key, sizeof factors->key);
         g_hash_table_unref(factors->guards);
-        g_free(factors->key_path);
+        seal_key_free(factors->key);
         g_mutex_clear(&factors->lock);
         g_free(factors);
-}
-
-/* ---- the server's key ---- */
-
-static bool read_key(SecondFactors *factors, GError **error)
-{
-        g_autofree char *text = NULL;
-        gsize len = 0;
-
-        if (!file_read(factors->key_path, KEY_LEN, &text, &len, error))
-                return false;
-        if (len != KEY_LEN)
-                return err_set(error, ERR_INVALID, "'%s' has %d bytes, not %d", factors->key_path, (int)len,
-                               KEY_LEN);
-        memcpy(factors->key, text, KEY_LEN);
-        sodium_memzero(text, len);
-        return true;
-}
-
-static bool make_key(SecondFactors *factors, GError **error)
-{
-        randombytes_buf(factors->key, KEY_LEN);
-        return file_replace(factors->key_path, factors->key, KEY_LEN, KEY_MODE, true, error);
-}
-
-/* Only who makes a first factor makes the key: one that is missing later is not replaced by another in
- * silence. */
-static bool open_key(SecondFactors *factors, bool make, GError **error)
-{
-        g_autoptr(GError) why = NULL;
-
-        if (factors->has_key)
-                return true;
-        factors->has_key =
-                factors->key_path &&
-                (read_key(factors, &why) || (make && err_is(why, ERR_NOT_FOUND) && make_key(factors, error)));
-        if (factors->has_key)
-                return true;
-        if (error && !*error)
-                err_set(error, ERR_UNAVAILABLE,
-                        "the key of second factors cannot be read\nTell an administrator: %s",
-                        why ? why->message : "this server has no place for it");
-        return false;
 }
 
 /* ---- records ---- */
@@ -114,32 +63,22 @@ static void record_clear(Record *record)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Record, record_clear)
 
-static char *seal(const SecondFactors *factors, const char *id, const guint8 secret[TOTP_SECRET_LEN])
-{
-        guint8 sealed[SEALED_LEN];
-
-        randombytes_buf(sealed, NONCE_LEN);
-        crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_LEN, NULL, secret, TOTP_SECRET_LEN,
-                                                   (const guint8 *)id, strlen(id), NULL, sealed,
-                                                   factors->key);
-        return g_base64_encode(sealed, sizeof sealed);
-}
-
-static bool unseal(const SecondFactors *factors, const char *id, const char *text,
-                   guint8 ret[TOTP_SECRET_LEN])
+static bool open_secret(const SecondFactors *factors, const char *id, const char *text,
+                        guint8 ret[TOTP_SECRET_LEN])
 {
         gsize len = 0;
-        g_autofree guint8 *sealed = g_base64_decode(text, &len);
+        char *secret = unseal(factors->key, id, text, &len);
+        bool whole = secret && len == TOTP_SECRET_LEN;
 
-        return len == SEALED_LEN &&
-               crypto_aead_xchacha20poly1305_ietf_decrypt(ret, NULL, NULL, sealed + NONCE_LEN,
-                                                          len - NONCE_LEN, (const guint8 *)id, strlen(id),
-                                                          sealed, factors->key) == 0;
+        if (whole)
+                memcpy(ret, secret, TOTP_SECRET_LEN);
+        seal_wipe(secret, len);
+        return whole;
 }
 
 static char *record_format(const SecondFactors *factors, const char *id, const Record *record)
 {
-        g_autofree char *sealed = seal(factors, id, record->secret);
+        g_autofree char *sealed = seal(factors->key, id, record->secret, sizeof record->secret);
         g_autofree char *hashes = g_strjoinv(",", record->hashes);
 
         return g_strdup_printf("1:%s:%" G_GUINT64_FORMAT ":%s", sealed, record->step, hashes);
@@ -150,7 +89,7 @@ static bool record_parse(const SecondFactors *factors, const char *id, const cha
         g_auto(GStrv) parts = g_strsplit(text, ":", PARTS);
 
         if (g_strv_length(parts) != PARTS || strcmp(parts[0], "1") != 0 ||
-            !unseal(factors, id, parts[1], ret->secret))
+            !open_secret(factors, id, parts[1], ret->secret))
                 return false;
         ret->step = g_ascii_strtoull(parts[2], NULL, 10);
         ret->hashes = g_strsplit(parts[3], ",", RECOVERY_CODES);
@@ -202,7 +141,7 @@ static char *recovery_hash(const SecondFactors *factors, const char *id, const c
         }
         if (n != RECOVERY_BYTES)
                 return NULL;
-        crypto_generichash_init(&state, factors->key, KEY_LEN, sizeof hash);
+        crypto_generichash_init(&state, seal_key_bytes(factors->key), SEAL_KEY_LEN, sizeof hash);
         crypto_generichash_update(&state, (const guint8 *)id, strlen(id) + 1);
         crypto_generichash_update(&state, (const guint8 *)plain, RECOVERY_BYTES);
         crypto_generichash_final(&state, hash, sizeof hash);
@@ -276,9 +215,9 @@ static CodeAnswer check(SecondFactors *factors, const char *user, const char *id
                 *ret_wait_ms = guard->next - now_ms;
                 return CODE_TOO_SOON;
         }
-        if (!open_key(factors, false, &why) || !record_parse(factors, id, text, &record)) {
+        if (!seal_key_open(factors->key, false, &why) || !record_parse(factors, id, text, &record)) {
                 log_error("the second factor of a user cannot be read; an administrator can take it away",
-                          "user", user, "key", factors->key_path, "error",
+                          "user", user, "error",
                           why ? why->message : "it is of another key", NULL);
                 return CODE_BROKEN;
         }
@@ -332,7 +271,7 @@ bool second_factor_make(SecondFactors *factors, const char *id, const char *secr
                                "that shows "
                                "it, and take the code that it shows at this moment.");
         g_mutex_lock(&factors->lock);
-        opened = open_key(factors, true, error);
+        opened = seal_key_open(factors->key, true, error);
         if (opened) {
                 add_recovery(factors, id, &record, recovery);
                 *ret_record = record_format(factors, id, &record);

@@ -14,7 +14,7 @@ const HttpRoute *const *api_routes(void)
         static const HttpRoute *const all[] = {
                 system_routes,  metrics_routes,   job_routes,  change_routes,
                 ask_routes,     event_routes,     log_routes,  package_routes,
-                file_routes,    token_routes,     user_routes, second_factor_routes,
+                file_routes,    token_routes,     user_routes, second_factor_routes, secret_routes,
                 catalog_routes, scheduler_routes, exec_routes, storage_routes,
                 audit_routes,   sso_routes,       NULL
         };
@@ -44,6 +44,7 @@ Api *api_new(const ApiConfig *config)
         api->auth = config->auth;
         api->sso = config->sso;
         api->audit = config->audit;
+        api->secrets = config->secrets;
         api->dc = g_strdup(config->dc);
         api->state_dir = g_strdup(config->state_dir);
         api->journal_dir = g_strdup(config->journal_dir);

@@ -29,6 +29,7 @@ typedef struct {
         Auth *auth;
         Sso *sso; /* NULL: there is no single sign-on */
         Audit *audit;
+        SealKey *secrets; /* of the secrets of users */
         const char *dc, *state_dir;
         const char *journal_dir; /* of the scheduler; NULL: none is kept */
         const char *node_name;   /* of this machine */

@@ -20,6 +20,7 @@ struct Api {
         Auth *auth;
         Sso *sso; /* or NULL */
         Audit *audit;
+        SealKey *secrets;
         char *dc, *state_dir, *journal_dir, *node_name;
         char **node_labels; /* or NULL */
         gint64 started;
@@ -31,7 +32,7 @@ struct Api {
 };
 
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
-        package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
+        package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[], secret_routes[],
         catalog_routes[], scheduler_routes[], metrics_routes[], ask_routes[], exec_routes[], storage_routes[],
         audit_routes[], sso_routes[];
 

@@ -17,6 +17,7 @@ static const struct {
         { ACCESS_PASSWORD, "password", "", "", "", "oa", "", "" },
         { ACCESS_SECOND_FACTOR, "second factor", "", "", "uoga", "uoga", "oa", "" },
         { ACCESS_TOKEN, "token", "uoga", "o", "uoga", "", "oa", "" },
+        { ACCESS_SECRET, "secret", "uoga", "", "", "uoga", "oa", "" },
         { ACCESS_GRANT, "grant", "uoga", "oa", "a", "a", "a", "" },
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
         { ACCESS_NODE, "node", "a", "a", "", "", "", "" },
@@ -89,6 +90,7 @@ static const struct {
         { ACCESS_EVENT, "rraaaa" },     { ACCESS_FILE, "rrsssa" },          { ACCESS_PACKAGE, "rrsssa" },
         { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" },    { ACCESS_AUDIT, "aaaaaa" },
         { ACCESS_STORAGE, "rraaaa" },   { ACCESS_SECOND_FACTOR, "aaaaaa" },
+        { ACCESS_SECRET, "raaaaa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 

@@ -112,6 +112,7 @@ static void test_ids(void)
                 { KIND_FLAVOUR, "flavour", "^flavour-[0-9a-f]{8}$" },
                 { KIND_GRANT, "grant", "^grant-[0-9a-f]{8}$" },
                 { KIND_POOL, "resource pool", "^rp-[0-9a-f]{8}$" },
+                { KIND_SECRET, "secret", "^secret-[0-9a-f]{8}$" },
         };
 
         G_STATIC_ASSERT(G_N_ELEMENTS(cases) == KINDS);

@@ -29,6 +29,7 @@
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
 #include "runtime/local/search-path.h"
+#include "runtime/local/secret-files.h"
 #include "runtime/local/terminal.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
@@ -73,6 +74,8 @@ typedef struct {
         Workers *workers;
         Spares *spares;
         Terminals *terminals;
+        SecretFiles *secrets;
+        GHashTable *attempts; /* the link's thread: those reported until the first sync; NULL after it */
         ObserveFunc observe;
         void *observe_arg;
 
@@ -168,6 +171,15 @@ static void post_failure(LocalRuntime *local, const char *task, const GError *fa
         post(local, OBSERVED_START_FAILED, task, failure->message, permanent);
 }
 
+/* "<id>.<attempt>" of "<id>.<attempt>.<role>.<index>" */
+static char *attempt_of(const char *task)
+{
+        const char *dot = strchr(task, '.');
+
+        dot = dot ? strchr(dot + 1, '.') : NULL;
+        return dot ? g_strndup(task, (gsize)(dot - task)) : g_strdup(task);
+}
+
 /* ---- observations, on the link's thread ---- */
 
 static void note_pid(LocalRuntime *local, const Observation *observation)
@@ -196,10 +208,27 @@ static void note_full_disk(LocalRuntime *local, Observation *observation)
         observation->note = projects_say_full(local->projects, dir);
 }
 
+/* Files with secrets of attempts that ended while no server ran. An attempt that the agent does not know yet gets its files
+ * again when the engine asks for its start. */
+static void sweep_secrets(LocalRuntime *local, const Observation *observation)
+{
+        if (!local->attempts)
+                return;
+        if (observation->kind == OBSERVED_DISCONNECTED)
+                g_hash_table_remove_all(local->attempts);
+        else if (observation->kind != OBSERVED_SYNCED)
+                g_hash_table_add(local->attempts, attempt_of(observation->task));
+        else {
+                secret_files_sweep(local->secrets, local->attempts);
+                g_clear_pointer(&local->attempts, g_hash_table_unref);
+        }
+}
+
 static void deliver(Observation *observation, void *arg)
 {
         LocalRuntime *local = arg;
 
+        sweep_secrets(local, observation);
         note_pid(local, observation);
         note_full_disk(local, observation);
         if (builds_observe(local->builds, observation))
@@ -344,15 +373,6 @@ static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const
         }
 }
 
-/* "<id>.<attempt>" of "<id>.<attempt>.<role>.<index>" */
-static char *attempt_of(const char *task)
-{
-        const char *dot = strchr(task, '.');
-
-        dot = dot ? strchr(dot + 1, '.') : NULL;
-        return dot ? g_strndup(task, (gsize)(dot - task)) : g_strdup(task);
-}
-
 /* True when the start of `task` waited here and waits no more. */
 static bool withdraw(LocalRuntime *local, const char *task)
 {
@@ -376,6 +396,8 @@ static bool withdraw(LocalRuntime *local, const char *task)
 typedef struct {
         char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log, *gpus_seen;
         GPtrArray *binds;
+        char *secrets; /* directory of its files with secrets; or NULL */
+        char **keep;   /* of the sandbox; NULL: those of all members */
         char **env;
         Identity *identity; /* NULL: the server's own */
         Sandbox sandbox;
@@ -392,6 +414,8 @@ static void plan_clear(Plan *plan)
         g_free(plan->ready_file);
         g_free(plan->log);
         g_free(plan->gpus_seen);
+        g_free(plan->secrets);
+        g_strfreev(plan->keep);
         g_clear_pointer(&plan->binds, g_ptr_array_unref);
         g_strfreev(plan->env);
         identity_unref(plan->identity);
@@ -494,6 +518,56 @@ static void plan_paths(LocalRuntime *local, const RuntimeJob *job, const TaskSta
                                            : g_build_filename(plan->attempt_dir, task->ready_file, NULL);
 }
 
+/* A list and one more; the caller's. */
+static char **list_with(char *const *list, const char *one)
+{
+        g_autoptr(GStrvBuilder) longer = g_strv_builder_new();
+
+        g_strv_builder_add(longer, one);
+        if (list)
+                g_strv_builder_addv(longer, (const char **)list);
+        return g_strv_builder_end(longer);
+}
+
+/* Members of such a job see the directory in their sandbox, which is not used again for another job. */
+static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *plan, GError **error)
+{
+        g_autofree char *attempt = attempt_of(task->task);
+
+        if (!secret_files_wanted(task->secrets, task->n_secrets))
+                return true;
+        plan->secrets = secret_files_put(local->secrets, attempt, task->secrets, task->n_secrets, owner_of(plan->identity),
+                                         error);
+        if (!plan->secrets)
+                return false;
+        plan->keep = list_with(local->keep, plan->secrets);
+        plan->sandbox.keep = (const char *const *)plan->keep;
+        plan->sandbox.shared = true;
+        return true;
+}
+
+/* What the engine says, and the secrets that are variables; the caller's. */
+static char **with_secrets(const TaskStart *task, const Plan *plan)
+{
+        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+
+        if (task->env)
+                g_strv_builder_addv(list, (const char **)task->env);
+        for (int i = 0; i < task->n_secrets; i++) {
+                const TaskSecret *secret = &task->secrets[i];
+                g_autofree char *entry = secret->variable ? g_strconcat(secret->variable, "=", secret->value, NULL) : NULL;
+
+                if (entry)
+                        g_strv_builder_add(list, entry);
+        }
+        if (plan->secrets) {
+                g_autofree char *entry = g_strconcat("PADDLE_SECRETS_DIR=", plan->secrets, NULL);
+
+                g_strv_builder_add(list, entry);
+        }
+        return g_strv_builder_end(list);
+}
+
 static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
 {
         const Identity *identity = plan->identity;
@@ -510,9 +584,9 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .gpus = task->gpus,
                               .gpus_seen = plan->gpus_seen,
                               .fallback_path = local->fallback_path };
+        g_auto(GStrv) env = with_secrets(task, plan);
 
-        plan->env = variables_complete(place.home ? local->inherited_by_others : local->inherited, &place,
-                                       task->env);
+        plan->env = variables_complete(place.home ? local->inherited_by_others : local->inherited, &place, env);
 }
 
 static bool names(char *const *users, const char *user)
@@ -640,7 +714,8 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
                 return false;
         plan_paths(local, job, task, &plan);
         if (!plan_sandbox(local, job, &plan, error) || !plan_environment(local, job, &plan, error) ||
-            !plan_storage(local, job, &plan, error) || !make_directories(local, job, &plan, error))
+            !plan_storage(local, job, &plan, error) || !make_directories(local, job, &plan, error) ||
+            !plan_secret_files(local, task, &plan, error))
                 return false;
         plan_gpus(local, task, &plan);
         plan_variables(local, job, task, &plan);
@@ -742,6 +817,7 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt, gint64 e
                 g_ptr_array_set_size(copy->waiting, 0);
         }
         pthread_mutex_unlock(&local->lock);
+        secret_files_drop(local->secrets, name);
         if (!copy && !workdir_remove_empty(dir, local->spares))
                 work_push(local, remove_attempt, dir, NULL, NULL);
 }
@@ -977,17 +1053,6 @@ static char *choose_uv(const char *configured)
         return g_find_program_in_path("uv");
 }
 
-/* The state directory is among them: members work in it. */
-static char **list_kept(const char *state_dir, char *const *others)
-{
-        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
-
-        g_strv_builder_add(list, state_dir);
-        if (others)
-                g_strv_builder_addv(list, (const char **)others);
-        return g_strv_builder_end(list);
-}
-
 static void configure(LocalRuntime *local, const LocalConfig *config)
 {
         g_auto(GStrv) environ_list = g_get_environ();
@@ -1010,7 +1075,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->policy = config->sandbox;
         local->egress = g_strdup(config->egress);
         local->no_sandbox = g_strdupv((char **)config->no_sandbox);
-        local->keep = list_kept(local->state_dir, config->sandbox_keep);
+        local->keep = list_with(config->sandbox_keep, local->state_dir); /* members work in it */
         local->inherited = variables_inherit(environ_list);
         local->inherited_by_others = search_path_for_others(local->inherited);
         inventory_get(&config->inventory, &local->total);
@@ -1019,6 +1084,8 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
         local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         local->terminals = terminals_new(local->agent_program);
+        local->secrets = secret_files_new(local->state_dir, "/dev/shm");
+        local->attempts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
 static void connect_parts(LocalRuntime *local, const LocalConfig *config)
@@ -1086,6 +1153,8 @@ void local_runtime_free(Runtime *runtime)
         storage_close(local->storage);
         g_hash_table_unref(local->copies);
         terminals_free(local->terminals);
+        secret_files_free(local->secrets);
+        g_clear_pointer(&local->attempts, g_hash_table_unref);
         g_hash_table_unref(local->pids);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);

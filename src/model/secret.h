@@ -1,0 +1,32 @@
+/* Secrets of users: values that their jobs are given and that nobody is shown (doc/jobs.md, "Secrets"). A secret is an object of
+ * the catalog named "<user>/<name>"; its value is sealed with the server's key (base/seal.h). */
+#pragma once
+
+#include "base/seal.h"
+#include "model/object.h"
+
+enum {
+        SECRET_VALUE_MAX = 64 * 1024, /* bytes of a value */
+        SECRETS_PER_USER = 100,
+        SECRETS_USER_BYTES = 1024 * 1024, /* all values of a user together */
+        SECRETS_PER_JOB = 20,             /* variables and files together */
+        SECRETS_JOB_BYTES = 256 * 1024,   /* the values that one job is given, together */
+};
+
+typedef struct {
+        Object object;
+        char *user;
+        char *sealed; /* the value */
+        int bytes;    /* its length */
+        bool binary;  /* it has a NUL byte, so it can be a file and no variable */
+} Secret;
+
+/* 1..60 letters, digits, '.', '_' and '-' that begin with a letter, a digit or '_'. */
+bool secret_name_check(const char *what, const char *name, GError **error);
+char *secret_key(const char *user, const char *name); /* "<user>/<name>"; the caller's */
+const char *secret_name(const Secret *secret);        /* without its user; borrowed */
+
+/* Gives it a value. The key is open. */
+void secret_set(Secret *secret, const SealKey *key, const void *value, gsize len);
+/* The value, followed by a NUL byte (seal_wipe). ERR_UNAVAILABLE when the server's key does not open it. */
+char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **error);

@@ -1,0 +1,28 @@
+/* Secrets that members are given as files. They are never on a disk: each attempt has a directory in memory (tmpfs),
+ *
+ *     STATE/secret-files -> /dev/shm/paddle-XXXXXX     made when the first file is needed, again after the machine's restart
+ *     /dev/shm/paddle-XXXXXX/<id>.<attempt>/<file>     mode 0400, the member's user's; the directories are the server's
+ *
+ * which goes with the attempt. put and drop: the engine's thread; sweep: any other, once. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "fs/tree.h"
+#include "runtime/runtime.h"
+
+typedef struct SecretFiles SecretFiles;
+
+/* `memory`: where to make the directory, "/dev/shm". */
+SecretFiles *secret_files_new(const char *state_dir, const char *memory);
+void secret_files_free(SecretFiles *files); /* the files stay; NULL is a no-op */
+
+bool secret_files_wanted(const TaskSecret *secrets, int n); /* is any of them a file? */
+/* Makes the directory of an attempt ("<id>.<attempt>") with its files, unless it is there. Its path, the caller's; NULL with an
+ * error. `owner` NULL: they are the server's. */
+char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n, const Owner *owner,
+                       GError **error);
+void secret_files_drop(SecretFiles *files, const char *attempt);
+/* Drops all attempts but those in the set `known`. */
+void secret_files_sweep(SecretFiles *files, GHashTable *known);

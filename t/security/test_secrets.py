@@ -1,0 +1,369 @@
+"""Secrets of users: what jobs are given and nobody is shown. doc/security.md, "Secrets"."""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+
+import pytest
+from conftest import Server, wait_for
+from people import Person
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a server that is not root runs members as itself")
+
+VALUE = "correct-horse-battery-staple-7431"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("secrets") / "state", "--listen", "127.0.0.1:0").start()
+    yield server
+    server.destroy()
+
+
+@pytest.fixture(scope="module")
+def ann(served):
+    return Person(served, "ann")
+
+
+@pytest.fixture(scope="module")
+def bob(served):
+    return Person(served, "bob")
+
+
+def call(person, method, path, body=None, token=None):
+    headers = {"Authorization": f"Bearer {token or person.token}", "Content-Type": "application/json"}
+    return person.server.request(method, path, json.dumps(body) if body is not None else None, headers)
+
+
+def put(person, name, value=VALUE, **more):
+    body = {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else {"value": value}
+    return call(person, "PUT", f"/v1/secrets/{name}", body, **more)
+
+
+def make(person, name, value=VALUE):
+    reply = put(person, name, value)
+    assert reply.status == 200, reply.body
+    return reply.json
+
+
+def says(reply, status, code, *words):
+    assert (reply.status, reply.json["code"]) == (status, code), reply.body
+    for word in words:
+        assert word in reply.json["message"] + (reply.json.get("hint") or ""), reply.body
+
+
+def memory_of(server):
+    """Where files with secrets are."""
+    return pathlib.Path(os.readlink(server.state / "secret-files"))
+
+
+def files_below(*roots):
+    for root in roots:
+        for path in [root, *root.rglob("*")]:
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def holding(value, *roots):
+    """The files that hold these bytes, plain or in base 64 (at any of its three shifts)."""
+    plain = value.encode()
+    forms = {plain} | {base64.b64encode(b"x" * shift + plain)[4:-4] for shift in range(3)}
+    found = []
+    for path in files_below(*roots):
+        data = path.read_bytes()
+        found += [str(path)] if any(form in data for form in forms) else []
+    return found
+
+
+# -- what jobs get
+
+
+def test_a_job_has_its_secrets(ann):
+    make(ann, "wandb")
+    assert make(ann, "key", b"\x00\xff\n")["binary"] is True
+    said = ann.run(
+        'echo "=$WANDB_API_KEY="; od -An -tx1 "$PADDLE_SECRETS_DIR/k.bin"; stat -c "%a %u" "$PADDLE_SECRETS_DIR/k.bin"; id -u',
+        secrets={"WANDB_API_KEY": "wandb"},
+        secret_files={"k.bin": "key"},
+    )
+    lines = said.split("\n")
+    assert lines[0] == f"={VALUE}="
+    assert lines[1].split() == ["00", "ff", "0a"]
+    assert lines[2].split() == ["400", lines[3]]
+
+
+def test_all_members_of_a_job_have_them_and_a_new_value_holds_for_the_next_attempt(served, ann):
+    make(ann, "rotated", "first")
+    once = served.state.parent / "once"
+    once.mkdir(mode=0o777)
+    once.chmod(0o777)
+    script = (
+        'echo "got $TOKEN $(cat $PADDLE_SECRETS_DIR/token)";'
+        f'test "$PADDLE_TRAINER_ID" = 0 || exit 0; while test ! -e {once}/go; do sleep 0.05; done; mkdir {once}/done'
+    )
+    job = ann.submit(
+        script,
+        framework="paddle-collective",
+        roles=[{"name": "trainer", "replicas": 2}],
+        secrets={"TOKEN": "rotated"},
+        secret_files={"token": "rotated"},
+        retries=1,
+        backoff="0s",
+    )["id"]
+    for member in ("trainer-0", "trainer-1"):
+        wait_for(lambda name=member: "got first first" in served.member_log(job, name), what=f"the secret in {member}")
+    (once / "done").mkdir()  # the first attempt fails
+    make(ann, "rotated", "second")
+    (once / "go").touch()
+    wait_for(lambda: served.job(job)["attempt"] == 2, what="the second attempt")
+    (once / "done").rmdir()
+    assert served.wait(job)["state"] == "succeeded", served.job(job)["reason"]
+    assert "got second second" in served.member_log(job, "trainer-0")
+
+
+def test_files_are_in_memory_and_go_with_the_attempt(served, ann, bob):
+    make(ann, "held")
+    job = ann.submit("echo here; exec sleep 600", secret_files={"held": "held"})["id"]
+    wait_for(lambda: "here" in served.member_log(job), what="the job's first line")
+    place = memory_of(served) / f"{job}.1"
+    assert (place / "held").read_text() == VALUE
+    assert str(place).startswith("/dev/shm/")
+    look = f"ls -la {place} /dev/shm; cat {place}/held; true"
+    assert VALUE not in bob.run(look) and "held" not in bob.run(look).replace(f"{place}/held", "")
+    assert VALUE not in ann.run(look)  # another job of the same user: its sandbox has none of it
+    served.cancel([job])
+    served.wait(job)
+    wait_for(lambda: not place.exists(), what="the end of the files")
+
+
+def test_a_sandbox_with_secrets_is_not_given_to_the_next_job(served, ann):
+    make(ann, "one")
+    first = ann.run("ls -A /dev/shm; cat $PADDLE_SECRETS_DIR/f", secret_files={"f": "one"})
+    assert VALUE in first
+    assert ann.run("ls -A /dev/shm") == ""
+
+
+def test_a_dead_servers_files_go(served, ann):
+    """What ended while no server ran leaves nothing in memory; what runs keeps its files."""
+    make(ann, "kept")
+    runs = ann.submit("echo here; exec sleep 600", secret_files={"f": "kept"})["id"]
+    stale = ann.submit("echo here; exec sleep 600", secret_files={"f": "kept"})["id"]
+    for job in (runs, stale):
+        wait_for(lambda name=job: "here" in served.member_log(name), what="the first line")
+    left = memory_of(served) / "0123456789abcdef.1"
+    left.mkdir()
+    (left / "f").write_text("of a job that is gone")
+    served.kill()
+    os.kill(served_pid(stale), signal.SIGKILL)
+    served.start()
+    served.wait(stale)
+    wait_for(lambda: not left.exists(), what="the sweep")
+    wait_for(lambda: not (memory_of(served) / f"{stale}.1").exists(), what="the end of the files")
+    assert (memory_of(served) / f"{runs}.1" / "f").read_text() == VALUE
+    served.cancel([runs])
+    served.wait(runs)
+
+
+def served_pid(job):
+    """The member's process, found by its environment."""
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"PADDLE_JOB_ID={job}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                return int(entry.name)
+        except OSError:
+            continue
+    raise AssertionError(f"no process of {job}")
+
+
+# -- what nobody gets
+
+
+def test_a_value_is_nowhere(served, ann):
+    """Not on the disk, plain or in base 64, in no answer and no command line: not while a job has it, nor after."""
+    value = "needle-in-the-haystack-90210-abc"
+    make(ann, "needle", value)
+    job = ann.submit(
+        'test -n "$N" && test -s "$PADDLE_SECRETS_DIR/n" && echo here; exec sleep 600',
+        secrets={"N": "needle"},
+        secret_files={"n": "needle"},
+    )["id"]
+    wait_for(lambda: "here" in served.member_log(job), what="the job's first line")
+    ways = [f"/v1/jobs/{job}", "/v1/jobs", f"/v1/jobs/{job}/events", "/v1/secrets", f"/v1/jobs/{job}/explain"]
+    for person in (ann, served):
+        for way in ways:
+            assert value not in person.get(way).body.decode(), way
+    assert value not in served.get("/v1/events?limit=1000").body.decode()
+    assert value not in served.get("/v1/audit?limit=1000").body.decode()
+    assert value not in served.log()
+    assert holding(value, served.state) == []
+    command_lines = [path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if readable(path)]
+    assert not [line for line in command_lines if value.encode() in line]
+    served.cancel([job])
+    served.wait(job)
+    served.kill()
+    served.start()  # the log of the database has been copied
+    assert holding(value, served.state, pathlib.Path("/dev/shm")) == []
+
+
+def readable(path):
+    try:
+        path.read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_copied_row_does_not_open(served, ann, bob):
+    """Who can write the database cannot give one user's secret to another's job."""
+    make(ann, "mine", "of-ann-alone")
+    make(bob, "mine", "of-bob")
+    served.kill()
+    with sqlite3.connect(served.state / "paddle.db") as database:
+        row = dict(database.execute("SELECT name, body FROM object WHERE name IN ('ann/mine', 'bob/mine')"))
+        sealed = json.loads(row["ann/mine"])["value"]
+        stolen = json.dumps({**json.loads(row["bob/mine"]), "value": sealed})
+        database.execute("UPDATE object SET body = ? WHERE name = 'bob/mine'", (stolen,))
+    served.start()
+    job = served.wait(bob.submit('echo "$M"', secrets={"M": "mine"})["id"])
+    assert job["state"] == "failed" and "cannot be read with this server's key" in job["reason"], job["reason"]
+    make(bob, "mine", "again")
+    assert bob.run('echo "$M"', secrets={"M": "mine"}) == "again\n"
+
+
+def test_a_lost_key_is_not_replaced_in_silence(served, ann):
+    make(ann, "before")
+    served.kill()
+    key = served.state / "secrets.key"
+    assert key.stat().st_mode & 0o777 == 0o600 and key.stat().st_size == 32
+    kept = key.read_bytes()
+    key.unlink()
+    served.start()
+    says(put(ann, "after"), 503, "unavailable", "the key of secrets cannot be read", "secrets.key")
+    job = served.wait(ann.submit("true", secrets={"B": "before"})["id"])
+    assert job["state"] == "failed" and "the key of secrets cannot be read" in job["reason"], job["reason"]
+    key.write_bytes(kept)
+    key.chmod(0o600)
+    assert ann.run('echo "$B"', secrets={"B": "before"}) == f"{VALUE}\n"
+
+
+# -- whose they are
+
+
+def test_names_are_a_users_own(served, ann, bob):
+    make(ann, "private", "of-ann")
+    says(bob.ask({"command": ["true"], "secrets": {"P": "private"}}), 404, "not_found", "no secret 'private'", "paddle secret")
+    says(bob.ask({"command": ["true"], "secrets": {"P": "ann/private"}}), 400, "invalid", "not a secret's name")
+    assert [row["name"] for row in bob.get("/v1/secrets").json["items"] if row["user"] != "bob"] == []
+    says(call(bob, "GET", "/v1/secrets?user=ann"), 403, "denied", "only administrators")
+    says(call(bob, "DELETE", "/v1/secrets/private?user=ann"), 403, "denied", "only administrators")
+    says(call(bob, "DELETE", "/v1/secrets/private"), 404, "not_found", "has no secret 'private'")
+    names = [row["name"] for row in served.get("/v1/secrets?user=ann").json["items"]]
+    assert "private" in names and names == sorted(names)
+    says(served.get("/v1/secrets?user=nosuch"), 404, "not_found", "nosuch")
+    assert served.request("DELETE", "/v1/secrets/private?user=ann").status == 204
+    says(ann.ask({"command": ["true"], "secrets": {"P": "private"}}), 404, "not_found", "no secret 'private'")
+
+
+def test_a_stranger_and_lesser_tokens(served, ann):
+    assert served.request("GET", "/v1/secrets", headers={"Authorization": "Bearer wrong"}).status == 401
+    make(ann, "scoped", "by-submit")
+    for scope in ("read", "submit"):
+        made = call(ann, "POST", "/v1/tokens", {"scope": scope})
+        token = made.json["token"]
+        assert call(ann, "GET", "/v1/secrets", token=token).status == 200
+        assert put(ann, "scoped", "other", token=token).status == 403
+        assert call(ann, "DELETE", "/v1/secrets/scoped", token=token).status == 403
+    assert ann.run('echo "$S"', secrets={"S": "scoped"}) == "by-submit\n"
+
+
+def test_they_go_with_their_user(served):
+    gone = Person(served, "leaver")
+    make(gone, "s", "of-the-first")
+    assert served.request("DELETE", "/v1/users/leaver").status == 204
+    again = Person(served, "leaver")
+    assert again.get("/v1/secrets").json["items"] == []
+    says(again.ask({"command": ["true"], "secrets": {"S": "s"}}), 404, "not_found", "no secret 's'")
+
+
+def test_what_is_recorded(served, ann):
+    make(ann, "recorded", "never-recorded")
+    assert call(ann, "DELETE", "/v1/secrets/recorded").status == 204
+    lines = [line for line in served.get("/v1/audit?limit=1000").json["items"] if "recorded" in json.dumps(line)]
+    assert {(line["kind"], line["verb"], line["user"]) for line in lines} >= {
+        ("secret", "update", "ann"),
+        ("secret", "delete", "ann"),
+    }, lines
+    assert "never-recorded" not in json.dumps(lines)
+
+
+# -- bad input
+
+
+BAD = [
+    ({}, 400, "one of 'value' (text) and 'base64'"),
+    ({"value": "a", "base64": "YQ=="}, 400, "one of"),
+    ({"value": ""}, 400, "the value is empty"),
+    ({"base64": ""}, 400, "the value is empty"),
+    ({"base64": "Y Q="}, 400, "not in base 64"),
+    ({"base64": "YQ"}, 400, "not in base 64"),
+    ({"value": 7}, 400, "one of"),
+    ({"value": "a", "more": 1}, 400, "more"),
+    ({"value": "x" * 65537}, 413, "65537 bytes, and the limit is 65536"),
+]
+
+
+@pytest.mark.parametrize("body, status, words", BAD, ids=[str(row[0])[:30] for row in BAD])
+def test_bad_values(ann, body, status, words):
+    reply = call(ann, "PUT", "/v1/secrets/bad", body)
+    assert reply.status == status and words in reply.json["message"], reply.body
+    assert "bad" not in [row["name"] for row in ann.get("/v1/secrets").json["items"]]
+
+
+@pytest.mark.parametrize("name", ["a%2fb", "..", ".x", "-x", "a%20b", "x" * 61, "%00"])
+def test_bad_names(ann, name):
+    assert put(ann, name).status in (400, 404)
+
+
+def test_a_job_that_asks_for_what_it_cannot_have(served, ann):
+    make(ann, "bytes", b"a\0b")
+    make(ann, "text")
+    for spec, words in [
+        ({"secrets": {"B": "bytes"}}, "no variable can hold"),
+        ({"secrets": {"B": "nosuch"}}, "no secret 'nosuch'"),
+        ({"secrets": {"A": "text"}, "env": {"A": "b"}}, "in env, too"),
+        ({"secret_files": {"../x": "text"}}, "not a file's name"),
+        ({"secrets": {f"V{i}": "text" for i in range(21)}}, "can have 20 secrets"),
+    ]:
+        reply = ann.ask({"command": ["true"], **spec})
+        assert reply.status in (400, 404) and words in reply.json["message"] + (reply.json.get("hint") or ""), reply.body
+        dry = ann.server.request(
+            "POST", "/v1/jobs?dry_run=true", json.dumps({"command": ["true"], **spec}),
+            {**ann.headers, "Content-Type": "application/json"},
+        )  # fmt: skip
+        assert dry.status == reply.status, dry.body
+
+
+def test_one_that_is_gone_when_the_job_starts(served, ann):
+    make(ann, "fleeting")
+    job = ann.submit("true", secrets={"F": "fleeting"}, begin="2099-01-01T00:00:00Z")["id"]
+    held = ann.submit("true", secrets={"F": "fleeting"}, after=[f"any:{job}"], retries=3)["id"]
+    assert call(ann, "DELETE", "/v1/secrets/fleeting").status == 204
+    served.cancel([job])
+    ended = served.wait(held)
+    assert ended["state"] == "failed" and ended["attempt"] == 1, ended
+    assert re.search(r"user 'ann' has no secret 'fleeting'", ended["reason"]), ended["reason"]
+
+
+def test_so_many_and_no_more(served):
+    hoarder = Person(served, "hoarder")
+    for i in range(100):
+        make(hoarder, f"s{i}", "v")
+    says(put(hoarder, "more", "v"), 429, "quota", "100 secrets")
+    make(hoarder, "s7", "w")  # another value for one that is there
+    for i in range(15):
+        make(hoarder, f"s{i}", "x" * 65536)
+    says(put(hoarder, "s16", "x" * 65536), 429, "quota", "1048576")
