@@ -176,6 +176,11 @@ class House:
         self.make("/v1/queues", {"name": name, "max": {"cpu": "1"}})
         return {"name": self.make("/v1/grants", {"user": self.names["owner"], "resource": name})["name"]}
 
+    def a_secret(self, role):
+        name = f"secret{next(self.numbers)}"
+        assert self.call("PUT", f"/v1/secrets/{name}", self.tokens["owner"], {"value": "v"}).status == 200
+        return {"name": name}
+
     def a_flavour(self, role):
         name = f"flavour{next(self.numbers)}"
         self.make("/v1/flavours", {"name": name, "cpu": "1", "memory": "1Gi"}, self.tokens["owner"])
@@ -208,6 +213,7 @@ class House:
         "token": a_token,
         "cluster": a_cluster,
         "queue": a_queue,
+        "secret": a_secret,
         "grant": a_grant,
         "flavour": a_flavour,
         "resource pool": a_pool,
@@ -236,7 +242,8 @@ def routes(document):
 
 
 # Queries that keep a request short, and bodies that are read before the thing is looked for: both leave who may alone.
-QUERIES = {"/v1/jobs/{job}/logs": "?follow=false", "/v1/events": "?since=0"}
+# Without `user` a secret is the caller's own, whoever else has one of the name.
+QUERIES = {"/v1/jobs/{job}/logs": "?follow=false", "/v1/events": "?since=0", "/v1/secrets/{name}": "?user=olga"}
 
 
 def is_denied(reply, kind):

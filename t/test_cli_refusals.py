@@ -75,7 +75,7 @@ FLAGS = [
     (["--gpus", "-1"], ["--gpus", "'-1'"]),
     (["--gpus", "1000000000"], ["--gpus", "'1000000000'", "1024"]),
     (["--gpus", "1", "--use-gpu", "--trainer-gpu-num", "2"], ["--gpus=1", "--trainer-gpu-num=2", "cannot be combined"]),
-    (["--env", "NOEQUALS"], ["--env", "'NOEQUALS'", "NAME=VALUE"]),
+    (["--env", "NOEQUALS"], ["--env", "'NOEQUALS' has no value", "NOEQUALS=VALUE"]),
     (["--env", "1A=x"], ["--env", "'1A'"]),
     (["--env", "=x"], ["--env", "''"]),
     (["--env", "A\x01B=x"], ["--env", "'A?B'"]),
@@ -135,7 +135,7 @@ def test_a_flag_is_refused(untouched, program, verb, flags, parts):
     "line, parts",
     [
         (["submit"], ["command", "paddle submit -- python train.py"]),
-        (["submit", "--env"], ["--env", "needs a value", "NAME=VALUE"]),
+        (["submit", "--env"], ["--env", "needs a value", "NAME[=VALUE]"]),
         (["submit", "--"], ["command"]),
         (["submit", "--", ""], ["command", "empty"]),
         (["submit", "--", "\udcff"], ["word 1 of the command", "UTF-8"]),

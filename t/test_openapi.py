@@ -179,6 +179,11 @@ def test_replies_are_as_described(shared_server, document):
     token = check("POST", "/v1/tokens", {"user": "openapi"}).json["id"]
     check("GET", "/v1/tokens")
     check("DELETE", f"/v1/tokens/{token}", route="/v1/tokens/{id}")
+    check("PUT", "/v1/secrets/described", {"value": "v"}, route="/v1/secrets/{name}")
+    check("PUT", "/v1/secrets/described", {"base64": "AP8="}, route="/v1/secrets/{name}")
+    check("POST", "/v1/jobs", {"command": ["true"], "secret_files": {"f": "described"}})
+    check("GET", "/v1/secrets")
+    check("DELETE", "/v1/secrets/described", route="/v1/secrets/{name}")
     check("GET", "/v1/audit")
     check("GET", "/v1/audit/verify")
     check("DELETE", f"{output}?recursive=true", route=files)

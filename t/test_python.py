@@ -442,6 +442,24 @@ def test_an_array(client):
     assert all(client.wait(one.id, timeout=PATIENCE).state == "succeeded" for one in jobs)
 
 
+def test_secrets(client):
+    """Set, named, given to a job by a description, deleted; a value is not shown."""
+    client.secret_set("sdk-text", "value of the sdk")
+    client.secret_set("sdk-bytes", b"\x00\xff")
+    assert {"sdk-text", "sdk-bytes"} <= set(client.secrets())
+    job = paddlecloud.PaddleJob(secrets={"S": "sdk-text"}, secret_files={"b": "sdk-bytes"})
+    spec = job.spec(["sh", "-c", 'echo "$S"; od -An -tx1 "$PADDLE_SECRETS_DIR/b"'])
+    made = client.submit(spec)
+    assert client.wait(made.id).state == "succeeded"
+    lines = [line.text for line in client.logs(made.id)]
+    assert lines[0] == "value of the sdk" and lines[1].split() == ["00", "ff"], lines
+    assert "value of the sdk" not in str(client.job(made.id).raw)
+    client.secret_delete("sdk-text")
+    with pytest.raises(paddlecloud.errors.NotFound, match="no secret 'sdk-text'"):
+        client.submit(spec)
+    client.secret_delete("sdk-bytes")
+
+
 def test_errors_have_types(client, shared_server, tmp_path):
     with pytest.raises(paddlecloud.NotFound) as error:
         client.job("no-such-job")

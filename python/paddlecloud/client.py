@@ -1,5 +1,6 @@
 """A typed client of the `/v1` interface (doc/rest.md)."""
 
+import base64
 import dataclasses
 import functools
 import http.client
@@ -406,6 +407,23 @@ class Client:
             if time.monotonic() - lost > AWAY_MAX:
                 raise errors.ServerNotReached(f"the server at {self._transport.url} is away: {cause}") from cause
             time.sleep(0.2)
+
+    # -- secrets
+
+    def secret_set(self, name: str, value: Union[str, bytes]) -> None:
+        """Makes a secret of the user, or gives it another value: 1 to 65536 bytes, which are never shown again. Jobs that name it in `secrets`
+        or `secret_files` take it at the start of each attempt. Raises errors.ApiError (code "quota") above 100 secrets or 1 MiB of a user.
+        """
+        body = {"value": value} if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
+        self._transport.json("PUT", f"/v1/secrets/{_quote(name)}", body, repeatable=True)
+
+    def secrets(self) -> List[str]:
+        """The names of the user's secrets, sorted."""
+        return [item["name"] for item in self._transport.json("GET", "/v1/secrets")["items"]]
+
+    def secret_delete(self, name: str) -> None:
+        """Deletes a secret; jobs that name it fail at their next start. Raises errors.NotFound."""
+        self._transport.json("DELETE", f"/v1/secrets/{_quote(name)}", repeatable=False)
 
     # -- packages and files
 

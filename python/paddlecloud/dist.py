@@ -31,6 +31,8 @@ def train(
     after: Optional[List[str]] = None,
     min_trainers: Optional[int] = None,
     network: Optional[str] = None,
+    secrets: Optional[Dict[str, str]] = None,
+    secret_files: Optional[Dict[str, str]] = None,
     k8s_user: Optional[str] = None,
     k8s_pssword: Optional[str] = None,
     k8s_password: Optional[str] = None,
@@ -45,6 +47,7 @@ def train(
     (a text for the shell) and `package_path` (a directory) replace the running program and its directory; `retries` are further attempts after
     a failed one. `queue`, `priority`, `labels`, `array` ("0-99%10"), `after` (["ok:ID"]) and `min_trainers` (start with so many, grow when
     there is room) say how it shares the room with others.
+    `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to secrets of the user (`Client.secret_set`).
     `network` "none" leaves its processes loopback alone. `base_image` is recorded; the local runtime does not use it. `use_gpu` needs
     `trainer_gpu_num`, GPUs of one trainer. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that
     knows its callers by token or by Unix user does not need them.
@@ -74,6 +77,8 @@ def train(
         after=after or [],
         min_trainers=min_trainers,
         network=network,
+        secrets=secrets or {},
+        secret_files=secret_files or {},
     )
     result = dist_train(trainer or _nothing, job, client)
     if trainer is None:

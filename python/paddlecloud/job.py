@@ -56,6 +56,8 @@ class PaddleJob:
     after: List[str] = dataclasses.field(default_factory=list)
     min_trainers: Optional[int] = None
     network: Optional[str] = None
+    secrets: Dict[str, str] = dataclasses.field(default_factory=dict)
+    secret_files: Dict[str, str] = dataclasses.field(default_factory=dict)
 
     def spec(
         self, command: Union[str, List[str]], package_hash: Optional[str] = None, package_name: Optional[str] = None
@@ -94,6 +96,8 @@ class PaddleJob:
             "array": self.array,
             "after": self.after or None,
             "network": self.network,
+            "secrets": self.secrets or None,
+            "secret_files": self.secret_files or None,
         }
         return {name: value for name, value in spec.items() if value is not None}
 

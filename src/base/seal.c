@@ -50,7 +50,8 @@ static bool read_key(SealKey *key, GError **error)
         if (!file_read(key->path, SEAL_KEY_LEN, &text, &len, error))
                 return false;
         if (len != SEAL_KEY_LEN)
-                return err_set(error, ERR_INVALID, "'%s' has %d bytes, not %d", key->path, (int)len, SEAL_KEY_LEN);
+                return err_set(error, ERR_INVALID, "'%s' has %d bytes, not %d", key->path, (int)len,
+                               SEAL_KEY_LEN);
         memcpy(key->bytes, text, SEAL_KEY_LEN);
         sodium_memzero(text, len);
         return true;
@@ -70,8 +71,8 @@ static bool open_key(SealKey *key, bool make, GError **error)
                 return true;
         if (make && why && err_is(why, ERR_NOT_FOUND))
                 return make_key(key, error);
-        return err_set(error, ERR_UNAVAILABLE, "the key of %s cannot be read\nTell an administrator: %s", key->what,
-                       why ? why->message : "this server has no place for it");
+        return err_set(error, ERR_UNAVAILABLE, "the key of %s cannot be read\nTell an administrator: %s",
+                       key->what, why ? why->message : "this server has no place for it");
 }
 
 bool seal_key_open(SealKey *key, bool make, GError **error)
@@ -91,8 +92,9 @@ char *seal(const SealKey *key, const char *context, const void *plain, gsize len
         g_autofree guint8 *sealed = g_malloc(sealed_len);
 
         randombytes_buf(sealed, NONCE_LEN);
-        crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_LEN, NULL, plain, len, (const guint8 *)context,
-                                                   strlen(context), NULL, sealed, key->bytes);
+        crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_LEN, NULL, plain, len,
+                                                   (const guint8 *)context, strlen(context), NULL, sealed,
+                                                   key->bytes);
         return g_base64_encode(sealed, sealed_len);
 }
 
@@ -106,9 +108,9 @@ char *unseal(const SealKey *key, const char *context, const char *text, gsize *r
                 return NULL;
         *ret_len = len - NONCE_LEN - TAG_LEN;
         plain = g_malloc0(*ret_len + 1);
-        if (crypto_aead_xchacha20poly1305_ietf_decrypt((guint8 *)plain, NULL, NULL, sealed + NONCE_LEN, len - NONCE_LEN,
-                                                       (const guint8 *)context, strlen(context), sealed,
-                                                       key->bytes) == 0)
+        if (crypto_aead_xchacha20poly1305_ietf_decrypt((guint8 *)plain, NULL, NULL, sealed + NONCE_LEN,
+                                                       len - NONCE_LEN, (const guint8 *)context,
+                                                       strlen(context), sealed, key->bytes) == 0)
                 return plain;
         g_free(plain);
         return NULL;

@@ -5,7 +5,7 @@
 #include "cli/config.h"
 #include "cli/discover.h"
 #include "cli/listing.h"
-#include "cli/secret.h"
+#include "cli/password.h"
 #include "cli/sso.h"
 #include "cli/verbs.h"
 
@@ -39,7 +39,7 @@ static const Option whoami_options[] = {
 static json_t *ask(Cli *cli, const Login *login, const char *user, GError **error)
 {
         g_autofree char *what = g_strdup_printf("password of '%s' at %s", user, http_client_url(cli->client));
-        g_autoptr(Secret) secret = secret_ask(cli, what, login->from_stdin, false, error);
+        g_autoptr(Password) secret = password_ask(cli, what, login->from_stdin, false, error);
 
         return secret ? json_pack("{s:s, s:s, s:s*}", "user", user, "password", secret, "otp",
                                   code_given(login->otp))
@@ -50,7 +50,7 @@ static json_t *ask(Cli *cli, const Login *login, const char *user, GError **erro
 static bool send(Cli *cli, const Login *login, json_t *body, json_t **ret, GError **error)
 {
         g_autoptr(GError) cause = NULL;
-        g_autoptr(Secret) code = NULL;
+        g_autoptr(Password) code = NULL;
 
         if (http_call_json(cli->client, "POST", "/v1/login", body, ret, &cause))
                 return true;

@@ -66,6 +66,8 @@ static char *command_text(const json_t *spec)
 static void print_spec(const json_t *job)
 {
         const json_t *spec = json_object_get(job, "spec");
+        static const char *const secrets[][2] = { { "secrets", "secrets" },
+                                                  { "secret_files", "secret files" } };
         g_autofree char *command = command_text(spec);
         const json_t *note;
         size_t i;
@@ -76,6 +78,11 @@ static void print_spec(const json_t *job)
         print_line("input", text_of(spec, "input"));
         print_line("output", text_of(spec, "output"));
         print_line("network", text_of(spec, "network"));
+        for (i = 0; i < G_N_ELEMENTS(secrets); i++) {
+                g_autofree char *text = value_text(json_object_get(spec, secrets[i][0]));
+
+                print_line(secrets[i][1], text ? text : "");
+        }
         json_array_foreach(json_object_get(job, "notes"), i, note)
                 print_line("note", json_string_value(note));
 }

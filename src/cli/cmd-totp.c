@@ -6,7 +6,7 @@
 #include "cli/discover.h"
 #include "cli/listing.h"
 #include "cli/qr.h"
-#include "cli/secret.h"
+#include "cli/password.h"
 #include "cli/verbs.h"
 
 typedef struct {
@@ -29,9 +29,9 @@ enum { TRIES = 3 };
 
 static bool add_password(const Cli *cli, const Totp *totp, json_t *body, GError **error)
 {
-        g_autoptr(Secret) password = NULL;
+        g_autoptr(Password) password = NULL;
 
-        password = secret_ask(cli, "password", totp->from_stdin, false, error);
+        password = password_ask(cli, "password", totp->from_stdin, false, error);
         if (password)
                 json_object_set_new(body, "password", json_string(password));
         return password != NULL;
@@ -40,7 +40,7 @@ static bool add_password(const Cli *cli, const Totp *totp, json_t *body, GError 
 static bool add_code(const Cli *cli, const Totp *totp, const char *given, const char *what, json_t *body,
                      GError **error)
 {
-        g_autoptr(Secret) asked = given ? NULL : code_ask(cli, what, totp->from_stdin, error);
+        g_autoptr(Password) asked = given ? NULL : code_ask(cli, what, totp->from_stdin, error);
 
         if (!given && !asked)
                 return false;

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "cli/object.h"
 #include "cli/quota.h"
-#include "cli/secret.h"
+#include "cli/password.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -473,7 +473,7 @@ static bool set_password(Cli *cli, const ObjectTarget *target, const char *name,
         g_autofree char *escaped = url_escape(name);
         g_autofree char *path = g_strdup_printf("/v1/users/%s/password", escaped);
         g_autoptr(json_t) body = json_object();
-        g_autoptr(Secret) old = NULL, secret = NULL;
+        g_autoptr(Password) old = NULL, secret = NULL;
         g_autofree char *self = NULL;
         bool both, vouched;
 
@@ -482,9 +482,9 @@ static bool set_password(Cli *cli, const ObjectTarget *target, const char *name,
         if (!who_am_i(cli, &self, &vouched, error))
                 return false;
         both = !vouched && strcmp(self, name) == 0; /* their own password is for them to know */
-        if (both && !(old = secret_ask(cli, "old password", target->from_stdin, false, error)))
+        if (both && !(old = password_ask(cli, "old password", target->from_stdin, false, error)))
                 return false;
-        secret = secret_ask(cli, "new password", target->from_stdin, true, error);
+        secret = password_ask(cli, "new password", target->from_stdin, true, error);
         if (!secret)
                 return false;
         if (old)

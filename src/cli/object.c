@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/reasons.h"
-#include "cli/secret.h"
+#include "cli/password.h"
 
 static const Act *act_of(const Cli *cli)
 {
@@ -120,7 +120,7 @@ static json_t *create_body(Cli *cli, const ObjectTarget *target, char *const *wo
 {
         const Kind *kind = act_of(cli)->kind;
         g_autoptr(json_t) body = json_object();
-        g_autoptr(Secret) secret = NULL;
+        g_autoptr(Password) secret = NULL;
         bool any;
 
         if (!kind->begin)
@@ -130,7 +130,7 @@ static json_t *create_body(Cli *cli, const ObjectTarget *target, char *const *wo
         if (kind->fields && !fields_put(kind->fields, &target->fields, body, &any, error))
                 return NULL;
         if (target->password || target->from_stdin) {
-                secret = secret_ask(cli, "password", target->from_stdin, true, error);
+                secret = password_ask(cli, "password", target->from_stdin, true, error);
                 if (!secret)
                         return NULL;
                 json_object_set_new(body, "password", json_string(secret));

@@ -101,164 +101,194 @@ enum { RETRIES_MAX = 1000 };
                   1024,                                                                                      \
                   NULL },                                                                                    \
         {                                                                                                    \
-                "env", 'e', OPTION_LIST, FIELD(env), "NAME=VALUE", NULL, "variable for every process", 0, 0, \
-                        NULL                                                                                 \
+                "env", 'e', OPTION_LIST, FIELD(env), "NAME[=VALUE]", NULL,                                   \
+                        "variable for every process; without a value, as it is here", 0, 0, NULL             \
         }
 
-#define OWN_OPTIONS                                                                                          \
-        { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", NULL, "cores of one trainer: 2, 500m", 0, 0, NULL },     \
-                { "memory",                                                                                  \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(memory),                                                                             \
-                  "SIZE",                                                                                    \
-                  NULL,                                                                                      \
-                  "memory of one trainer: 512Mi, 2Gi",                                                       \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "gpus",                                                                                    \
-                  0,                                                                                         \
-                  OPTION_INT,                                                                                \
-                  FIELD(gpus),                                                                               \
-                  "N",                                                                                       \
-                  NULL,                                                                                      \
-                  "GPUs of one trainer; short for --use-gpu --trainer-gpu-num N",                            \
-                  0,                                                                                         \
-                  1024,                                                                                      \
-                  NULL },                                                                                    \
-                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",     \
-                  0,        0, NULL },                                                                       \
-                { "ps-memory",                                                                               \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(ps_memory),                                                                          \
-                  "SIZE",                                                                                    \
-                  NULL,                                                                                      \
-                  "memory of one parameter server",                                                          \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "framework",                                                                               \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(framework),                                                                          \
-                  "NAME",                                                                                    \
-                  NULL,                                                                                      \
-                  "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark",                    \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                SHARE_OPTIONS{ "retries",                                                                    \
-                               0,                                                                            \
-                               OPTION_STRING,                                                                \
-                               FIELD(retries),                                                               \
-                               "N",                                                                          \
-                               NULL,                                                                         \
-                               "further attempts after a failure",                                           \
-                               0,                                                                            \
-                               0,                                                                            \
-                               NULL },                                                                       \
-                { "time-limit",                                                                              \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(time_limit),                                                                         \
-                  "TIME",                                                                                    \
-                  NULL,                                                                                      \
-                  "stop the job after this time: 90s, 15m, 2h",                                              \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "grace",                                                                                   \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(grace),                                                                              \
-                  "TIME",                                                                                    \
-                  NULL,                                                                                      \
-                  "time between TERM and KILL when the job is stopped (30s)",                                \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "on-lost",                                                                                 \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(on_lost),                                                                            \
-                  "WHAT",                                                                                    \
-                  NULL,                                                                                      \
-                  "after a restart of the machine: retry or fail",                                           \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "network",                                                                                 \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(network),                                                                            \
-                  "WHAT",                                                                                    \
-                  NULL,                                                                                      \
-                  "host, or none: processes of the job reach each other, and nothing else",                  \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "file",                                                                                    \
-                  'f',                                                                                       \
-                  OPTION_STRING,                                                                             \
-                  FIELD(file),                                                                               \
-                  "FILE",                                                                                    \
-                  NULL,                                                                                      \
-                  "job file, YAML or JSON ('-': standard input); options win over it",                       \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "no-package",                                                                              \
-                  0,                                                                                         \
-                  OPTION_BOOL,                                                                               \
-                  FIELD(no_package),                                                                         \
-                  NULL,                                                                                      \
-                  NULL,                                                                                      \
-                  "send no directory; the command is on the machine already",                                \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "allow-large",                                                                             \
-                  0,                                                                                         \
-                  OPTION_BOOL,                                                                               \
-                  FIELD(allow_large),                                                                        \
-                  NULL,                                                                                      \
-                  NULL,                                                                                      \
-                  "send a package of more than 2 GiB or 100,000 files",                                      \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "follow",                                                                                  \
-                  0,                                                                                         \
-                  OPTION_BOOL,                                                                               \
-                  FIELD(follow),                                                                             \
-                  NULL,                                                                                      \
-                  NULL,                                                                                      \
-                  "show stages and logs until the job ends; its success is the exit status",                 \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "idempotency-key",                                                                         \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(idempotency_key),                                                                    \
-                  "KEY",                                                                                     \
-                  NULL,                                                                                      \
-                  "a repeat with the same key makes no second job",                                          \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "format",                                                                                  \
-                  'o',                                                                                       \
-                  OPTION_STRING,                                                                             \
-                  FIELD(format),                                                                             \
-                  "FORM",                                                                                    \
-                  "table",                                                                                   \
-                  "table, wide, json, yaml or name",                                                         \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
+#define OWN_OPTIONS                                                                                              \
+        { "env-file",                                                                                            \
+          0,                                                                                                     \
+          OPTION_LIST,                                                                                           \
+          FIELD(env_files),                                                                                      \
+          "PATH",                                                                                                \
+          NULL,                                                                                                  \
+          "file of NAME=VALUE lines: variables for every process",                                               \
+          0,                                                                                                     \
+          0,                                                                                                     \
+          NULL },                                                                                                \
+                { "secret",                                                                                      \
+                  0,                                                                                             \
+                  OPTION_LIST,                                                                                   \
+                  FIELD(secrets),                                                                                \
+                  "[VARIABLE=]SECRET",                                                                           \
+                  NULL,                                                                                          \
+                  "variable whose value is a secret of yours (`paddle secret set`)",                             \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "secret-file",                                                                                 \
+                  0,                                                                                             \
+                  OPTION_LIST,                                                                                   \
+                  FIELD(secret_files),                                                                           \
+                  "[FILE=]SECRET",                                                                               \
+                  NULL,                                                                                          \
+                  "file in $PADDLE_SECRETS_DIR that holds a secret of yours",                                    \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", NULL, "cores of one trainer: 2, 500m", 0, 0, NULL }, \
+                { "memory",                                                                                      \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(memory),                                                                                 \
+                  "SIZE",                                                                                        \
+                  NULL,                                                                                          \
+                  "memory of one trainer: 512Mi, 2Gi",                                                           \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "gpus",                                                                                        \
+                  0,                                                                                             \
+                  OPTION_INT,                                                                                    \
+                  FIELD(gpus),                                                                                   \
+                  "N",                                                                                           \
+                  NULL,                                                                                          \
+                  "GPUs of one trainer; short for --use-gpu --trainer-gpu-num N",                                \
+                  0,                                                                                             \
+                  1024,                                                                                          \
+                  NULL },                                                                                        \
+                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",         \
+                  0,        0, NULL },                                                                           \
+                { "ps-memory",                                                                                   \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(ps_memory),                                                                              \
+                  "SIZE",                                                                                        \
+                  NULL,                                                                                          \
+                  "memory of one parameter server",                                                              \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "framework",                                                                                   \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(framework),                                                                              \
+                  "NAME",                                                                                        \
+                  NULL,                                                                                          \
+                  "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark",                        \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                SHARE_OPTIONS{ "retries",                                                                        \
+                               0,                                                                                \
+                               OPTION_STRING,                                                                    \
+                               FIELD(retries),                                                                   \
+                               "N",                                                                              \
+                               NULL,                                                                             \
+                               "further attempts after a failure",                                               \
+                               0,                                                                                \
+                               0,                                                                                \
+                               NULL },                                                                           \
+                { "time-limit",                                                                                  \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(time_limit),                                                                             \
+                  "TIME",                                                                                        \
+                  NULL,                                                                                          \
+                  "stop the job after this time: 90s, 15m, 2h",                                                  \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "grace",                                                                                       \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(grace),                                                                                  \
+                  "TIME",                                                                                        \
+                  NULL,                                                                                          \
+                  "time between TERM and KILL when the job is stopped (30s)",                                    \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "on-lost",                                                                                     \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(on_lost),                                                                                \
+                  "WHAT",                                                                                        \
+                  NULL,                                                                                          \
+                  "after a restart of the machine: retry or fail",                                               \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "network",                                                                                     \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(network),                                                                                \
+                  "WHAT",                                                                                        \
+                  NULL,                                                                                          \
+                  "host, or none: processes of the job reach each other, and nothing else",                      \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "file",                                                                                        \
+                  'f',                                                                                           \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(file),                                                                                   \
+                  "FILE",                                                                                        \
+                  NULL,                                                                                          \
+                  "job file, YAML or JSON ('-': standard input); options win over it",                           \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "no-package",                                                                                  \
+                  0,                                                                                             \
+                  OPTION_BOOL,                                                                                   \
+                  FIELD(no_package),                                                                             \
+                  NULL,                                                                                          \
+                  NULL,                                                                                          \
+                  "send no directory; the command is on the machine already",                                    \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "allow-large",                                                                                 \
+                  0,                                                                                             \
+                  OPTION_BOOL,                                                                                   \
+                  FIELD(allow_large),                                                                            \
+                  NULL,                                                                                          \
+                  NULL,                                                                                          \
+                  "send a package of more than 2 GiB or 100,000 files",                                          \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "follow",                                                                                      \
+                  0,                                                                                             \
+                  OPTION_BOOL,                                                                                   \
+                  FIELD(follow),                                                                                 \
+                  NULL,                                                                                          \
+                  NULL,                                                                                          \
+                  "show stages and logs until the job ends; its success is the exit status",                     \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "idempotency-key",                                                                             \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(idempotency_key),                                                                        \
+                  "KEY",                                                                                         \
+                  NULL,                                                                                          \
+                  "a repeat with the same key makes no second job",                                              \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "format",                                                                                      \
+                  'o',                                                                                           \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(format),                                                                                 \
+                  "FORM",                                                                                        \
+                  "table",                                                                                       \
+                  "table, wide, json, yaml or name",                                                             \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
                 COMMON_OPTIONS
 
 const Option submission_options[] = {
@@ -299,14 +329,6 @@ static bool check_gpus(const Submission *s, GError **error)
         return true;
 }
 
-static bool env_name_is_valid(const char *text, gsize len)
-{
-        for (gsize i = 0; i < len; i++)
-                if (!g_ascii_isalpha(text[i]) && text[i] != '_' && (i == 0 || !g_ascii_isdigit(text[i])))
-                        return false;
-        return len > 0;
-}
-
 /* What goes to the server is JSON, which has no other bytes: a word that cannot be said must not get lost. */
 static bool check_utf8(const char *what, const char *text, GError **error)
 {
@@ -336,28 +358,17 @@ static bool check_texts(const Submission *s, char *const *words, GError **error)
         for (guint i = 0; s->env && i < s->env->len; i++)
                 if (!check_utf8("--env", s->env->pdata[i], error))
                         return false;
+        for (guint i = 0; s->secrets && i < s->secrets->len; i++)
+                if (!check_utf8("--secret", s->secrets->pdata[i], error))
+                        return false;
+        for (guint i = 0; s->secret_files && i < s->secret_files->len; i++)
+                if (!check_utf8("--secret-file", s->secret_files->pdata[i], error))
+                        return false;
         for (int i = 0; words[i]; i++) {
                 g_autofree char *what = g_strdup_printf("word %d of the command", i + 1);
 
                 if (!check_utf8(what, words[i], error))
                         return false;
-        }
-        return true;
-}
-
-static bool check_env(const Submission *s, GError **error)
-{
-        for (guint i = 0; s->env && i < s->env->len; i++) {
-                const char *item = s->env->pdata[i];
-                const char *equals = strchr(item, '=');
-
-                if (!equals)
-                        return err_set(error, ERR_USAGE, "--env: '%s' is not NAME=VALUE", item);
-                if (!env_name_is_valid(item, (gsize)(equals - item)))
-                        return err_set(error, ERR_USAGE,
-                                       "--env: '%.*s' is not a variable's name: letters, digits and '_', no "
-                                       "digit first",
-                                       (int)(equals - item), item);
         }
         return true;
 }
@@ -582,24 +593,6 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
         return true;
 }
 
-static void put_env(json_t *spec, const GPtrArray *list)
-{
-        json_t *env = json_object_get(spec, "env");
-
-        if (!list)
-                return;
-        if (!json_is_object(env)) {
-                env = json_object();
-                json_object_set_new(spec, "env", env);
-        }
-        for (guint i = 0; i < list->len; i++) {
-                const char *item = list->pdata[i];
-                g_autofree char *name = g_strndup(item, strcspn(item, "="));
-
-                json_object_set_new(env, name, json_string(item + strlen(name) + 1));
-        }
-}
-
 /* One word that holds blanks is a line for the shell, as --entry-point is; several words are the program and
  * its arguments. */
 static void put_command(json_t *spec, const Submission *s, char *const *words)
@@ -655,7 +648,6 @@ static void put_flags(json_t *spec, const Submission *s)
         put_number(spec, "retries", s->retries);
         put_text(spec, "time_limit", s->time_limit);
         put_text(spec, "grace", s->grace);
-        put_env(spec, s->env);
         if (s->use_gpu || s->gpus)
                 json_object_set_new(spec, "use_gpu", json_true());
 }
@@ -678,16 +670,16 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
         g_autoptr(Spec) checked = NULL;
 
         if (!check_words(s, form, words, file, error) || !check_texts(s, words, error) ||
-            !check_gpus(s, error) || !check_env(s, error) || !check_quantities(s, error) ||
-            !check_servers(s, file, error) || !check_elastic(s, file, error) ||
-            !check_package(s, file, error))
+            !check_gpus(s, error) || !check_quantities(s, error) || !check_servers(s, file, error) ||
+            !check_elastic(s, file, error) || !check_package(s, file, error))
                 return false;
         spec = base_object(file, error);
         if (!spec)
                 return false;
         put_flags(spec, s);
         put_command(spec, s, words);
-        if (!put_roles(spec, s, error) || !submission_put_sharing(s, spec, clock_now_ms(), error))
+        if (!submission_put_env(s, spec, error) || !put_roles(spec, s, error) ||
+            !submission_put_sharing(s, spec, clock_now_ms(), error))
                 return false;
         checked = spec_parse(spec, error);
         if (!checked)

@@ -12,7 +12,9 @@ typedef struct {
         char *pservers;  /* NULL: not given */
         bool use_gpu;
         gint64 trainer_gpu_num, gpus;
-        GPtrArray *env; /* "K=V" */
+        GPtrArray *env;                    /* "K=V", or "K" */
+        GPtrArray *env_files;              /* paths */
+        GPtrArray *secrets, *secret_files; /* "VARIABLE=SECRET", "FILE=SECRET", or "SECRET" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost, *network;
         char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
         char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources,
@@ -38,6 +40,10 @@ extern const Option submission_short_options[]; /* submit: with -n and --ps */
  * pack, or NULL for none; the caller's. ERR_USAGE names the flags. */
 bool submission_spec(const Submission *submission, SubmitForm form, char *const *words, const json_t *file,
                      json_t **ret_spec, char **ret_package, GError **error);
+
+/* Variables and secrets: those of files first, so that flags win. ERR_USAGE names the flag, or file and line.
+ */
+bool submission_put_env(const Submission *submission, json_t *spec, GError **error);
 
 /* Members of a specification about sharing the room: queue, priority, labels, array, ... ERR_USAGE names the
  * flag. `now` is for times that are said from now on; `role` is the trainers' and may be NULL when no flag

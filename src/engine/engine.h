@@ -39,9 +39,9 @@ typedef struct {
          * NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);
         void *may_write_arg;
-        SealKey *secrets;               /* opens the secrets of users; borrowed, or NULL: none can be given to a job */
-        bool open_queues;               /* grants are not asked for at submission (the older behaviour) */
-        const char *node_name;          /* of the machine, for placements and lists */
+        SealKey *secrets;      /* opens the secrets of users; borrowed, or NULL: none can be given to a job */
+        bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
+        const char *node_name; /* of the machine, for placements and lists */
         const char *const *node_labels; /* "K=V" of the machine; or NULL */
         const char *journal_dir; /* for the scheduler's journal (sched/journal.h); NULL: none is kept */
         SchedulerConfig scheduler;

@@ -7,7 +7,8 @@
 #include "engine/state.h"
 
 /* One entry, "VARIABLE=SECRET" or "FILE=SECRET". */
-static const Secret *find_secret(const Catalog *catalog, const char *user, const char *entry, bool is_file, GError **error)
+static const Secret *find_secret(const Catalog *catalog, const char *user, const char *entry, bool is_file,
+                                 GError **error)
 {
         const char *name = strchr(entry, '=') + 1;
         const Secret *secret = catalog_secret(catalog, user, name);
@@ -16,18 +17,20 @@ static const Secret *find_secret(const Catalog *catalog, const char *user, const
                 return secret;
         if (secret)
                 err_set(error, ERR_INVALID,
-                        "secret '%s' has a NUL byte, which no variable can hold\nGive it as a file: `--secret-file %s`.", name,
-                        name);
+                        "secret '%s' has a NUL byte, which no variable can hold\nGive it as a file: "
+                        "`--secret-file %s`.",
+                        name, name);
         else
                 err_set(error, ERR_NOT_FOUND,
-                        "user '%s' has no secret '%s'\nMake it with `paddle secret set %s`; `paddle secret list` shows "
+                        "user '%s' has no secret '%s'\nMake it with `paddle secret set %s`; `paddle secret "
+                        "list` shows "
                         "those there are.",
                         user, name, name);
         return NULL;
 }
 
-static bool check_list(const Catalog *catalog, const char *user, char *const *list, bool is_file, gint64 *bytes,
-                       GError **error)
+static bool check_list(const Catalog *catalog, const char *user, char *const *list, bool is_file,
+                       gint64 *bytes, GError **error)
 {
         for (; list && *list; list++) {
                 const Secret *secret = find_secret(catalog, user, *list, is_file, error);
@@ -35,7 +38,8 @@ static bool check_list(const Catalog *catalog, const char *user, char *const *li
                 if (!secret)
                         return err_prefix(error, "%s: ", is_file ? "secret_files" : "secrets");
                 if (!is_file && secret->bytes >= SPEC_TEXT_MAX)
-                        return err_set(error, ERR_INVALID, "secrets: '%s' is longer than a variable can be", *list);
+                        return err_set(error, ERR_INVALID, "secrets: '%s' is longer than a variable can be",
+                                       *list);
                 *bytes += secret->bytes;
         }
         return true;
@@ -48,13 +52,14 @@ bool secrets_check(const Catalog *catalog, const Spec *spec, const char *user, G
         if (!check_list(catalog, user, spec->secrets, false, &bytes, error) ||
             !check_list(catalog, user, spec->secret_files, true, &bytes, error))
                 return false;
-        return bytes <= SECRETS_JOB_BYTES ||
-               err_set(error, ERR_INVALID,
-                       "secrets: those of this job have %" G_GINT64_FORMAT " bytes together, and the limit is %d", bytes,
-                       SECRETS_JOB_BYTES);
+        return bytes <= SECRETS_JOB_BYTES || err_set(error, ERR_INVALID,
+                                                     "secrets: those of this job have %" G_GINT64_FORMAT
+                                                     " bytes together, and the limit is %d",
+                                                     bytes, SECRETS_JOB_BYTES);
 }
 
-static bool open_list(const Engine *engine, const Job *job, char *const *list, bool is_file, JobSecrets *ret, GError **error)
+static bool open_list(const Engine *engine, const Job *job, char *const *list, bool is_file, JobSecrets *ret,
+                      GError **error)
 {
         for (; list && *list; list++) {
                 const Secret *secret = find_secret(engine->catalog, job->user, *list, is_file, error);

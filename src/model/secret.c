@@ -1,5 +1,5 @@
-/* Secrets of users (see secret.h). The seal is bound to the object's id and name: a sealed value that somebody copies into another
- * row of the database does not open there. */
+/* Secrets of users (see secret.h). The seal is bound to the object's id and name: a sealed value that
+ * somebody copies into another row of the database does not open there. */
 #include "model/secret.h"
 
 #include <string.h>
@@ -21,10 +21,11 @@ bool secret_name_check(const char *what, const char *name, GError **error)
         if (good)
                 return true;
         shown = err_shown(name);
-        return err_set(error, ERR_INVALID,
-                       "%s: '%.80s' is not a secret's name: 1 to %d letters, digits, '.', '_' and '-' that begin "
-                       "neither with '.' nor with '-'",
-                       what, shown, NAME_MAX_BYTES);
+        return err_set(
+                error, ERR_INVALID,
+                "%s: '%.80s' is not a secret's name: 1 to %d letters, digits, '.', '_' and '-' that begin "
+                "neither with '.' nor with '-'",
+                what, shown, NAME_MAX_BYTES);
 }
 
 char *secret_key(const char *user, const char *name)
@@ -64,7 +65,8 @@ char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **
         value = unseal(key, context, secret->sealed ? secret->sealed : "", ret_len);
         if (!value)
                 err_set(error, ERR_UNAVAILABLE,
-                        "secret '%s' cannot be read with this server's key\nSet it again: `paddle secret set %s`.",
+                        "secret '%s' cannot be read with this server's key\nSet it again: `paddle secret set "
+                        "%s`.",
                         secret_name(secret), secret_name(secret));
         return value;
 }

@@ -1,5 +1,6 @@
-/* Secrets of users: values that their jobs are given and that nobody is shown (doc/jobs.md, "Secrets"). A secret is an object of
- * the catalog named "<user>/<name>"; its value is sealed with the server's key (base/seal.h). */
+/* Secrets of users: values that their jobs are given and that nobody is shown (doc/jobs.md, "Secrets"). A
+ * secret is an object of the catalog named "<user>/<name>"; its value is sealed with the server's key
+ * (base/seal.h). */
 #pragma once
 
 #include "base/seal.h"

@@ -1,5 +1,6 @@
-/* Secrets that a job is given (see spec.h): {"secrets": {"WANDB_API_KEY": "wandb"}, "secret_files": {"gcs.json": "gcs-key"}}. A
- * specification has their names only; whether they exist is the engine's to say. */
+/* Secrets that a job is given (see spec.h): {"secrets": {"WANDB_API_KEY": "wandb"}, "secret_files":
+ * {"gcs.json": "gcs-key"}}. A specification has their names only; whether they exist is the engine's to say.
+ */
 #include <string.h>
 
 #include "base/err.h"
@@ -15,16 +16,18 @@ static bool check_variable(const char *name, GError **error)
         if (env_name_is_valid(name, strlen(name)))
                 return true;
         shown = err_shown(name);
-        return err_set(error, ERR_INVALID,
-                       "secrets: '%.64s' is not a variable's name: a letter or '_', then letters, digits and '_'\n"
-                       "To give the secret another name as a variable, say VARIABLE=SECRET.",
-                       shown);
+        return err_set(
+                error, ERR_INVALID,
+                "secrets: '%.64s' is not a variable's name: a letter or '_', then letters, digits and '_'\n"
+                "To give the secret another name as a variable, say VARIABLE=SECRET.",
+                shown);
 }
 
 static bool check_file(const char *name, GError **error)
 {
         size_t len = strlen(name);
-        bool good = len >= 1 && len <= FILE_NAME_MAX && strcmp(name, ".") != 0 && !g_str_has_prefix(name, "..");
+        bool good =
+                len >= 1 && len <= FILE_NAME_MAX && strcmp(name, ".") != 0 && !g_str_has_prefix(name, "..");
         g_autofree char *shown = NULL;
 
         for (const char *at = name; good && *at; at++)
@@ -32,9 +35,10 @@ static bool check_file(const char *name, GError **error)
         if (good)
                 return true;
         shown = err_shown(name);
-        return err_set(error, ERR_INVALID,
-                       "secret_files: '%.80s' is not a file's name of 1 to %d letters, digits, '.', '_' and '-'", shown,
-                       FILE_NAME_MAX);
+        return err_set(
+                error, ERR_INVALID,
+                "secret_files: '%.80s' is not a file's name of 1 to %d letters, digits, '.', '_' and '-'",
+                shown, FILE_NAME_MAX);
 }
 
 static bool take_map(Draft *draft, const json_t *object, const char *field,
@@ -72,8 +76,8 @@ static bool check_once(char *const *secrets, char *const *env, GError **error)
                 for (char *const *at = env; at && *at; at++)
                         if (strncmp(*at, *secrets, len) == 0)
                                 return err_set(error, ERR_INVALID,
-                                               "secrets: '%.*s' is in env, too\nLeave out one of the two.", (int)len - 1,
-                                               *secrets);
+                                               "secrets: '%.*s' is in env, too\nLeave out one of the two.",
+                                               (int)len - 1, *secrets);
         }
         return true;
 }
@@ -92,7 +96,8 @@ bool take_secrets(Draft *draft, const json_t *object, GError **error)
                         return false;
         n = (spec->secrets ? g_strv_length(spec->secrets) : 0) +
             (spec->secret_files ? g_strv_length(spec->secret_files) : 0);
-        return n <= SECRETS_PER_JOB || err_set(error, ERR_INVALID, "secrets: a job can have %d secrets", SECRETS_PER_JOB);
+        return n <= SECRETS_PER_JOB ||
+               err_set(error, ERR_INVALID, "secrets: a job can have %d secrets", SECRETS_PER_JOB);
 }
 
 void secrets_format(const Spec *spec, json_t *object)

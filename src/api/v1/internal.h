@@ -32,9 +32,9 @@ struct Api {
 };
 
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
-        package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[], secret_routes[],
-        catalog_routes[], scheduler_routes[], metrics_routes[], ask_routes[], exec_routes[], storage_routes[],
-        audit_routes[], sso_routes[];
+        package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
+        secret_routes[], catalog_routes[], scheduler_routes[], metrics_routes[], ask_routes[], exec_routes[],
+        storage_routes[], audit_routes[], sso_routes[];
 
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);

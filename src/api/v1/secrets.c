@@ -18,8 +18,8 @@ static const char *owner_of(Api *api, HttpRequest *request)
         if (!user || strcmp(user, caller->user) == 0)
                 return caller->user;
         if (!auth_may(caller, ACCESS_SECRET, VERB_DELETE, false, false))
-                err_set(&error, ERR_DENIED, "only administrators list and delete secrets of others (you are '%s')",
-                        caller->user);
+                err_set(&error, ERR_DENIED,
+                        "only administrators list and delete secrets of others (you are '%s')", caller->user);
         else if (api_check_user(api, user, &error))
                 http_request_set_owner(request, user);
         if (error) {
@@ -31,10 +31,12 @@ static const char *owner_of(Api *api, HttpRequest *request)
 
 static json_t *format_secret(const Secret *secret)
 {
-        g_autofree char *created = clock_format(secret->object.created), *updated = clock_format(secret->object.updated);
+        g_autofree char *created = clock_format(secret->object.created),
+                        *updated = clock_format(secret->object.updated);
 
-        return json_pack("{s:s, s:s, s:i, s:b, s:s, s:s}", "name", secret_name(secret), "user", secret->user, "bytes",
-                         secret->bytes, "binary", secret->binary, "created", created, "updated", updated);
+        return json_pack("{s:s, s:s, s:i, s:b, s:s, s:s}", "name", secret_name(secret), "user", secret->user,
+                         "bytes", secret->bytes, "binary", secret->binary, "created", created, "updated",
+                         updated);
 }
 
 static int compare_names(gconstpointer a, gconstpointer b)
@@ -77,19 +79,21 @@ static char *take_value(const json_t *body, gsize *ret_len, GError **error)
 
         if (!json_only(body, "", known, error))
                 return NULL;
-        if (!json_is_string(text) == !json_is_string(coded)) {
+        if (!text == !coded || !json_is_string(text ? text : coded)) {
                 err_set(error, ERR_INVALID, "the body must have one of 'value' (text) and 'base64'");
                 return NULL;
         }
-        if (json_is_string(text)) {
+        if (text) {
                 *ret_len = json_string_length(text);
                 value = g_malloc(*ret_len + 1);
                 memcpy(value, json_string_value(text), *ret_len + 1);
                 return value;
         }
         value = *letters ? (char *)g_base64_decode(letters, ret_len) : g_strdup("");
-        if (*letters && (strlen(letters) % 4 != 0 ||
-                         strspn(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != strlen(letters))) {
+        if (*letters &&
+            (strlen(letters) % 4 != 0 ||
+             strspn(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") !=
+                     strlen(letters))) {
                 seal_wipe(value, *ret_len);
                 err_set(error, ERR_INVALID, "base64: it is not in base 64");
                 return NULL;
@@ -97,7 +101,8 @@ static char *take_value(const json_t *body, gsize *ret_len, GError **error)
         return value;
 }
 
-static Object *sealed(Api *api, const char *user, const char *name, const char *value, gsize len, GError **error)
+static Object *sealed(Api *api, const char *user, const char *name, const char *value, gsize len,
+                      GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const Secret *was = catalog_secret(catalog, user, name);
@@ -162,14 +167,13 @@ static void set_secret(HttpRequest *request, void *arg)
         g_autoptr(json_t) body = http_request_json(request, &error);
         gsize len = 0;
         char *value = NULL;
-        Object *object = NULL;
+        g_autoptr(Object) object = NULL;
 
         if (body && secret_name_check("name", name, &error) && (value = take_value(body, &len, &error)))
                 object = sealed(api, user, name, value, len, &error);
         seal_wipe(value, len);
         if (object)
-                engine_put(api->engine, object, user, change_done,
-                           change_new(api, request, user, name));
+                engine_put(api->engine, object, user, change_done, change_new(api, request, user, name));
         else
                 http_fail(request, error);
 }
@@ -185,23 +189,25 @@ static void drop_secret(HttpRequest *request, void *arg)
         if (!user)
                 return;
         if (secret) {
-                engine_drop(api->engine, KIND_SECRET, secret->object.name, 0, http_request_caller(request)->user,
-                            change_done, change_new(api, request, user, name));
+                engine_drop(api->engine, KIND_SECRET, secret->object.name, 0,
+                            http_request_caller(request)->user, change_done,
+                            change_new(api, request, user, name));
                 return;
         }
-        err_set(&error, ERR_NOT_FOUND, "user '%s' has no secret '%.80s'\nSee `paddle secret list`.", user, name);
+        err_set(&error, ERR_NOT_FOUND, "user '%s' has no secret '%.80s'\nSee `paddle secret list`.", user,
+                name);
         http_fail(request, error);
 }
 
-#define USER_QUERY "user:string:Whose; administrators alone, the caller's by default."
+#define USER_QUERY "user:string:Of this user (administrators). By default the caller's."
 
 const HttpRoute secret_routes[] = {
         { "GET", "/v1/secrets", ACCESS_SECRET, VERB_LIST, HTTP_BODY_NONE, 0, list_secrets,
           "List a user's secrets, without their values.", USER_QUERY, NULL, "SecretList", 0, NULL },
         { "PUT", "/v1/secrets/{name}", ACCESS_SECRET, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX, set_secret,
-          "Make a secret of the caller, or give it another value. Jobs take it when an attempt starts.", NULL, "NewSecret", "Secret",
-          0, NULL },
-        { "DELETE", "/v1/secrets/{name}", ACCESS_SECRET, VERB_DELETE, HTTP_BODY_NONE, 0, drop_secret, "Delete a secret.",
-          USER_QUERY, NULL, NULL, 204, NULL },
+          "Make a secret of the caller, or give it another value. Jobs take it when an attempt starts.", NULL,
+          "NewSecret", "Secret", 0, NULL },
+        { "DELETE", "/v1/secrets/{name}", ACCESS_SECRET, VERB_DELETE, HTTP_BODY_NONE, 0, drop_secret,
+          "Delete a secret.", USER_QUERY, NULL, NULL, 204, NULL },
         { 0 },
 };

@@ -27,7 +27,8 @@ static void tear_down(Fixture *f, gconstpointer unused)
         g_free(f->dir);
 }
 
-static void assert_opens(const SealKey *key, const char *context, const char *sealed, const char *wanted, gsize wanted_len)
+static void assert_opens(const SealKey *key, const char *context, const char *sealed, const char *wanted,
+                         gsize wanted_len)
 {
         gsize len = 0;
         char *plain = unseal(key, context, sealed, &len);

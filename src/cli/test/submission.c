@@ -135,7 +135,10 @@ static const struct {
         { SUBMIT_FLAGS, "--job-name= --package-path=. --entry-point=go", NULL, NULL, "''" },
         { SUBMIT_FLAGS, "--job-name=" A_NAME_OF_64 " --package-path=. --entry-point=go", NULL, NULL,
           A_NAME_OF_64 },
-        { SUBMIT_FLAGS, SEED "--env NUM_PASS", NULL, NULL, "--env: 'NUM_PASS' is not NAME=VALUE" },
+        { SUBMIT_FLAGS, SEED "--env NOT_SET", NULL, NULL,
+          "--env: 'NOT_SET' has no value, and there is no such" },
+        { SUBMIT_FLAGS, SEED "--env-file /nosuch.env", NULL, NULL, "--env-file: cannot open '/nosuch.env'" },
+        { SUBMIT_FLAGS, SEED "--secret a-b", NULL, NULL, "'a-b' is not a variable's name" },
         { SUBMIT_FLAGS, SEED "--env =5", NULL, NULL, "--env: '' is not a variable's name" },
         { SUBMIT_FLAGS, SEED "--env 1A=5", NULL, NULL, "--env: '1A' is not a variable's name" },
         { SUBMIT_FLAGS, SEED "--cpu many", NULL, NULL, "--cpu" },
@@ -194,6 +197,11 @@ static const struct {
           "command: [\"true\"]\nroles: [{name: worker, replicas: 1, memory: 1Gi}]\n",
           "{\"command\":[\"true\"],\"roles\":[{\"name\":\"worker\",\"replicas\":3,\"memory\":\"1Gi\",\"cpu\":"
           "\"2\"}]}",
+          NULL },
+        { SUBMIT_FLAGS, SEED "--env SET_HERE --secret T=t --secret U --secret-file k.json=k --secret-file f",
+          NULL,
+          "{\"name\":\"a\",\"env\":{\"SET_HERE\":\"here\"},\"secrets\":{\"T\":\"t\",\"U\":\"U\"},"
+          "\"secret_files\":{\"k.json\":\"k\",\"f\":\"f\"},\"command\":\"go\"}",
           NULL },
         { SUBMIT_WORDS, "-e A=2", "command: [\"true\"]\nenv: {A: \"1\", B: \"1\"}\n",
           "{\"command\":[\"true\"],\"env\":{\"A\":\"2\",\"B\":\"1\"}}", NULL },
@@ -382,6 +390,7 @@ static void test_queue_of_a_cluster(void)
 int main(int argc, char **argv)
 {
         g_setenv("TZ", "UTC", TRUE);
+        g_setenv("SET_HERE", "here", TRUE);
         json_init();
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/submission/cases", test_cases);

@@ -64,9 +64,18 @@ static void test_names(Fixture *f, gconstpointer unused)
                 const char *name;
                 bool good;
         } cases[] = {
-                { "wandb", true },  { "HF_TOKEN", true }, { "a.b-c_9", true }, { "0", true },       { "", false },
-                { ".env", false },  { "-x", false },      { "a/b", false },    { "a b", false },    { "a=b", false },
-                { "n\n", false },   { "schl\xc3\xbcssel", false },
+                { "wandb", true },
+                { "HF_TOKEN", true },
+                { "a.b-c_9", true },
+                { "0", true },
+                { "", false },
+                { ".env", false },
+                { "-x", false },
+                { "a/b", false },
+                { "a b", false },
+                { "a=b", false },
+                { "n\n", false },
+                { "schl\xc3\xbcssel", false },
                 { "123456789012345678901234567890123456789012345678901234567890", true },
                 { "1234567890123456789012345678901234567890123456789012345678901", false },
         };
@@ -148,14 +157,17 @@ static void test_specs(Fixture *f, gconstpointer unused)
         static const struct {
                 const char *members, *says; /* NULL: good */
         } cases[] = {
-                { "'secrets': {'WANDB_API_KEY': 'wandb', 'B': 'b'}, 'secret_files': {'key.json': 'gcs', '.netrc': 'n'}", NULL },
+                { "'secrets': {'WANDB_API_KEY': 'wandb', 'B': 'b'}, 'secret_files': {'key.json': 'gcs', "
+                  "'.netrc': 'n'}",
+                  NULL },
                 { "'secrets': {}, 'secret_files': null", NULL },
                 { "'secrets': ['a']", "secrets must be an object" },
                 { "'secrets': {'a-b': 'a-b'}", "'a-b' is not a variable's name" },
                 { "'secrets': {'A': 7}", "secrets.A must be the name of a secret" },
                 { "'secrets': {'A': '../b'}", "'../b' is not a secret's name" },
                 { "'secrets': {'A': 'a'}, 'env': {'A': 'b'}", "'A' is in env, too" },
-                { "'secrets': {'A': 'a'}, 'roles': [{'name': 'worker', 'env': {'A': 'b'}}]", "'A' is in env, too" },
+                { "'secrets': {'A': 'a'}, 'roles': [{'name': 'worker', 'env': {'A': 'b'}}]",
+                  "'A' is in env, too" },
                 { "'secret_files': {'../x': 'a'}", "'../x' is not a file's name" },
                 { "'secret_files': {'..': 'a'}", "'..' is not a file's name" },
                 { "'secret_files': {'a/b': 'a'}", "'a/b' is not a file's name" },

@@ -208,8 +208,8 @@ static void note_full_disk(LocalRuntime *local, Observation *observation)
         observation->note = projects_say_full(local->projects, dir);
 }
 
-/* Files with secrets of attempts that ended while no server ran. An attempt that the agent does not know yet gets its files
- * again when the engine asks for its start. */
+/* Files with secrets of attempts that ended while no server ran. An attempt that the agent does not know yet
+ * gets its files again when the engine asks for its start. */
 static void sweep_secrets(LocalRuntime *local, const Observation *observation)
 {
         if (!local->attempts)
@@ -536,8 +536,8 @@ static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *
 
         if (!secret_files_wanted(task->secrets, task->n_secrets))
                 return true;
-        plan->secrets = secret_files_put(local->secrets, attempt, task->secrets, task->n_secrets, owner_of(plan->identity),
-                                         error);
+        plan->secrets = secret_files_put(local->secrets, attempt, task->secrets, task->n_secrets,
+                                         owner_of(plan->identity), error);
         if (!plan->secrets)
                 return false;
         plan->keep = list_with(local->keep, plan->secrets);
@@ -555,7 +555,8 @@ static char **with_secrets(const TaskStart *task, const Plan *plan)
                 g_strv_builder_addv(list, (const char **)task->env);
         for (int i = 0; i < task->n_secrets; i++) {
                 const TaskSecret *secret = &task->secrets[i];
-                g_autofree char *entry = secret->variable ? g_strconcat(secret->variable, "=", secret->value, NULL) : NULL;
+                g_autofree char *entry =
+                        secret->variable ? g_strconcat(secret->variable, "=", secret->value, NULL) : NULL;
 
                 if (entry)
                         g_strv_builder_add(list, entry);
@@ -586,7 +587,8 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .fallback_path = local->fallback_path };
         g_auto(GStrv) env = with_secrets(task, plan);
 
-        plan->env = variables_complete(place.home ? local->inherited_by_others : local->inherited, &place, env);
+        plan->env =
+                variables_complete(place.home ? local->inherited_by_others : local->inherited, &place, env);
 }
 
 static bool names(char *const *users, const char *user)

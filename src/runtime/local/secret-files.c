@@ -1,5 +1,5 @@
-/* Secrets as files (see secret-files.h). A directory is made under another name and then renamed, so that one that is there is
- * whole. The name in /dev/shm is random: a local user cannot take it beforehand. */
+/* Secrets as files (see secret-files.h). A directory is made under another name and then renamed, so that one
+ * that is there is whole. The name in /dev/shm is random: a local user cannot take it beforehand. */
 #include "runtime/local/secret-files.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-enum { FILE_MODE = 0400, DIR_MODE = 0711 };
+enum { FILE_MODE = 0400, ROOT_MODE = 0711, GROUP_DIR_MODE = 0750 };
 
 struct SecretFiles {
         GMutex lock;
@@ -70,7 +70,8 @@ static bool replace_link(const SecretFiles *files, const char *dir, GError **err
 {
         g_autofree char *fresh = g_strconcat(files->link, ".new", NULL);
 
-        if ((unlink(fresh) < 0 && errno != ENOENT) || symlink(dir, fresh) < 0 || rename(fresh, files->link) < 0)
+        if ((unlink(fresh) < 0 && errno != ENOENT) || symlink(dir, fresh) < 0 ||
+            rename(fresh, files->link) < 0)
                 return err_set_errno(error, errno, "cannot make '%s'", files->link);
         return true;
 }
@@ -82,12 +83,14 @@ static bool make_root(SecretFiles *files, GError **error)
         if (files->dir && is_good(files->dir))
                 return true;
         g_clear_pointer(&files->dir, g_free);
-        if (!g_mkdtemp(dir) || chmod(dir, DIR_MODE) < 0)
-                return err_set_errno(error, errno, "cannot make a directory in '%s' for files with secrets", files->memory);
+        if (!g_mkdtemp(dir) || chmod(dir, ROOT_MODE) < 0)
+                return err_set_errno(error, errno, "cannot make a directory in '%s' for files with secrets",
+                                     files->memory);
         if (!is_good(dir)) {
                 (void)rmdir(dir);
                 return err_set(error, ERR_UNAVAILABLE,
-                               "'%s' is not in memory (tmpfs), so files with secrets would be written to a disk\nGive the "
+                               "'%s' is not in memory (tmpfs), so files with secrets would be written to a "
+                               "disk\nGive the "
                                "secrets as variables, or ask an administrator.",
                                files->memory);
         }
@@ -101,7 +104,8 @@ static bool make_root(SecretFiles *files, GError **error)
 
 static bool write_file(int dir_fd, const TaskSecret *secret, const Owner *owner, GError **error)
 {
-        fd_auto int fd = openat(dir_fd, secret->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+        fd_auto int fd =
+                openat(dir_fd, secret->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot make the file '%s' with a secret", secret->file);
@@ -112,13 +116,24 @@ static bool write_file(int dir_fd, const TaskSecret *secret, const Owner *owner,
         return true;
 }
 
+/* The server's, so that nothing can be added to it; its user's group lists it. */
+static bool make_dir(const char *dir, const Owner *owner, int *ret_fd, GError **error)
+{
+        fd_auto int fd = -1;
+
+        if (mkdir(dir, 0700) < 0 || (fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
+            (owner && (fchown(fd, (uid_t)-1, owner->gid) < 0 || fchmod(fd, GROUP_DIR_MODE) < 0)))
+                return err_set_errno(error, errno, "cannot make '%s'", dir);
+        *ret_fd = fd_steal(&fd);
+        return true;
+}
+
 static bool fill(const char *dir, const TaskSecret *secrets, int n, const Owner *owner, GError **error)
 {
         fd_auto int dir_fd = -1;
 
-        if (mkdir(dir, DIR_MODE) < 0 || chmod(dir, DIR_MODE) < 0 ||
-            (dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
-                return err_set_errno(error, errno, "cannot make '%s'", dir);
+        if (!make_dir(dir, owner, &dir_fd, error))
+                return false;
         for (int i = 0; i < n; i++)
                 if (secrets[i].file && !write_file(dir_fd, &secrets[i], owner, error))
                         return false;
@@ -136,8 +151,8 @@ static bool put(const char *dir, const TaskSecret *secrets, int n, const Owner *
         return rename(fresh, dir) == 0 || err_set_errno(error, errno, "cannot make '%s'", dir);
 }
 
-char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n, const Owner *owner,
-                       GError **error)
+char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n,
+                       const Owner *owner, GError **error)
 {
         g_autofree char *dir = NULL;
         bool made;
@@ -159,8 +174,8 @@ static void drop(SecretFiles *files, const char *name)
         g_autoptr(GError) error = NULL;
 
         if (!file_remove_tree(dir, &error))
-                log_warning("files with secrets of a job that has ended are still there", "directory", dir, "error",
-                            error->message, NULL);
+                log_warning("files with secrets of a job that has ended are still there", "directory", dir,
+                            "error", error->message, NULL);
 }
 
 void secret_files_drop(SecretFiles *files, const char *attempt)

@@ -1,9 +1,11 @@
-/* Secrets that members are given as files. They are never on a disk: each attempt has a directory in memory (tmpfs),
+/* Secrets that members are given as files. They are never on a disk: each attempt has a directory in memory
+ * (tmpfs), which goes with it.
  *
- *     STATE/secret-files -> /dev/shm/paddle-XXXXXX     made when the first file is needed, again after the machine's restart
- *     /dev/shm/paddle-XXXXXX/<id>.<attempt>/<file>     mode 0400, the member's user's; the directories are the server's
+ *     STATE/secret-files -> MEMORY/paddle-XXXXXX    made when the first file is needed, or was lost
+ *     MEMORY/paddle-XXXXXX/<id>.<attempt>/          the server's; its user's group may list it
+ *     MEMORY/paddle-XXXXXX/<id>.<attempt>/<file>    mode 0400, the member's user's
  *
- * which goes with the attempt. put and drop: the engine's thread; sweep: any other, once. */
+ * put and drop: the engine's thread; sweep: any other, once. */
 #pragma once
 
 #include <glib.h>
@@ -19,10 +21,10 @@ SecretFiles *secret_files_new(const char *state_dir, const char *memory);
 void secret_files_free(SecretFiles *files); /* the files stay; NULL is a no-op */
 
 bool secret_files_wanted(const TaskSecret *secrets, int n); /* is any of them a file? */
-/* Makes the directory of an attempt ("<id>.<attempt>") with its files, unless it is there. Its path, the caller's; NULL with an
- * error. `owner` NULL: they are the server's. */
-char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n, const Owner *owner,
-                       GError **error);
+/* Makes the directory of an attempt ("<id>.<attempt>") with its files, unless it is there. Its path, the
+ * caller's; NULL with an error. `owner` NULL: they are the server's. */
+char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n,
+                       const Owner *owner, GError **error);
 void secret_files_drop(SecretFiles *files, const char *attempt);
 /* Drops all attempts but those in the set `known`. */
 void secret_files_sweep(SecretFiles *files, GHashTable *known);

@@ -66,7 +66,8 @@ static char *put(Fixture *f, const char *attempt)
 
 static void test_put_and_drop(Fixture *f, gconstpointer unused)
 {
-        g_autofree char *dir = put(f, "abc.1"), *again = put(f, "abc.1"), *other = put(f, "abc.2"), *variable = NULL;
+        g_autofree char *dir = put(f, "abc.1"), *again = put(f, "abc.1"), *other = put(f, "abc.2"),
+                        *variable = NULL;
 
         g_assert_true(secret_files_wanted(secrets, G_N_ELEMENTS(secrets)));
         g_assert_false(secret_files_wanted(secrets, 1));
@@ -100,7 +101,8 @@ static void test_next_server(Fixture *f, gconstpointer unused)
 /* After a restart of the machine; and where somebody put something else into the link's place. */
 static void test_root_is_lost(Fixture *f, gconstpointer unused)
 {
-        g_autofree char *first = put(f, "abc.1"), *root = root_of(f), *second = NULL, *third = NULL, *fake_root = NULL;
+        g_autofree char *first = put(f, "abc.1"), *root = root_of(f), *second = NULL, *third = NULL,
+                        *fake_root = NULL;
         g_autofree char *link = g_build_filename(f->state, "secret-files", NULL);
 
         g_assert_true(file_remove_tree(root, NULL));

@@ -1,6 +1,6 @@
-/* Passwords (see secret.h). The terminal's echo comes back whatever happens: the read is interrupted by
+/* Passwords (see password.h). The terminal's echo comes back whatever happens: the read is interrupted by
  * signals, which are passed on after it. */
-#include "cli/secret.h"
+#include "cli/password.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include "base/file.h"
 #include "cli/listing.h"
 
-void secret_free(char *secret)
+void password_free(char *password)
 {
-        if (secret)
-                explicit_bzero(secret, strlen(secret));
-        g_free(secret);
+        if (password)
+                explicit_bzero(password, strlen(password));
+        g_free(password);
 }
 
 /* Ctrl-C. */
@@ -26,7 +26,7 @@ enum { INTERRUPT = 3 };
 /* A line without its end, or up to an interrupt; NULL when the input ends before any, or it is too long. */
 static char *read_line(int fd)
 {
-        char line[SECRET_TEXT_MAX + 1];
+        char line[PASSWORD_LINE_MAX + 1];
         gsize len = 0;
         char *copy;
 
@@ -75,7 +75,7 @@ static char *read_quietly(int tty, const char *prompt)
         (void)tcsetattr(tty, TCSAFLUSH, &shown);
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
         if (line && strchr(line, INTERRUPT)) {
-                secret_free(g_steal_pointer(&line));
+                password_free(g_steal_pointer(&line));
                 (void)raise(SIGINT);
         }
         return line;
@@ -99,15 +99,15 @@ static char *ask(const char *what, GError **error)
         return line;
 }
 
-char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error)
+char *password_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error)
 {
-        g_autoptr(Secret) first = from_stdin ? read_line(STDIN_FILENO) : ask(what, error);
-        g_autoptr(Secret) second = NULL;
+        g_autoptr(Password) first = from_stdin ? read_line(STDIN_FILENO) : ask(what, error);
+        g_autoptr(Password) second = NULL;
 
         if (!first && from_stdin)
                 err_set(error, ERR_USAGE,
                         "standard input has no password of at most %d bytes on its first line",
-                        SECRET_TEXT_MAX);
+                        PASSWORD_LINE_MAX);
         if (!first)
                 return NULL;
         if (!*first || !g_utf8_validate(first, -1, NULL)) {
@@ -132,7 +132,7 @@ char *code_ask(const Cli *cli, const char *what, bool from_stdin, GError **error
 
         if (code && *code)
                 return code;
-        secret_free(code);
+        password_free(code);
         err_set(error, ERR_USAGE,
                 "a code of the second factor is needed, and there is no %s to read it from\nSay --otp CODE, "
                 "or set "

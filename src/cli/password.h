@@ -7,12 +7,12 @@
 
 #include "cli/cli.h"
 
-enum { SECRET_TEXT_MAX = 1024 };
+enum { PASSWORD_LINE_MAX = 1024 };
 
 /* Overwrites the bytes before it frees them. NULL is a no-op. */
-void secret_free(char *secret);
-typedef char Secret;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Secret, secret_free)
+void password_free(char *password);
+typedef char Password;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Password, password_free)
 
 /* As whom the server knows the caller, and whether the machine vouches for them: on the Unix socket, for who
  * shows no token. Who is not vouched for says their password when they change what opens their account. */
@@ -20,7 +20,7 @@ bool who_am_i(Cli *cli, char **ret_user, bool *ret_vouched, GError **error);
 
 /* One line from standard input with `from_stdin`, else asked for on the terminal, twice with `twice`.
  * ERR_USAGE when there is no terminal, when the two differ, or for an empty one. */
-char *secret_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error);
+char *password_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error);
 
 /* A code of a second factor, in the same way; ERR_USAGE says how else it can be given. */
 char *code_ask(const Cli *cli, const char *what, bool from_stdin, GError **error);
