@@ -97,6 +97,15 @@ static void ask_for_environment(Engine *engine, Life *life)
                 life->job->env_state = (guint8)env;
 }
 
+/* Its user starts no jobs while over the limit of the disk; an administrator may let one go on. */
+static bool may_release(const Engine *engine, const Job *job, Input *input)
+{
+        const EngineConfig *config = &engine->config;
+
+        return input->action != ACT_RELEASE || input->admin || !config->may_write ||
+               config->may_write(job->user, config->may_write_arg, &input->error);
+}
+
 bool apply_act(Engine *engine, Input *input)
 {
         Live *live = live_find(engine, input->text);
@@ -116,6 +125,8 @@ bool apply_act(Engine *engine, Input *input)
                 refuse_stored(engine, input);
                 return true;
         }
+        if (!may_release(engine, live->job, input))
+                return true;
         input->live = live;
         life = batch_life(engine, live);
         if (!acts[input->action](&life, input->user, &input->error))

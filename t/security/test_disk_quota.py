@@ -271,6 +271,9 @@ def test_jobs_of_who_is_far_over_are_held(served):
         and "of at most 20.0 MiB" in held["reason"]
     )
     assert served.wait(waits["id"], "suspended")["state"] == "suspended"
+    refused_release = ann.paddle("release", waits["id"], check=3)
+    assert "disk quota: 'ann-far' holds 24." in refused_release.stderr, refused_release.stderr
+    assert served.job(waits["id"])["state"] == "suspended"
     ann.call("DELETE", f"{ann.home}/big")
     ann.limit(disk="1Gi")
     ann.paddle("release", "fills", waits["id"], check=0)
