@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/allow.h"
+#include "agent/wire.h"
 #include "base/err.h"
 #include "base/file.h"
 
@@ -347,24 +348,9 @@ static void *run(void *arg)
 static int receive_listener(void)
 {
         char byte;
-        struct iovec part = { &byte, 1 };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control;
-        struct msghdr message = { .msg_iov = &part,
-                                  .msg_iovlen = 1,
-                                  .msg_control = control.bytes,
-                                  .msg_controllen = sizeof control.bytes };
-        const struct cmsghdr *header;
         int fd = -1;
 
-        if (recvmsg(SOCKET_FD, &message, MSG_CMSG_CLOEXEC) != 1)
-                return -1;
-        header = CMSG_FIRSTHDR(&message);
-        if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-                memcpy(&fd, CMSG_DATA(header), sizeof fd);
-        return fd;
+        return wire_receive(SOCKET_FD, &byte, 1, &fd, 0) == 1 ? fd : -1;
 }
 
 static _Noreturn void accept_all(int listener)

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/wire.h"
+
 enum { PATH_SIZE = 4096, POOLED_MAX = 64 };
 
 typedef struct {
@@ -56,24 +58,10 @@ static void drop(Entry *entry)
 static int ask(Entry *entry, int flags)
 {
         char byte;
-        struct iovec part = { &byte, 1 };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control;
-        struct msghdr message = {
-                .msg_iov = &part,
-                .msg_iovlen = 1,
-                .msg_control = control.bytes,
-                .msg_controllen = sizeof control.bytes,
-        };
-        ssize_t got = recvmsg(entry->socket, &message, flags | MSG_CMSG_CLOEXEC);
-        struct cmsghdr *header = got == 1 ? CMSG_FIRSTHDR(&message) : NULL;
         int lock = -1;
+        ssize_t got = wire_receive(entry->socket, &byte, 1, &lock, flags);
 
-        if (header)
-                memcpy(&lock, CMSG_DATA(header), sizeof lock);
-        else if (got >= 0 || errno != EAGAIN)
+        if (lock < 0 && (got >= 0 || errno != EAGAIN))
                 drop(entry); /* it has ended */
         return lock;
 }

@@ -187,28 +187,13 @@ static void spawn_keeper(Spawn *spawn)
 /* One request into `memory`. False at the end of the agent. */
 static bool receive(void *memory, size_t *ret_len, int *ret_memfd)
 {
-        struct iovec part = { memory, MEMORY_SIZE };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control;
-        struct msghdr message = {
-                .msg_iov = &part,
-                .msg_iovlen = 1,
-                .msg_control = control.bytes,
-                .msg_controllen = sizeof control.bytes,
-        };
         ssize_t got;
 
         do
-                got = recvmsg(WIRE_SOCKET_FD, &message, MSG_CMSG_CLOEXEC);
+                got = wire_receive(WIRE_SOCKET_FD, memory, MEMORY_SIZE, ret_memfd, 0);
         while (got < 0 && errno == EINTR);
         if (got <= 0)
                 return false;
-        *ret_memfd = -1;
-        for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
-                if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-                        memcpy(ret_memfd, CMSG_DATA(header), sizeof *ret_memfd);
         *ret_len = (size_t)got;
         return true;
 }

@@ -119,27 +119,12 @@ static gboolean on_writable(gint fd, GIOCondition condition, gpointer arg)
 /* 1: a reply, 0: none for now, -1: the spawner is gone. */
 static int receive(const Spawner *spawner, WireReply *ret, int *ret_pidfd)
 {
-        struct iovec part = { ret, sizeof *ret };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control;
-        struct msghdr message = {
-                .msg_iov = &part,
-                .msg_iovlen = 1,
-                .msg_control = control.bytes,
-                .msg_controllen = sizeof control.bytes,
-        };
         ssize_t got;
 
         *ret = (WireReply){ 0 };
-        *ret_pidfd = -1;
-        got = recvmsg(spawner->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        got = wire_receive(spawner->socket, ret, sizeof *ret, ret_pidfd, MSG_DONTWAIT);
         if (got < 0)
                 return errno == EAGAIN || errno == EINTR ? 0 : -1;
-        for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
-                if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-                        memcpy(ret_pidfd, CMSG_DATA(header), sizeof *ret_pidfd);
         ret->text[sizeof ret->text - 1] = '\0';
         return got >= (ssize_t)offsetof(WireReply, text) ? 1 : -1;
 }

@@ -1,4 +1,4 @@
-/* Sending on the socket between agent and spawner (see wire.h). No GLib: both are linked with it. */
+/* Messages with descriptors (see wire.h). No GLib: both are linked with it. */
 #include "agent/wire.h"
 
 #include <string.h>
@@ -25,4 +25,28 @@ bool wire_send(int socket, const void *data, size_t len, int fd, int flags)
                 memcpy(CMSG_DATA(header), &fd, sizeof fd);
         }
         return sendmsg(socket, &message, MSG_NOSIGNAL | flags) >= 0;
+}
+
+ssize_t wire_receive(int socket, void *memory, size_t size, int *ret_fd, int flags)
+{
+        struct iovec part = { memory, size };
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control;
+        struct msghdr message = {
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = control.bytes,
+                .msg_controllen = sizeof control.bytes,
+        };
+        ssize_t got = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+
+        *ret_fd = -1;
+        if (got < 0)
+                return got;
+        for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
+                if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+                        memcpy(ret_fd, CMSG_DATA(header), sizeof *ret_fd);
+        return got;
 }
