@@ -202,7 +202,7 @@ def test_members_of_a_job_share(served, ann):
     job = ann.submit(
         "touch /tmp/by-$PADDLE_TRAINER_ID; echo $$ >/dev/shm/pid-$PADDLE_TRAINER_ID;"
         "until [ -s /dev/shm/pid-0 ] && [ -s /dev/shm/pid-1 ]; do sleep 0.01; done;"
-        "echo; ls /tmp | grep by; kill -0 $(cat /dev/shm/pid-0) $(cat /dev/shm/pid-1) && echo alive;"
+        "echo; ls /tmp | grep ^by-; kill -0 $(cat /dev/shm/pid-0) $(cat /dev/shm/pid-1) && echo alive;"
         "touch /dev/shm/saw-$PADDLE_TRAINER_ID;"
         "until [ -e /dev/shm/saw-0 ] && [ -e /dev/shm/saw-1 ]; do sleep 0.01; done",
         roles=TRAINERS,
