@@ -102,6 +102,15 @@ def late(event):
     return fault
 
 
+def slow(event):
+    """The server does what it is asked to; each piece of its answer, such as an event of a watch, comes when `event` is set."""
+
+    def fault(exchange):
+        exchange.pass_on(lambda: event.wait(HELD_S))
+
+    return fault
+
+
 def cut_reply(exchange):
     """The same, with half of the answer."""
     reply = exchange.ask()
@@ -161,7 +170,8 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.upstream.request(self.command, self.path, self.body or None, headers)
         return self.upstream.getresponse()
 
-    def pass_on(self):
+    def pass_on(self, before=lambda: None):
+        """`before` is called before each piece of the answer."""
         try:
             reply = self.ask()
         except OSError:
@@ -170,6 +180,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.head(reply.status, {**self.kept(reply), "Transfer-Encoding": "chunked"})
         with contextlib.closing(self.upstream):
             while piece := reply.read1(65536):
+                before()
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         self.wfile.write(b"0\r\n\r\n")
 

@@ -63,6 +63,14 @@ static bool is_failed_index(const json_t *object, int index)
         return failed && has_index(failed, index);
 }
 
+/* A deletion counts as a new generation, and the controller says which one it has seen. It makes no pod after
+ * that. A reply that shows no such object (a Status) says that it is gone. */
+static bool is_unseen(const json_t *object)
+{
+        return kube_is_deleting(object) && kube_get_int(object, "status.observedGeneration", 0) <
+                                                   kube_get_int(object, "metadata.generation", 0);
+}
+
 static json_t *role_objects(const Form *form, const json_t *pods);
 
 static const Form set_form = { .kind = &kube_stateful_sets,
@@ -71,7 +79,8 @@ static const Form set_form = { .kind = &kube_stateful_sets,
                                .names_pods = true,
                                .propagation = "Orphan",
                                .objects = role_objects,
-                               .spec = set_spec };
+                               .spec = set_spec,
+                               .remakes = is_unseen };
 
 static const Form job_form = { .kind = &kube_jobs,
                                .member_field =
@@ -148,6 +157,13 @@ const char *form_propagation(const KubeKind *kind)
 bool form_takes_pods(const KubeKind *kind)
 {
         return strcmp(row_of(kind)->propagation, "Orphan") != 0;
+}
+
+bool form_remakes(const KubeKind *kind, const json_t *reply)
+{
+        bool (*remakes)(const json_t *) = row_of(kind)->remakes;
+
+        return remakes && remakes(reply);
 }
 
 bool form_kind_restarts(const KubeKind *kind)

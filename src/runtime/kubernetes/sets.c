@@ -3,6 +3,12 @@
  *   collected ─▶ made ─▶ (forgotten here: its pods tell the rest)
  *        └─────────┴───▶ dropped: DELETE with its pods orphaned, for as long as it takes
  *
+ * The controller of StatefulSets watches sets and pods separately. It may hear that a pod is gone before it
+ * hears that its set is being deleted, and then it makes the pod again. So the DELETE is repeated until a
+ * reply shows that the controller has seen the deletion, or that the set is gone: the garbage collector
+ * removes it, and reads the same cache as that controller. Only then may pods go. A GET would say the same
+ * and needs another right.
+ *
  * What is being made when it is to go is made first: the server may take two requests in either order. */
 #include "runtime/kubernetes/sets.h"
 
@@ -13,7 +19,13 @@
 #include "base/log.h"
 #include "runtime/kubernetes/names.h"
 
-enum { RETRY_MS = 1000, RETRY_MAX_MS = 30000 };
+enum {
+        RETRY_MS = 1000,
+        RETRY_MAX_MS = 30000,
+        LOOK_MS = 20, /* whether the controller has seen the deletion, ever more slowly */
+        LOOK_MAX_MS = 1000,
+        UNSEEN_US = 10 * G_USEC_PER_SEC, /* then pods go all the same: the controller may be down */
+};
 
 typedef struct {
         Sets *sets;
@@ -32,7 +44,9 @@ typedef struct {
         const KubeKind *only;      /* or NULL */
         const KubeKind *const *at; /* the kind that is tried */
         KubeCall *call;
-        guint wait_ms; /* before it is asked again */
+        guint wait_ms;    /* before it is asked again */
+        guint look_ms;    /* the same, of an object that is being deleted */
+        gint64 unseen_us; /* when the first reply showed it so; 0: none did */
         GSource *retry;
 } Drop;
 
@@ -239,6 +253,30 @@ static gboolean on_retry(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
+static void send_later(Drop *drop, guint ms)
+{
+        drop->retry = g_timeout_source_new(ms);
+        g_source_set_callback(drop->retry, on_retry, drop, NULL);
+        g_source_attach(drop->retry, drop->sets->config.context);
+}
+
+/* Its controller may still make pods again, and it is not too late to wait for that. */
+static bool waits_for_controller(Drop *drop, const json_t *reply)
+{
+        gint64 now = g_get_monotonic_time();
+
+        if (!form_remakes(drop->only ? drop->only : *drop->at, reply))
+                return false;
+        if (!drop->unseen_us)
+                drop->unseen_us = now;
+        if (now - drop->unseen_us < UNSEEN_US)
+                return true;
+        log_warning("the controller of a StatefulSet does not see that it is being deleted: its pods are "
+                    "deleted all the same, and may be made again until it does",
+                    "name", drop->name, NULL);
+        return false;
+}
+
 /* Of a kind that we may not delete we have made none. */
 static bool is_absent(const Drop *drop, const GError *error)
 {
@@ -255,9 +293,10 @@ static void on_dropped(const KubeReply *reply, void *arg)
                         log_warning("what makes the pods of a role cannot be deleted, retrying", "name",
                                     drop->name, "reason", reply->error->message, NULL);
                 drop->wait_ms = CLAMP(drop->wait_ms * 2, RETRY_MS, RETRY_MAX_MS);
-                drop->retry = g_timeout_source_new(drop->wait_ms);
-                g_source_set_callback(drop->retry, on_retry, drop, NULL);
-                g_source_attach(drop->retry, drop->sets->config.context);
+                send_later(drop, drop->wait_ms);
+        } else if (waits_for_controller(drop, reply->object)) {
+                drop->look_ms = CLAMP(drop->look_ms * 2, LOOK_MS, LOOK_MAX_MS);
+                send_later(drop, drop->look_ms);
         } else if (drop->only || !*++drop->at) {
                 finish_drop(drop);
         } else {

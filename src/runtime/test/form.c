@@ -172,6 +172,33 @@ static void test_members_of_a_job_that_are_over(void)
         }
 }
 
+static void test_sets_that_are_being_deleted(void)
+{
+        static const struct {
+                const char *reply;
+                bool remakes;
+        } cases[] = {
+                { "{\"metadata\": {\"deletionTimestamp\": \"2026-01-02T03:04:05Z\", \"generation\": 2},"
+                  " \"status\": {\"observedGeneration\": 1}}",
+                  true },
+                { "{\"metadata\": {\"deletionTimestamp\": \"2026-01-02T03:04:05Z\", \"generation\": 2},"
+                  " \"status\": {\"replicas\": 0}}", /* it has not even seen that it was made */
+                  true },
+                { "{\"metadata\": {\"deletionTimestamp\": \"2026-01-02T03:04:05Z\", \"generation\": 2},"
+                  " \"status\": {\"observedGeneration\": 2}}",
+                  false },
+                { "{\"kind\": \"Status\", \"status\": \"Success\"}", false }, /* it is gone */
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) reply = json_loads(cases[i].reply, 0, NULL);
+
+                g_assert_nonnull(reply);
+                g_assert_cmpint(form_remakes(&kube_stateful_sets, reply), ==, cases[i].remakes);
+                g_assert_false(form_remakes(&kube_jobs, reply));
+        }
+}
+
 static void test_alike(void)
 {
         g_autoptr(json_t) pods = pods_of("trainer", "I=0", "I=0"), objects = form_objects(ending(), pods);
@@ -355,6 +382,7 @@ int main(int argc, char **argv)
         g_test_add_func("/form/a StatefulSet", test_stateful_set);
         g_test_add_func("/form/a Job", test_job);
         g_test_add_func("/form/members of a Job that are over", test_members_of_a_job_that_are_over);
+        g_test_add_func("/form/sets that are being deleted", test_sets_that_are_being_deleted);
         g_test_add_func("/form/members that are alike", test_alike);
         g_test_add_func("/form/members with gaps", test_gaps);
         g_test_add_func("/form/the gate before a pod", test_wait);
