@@ -447,7 +447,8 @@ static void fill_disk(const char *dir)
         g_assert_cmpuint(package_store_blob_size(packages, "ann", hash), ==, 0);
         body = g_strdup_printf("%s %d\n%s", hash, 2 << 20, large);
         put(dir, "spool", body, -1);
-        assert_refused(package_store_blobs_write(packages, "ann", spool, error_), ERR_NO_SPACE, "Free some space");
+        assert_refused(package_store_blobs_write(packages, "ann", spool, error_), ERR_NO_SPACE,
+                       "Free some space");
         g_assert_cmpuint(package_store_blob_size(packages, "ann", hash), ==, 0);
         storage_close(fixture.storage);
 }
