@@ -282,6 +282,33 @@ def test_a_package_has_the_same_hash_as_the_command_makes(shared_server, client,
     assert client.send_package(str(tree)) == sent
 
 
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_caches_and_virtual_environments_stay_behind(shared_server, client, tmp_path, taken_back):
+    """Both clients leave them out, unless a rule takes them back; a virtual environment is told by its mark, whatever its name is."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    for name in (
+        "train.py",
+        "deep/env/pyvenv.cfg",
+        "deep/env/lib/x.py",
+        "node_modules/m/index.js",
+        ".mypy_cache/x",
+        "a/.DS_Store",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    if taken_back:
+        (tmp_path / ".paddleignore").write_text("!node_modules/\n!/deep/env/\n!.DS_Store\n")
+    done = shared_server.paddle(
+        "submit", "-o", "json", "--", "sh", "-c", "find . -type f -o -type l | sort", cwd=tmp_path, check=0
+    )
+    job = client.wait(json.loads(done.stdout)["id"])
+    manifest = package.of_directory(str(tmp_path))
+    assert manifest.hash == job.raw["spec"]["package"], manifest.text.decode()
+    sent = {line.text.removeprefix("./") for line in client.logs(job.id)}
+    more = {".paddleignore", "a/.DS_Store", "deep/env/lib/x.py", "deep/env/pyvenv.cfg", "node_modules/m/index.js"}
+    assert sent == {"train.py"} | (more if taken_back else set())
+
+
 def test_ignore_rules_mean_what_git_means(tmp_path):
     """Git itself is the judge."""
     make_tree(tmp_path)

@@ -5,6 +5,7 @@ import string
 from typing import List, NamedTuple, Optional, Pattern, Set, Tuple
 
 ALWAYS_IGNORED = {b".git", b"__pycache__"}
+VENV_MARK = b"pyvenv.cfg"  # a directory with it is a virtual environment of Python
 _NOTHING = b"(?!)"
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
@@ -42,15 +43,24 @@ def parse(base: bytes, text: bytes) -> List[Rule]:
 
 def is_ignored(rules: List[Rule], path: bytes, is_dir: bool) -> bool:
     """Whether a path whose directories are not ignored is: the last rule that matches decides."""
+    rule = _deciding(rules, path, is_dir)
+    return path.rpartition(b"/")[2] in ALWAYS_IGNORED or (rule is not None and not rule.negated)
+
+
+def takes_back(rules: List[Rule], path: bytes) -> bool:
+    """Whether a rule takes a directory back ("!name/") that is left out without one."""
+    rule = _deciding(rules, path, True)
+    return rule is not None and rule.negated
+
+
+def _deciding(rules: List[Rule], path: bytes, is_dir: bool) -> Optional[Rule]:
     name = path.rpartition(b"/")[2]
-    if name in ALWAYS_IGNORED:
-        return True
     for rule in reversed(rules):
         if (rule.dir_only and not is_dir) or not path.startswith(rule.base):
             continue
         if rule.pattern.fullmatch(path[len(rule.base) :] if rule.whole else name):
-            return not rule.negated
-    return False
+            return rule
+    return None
 
 
 def _trim(line: bytes) -> bytes:
@@ -134,3 +144,10 @@ def _bracket_regex(glob: bytes, at: int) -> Tuple[bytes, int]:
         found |= set(range(low, high + 1))
     chosen = (set(range(256)) - found if negated else found) - {ord("/")}
     return (b"[" + b"".join(b"\\x%02x" % value for value in sorted(chosen)) + b"]" if chosen else _NOTHING), at + 1
+
+
+# Before those of files, so that any of these goes before them.
+DEFAULTS = parse(
+    b"",
+    b".ipynb_checkpoints/\n.mypy_cache/\n.pytest_cache/\n.ruff_cache/\n.tox/\n.nox/\n.idea/\n.vscode/\nnode_modules/\n.DS_Store\n",
+)

@@ -140,12 +140,16 @@ class _Walk:
             rules += ignore.parse(base, text)
         return rules
 
+    def _is_venv(self, path: bytes, rules: List[ignore.Rule]) -> bool:
+        mark = os.path.join(self.root, path, ignore.VENV_MARK)
+        return os.path.lexists(mark) and not ignore.takes_back(rules, path)
+
     def walk(self, base: bytes, rules: List[ignore.Rule]) -> None:
         rules = rules + self._rules_of(base)
         for name in os.listdir(os.path.join(self.root, base)):
             path = os.path.join(base, name)
             status = os.lstat(os.path.join(self.root, path))
-            if ignore.is_ignored(rules, path, stat.S_ISDIR(status.st_mode)):
+            if ignore.is_ignored(rules, path, stat.S_ISDIR(status.st_mode)) or self._is_venv(path, rules):
                 continue
             _check_path(path)
             if stat.S_ISDIR(status.st_mode):
@@ -184,7 +188,7 @@ def of_directory(directory: str, extra: Optional[Mapping[str, str]] = None) -> M
     """
     _check_root(directory)
     walk = _Walk(directory)
-    walk.walk(b"", [])
+    walk.walk(b"", ignore.DEFAULTS)
     own = {path.split(b"/")[0] for path in walk.entries}
     for name, source in (extra or {}).items():
         if os.fsencode(name).split(b"/")[0] not in own:

@@ -18,19 +18,23 @@ struct IgnoreRules {
         GPtrArray *rules; /* Rule *, in order of adding */
 };
 
+/* Before all others, so that any rule of a file goes before them. */
+static const char defaults[] = ".ipynb_checkpoints/\n"
+                               ".mypy_cache/\n"
+                               ".pytest_cache/\n"
+                               ".ruff_cache/\n"
+                               ".tox/\n"
+                               ".nox/\n"
+                               ".idea/\n"
+                               ".vscode/\n"
+                               "node_modules/\n"
+                               ".DS_Store\n";
+
 static void rule_free(Rule *rule)
 {
         g_free(rule->base);
         g_strfreev(rule->parts);
         g_free(rule);
-}
-
-IgnoreRules *ignore_new(void)
-{
-        IgnoreRules *rules = g_new0(IgnoreRules, 1);
-
-        rules->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_free);
-        return rules;
 }
 
 void ignore_free(IgnoreRules *rules)
@@ -95,6 +99,15 @@ void ignore_add(IgnoreRules *rules, const char *base, const char *text)
                 add_line(rules, base, line);
                 text += len + (text[len] == '\n');
         }
+}
+
+IgnoreRules *ignore_new(void)
+{
+        IgnoreRules *rules = g_new0(IgnoreRules, 1);
+
+        rules->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_free);
+        ignore_add(rules, "", defaults);
+        return rules;
 }
 
 guint ignore_count(const IgnoreRules *rules)
@@ -256,17 +269,30 @@ static bool is_always_out(const char *path)
         return strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0;
 }
 
-bool ignore_matches_here(const IgnoreRules *rules, const char *path, bool is_dir)
+/* The last one that matches, which decides; NULL: none does. */
+static const Rule *deciding(const IgnoreRules *rules, const char *path, bool is_dir)
 {
-        if (is_always_out(path))
-                return true;
         for (guint i = rules->rules->len; i > 0; i--) {
                 const Rule *rule = rules->rules->pdata[i - 1];
 
                 if (rule_matches(rule, path, is_dir))
-                        return !rule->negated;
+                        return rule;
         }
-        return false;
+        return NULL;
+}
+
+bool ignore_matches_here(const IgnoreRules *rules, const char *path, bool is_dir)
+{
+        const Rule *rule = is_always_out(path) ? NULL : deciding(rules, path, is_dir);
+
+        return is_always_out(path) || (rule && !rule->negated);
+}
+
+bool ignore_takes_back(const IgnoreRules *rules, const char *path)
+{
+        const Rule *rule = deciding(rules, path, true);
+
+        return rule && rule->negated;
 }
 
 bool ignore_matches(const IgnoreRules *rules, const char *path, bool is_dir)

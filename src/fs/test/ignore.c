@@ -84,6 +84,47 @@ static void test_table(void)
         }
 }
 
+/* Ours alone: git knows nothing of them. */
+static void test_defaults(void)
+{
+        static const Case ours[] = {
+                { "", ".tox", true, true },
+                { "", "a/node_modules", true, true },
+                { "", "a/node_modules/x.js", false, true },
+                { "", "node_modules", false, false }, /* a file */
+                { "", ".DS_Store", false, true },
+                { "", "a/.ipynb_checkpoints", true, true },
+                { "!node_modules/", "node_modules", true, false },
+                { "!node_modules", "a/node_modules/x.js", false, false },
+                { "!/a/.vscode/", "a/.vscode", true, false },
+                { "!/a/.vscode/", ".vscode", true, true },
+                { "!__pycache__\n!.git", ".git", true, true },
+                { "", "venv", true, false }, /* its mark tells, which is the walk's to see */
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(ours); i++) {
+                g_autoptr(IgnoreRules) rules = ignore_new();
+
+                ignore_add(rules, "", ours[i].rules);
+                if (ignore_matches(rules, ours[i].path, ours[i].is_dir) != ours[i].out)
+                        g_error("rules '%s': '%s' should be %s", ours[i].rules, ours[i].path,
+                                ours[i].out ? "out" : "in");
+        }
+}
+
+static void test_taken_back(void)
+{
+        g_autoptr(IgnoreRules) rules = ignore_new();
+
+        g_assert_false(ignore_takes_back(rules, "venv"));
+        ignore_add(rules, "", "!venv/\nother/\n");
+        g_assert_true(ignore_takes_back(rules, "venv"));
+        g_assert_true(ignore_takes_back(rules, "a/venv"));
+        g_assert_false(ignore_takes_back(rules, "other"));
+        ignore_add(rules, "a", "venv\n");
+        g_assert_false(ignore_takes_back(rules, "a/venv"));
+}
+
 /* What git says: exit status 0 when the path is ignored. */
 static bool git_ignores(const char *dir, const char *path)
 {
@@ -165,6 +206,8 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/fs/ignore/table", test_table);
+        g_test_add_func("/fs/ignore/defaults", test_defaults);
+        g_test_add_func("/fs/ignore/taken-back", test_taken_back);
         g_test_add_func("/fs/ignore/git", test_git);
         g_test_add_func("/fs/ignore/nested", test_nested);
         g_test_add_func("/fs/ignore/always-out", test_always_out);
