@@ -106,3 +106,27 @@ def test_an_empty_table_is_a_sentence(make_server):
 def test_an_unknown_resource_is_refused(shared_server, line, says):
     done = shared_server.paddle(*line)
     assert done.returncode == 2 and says in done.stderr and "cpu, memory" in done.stderr, done
+
+
+def test_logs_without_a_name_are_the_newest_jobs(make_server):
+    server = make_server()
+    assert server.paddle("logs", check=1).stderr.startswith("paddle: you have no jobs")
+    for name in ("first", "second"):
+        server.paddle("submit", "--no-package", "--follow", "--name", name, "--", "echo", f"of the {name}", check=0)
+    done = server.paddle("logs", check=0)
+    assert done.stdout == "worker-0 | of the second\n" and "job 'second'" in done.stderr
+
+
+@pytest.mark.parametrize("text, ms", [("1h30m", 5400000), ("1:00:00", 3600000), ("90s", 90000)])
+def test_time_limits_as_people_write_them(shared_server, text, ms):
+    job = shared_server.paddle("submit", "--no-package", "--time-limit", text, "-o", "json", "--", "true", check=0)
+    assert f'"{ms // 1000}s"' in job.stdout
+    assert (
+        "has no unit"
+        in shared_server.paddle("submit", "--no-package", "--time-limit", "5", "--", "true", check=2).stderr
+    )
+
+
+@pytest.mark.parametrize("flag", ["--ps", "--pservers"])
+def test_no_parameter_servers_is_no_mistake(shared_server, flag):
+    shared_server.paddle("submit", "--no-package", "--follow", f"{flag}=0", "--", "true", check=0)

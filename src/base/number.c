@@ -33,26 +33,77 @@ bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gi
         return true;
 }
 
-bool duration_parse(const char *what, const char *text, gint64 *ret_ms, GError **error)
+/* "1h30m": units from the larger to the smaller, each once. *left is how many of the units may still come. */
+static bool take_part(const char **text, size_t *left, gint64 *total)
 {
         static const struct {
                 const char *unit;
                 gint64 ms;
-        } units[] = {
-                { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
-        };
-        size_t digits = text ? strspn(text, "0123456789") : 0;
+        } units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
+        size_t digits = strspn(*text, "0123456789"),
+               letters = strspn(*text + digits, "abcdefghijklmnopqrstuvwxyz");
         gint64 value = 0;
 
-        for (size_t i = 0; text && i < G_N_ELEMENTS(units); i++) {
-                if (strcmp(text + digits, units[i].unit) != 0)
+        for (size_t i = MIN(*left, G_N_ELEMENTS(units)); i > 0; i--) {
+                if (strlen(units[i - 1].unit) != letters ||
+                    strncmp(*text + digits, units[i - 1].unit, letters) != 0)
                         continue;
-                if (!digits_parse(text, digits, &value) || __builtin_mul_overflow(value, units[i].ms, &value))
-                        break;
-                *ret_ms = value;
+                if (!digits_parse(*text, digits, &value) ||
+                    __builtin_mul_overflow(value, units[i - 1].ms, &value) ||
+                    __builtin_add_overflow(*total, value, total))
+                        return false;
+                *text += digits + letters;
+                *left = i - 1;
                 return true;
         }
-        return err_set(error, ERR_INVALID, "%s: '%s' is not a duration such as 90s, 15m, 2h or 1d", what,
+        return false;
+}
+
+static bool parts_parse(const char *text, gint64 *ret_ms)
+{
+        size_t left = G_MAXSIZE;
+        gint64 total = 0;
+
+        do
+                if (!take_part(&text, &left, &total))
+                        return false;
+        while (*text);
+        *ret_ms = total;
+        return true;
+}
+
+/* "1:30:00", hours, minutes, seconds. */
+static bool clock_parse(const char *text, gint64 *ret_ms)
+{
+        size_t hours = strspn(text, "0123456789");
+        const char *rest = text + hours;
+        gint64 h = 0, m = 0, s = 0;
+
+        if (strlen(rest) != 6 || rest[0] != ':' || rest[3] != ':' || !digits_parse(text, hours, &h) ||
+            !digits_parse(rest + 1, 2, &m) || !digits_parse(rest + 4, 2, &s) || m > 59 || s > 59 ||
+            __builtin_mul_overflow(h, 3600000, &h) || __builtin_add_overflow(h, m * 60000 + s * 1000, &h))
+                return false;
+        *ret_ms = h;
+        return true;
+}
+
+static bool seconds_parse(const char *text, gint64 *ret_ms)
+{
+        gint64 value = 0;
+
+        if (!digits_parse(text, strlen(text), &value) || __builtin_mul_overflow(value, 1000, &value))
+                return false;
+        *ret_ms = value;
+        return true;
+}
+
+bool duration_parse(const char *what, const char *text, gint64 *ret_ms, GError **error)
+{
+        if (text && *text &&
+            (seconds_parse(text, ret_ms) || parts_parse(text, ret_ms) || clock_parse(text, ret_ms)))
+                return true;
+        return err_set(error, ERR_INVALID,
+                       "%s: '%s' is not a duration such as 90s, 15m, 1h30m, 1:30:00 or 2d", what,
                        text ? text : "");
 }
 

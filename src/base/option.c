@@ -138,12 +138,29 @@ static int distance(const char *a, const char *b)
         return row[b_len];
 }
 
+/* The only name that begins so: `--mem` means --memory. */
+static const char *longer_name(const Option *options, const char *name)
+{
+        const char *found = NULL;
+
+        for (const Option *option = options; strlen(name) >= 2 && option->name; option++) {
+                if (!g_str_has_prefix(option->name, name))
+                        continue;
+                if (found && strcmp(found, option->name) != 0)
+                        return NULL;
+                found = option->name;
+        }
+        return found;
+}
+
 /* The known name nearest to `name`, or NULL when none is near enough to be meant. */
 static const char *nearest_name(const Option *options, const char *name)
 {
-        const char *nearest = NULL;
+        const char *nearest = longer_name(options, name);
         int best = (int)MIN(strlen(name), 12) / 3 + 2; /* a third of the letters wrong, and one more */
 
+        if (nearest)
+                return nearest;
         for (const Option *option = options; option->name; option++) {
                 const char *names[] = { option->name, option->alias };
 

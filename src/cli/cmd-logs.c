@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/follow.h"
+#include "cli/listing.h"
 #include "cli/verbs.h"
 
 typedef struct {
@@ -29,9 +30,32 @@ static const Option options[] = {
         { 0 },
 };
 
+/* The caller's own; the caller's to free. */
+static char *newest_job(Cli *cli, GError **error)
+{
+        g_autoptr(json_t) who = NULL, page = NULL;
+        g_autofree char *user = NULL, *path = NULL;
+        const json_t *job;
+
+        if (!cli_client(cli, error) || !http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
+                return NULL;
+        user = url_escape(text_of(who, "user"));
+        path = g_strdup_printf("/v1/jobs?limit=1&user=%s", user);
+        if (!http_call_json(cli->client, "GET", path, NULL, &page, error))
+                return NULL;
+        job = json_array_get(json_object_get(page, "items"), 0);
+        if (!job) {
+                err_set(error, ERR_NOT_FOUND, "you have no jobs\n`paddle submit` makes one.");
+                return NULL;
+        }
+        cli_say(cli, "job '%s' (%s)", text_of(job, "name"), text_of(job, "id"));
+        return g_strdup(text_of(job, "id"));
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Logs *logs = target;
+        g_autofree char *newest = NULL;
         FollowOptions follow = { .job = words[0],
                                  .tail = -1,
                                  .attempt = logs->attempt,
@@ -46,13 +70,19 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 members = g_strjoinv(",", (char **)logs->members->pdata);
                 follow.members = members;
         }
+        if (!words[0]) {
+                newest = newest_job(cli, error);
+                if (!newest)
+                        return false;
+                follow.job = newest;
+        }
         return follow_job(cli, &follow, NULL, error);
 }
 
 const Verb verb_logs = {
         .name = "logs",
-        .args = "JOB",
-        .summary = "Show the log of a job",
+        .args = "[JOB]",
+        .summary = "Show the log of a job, or of your newest one",
         .about = "Each line has its member in front: `trainer-0 | ...`; the log of one --member comes as it "
                  "is. With -f the command "
                  "waits for a job that is not running yet, saying why it waits, goes on where it was when "
@@ -61,7 +91,6 @@ const Verb verb_logs = {
                  "into a file or a pipe the log is written unchanged.",
         .options = options,
         .size = sizeof(Logs),
-        .min_words = 1,
         .max_words = 1,
         .words = WORDS_JOBS,
         .run = run,

@@ -24,11 +24,41 @@ static int distance(const char *a, const char *b)
         return row[len];
 }
 
+/* What others call it. */
+static const char *const synonyms[][2] = {
+        { "ls", "list" },
+        { "ps", "list" },
+        { "jobs", "list" },
+        { "squeue", "list" },
+        { "kill", "cancel" },
+        { "stop", "cancel" },
+        { "rm", "cancel" },
+        { "delete", "cancel" },
+        { "scancel", "cancel" },
+        { "describe", "status" },
+        { "show", "status" },
+        { "get", "status" },
+        { "run", "submit" },
+        { "sbatch", "submit" },
+        { "create", "submit" },
+        { "attach", "exec" },
+        { "ssh", "exec" },
+        { "shell", "exec" },
+        { "log", "logs" },
+        { "tail", "logs" },
+        { "sinfo", "top" },
+        { "nodes", "top" },
+        { "logout", "token revoke" },
+};
+
 const char *verb_nearest(const Verb *const *verbs, const char *word)
 {
         const char *best = NULL;
         int best_distance = 3; /* more slips than two make another word */
 
+        for (gsize i = 0; i < G_N_ELEMENTS(synonyms); i++)
+                if (strcmp(word, synonyms[i][0]) == 0)
+                        return synonyms[i][1];
         if (strlen(word) > 32)
                 return NULL;
         for (; *verbs; verbs++) {

@@ -51,7 +51,8 @@ char *begin_parse(const char *what, const char *text, gint64 now, GError **error
         g_autoptr(GDateTime) time = NULL;
         gint64 wait_ms;
 
-        if (duration_parse(what, text + (text[0] == '+'), &wait_ms, NULL) && wait_ms <= G_MAXINT64 - now)
+        if (!is_clock(text) && duration_parse(what, text + (text[0] == '+'), &wait_ms, NULL) &&
+            wait_ms <= G_MAXINT64 - now)
                 return clock_format(now + wait_ms);
         time = is_clock(text) ? next_clock(text, now) : from_iso(text);
         if (!time) {

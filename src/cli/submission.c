@@ -378,6 +378,15 @@ static bool retries_parse(const char *what, const char *text, gint64 *ret, GErro
         return number_parse(what, text, 0, RETRIES_MAX, ret, error);
 }
 
+/* Other systems take a bare number for minutes. */
+static bool time_parse(const char *what, const char *text, gint64 *ret, GError **error)
+{
+        if (strspn(text, "0123456789") == strlen(text) && strspn(text, "0") != strlen(text))
+                return err_set(error, ERR_INVALID, "%s: '%.20s' has no unit\nSay %.20ss, %.20sm or %.20sh.",
+                               what, text, text, text, text);
+        return duration_parse(what, text, ret, error);
+}
+
 static bool check_quantities(const Submission *s, GError **error)
 {
         const struct {
@@ -388,8 +397,8 @@ static bool check_quantities(const Submission *s, GError **error)
                 { "--memory", s->memory, memory_parse },
                 { "--ps-cpu", s->ps_cpu, cpu_parse },
                 { "--ps-memory", s->ps_memory, memory_parse },
-                { "--time-limit", s->time_limit, duration_parse },
-                { "--grace", s->grace, duration_parse },
+                { "--time-limit", s->time_limit, time_parse },
+                { "--grace", s->grace, time_parse },
                 { "--retries", s->retries, retries_parse },
         };
         gint64 value;
@@ -518,6 +527,16 @@ static bool check_servers(const Submission *s, const json_t *file, GError **erro
 
 /* ---- building ---- */
 
+static bool has_role(const json_t *spec, const char *name)
+{
+        gsize i;
+        const json_t *role;
+
+        json_array_foreach(json_object_get(spec, "roles"), i,
+                           role) if (strcmp(text_of(role, "name"), name) == 0) return true;
+        return false;
+}
+
 /* The role of this name in the object's list, made if missing. A list with one other role only is that role,
  * for the trainers. */
 static json_t *role_of(json_t *spec, const char *name)
@@ -572,9 +591,8 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
 
         if (s->pservers && !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
                 return false;
-        /* no servers in a framework that has none: nothing to say */
-        if ((s->pservers && (servers > 0 || !s->framework || has_servers(s->framework))) || s->ps_cpu ||
-            s->ps_memory) {
+        /* 0 says something only of those that a job file has */
+        if (servers > 0 || (s->pservers && has_role(spec, "pserver")) || s->ps_cpu || s->ps_memory) {
                 role = role_of(spec, "pserver");
                 if (s->pservers)
                         json_object_set_new(role, "replicas", json_integer(servers));

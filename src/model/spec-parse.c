@@ -254,8 +254,8 @@ bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *r
                    json_number_value(value) < 1e12) {
                 ms = round_up(json_number_value(value) * 1000);
         } else {
-                return err_set(error, ERR_INVALID, "%s: '%.40s' is not a duration such as 90s, 15m, 2h or 1d",
-                               name, shown);
+                return err_set(error, ERR_INVALID,
+                               "%s: '%.40s' is not a duration such as 90s, 15m, 1h30m or 2d", name, shown);
         }
         if (ms > max)
                 return err_set(error, ERR_INVALID, "%s: '%.40s' is longer than %d days", name, shown,
@@ -608,10 +608,11 @@ static bool check_counts(const Spec *spec, GError **error)
         return true;
 }
 
-static const char *const spec_fields[] = { "name",    "framework", "command",      "roles",        "env",
-                                           "image",   "package",   "package_name", "requirements", "input",
-                                           "output",  "retries",   "backoff",      "time_limit",   "grace",
-                                           "on_lost", "use_gpu",   "ready",        "network",      "secrets",
+static const char *const spec_fields[] = { "name",         "framework",  "command", "roles",
+                                           "env",          "image",      "package", "package_name",
+                                           "requirements", "input",      "output",  "retries",
+                                           "backoff",      "time_limit", "grace",   "on_lost",
+                                           "use_gpu",      "ready",      "network", "secrets",
                                            "secret_files", NULL };
 
 /* The two lists of members as one, for json_only. */
