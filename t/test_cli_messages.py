@@ -108,6 +108,14 @@ def test_an_unknown_resource_is_refused(shared_server, line, says):
     assert done.returncode == 2 and says in done.stderr and "cpu, memory" in done.stderr, done
 
 
+def test_what_is_not_there_is_named_with_what_is(shared_server):
+    shared_server.paddle("submit", "--no-package", "--follow", "--name", "alone", "--", "true", check=0)
+    words = shared_server.paddle("logs", "alone", "-m", "worker-9", check=1).stderr
+    assert "job 'alone' has no member 'worker-9'\nIts members are worker-0, environment." in words
+    words = shared_server.paddle("status", "nosuch", check=1).stderr
+    assert "no job 'nosuch'" in words and "`paddle list` shows the newest jobs" in words
+
+
 def test_logs_without_a_name_are_the_newest_jobs(make_server):
     server = make_server()
     assert server.paddle("logs", check=1).stderr.startswith("paddle: you have no jobs")

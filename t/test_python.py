@@ -211,6 +211,12 @@ def test_wrong_arguments_are_named(shared_server, tmp_path, keywords, says):
 def test_without_a_file_there_is_nothing_to_submit(shared_server, tmp_path):
     done = run_by_hand(shared_server, tmp_path, "-c", "import paddlecloud as paddle; paddle.dist.train(print)", check=1)
     assert "no program file" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-"], input="import paddlecloud as paddle\npaddle.dist.train(print, trainers=2)\n", text=True,
+        capture_output=True, cwd=tmp_path, check=False,
+        env={**os.environ, "PADDLE_SERVER": shared_server.url, "PYTHONPATH": str(ROOT / "python")},
+    )  # fmt: skip
+    assert done.returncode == 1 and "no program file" in done.stderr, done.stderr
 
 
 def test_a_home_directory_is_not_sent(shared_server, tmp_path):

@@ -134,7 +134,7 @@ def find_program(paddle_job: PaddleJob) -> Program:
     if paddle_job.entry_point is not None:
         here = os.getcwd() if file is None else os.path.dirname(os.path.abspath(file))
         return Program(os.path.abspath(paddle_job.trainer_package or here), paddle_job.entry_point)
-    if file is None:
+    if file is None or not os.path.isfile(file):  # a session, `python -c`, or a program on standard input ("<stdin>")
         raise ValueError("there is no program file to submit; put the program into a file, or give entry_point")
     file = os.path.abspath(file)
     if module:

@@ -581,6 +581,15 @@ Job *engine_job_by_name(Engine *engine, const char *user, const char *name)
         return views_job_by_name(engine->views, user, name);
 }
 
+bool engine_no_job(const char *user, const char *name, GError **error)
+{
+        return err_set(error, ERR_NOT_FOUND,
+                       "no job '%s' of '%s'\n`paddle list` shows the newest jobs; administrators see those "
+                       "of others with "
+                       "--all.",
+                       name, user ? user : "anybody");
+}
+
 /* Live first: a job that leaves the views is in the store before. An id may be another job's name, so ids
  * come first. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error)
@@ -597,8 +606,7 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
                         job = store_job_by_name(engine->store, user, id_or_name, &failed);
         }
         if (!job && err_is(failed, ERR_NOT_FOUND))
-                err_set(error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list --all` shows all jobs.",
-                        id_or_name, user ? user : "anybody");
+                (void)engine_no_job(user, id_or_name, error);
         else if (!job)
                 g_propagate_error(error, g_steal_pointer(&failed));
         return job;

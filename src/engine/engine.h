@@ -176,6 +176,8 @@ Job *engine_job(Engine *engine, const char *id);
 Job *engine_job_by_name(Engine *engine, const char *user, const char *name); /* the open one */
 /* Live or stored, by id or by name of `user` (the newest); ERR_NOT_FOUND. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error);
+/* ERR_NOT_FOUND in the words of engine_find: for who may not know that there is one. */
+bool engine_no_job(const char *user, const char *name, GError **error);
 /* Why a live job waits, in one sentence with numbers; NULL when it does not. The caller's. */
 char *engine_explain(Engine *engine, const Job *job);
 /* All reasons, ordered, from its view and the published figures (no wait, any thread): an array of objects

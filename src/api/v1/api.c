@@ -174,8 +174,7 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         if (job && !error)
                 http_request_set_denied(request);
         if (job && !error) /* another user's: not told apart from one that is not there */
-                err_set(&error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list --all` shows all jobs.",
-                        name, user);
+                (void)engine_no_job(user, name, &error);
         http_fail(request, error);
         return NULL;
 }

@@ -80,7 +80,9 @@ static bool unknown_member(const Job *job, const char *member, GError **error)
         g_autoptr(GString) names = g_string_new(NULL);
 
         for (int i = 0; i < job->spec->n_roles; i++)
-                if (job->spec->roles[i].replicas > 0)
+                if (job->spec->roles[i].replicas == 1)
+                        g_string_append_printf(names, "%s-0, ", job->spec->roles[i].name);
+                else if (job->spec->roles[i].replicas > 1)
                         g_string_append_printf(names, "%s-0 to %s-%d, ", job->spec->roles[i].name,
                                                job->spec->roles[i].name, job->spec->roles[i].replicas - 1);
         return err_set(error, ERR_NOT_FOUND, "job '%s' has no member '%.80s'\nIts members are %senvironment.",
