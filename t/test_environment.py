@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from conftest import ROOT, Server, wait_for
+from sse import follow_logs
 
 UV = shutil.which("uv", path=f"{ROOT}/.venv/bin") or shutil.which("uv")
 SHOW = "import six; print(six.__version__, six.__file__)"
@@ -148,6 +149,33 @@ def test_follow_shows_the_build(builder, package):
         "submit", "--name", "followed", "--follow", "--", "python", "show.py", cwd=directory, check=0
     )
     assert "environment" in done.stderr + done.stdout and "1.13.0" in done.stdout
+
+
+def test_the_first_build_of_a_server_is_followed_while_it_goes_on(tmp_path, package):
+    """The interpreter has not been asked yet, so nothing of the job is on the disk when the client begins to listen."""
+    python, asked = tmp_path / "python", tmp_path / "may-be-asked"
+    python.write_text(f'#!/bin/sh\nuntil [ -e {asked} ]; do sleep 0.02; done\nexec python3 "$@"\n')
+    python.chmod(0o755)
+    server = Server(tmp_path / "state", "--cpus", "4", "--uv", tmp_path / "uv", "--python", python)
+    builder = Builder(server, tmp_path)
+    builder.shut()
+    server.start()
+    try:
+        job = submit(server, package(requirements="six==1.13.0\n"), "first-build")
+        with follow_logs(server, job, timeout=10) as stream:  # a stream without news looks again after 20 s
+            for event in stream:
+                if event.kind == "state" and event.data["environment"] == "building":
+                    asked.touch()
+                if event.kind == "log" and event.data["member"] == "environment":
+                    assert "== building" in event.data["text"]
+                    break
+            else:
+                raise AssertionError("the stream has ended without a line of the build")
+        assert server.job("first-build")["environment"] == "building"
+    finally:
+        asked.touch()
+        builder.open()
+        server.destroy()
 
 
 def test_an_environment_that_is_ready_is_one_line(builder, package):

@@ -272,6 +272,19 @@ static char *cursor_format(const LogStream *stream)
         return g_string_free(text, FALSE);
 }
 
+/* The directory, and as long as it is missing those above it up to "jobs": what makes it is heard, however
+ * long that takes. From above, so that none is missed that is made meanwhile. */
+static void watch_to_come(const LogStream *stream, const char *dir)
+{
+        g_autofree char *group = g_path_get_dirname(dir), *all = g_path_get_dirname(group);
+
+        if (access(dir, F_OK) < 0) {
+                live_stream_watch(stream->live, all);
+                live_stream_watch(stream->live, group);
+        }
+        live_stream_watch(stream->live, dir);
+}
+
 /* Which environment a job has is known once the job is linked to it: until then its log is behind a link,
  * which is not followed. */
 static void find_environment(const LogStream *stream, LogFile *file)
@@ -280,7 +293,7 @@ static void find_environment(const LogStream *stream, LogFile *file)
         g_autofree char *above = g_path_get_dirname(file->dir);
         char *path = runtime->ops->log_path(runtime, stream->job_id, 0, environment_member, 0);
 
-        live_stream_watch(stream->live, above);
+        watch_to_come(stream, above);
         if (!path)
                 return;
         g_free(file->path);
