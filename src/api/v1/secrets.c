@@ -162,7 +162,7 @@ static void set_secret(HttpRequest *request, void *arg)
         g_autoptr(json_t) body = http_request_json(request, &error);
         gsize len = 0;
         char *value = NULL;
-        Object *object = NULL;
+        g_autoptr(Object) object = NULL;
 
         if (body && secret_name_check("name", name, &error) && (value = take_value(body, &len, &error)))
                 object = sealed(api, user, name, value, len, &error);
