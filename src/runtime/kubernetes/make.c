@@ -285,13 +285,34 @@ static void go_on(Making *making)
                 finish(making, NULL);
 }
 
+/* The API server's words name the Secret, or only the right that is missing, and not what it is for. */
+static GError *why_no_secret(const Making *making, const GError *error)
+{
+        GError *why = NULL;
+
+        err_set(&why, error->code,
+                "the Secret that holds what members of the job are given cannot be made: %s\n"
+                "Let the account of the cluster create Secrets in namespace '%s', or submit the job without.",
+                error->message, namespace_of(making));
+        return why;
+}
+
+static void fail(Making *making, const GError *error)
+{
+        const json_t *object = json_array_get(making->objects, making->at);
+        g_autoptr(GError) why =
+                kind_of(object) == &kube_secrets ? why_no_secret(making, error) : g_error_copy(error);
+
+        finish(making, why);
+}
+
 /* True when there was none. It may free. */
 static bool passed(Making *making, const GError *error)
 {
         if (!error)
                 return true;
         if (!put_off(making, error))
-                finish(making, error);
+                fail(making, error);
         return false;
 }
 
