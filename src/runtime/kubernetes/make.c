@@ -285,15 +285,19 @@ static void go_on(Making *making)
                 finish(making, NULL);
 }
 
-/* The API server's words name the Secret, or only the right that is missing, and not what it is for. */
+/* The API server's words say which right is missing, and not for what. */
 static GError *why_no_secret(const Making *making, const GError *error)
 {
+        bool lacks_right = err_is(error, ERR_DENIED) && strstr(error->message, " cannot ");
+        g_autofree char *hint = lacks_right
+                                        ? g_strdup_printf("\nLet the account of the cluster create Secrets "
+                                                          "in namespace '%s'.",
+                                                          namespace_of(making))
+                                        : NULL;
         GError *why = NULL;
 
-        err_set(&why, error->code,
-                "the Secret that holds what members of the job are given cannot be made: %s\n"
-                "Let the account of the cluster create Secrets in namespace '%s', or submit the job without.",
-                error->message, namespace_of(making));
+        err_set(&why, error->code, "a Secret that the job needs cannot be made: %s%s", error->message,
+                hint ? hint : "");
         return why;
 }
 

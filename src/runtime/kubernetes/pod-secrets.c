@@ -1,8 +1,8 @@
 /* Secrets in pods (see pod-secrets.h).
  *
- *   Secret j-<job>-<attempt>-secrets      variable.WANDB_API_KEY   ◀── env of the container, secretKeyRef
- *                                         file.gcs.json            ◀── volume paddle-secrets, at
- * /run/paddle/secrets
+ *   Secret j-<job>-<attempt>-secrets
+ *     variable.WANDB_API_KEY  ◀── env of the container, by secretKeyRef
+ *     file.gcs.json           ◀── volume paddle-secrets, at /run/paddle/secrets
  *
  * A file belongs to root. Its mode is the least that the container's user can read it with; which user an
  * image has is not known here. Only this container mounts the volume, and on the node only root reaches it.
