@@ -28,10 +28,10 @@ typedef struct {
  * PYTHONPATH), dir, log, binds, processes, user and new_privileges. */
 typedef struct {
         const char *task;
-        char *const *argv;        /* argv[0] is looked up in the PATH of `env` */
-        char *const *env;         /* complete */
-        const TaskSecret *secrets; /* the same for all members of an attempt. A variable goes before one of `env`; neither is
-                                      written to a disk, shown or logged */
+        char *const *argv;         /* argv[0] is looked up in the PATH of `env` */
+        char *const *env;          /* complete */
+        const TaskSecret *secrets; /* the same for all members of an attempt. A variable goes before one of
+                                      `env`; neither is written to a disk of the server, shown or logged */
         int n_secrets;
         const char *dir;          /* working directory; must exist */
         const char *log;          /* file, made if missing, appended to; its directory is made */

@@ -293,6 +293,7 @@ SPARK_POD = {
     "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
     "env": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
     "tolerations": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    "volumeMounts": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
     "terminationGracePeriodSeconds": {"type": "integer"},
 }
 SPARK_SPEC = {
@@ -300,6 +301,7 @@ SPARK_SPEC = {
     "mode": {"type": "string", "enum": ["cluster", "client"]},
     "sparkVersion": {"type": "string"},
     "image": {"type": "string"},
+    "volumes": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
     "mainApplicationFile": {"type": "string"},
     "mainClass": {"type": "string"},
     "arguments": {"type": "array", "items": {"type": "string"}},
@@ -374,6 +376,7 @@ class SparkOperator:
             "name": f"spark-kubernetes-{part}",
             "image": application["spec"]["image"],
             "env": about["env"],
+            "volumeMounts": about.get("volumeMounts", []),
             "resources": {"requests": {"cpu": about["coreRequest"]}},
         }
         owned = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
@@ -387,7 +390,12 @@ class SparkOperator:
             "labels": {**about["labels"], "spark-role": part, **labels},
             "ownerReferences": [{**version, **owned}],
         }
-        spec = {"restartPolicy": "Never", "tolerations": about.get("tolerations", []), "containers": [container]}
+        spec = {
+            "restartPolicy": "Never",
+            "tolerations": about.get("tolerations", []),
+            "volumes": application["spec"].get("volumes", []),
+            "containers": [container],
+        }
         with contextlib.suppress(ApiError):  # the owner may be going
             self.kube.create("pods", {"metadata": metadata, "spec": spec})
 

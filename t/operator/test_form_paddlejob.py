@@ -11,6 +11,8 @@ from kube.fixtures import Namespace
 from kube.images import BASE
 from kube.test_forms import SERVE, check_began_once, job_of, owned
 from kube.test_runtime import RULES, connect, pods, wait_usable
+from kube.test_secrets import GIVEN, TELL, VALUE, check_is_nowhere_else, check_pod, check_secret, make, secrets
+from kube.test_secrets import MAY as SECRETS
 from pdj import CRD, GROUP, Operator, install
 
 VOLCANO = [
@@ -31,7 +33,7 @@ FETCH = (
 
 
 def join(server, kube):
-    connect(server, kube, RULES + MAY)
+    connect(server, kube, RULES + MAY + SECRETS)
     server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE, "form": "paddlejob"}), check=0)
 
 
@@ -72,6 +74,26 @@ def test_a_job_is_a_paddle_job(joined):
     for index in range(3):
         assert server.member_log(job["id"], f"trainer-{index}").splitlines()[1:] == ["hello", "hello", "3"]
     assert {member["role"]: member["exit_code"] for member in done["members"]} == {"pserver": 0, "trainer": 0}
+    check_nothing_is_left(kube)
+
+
+def test_secrets(joined):
+    """They pass through the object and the operator to the pods, and no value does."""
+    server, kube = joined
+    make(server)
+    job = job_of(server, f"{TELL}; {SERVE}", f"{TELL}; until [ -e /tmp/go ]; do sleep 0.1; done", 1, 2, **GIVEN)["id"]
+    server.wait(job, "running")
+    check_secret(kube, job)
+    for pod in pods(kube):
+        check_pod(pod, job)
+    check_is_nowhere_else(server, kube, job, [("paddlejobs", GROUP)])
+    for index in range(2):
+        server.paddle("exec", job, "--member", f"trainer-{index}", "--", "touch", "/tmp/go", check=0)
+    done = server.wait(job)
+    assert done["state"] == "succeeded", done["reason"]
+    for member in ("pserver-0", "trainer-0", "trainer-1"):
+        assert f"got {VALUE} {VALUE} 444\n" in server.member_log(job, member)
+    wait_for(lambda: not secrets(kube), what="the end of the Secret")
     check_nothing_is_left(kube)
 
 

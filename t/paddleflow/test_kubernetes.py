@@ -296,6 +296,18 @@ def test_an_object_from_begin_to_end(joined):
     refused(flow.post(path + "?action=delete", about), "InternalError")
 
 
+def test_a_secret_is_made_and_not_shown(joined):
+    """It may hold what a user gave a job."""
+    flow, kube, name = joined
+    path = f"/cluster/{name}/k8s/object"
+    about = {"name": "words", "namespace": kube.name, "kind": "Secret", "apiVersion": "v1"}
+    body = config_map(kube, kind="Secret", data={"word": "bmVlZGxl"})
+    good(flow.post(path, body))
+    assert kube.get("secrets", "words")["data"] == {"word": "bmVlZGxl"}
+    assert "Secrets of a cluster are not shown" in refused(flow.get(path, query=about), "InternalError")["message"]
+    good(flow.post(path + "?action=delete", about), empty=True)
+
+
 def test_an_object_of_no_namespace(joined):
     flow, kube, name = joined
     path = f"/cluster/{name}/k8s/object"

@@ -43,6 +43,13 @@ static void on_reply(const KubeReply *reply, void *arg)
         answer(question, reply->error ? NULL : reply->object, reply->error);
 }
 
+/* They hold what users gave their jobs and nobody is shown, and passwords of registries. */
+static bool shows_secrets(const RuntimeAsk *ask, const KubeKind *kind)
+{
+        return (ask->verb == ASK_GET || ask->verb == ASK_LIST) && !*kind->group &&
+               strcmp(kind->plural, kube_secrets.plural) == 0;
+}
+
 static void on_kind(const KubeKind *kind, const GError *error, void *arg)
 {
         Question *question = arg;
@@ -61,6 +68,9 @@ static void on_kind(const KubeKind *kind, const GError *error, void *arg)
 
         if (kind && !kind->cluster_scoped && !ask->namespace && ask->verb != ASK_LIST)
                 err_set(&missing, ERR_INVALID, "a %s has a namespace, and none is named", kind->kind);
+        else if (kind && shows_secrets(ask, kind))
+                err_set(&missing, ERR_DENIED,
+                        "Secrets of a cluster are not shown\nAsk the cluster itself: kubectl get secret.");
         if (kind && !missing)
                 question->call = kube_send(question->asker->client, &request, on_reply, question);
         else

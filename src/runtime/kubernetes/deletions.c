@@ -58,6 +58,14 @@ static bool is_gone(const Deletion *deletion, const GError *error)
         return err_is(error, ERR_NOT_FOUND) || (deletion->uid && err_is(error, ERR_CONFLICT));
 }
 
+/* Secrets are owned by their attempt's service and go with it; an account need not be able to delete them.
+ * Only a server that has just started knows no rights for some seconds. */
+static bool is_left_to_its_owner(const Deletion *deletion, const GError *error)
+{
+        return deletion->kind == &kube_secrets && err_is(error, ERR_DENIED) &&
+               deletion->wait_ms >= RETRY_MAX_MS;
+}
+
 static void finish(Deletion *deletion)
 {
         Deletions *deletions = deletion->deletions;
@@ -74,7 +82,8 @@ static void on_deleted(const KubeReply *reply, void *arg)
         const DeletionsConfig *config = &deletion->deletions->config;
 
         deletion->call = NULL;
-        if (!reply->error || is_gone(deletion, reply->error)) {
+        if (!reply->error || is_gone(deletion, reply->error) ||
+            is_left_to_its_owner(deletion, reply->error)) {
                 finish(deletion);
                 return;
         }

@@ -1,5 +1,6 @@
 /* Objects that have to go: asked for again, ever more slowly, until the API server has taken it or they are
- * gone. Same thread as the client, and freed before it. */
+ * gone. A Secret that the account may not delete is left to its owner in the end. Same thread as the client,
+ * and freed before it. */
 #pragma once
 
 #include "kube/client.h"

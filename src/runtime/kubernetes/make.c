@@ -285,13 +285,38 @@ static void go_on(Making *making)
                 finish(making, NULL);
 }
 
+/* The API server's words say which right is missing, and not for what. */
+static GError *why_no_secret(const Making *making, const GError *error)
+{
+        bool lacks_right = err_is(error, ERR_DENIED) && strstr(error->message, " cannot ");
+        g_autofree char *hint = lacks_right
+                                        ? g_strdup_printf("\nLet the account of the cluster create Secrets "
+                                                          "in namespace '%s'.",
+                                                          namespace_of(making))
+                                        : NULL;
+        GError *why = NULL;
+
+        err_set(&why, error->code, "a Secret that the job needs cannot be made: %s%s", error->message,
+                hint ? hint : "");
+        return why;
+}
+
+static void fail(Making *making, const GError *error)
+{
+        const json_t *object = json_array_get(making->objects, making->at);
+        g_autoptr(GError) why =
+                kind_of(object) == &kube_secrets ? why_no_secret(making, error) : g_error_copy(error);
+
+        finish(making, why);
+}
+
 /* True when there was none. It may free. */
 static bool passed(Making *making, const GError *error)
 {
         if (!error)
                 return true;
         if (!put_off(making, error))
-                finish(making, error);
+                fail(making, error);
         return false;
 }
 

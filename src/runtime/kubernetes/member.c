@@ -354,13 +354,22 @@ bool member_waits_in_vain(const char *reason, bool *ret_permanent)
         return false;
 }
 
+/* The kubelet has not read a Secret or ConfigMap yet that is there ("failed to sync secret cache: timed out
+ * waiting for the condition"); it tries again. */
+static bool is_late(const json_t *waiting)
+{
+        const char *message = kube_get_text(waiting, "message");
+
+        return message && g_str_has_prefix(message, "failed to sync ") && strstr(message, " cache: ");
+}
+
 static void look_waiting(const json_t *waiting, MemberLook *look)
 {
         const char *reason = kube_get_text(waiting, "reason");
 
         g_free(look->text);
         look->text = say(waiting);
-        if (reason && member_waits_in_vain(reason, &look->permanent))
+        if (reason && !is_late(waiting) && member_waits_in_vain(reason, &look->permanent))
                 end_with(look, OBSERVED_START_FAILED, g_steal_pointer(&look->text));
 }
 

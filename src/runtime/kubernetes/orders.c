@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "runtime/kubernetes/pod-secrets.h"
 
 enum {
         KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */
@@ -353,6 +354,20 @@ static void find_service(Kubernetes *k8s, const char *name)
         }
 }
 
+static bool has_secrets(const json_t *pod, const void *arg)
+{
+        return kube_label(pod, POD_SECRETS_LABEL) != NULL;
+}
+
+/* The pods that stay have ended, so none needs it any more. */
+static void drop_secrets(Kubernetes *k8s, const char *namespace, const char *service)
+{
+        g_autofree char *name = pod_secrets_name(service);
+
+        if (scope_any(k8s->pods, PODS_BY_ATTEMPT, service, has_secrets, NULL))
+                deletions_want(k8s->deletions, &kube_secrets, namespace, name, NULL, -1);
+}
+
 static void run_clean(Order *order)
 {
         Kubernetes *k8s = order->k8s;
@@ -360,8 +375,10 @@ static void run_clean(Order *order)
         const char *namespace = g_hash_table_lookup(k8s->places, service);
 
         if (kept_set(k8s->kept, service, order->expires)) {
-                if (namespace) /* nobody is left of it who holds anything */
+                if (namespace) { /* nobody is left of it who holds anything */
                         drop_group(k8s, namespace, service);
+                        drop_secrets(k8s, namespace, service);
+                }
                 delete_due(k8s);
                 return;
         }

@@ -13,6 +13,7 @@
 #include "runtime/kubernetes/homes.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/package.h"
+#include "runtime/kubernetes/pod-secrets.h"
 #include "runtime/kubernetes/policy.h"
 
 enum { RECIPES_MAX = 10000 };
@@ -46,10 +47,10 @@ static bool has_secret(const Form *form, const RuntimeJob *job)
         return job->about->spec->framework->secret && !(form && form_is_whole(form));
 }
 
-/* The service by which the others find it, the secret by which they know each other, and the one to pull its
- * image with. */
-static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, bool secret,
-                          json_t *package)
+/* The service by which the others find it, the secret by which they know each other, those of the job, and
+ * the one to pull its image with. */
+static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+                          const TaskStart *task, bool secret, json_t *package)
 {
         json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
 
@@ -60,6 +61,8 @@ static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const R
                                                                       : k8s->setting->egress));
         if (secret)
                 json_array_append_new(list, member_secret(home, job->id, job->attempt));
+        if (task->n_secrets > 0)
+                json_array_append_new(list, pod_secrets_object(home, job, task->secrets, task->n_secrets));
         if (package) {
                 json_array_append_new(list, package_gate(home));
                 json_array_append_new(list, package);
@@ -231,7 +234,8 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
         if (has_secret(form, job))
                 lend_gate(pod, job);
         confine(k8s, job, spec);
-        before = before_pod(k8s, &home, job, has_secret(form, job), package);
+        pod_secrets_put(pod, job, task->secrets, task->n_secrets);
+        before = before_pod(k8s, &home, job, task, has_secret(form, job), package);
         order_give(k8s,
                    &(Order){ .run = order_start,
                              .name = g_strdup(task->task),

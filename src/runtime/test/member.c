@@ -44,6 +44,17 @@ static void test_look(void)
                 { MAIN("'waiting': {'reason': 'InvalidImageName'}"), .ended = true,
                   .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
                   .text = "InvalidImageName" },
+                { MAIN("'waiting': {'reason': 'CreateContainerConfigError', 'message': 'secret \\\"j\\\" not "
+                       "found'}"),
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "CreateContainerConfigError: secret \"j\" not found" },
+                { MAIN("'waiting': {'reason': 'CreateContainerConfigError', 'message': 'failed to sync "
+                       "secret "
+                       "cache: timed out waiting for the condition'}"),
+                  .exit_code = -1,
+                  .text = "CreateContainerConfigError: failed to sync secret cache: timed out waiting for "
+                          "the "
+                          "condition" },
                 { MAIN("'running': {'startedAt': '2024-01-01T00:00:00Z'}"), .started = true,
                   .exit_code = -1 },
                 { MAIN("'terminated': {'exitCode': 0}"), .started = true, .ended = true,

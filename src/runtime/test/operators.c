@@ -7,6 +7,7 @@
 #include "model/framework.h"
 #include "model/job.h"
 #include "runtime/kubernetes/member.h"
+#include "runtime/kubernetes/pod-secrets.h"
 #include "runtime/kubernetes/template.h"
 #include "runtime/kubernetes/volcano.h"
 #include "base/test/quoted.h"
@@ -81,16 +82,31 @@ static json_t *pod_of(const Made *made, const Form *form, int r, int index, cons
         return pod;
 }
 
-static json_t *object_of(const Made *made, const Form *form, const char *scheduler)
+/* What those of the objects' jobs are given that have secrets. */
+static const TaskSecret secrets[] = {
+        { .variable = "TOKEN", .value = "needle", .len = 6 },
+        { .file = "token", .value = "needle", .len = 6 },
+};
+
+static json_t *object_with(const Made *made, const Form *form, const char *scheduler, int n_secrets)
 {
         g_autoptr(json_t) pods = json_array(), objects = NULL;
 
         for (int r = 0; r < made->spec->n_roles; r++)
-                for (int i = 0; i < made->spec->roles[r].replicas; i++)
-                        json_array_append_new(pods, pod_of(made, form, r, i, scheduler));
+                for (int i = 0; i < made->spec->roles[r].replicas; i++) {
+                        json_t *pod = pod_of(made, form, r, i, scheduler);
+
+                        pod_secrets_put(pod, &made->about, secrets, n_secrets);
+                        json_array_append_new(pods, pod);
+                }
         objects = form_objects(form, pods);
         g_assert_cmpint(json_array_size(objects), ==, 1);
         return json_incref(json_array_get(objects, 0));
+}
+
+static json_t *object_of(const Made *made, const Form *form, const char *scheduler)
+{
+        return object_with(made, form, scheduler, 0);
 }
 
 typedef struct {
@@ -487,11 +503,65 @@ static void test_words(void)
         }
 }
 
+#define SPARK_JOB                                                                                            \
+        "{'framework': 'spark', 'env': {'PF_JOB_SPARK_MAIN_FILE': 'local:///a.py'}, 'roles': [{'name': "     \
+        "'driver'}, {'name': 'executor', 'replicas': 2}]}"
+
+/* A variable, a volume and its mount, in each template; where an operator has fields of its own, in those. */
+static void test_secrets(void)
+{
+        static const struct {
+                const char *spec, *env, *mounts, *volumes; /* lists of the object */
+        } cases[] = {
+#define OF_POD(part)                                                                                         \
+        part ".template.spec.containers[0].env", part ".template.spec.containers[0].volumeMounts",           \
+                part ".template.spec.volumes"
+                { "{'framework': 'tensorflow', 'command': ['a'], 'roles': [{'name': 'pserver'}, {'name': "
+                  "'worker', 'replicas': 2}]}",
+                  OF_POD("spec.tfReplicaSpecs.PS") },
+                { "{'framework': 'tensorflow', 'command': ['a'], 'roles': [{'name': 'pserver'}, {'name': "
+                  "'worker', 'replicas': 2}]}",
+                  OF_POD("spec.tfReplicaSpecs.Worker") },
+                { "{'framework': 'pytorch', 'command': ['a'], 'roles': [{'name': 'worker', 'replicas': 3}]}",
+                  OF_POD("spec.pytorchReplicaSpecs.Master") },
+                { "{'framework': 'pytorch', 'command': ['a'], 'roles': [{'name': 'worker', 'replicas': 3}]}",
+                  OF_POD("spec.pytorchReplicaSpecs.Worker") },
+                { "{'framework': 'mpi', 'command': ['a'], 'roles': [{'name': 'worker', 'replicas': 2}]}",
+                  OF_POD("spec.mpiReplicaSpecs.Launcher") },
+                { "{'framework': 'mpi', 'command': ['a'], 'roles': [{'name': 'worker', 'replicas': 2}]}",
+                  OF_POD("spec.mpiReplicaSpecs.Worker") },
+                { SPARK_JOB, "spec.driver.env", "spec.driver.volumeMounts", "spec.volumes" },
+                { SPARK_JOB, "spec.executor.env", "spec.executor.volumeMounts", "spec.volumes" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                Made made;
+                g_autoptr(json_t) object = NULL;
+                g_autofree char *text = NULL, *env = NULL, *mounts = NULL, *volumes = NULL;
+
+                g_test_message("%s", cases[i].env);
+                made_init(&made, cases[i].spec);
+                object = object_with(&made, form_of(&wish, &made.about, &(TaskStart){ 0 }), NULL,
+                                     G_N_ELEMENTS(secrets));
+                text = json_format(object);
+                env = json_format(kube_get(object, cases[i].env));
+                mounts = json_format(kube_get(object, cases[i].mounts));
+                volumes = json_format(kube_get(object, cases[i].volumes));
+                g_assert_nonnull(strstr(env, "{\"secretKeyRef\":{\"name\":\"j-" ID
+                                             "-2-secrets\",\"key\":\"variable.TOKEN\"}}"));
+                g_assert_nonnull(strstr(mounts, "\"mountPath\":\"" POD_SECRETS_DIR "\""));
+                g_assert_nonnull(strstr(volumes, "\"path\":\"token\""));
+                g_assert_null(strstr(text, "needle"));
+                made_clear(&made);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/operators/whose jobs", test_choice);
         g_test_add_func("/operators/objects", test_objects);
+        g_test_add_func("/operators/secrets", test_secrets);
         g_test_add_func("/operators/variables", test_variables);
         g_test_add_func("/operators/pods", test_pods);
         g_test_add_func("/operators/words", test_words);
