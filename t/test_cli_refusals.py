@@ -153,7 +153,7 @@ def test_a_flag_is_refused(untouched, program, verb, flags, parts):
         (["status"], ["status", "JOB"]),
         (["status", "a", "b"], ["'b'"]),
         (["cancel"], ["cancel", "JOB"]),
-        (["logs"], ["logs", "JOB"]),
+        (["logs", "a", "b"], ["'b'"]),
         (["logs", "--tail", "x", "a"], ["--tail", "'x'"]),
         (["logs", "--attempt", "0", "a"], ["--attempt", "'0'"]),
         (["wait"], ["wait", "JOB"]),
