@@ -148,6 +148,18 @@ def test_a_sandbox_with_secrets_is_not_given_to_the_next_job(served, ann):
     assert ann.run("ls -A /dev/shm") == ""
 
 
+def test_a_job_cannot_fill_the_machines_memory_through_its_files(served, ann):
+    """They are the member's own. Still it can neither make them writable nor add any."""
+    make(ann, "small")
+    said = ann.run(
+        'cd "$PADDLE_SECRETS_DIR"; chmod 600 f; ln f g; touch h; head -c 100000 /dev/zero >f; ls; stat -c "%a %s" f',
+        secret_files={"f": "small"},
+        framework="plain",
+    )
+    assert said.endswith(f"f\n400 {len(VALUE)}\n"), said
+    assert said.count("Read-only file system") >= 3, said
+
+
 def test_a_dead_servers_files_go(served, ann):
     """What ended while no server ran leaves nothing in memory; what runs keeps its files."""
     make(ann, "kept")
