@@ -361,6 +361,26 @@ def test_bad_values(ann, body, status, words):
     assert "bad" not in [row["name"] for row in ann.get("/v1/secrets").json["items"]]
 
 
+BROKEN = [
+    '{"value": %s}',
+    '{"value": "%s" "%s"}',
+    '{"value": "%s',
+    '{"value": "%s\udcff"}',
+    '{"value": "x", "value": "%s"}',
+]
+
+
+@pytest.mark.parametrize("form", BROKEN)
+def test_a_broken_body_is_not_shown(ann, form):
+    """An answer may go to a log of the client. No piece of the body is in it."""
+    body = form.replace("%s", "hunter2").encode(errors="surrogateescape")
+    headers = {**ann.headers, "Content-Type": "application/json"}
+    for method, path in [("PUT", "/v1/secrets/broken"), ("PUT", "/v1/users/ann/password"), ("POST", "/v1/login")]:
+        reply = ann.server.request(method, path, body, headers)
+        says(reply, 400, "invalid", "not valid JSON at line 1, column")
+        assert b"hunter2" not in reply.body, (path, reply.body)
+
+
 @pytest.mark.parametrize("name", ["a%2fb", "..", ".x", "-x", "a%20b", "x" * 61, "%00"])
 def test_bad_names(ann, name):
     assert put(ann, name).status in (400, 404)
