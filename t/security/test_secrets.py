@@ -348,6 +348,8 @@ BAD = [
     ({"base64": ""}, 400, "the value is empty"),
     ({"base64": "Y Q="}, 400, "not in base 64"),
     ({"base64": "YQ"}, 400, "not in base 64"),
+    ({"base64": "===="}, 400, "not in base 64"),
+    ({"base64": "YQ==YWFh"}, 400, "not in base 64"),
     ({"value": 7}, 400, "one of"),
     ({"value": "a", "more": 1}, 400, "more"),
     ({"value": "x" * 65537}, 413, "65537 bytes, and the limit is 65536"),
@@ -388,9 +390,11 @@ def test_bad_names(ann, name):
 
 def test_a_job_that_asks_for_what_it_cannot_have(served, ann):
     make(ann, "bytes", b"a\0b")
+    assert make(ann, "latin", "café".encode("latin-1"))["binary"] is True
     make(ann, "text")
     for spec, words in [
         ({"secrets": {"B": "bytes"}}, "no variable can hold"),
+        ({"secrets": {"L": "latin"}}, "no variable can hold"),
         ({"secrets": {"B": "nosuch"}}, "no secret 'nosuch'"),
         ({"secrets": {"A": "text"}, "env": {"A": "b"}}, "in env, too"),
         ({"secret_files": {"../x": "text"}}, "not a file's name"),
@@ -417,6 +421,18 @@ def test_one_that_is_gone_when_the_job_starts(served, ann):
     ended = served.wait(held)
     assert ended["state"] == "failed" and ended["attempt"] == 1, ended
     assert re.search(r"user 'ann' has no secret 'fleeting'", ended["reason"]), ended["reason"]
+
+
+def test_values_that_grow_while_a_job_waits(served, ann):
+    make(ann, "growing", "x")
+    first = ann.submit("true", begin="2099-01-01T00:00:00Z")["id"]
+    files = {f"f{i}": "growing" for i in range(5)}
+    held = ann.submit("true", secret_files=files, after=[f"any:{first}"], retries=3)["id"]
+    make(ann, "growing", "x" * 65536)
+    served.cancel([first])
+    ended = served.wait(held)
+    assert (ended["state"], ended["attempt"]) == ("failed", 1), ended
+    assert "327680 bytes together, and the limit is 262144" in ended["reason"], ended["reason"]
 
 
 def test_so_many_and_no_more(served):
