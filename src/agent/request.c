@@ -97,6 +97,7 @@ static bool get_sandbox(const json_t *object, StartRequest *ret, GError **error)
 
         if (!get_strings(object, "sandbox", SANDBOX_PARTS, &list, error) ||
             !get_strings(object, "keep", SANDBOX_KEEP_MAX, &ret->keep, error) ||
+            !json_get_int(object, "", "keep_read_only", 0, SANDBOX_KEEP_MAX, &ret->read_only, error) ||
             !json_get_bool(object, "", "egress", &ret->egress, error) ||
             !json_get_bool(object, "", "shared", &ret->shared, error))
                 return false;
@@ -265,6 +266,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
         head.n_binds = add_list(message, request->binds);
         head.n_proxy = add_list(message, request->proxy);
         head.n_keep = add_list(message, request->keep);
+        head.n_read_only = (guint32)request->read_only;
         head.payload = message->len - (guint32)sizeof head;
         memcpy(message->data, &head, sizeof head);
         return message;

@@ -20,6 +20,7 @@ typedef struct {
         bool shared;         /* the members of the task's attempt share them */
         const char *place;   /* the attempt's directory, of what is shared */
         json_t *keep;        /* directories that are seen whatever is not shared */
+        gint64 read_only;    /* of these, the first: they can only be read */
         gint64 ready_port, ready_port_other, log_bytes, grace_ms;
         gint64 user;           /* number of the user whose members are bounded together; 0: nobody's */
         gint64 user_processes; /* of them all; 0: no limit */

@@ -25,7 +25,7 @@ static Entry entries[POOLED_MAX];
 
 static uint64_t hash_keep(const SandboxPlace *place)
 {
-        uint64_t hash = 14695981039346656037u; /* FNV-1a */
+        uint64_t hash = 14695981039346656037u ^ place->n_read_only; /* FNV-1a */
         const char *at = place->keep;
 
         for (uint32_t i = 0; i < place->n_keep; i++) {

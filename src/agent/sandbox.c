@@ -35,6 +35,7 @@
 
 enum {
         PATH_SIZE = 4096,
+        READ_ONLY = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
         ALONE_MS_MAX = 100,  /* that processes may take to be gone */
         MARKS_MAX = 1024,    /* bytes of names, and of a value, of extended attributes; with more there is no
                                 second member */
@@ -81,24 +82,31 @@ static bool mount_tmpfs(const char *point)
         return mount("tmpfs", point, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") == 0;
 }
 
+typedef struct {
+        const char *path;
+        int fd;
+        bool read_only;
+} Kept;
+
 /* Shows again, at its old name, what was opened before. */
-static bool show_again(int fd, const char *path, const char *point)
+static bool show_again(const Kept *kept, const char *point)
 {
         char source[64], target[PATH_SIZE];
-        size_t len = strlen(path);
+        size_t len = strlen(kept->path);
 
         if (len >= sizeof target) {
                 errno = ENAMETOOLONG;
                 return false;
         }
-        memcpy(target, path, len + 1);
-        (void)snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
+        memcpy(target, kept->path, len + 1);
+        (void)snprintf(source, sizeof source, "/proc/self/fd/%d", kept->fd);
         return make_way(target, strlen(point) + 1) &&
-               mount(source, target, NULL, MS_BIND | MS_REC, NULL) == 0;
+               mount(source, target, NULL, MS_BIND | MS_REC, NULL) == 0 &&
+               (!kept->read_only || mount(NULL, target, NULL, READ_ONLY, NULL) == 0);
 }
 
 /* The kept directories below `point`, opened; how many, -1 when `point` itself is to be kept. */
-static int open_kept(const SandboxPlace *place, const char *point, int *ret_fds, const char **ret_paths)
+static int open_kept(const SandboxPlace *place, const char *point, Kept ret[SANDBOX_KEEP_MAX])
 {
         const char *at = place->keep;
         int n = 0;
@@ -108,9 +116,8 @@ static int open_kept(const SandboxPlace *place, const char *point, int *ret_fds,
                         return -1;
                 if (!is_below(at, point) || n == SANDBOX_KEEP_MAX)
                         continue;
-                ret_fds[n] = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-                ret_paths[n] = at;
-                n += ret_fds[n] >= 0; /* what is not there needs not be seen */
+                ret[n] = (Kept){ at, open(at, O_PATH | O_DIRECTORY | O_CLOEXEC), i < place->n_read_only };
+                n += ret[n].fd >= 0; /* what is not there needs not be seen */
         }
         return n;
 }
@@ -119,8 +126,8 @@ static int open_kept(const SandboxPlace *place, const char *point, int *ret_fds,
  * memory: in there nobody can have laid a link for us. `dir` NULL: memory in any case. */
 static bool replace(const SandboxPlace *place, const char *point, const char *dir)
 {
-        const char *paths[SANDBOX_KEEP_MAX];
-        int fds[SANDBOX_KEEP_MAX], n = open_kept(place, point, fds, paths);
+        Kept kept[SANDBOX_KEEP_MAX];
+        int n = open_kept(place, point, kept);
         bool ok = true;
 
         if (n < 0)
@@ -129,8 +136,8 @@ static bool replace(const SandboxPlace *place, const char *point, const char *di
                 return mount(dir, point, NULL, MS_BIND, NULL) == 0;
         ok = mount_tmpfs(point);
         for (int i = 0; i < n; i++) {
-                ok = ok && show_again(fds[i], paths[i], point);
-                close(fds[i]);
+                ok = ok && show_again(&kept[i], point);
+                close(kept[i].fd);
         }
         return ok;
 }

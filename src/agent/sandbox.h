@@ -31,8 +31,8 @@ typedef struct {
         gid_t gid;
         const char *keep; /* strings that follow each other: directories that are seen although they lie below
                              one that is not shared */
-        uint32_t n_keep;
-        const char *like; /* a directory whose project id `tmp` gets (base/project-id.h) */
+        uint32_t n_keep, n_read_only; /* the first of them can only be read */
+        const char *like;             /* a directory whose project id `tmp` gets (base/project-id.h) */
 } SandboxPlace;
 
 /* Leaves the machine's namespaces for new ones and furnishes them: the parts of SANDBOX_SHARED but for the

@@ -136,6 +136,7 @@ static bool find_sandbox(Spawn *spawn)
                 .gid = head->as_user ? head->gid : getegid(),
                 .keep = spawn->keep,
                 .n_keep = head->n_keep,
+                .n_read_only = head->n_read_only,
                 .like = spawn->strings[WIRE_DIR],
         };
         uint32_t parts = head->sandbox & SANDBOX_SHARED;

@@ -42,8 +42,9 @@ typedef struct {
         uint32_t payload;  /* bytes of strings */
         uint32_t by_memfd; /* they are in the descriptor that came along */
         uint32_t n_argv, n_env, n_binds, n_proxy, n_keep;
-        int32_t slot;     /* -1: none */
-        uint32_t slot_v2; /* bit per controller */
+        uint32_t n_read_only; /* of `keep`, the first */
+        int32_t slot;         /* -1: none */
+        uint32_t slot_v2;     /* bit per controller */
         uint32_t
                 as_user; /* the member becomes `uid`, `gid` and its groups; else it stays what the agent is */
         uint32_t uid, gid;

@@ -39,16 +39,20 @@ static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
 {
         json_error_t at;
         json_t *value;
+        char *near;
 
         if (!depth_fits(text, len)) {
                 err_set(error, ERR_INVALID, "JSON is nested deeper than %d", JSON_DEPTH_MAX);
                 return NULL;
         }
         value = json_loadb(text, len, flags | JSON_DECODE_ANY, &at);
-        if (!value)
-                err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column,
-                        at.text);
-        return value;
+        if (value)
+                return value;
+        near = strstr(at.text, " near '"); /* a piece of the text, which may be a password or a secret */
+        if (near)
+                *near = '\0';
+        err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column, at.text);
+        return NULL;
 }
 
 json_t *json_parse(const char *text, gsize len, GError **error)

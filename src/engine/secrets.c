@@ -17,7 +17,8 @@ static const Secret *find_secret(const Catalog *catalog, const char *user, const
                 return secret;
         if (secret)
                 err_set(error, ERR_INVALID,
-                        "secret '%s' has a NUL byte, which no variable can hold\nGive it as a file: "
+                        "secret '%s' is not UTF-8 text or has a NUL byte, which no variable can hold\nGive "
+                        "it as a file: "
                         "`--secret-file %s`.",
                         name, name);
         else
@@ -90,6 +91,8 @@ bool secrets_open(const Engine *engine, const Job *job, JobSecrets *ret, GError 
         *ret = (JobSecrets){ 0 };
         if (n == 0)
                 return true;
+        if (!secrets_check(engine->catalog, spec, job->user, error)) /* values may have grown since */
+                return false;
         ret->list = g_new0(TaskSecret, n);
         ret->names = g_new0(char *, n + 1);
         return open_list(engine, job, spec->secrets, false, ret, error) &&

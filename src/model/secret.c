@@ -52,7 +52,8 @@ void secret_set(Secret *secret, const SealKey *key, const void *value, gsize len
         g_free(secret->sealed);
         secret->sealed = seal(key, context, value, len);
         secret->bytes = (int)len;
-        secret->binary = len > 0 && memchr(value, '\0', len) != NULL;
+        secret->binary =
+                !g_utf8_validate(value, (gssize)len, NULL); /* with a length, a NUL byte ends it, too */
 }
 
 char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **error)

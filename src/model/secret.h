@@ -19,7 +19,7 @@ typedef struct {
         char *user;
         char *sealed; /* the value */
         int bytes;    /* its length */
-        bool binary;  /* it has a NUL byte, so it can be a file and no variable */
+        bool binary;  /* it is not UTF-8 or has a NUL byte, so it can be a file and no variable */
 } Secret;
 
 /* 1..60 letters, digits, '.', '_' and '-' that begin with a letter, a digit or '_'. */

@@ -148,6 +148,18 @@ def test_a_sandbox_with_secrets_is_not_given_to_the_next_job(served, ann):
     assert ann.run("ls -A /dev/shm") == ""
 
 
+def test_a_job_cannot_fill_the_machines_memory_through_its_files(served, ann):
+    """They are the member's own. Still it can neither make them writable nor add any."""
+    make(ann, "small")
+    said = ann.run(
+        'cd "$PADDLE_SECRETS_DIR"; chmod 600 f; ln f g; touch h; head -c 100000 /dev/zero >f; ls; stat -c "%a %s" f',
+        secret_files={"f": "small"},
+        framework="plain",
+    )
+    assert said.endswith(f"f\n400 {len(VALUE)}\n"), said
+    assert said.count("Read-only file system") >= 3, said
+
+
 def test_a_dead_servers_files_go(served, ann):
     """What ended while no server ran leaves nothing in memory; what runs keeps its files."""
     make(ann, "kept")
@@ -336,6 +348,8 @@ BAD = [
     ({"base64": ""}, 400, "the value is empty"),
     ({"base64": "Y Q="}, 400, "not in base 64"),
     ({"base64": "YQ"}, 400, "not in base 64"),
+    ({"base64": "===="}, 400, "not in base 64"),
+    ({"base64": "YQ==YWFh"}, 400, "not in base 64"),
     ({"value": 7}, 400, "one of"),
     ({"value": "a", "more": 1}, 400, "more"),
     ({"value": "x" * 65537}, 413, "65537 bytes, and the limit is 65536"),
@@ -349,6 +363,26 @@ def test_bad_values(ann, body, status, words):
     assert "bad" not in [row["name"] for row in ann.get("/v1/secrets").json["items"]]
 
 
+BROKEN = [
+    '{"value": %s}',
+    '{"value": "%s" "%s"}',
+    '{"value": "%s',
+    '{"value": "%s\udcff"}',
+    '{"value": "x", "value": "%s"}',
+]
+
+
+@pytest.mark.parametrize("form", BROKEN)
+def test_a_broken_body_is_not_shown(ann, form):
+    """An answer may go to a log of the client. No piece of the body is in it."""
+    body = form.replace("%s", "hunter2").encode(errors="surrogateescape")
+    headers = {**ann.headers, "Content-Type": "application/json"}
+    for method, path in [("PUT", "/v1/secrets/broken"), ("PUT", "/v1/users/ann/password"), ("POST", "/v1/login")]:
+        reply = ann.server.request(method, path, body, headers)
+        says(reply, 400, "invalid", "not valid JSON at line 1, column")
+        assert b"hunter2" not in reply.body, (path, reply.body)
+
+
 @pytest.mark.parametrize("name", ["a%2fb", "..", ".x", "-x", "a%20b", "x" * 61, "%00"])
 def test_bad_names(ann, name):
     assert put(ann, name).status in (400, 404)
@@ -356,9 +390,11 @@ def test_bad_names(ann, name):
 
 def test_a_job_that_asks_for_what_it_cannot_have(served, ann):
     make(ann, "bytes", b"a\0b")
+    assert make(ann, "latin", "café".encode("latin-1"))["binary"] is True
     make(ann, "text")
     for spec, words in [
         ({"secrets": {"B": "bytes"}}, "no variable can hold"),
+        ({"secrets": {"L": "latin"}}, "no variable can hold"),
         ({"secrets": {"B": "nosuch"}}, "no secret 'nosuch'"),
         ({"secrets": {"A": "text"}, "env": {"A": "b"}}, "in env, too"),
         ({"secret_files": {"../x": "text"}}, "not a file's name"),
@@ -385,6 +421,18 @@ def test_one_that_is_gone_when_the_job_starts(served, ann):
     ended = served.wait(held)
     assert ended["state"] == "failed" and ended["attempt"] == 1, ended
     assert re.search(r"user 'ann' has no secret 'fleeting'", ended["reason"]), ended["reason"]
+
+
+def test_values_that_grow_while_a_job_waits(served, ann):
+    make(ann, "growing", "x")
+    first = ann.submit("true", begin="2099-01-01T00:00:00Z")["id"]
+    files = {f"f{i}": "growing" for i in range(5)}
+    held = ann.submit("true", secret_files=files, after=[f"any:{first}"], retries=3)["id"]
+    make(ann, "growing", "x" * 65536)
+    served.cancel([first])
+    ended = served.wait(held)
+    assert (ended["state"], ended["attempt"]) == ("failed", 1), ended
+    assert "327680 bytes together, and the limit is 262144" in ended["reason"], ended["reason"]
 
 
 def test_so_many_and_no_more(served):

@@ -69,6 +69,15 @@ static void list_secrets(HttpRequest *request, void *arg)
 
 /* ---- setting one ---- */
 
+/* GLib skips what is no letter, and takes '=' anywhere. */
+static bool is_base64(const char *text)
+{
+        size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+        size_t padding = strspn(text + len, "=");
+
+        return padding <= 2 && text[len + padding] == '\0' && (len + padding) % 4 == 0;
+}
+
 /* {"value": text} or {"base64": bytes}. The caller's (seal_wipe). */
 static char *take_value(const json_t *body, gsize *ret_len, GError **error)
 {
@@ -89,16 +98,11 @@ static char *take_value(const json_t *body, gsize *ret_len, GError **error)
                 memcpy(value, json_string_value(text), *ret_len + 1);
                 return value;
         }
-        value = *letters ? (char *)g_base64_decode(letters, ret_len) : g_strdup("");
-        if (*letters &&
-            (strlen(letters) % 4 != 0 ||
-             strspn(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") !=
-                     strlen(letters))) {
-                seal_wipe(value, *ret_len);
+        if (!is_base64(letters)) {
                 err_set(error, ERR_INVALID, "base64: it is not in base 64");
                 return NULL;
         }
-        return value;
+        return *letters ? (char *)g_base64_decode(letters, ret_len) : g_strdup("");
 }
 
 static Object *sealed(Api *api, const char *user, const char *name, const char *value, gsize len,

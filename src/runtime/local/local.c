@@ -529,7 +529,9 @@ static char **list_with(char *const *list, const char *one)
         return g_strv_builder_end(longer);
 }
 
-/* Members of such a job see the directory in their sandbox, which is not used again for another job. */
+/* Members of such a job see the directory in their sandbox, which is not used again for another job. They
+ * cannot write there: the files are their own, and what they put into them would take the machine's memory.
+ */
 static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *plan, GError **error)
 {
         g_autofree char *attempt = attempt_of(task->task);
@@ -541,7 +543,8 @@ static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *
         if (!plan->secrets)
                 return false;
         plan->keep = list_with(local->keep, plan->secrets);
-        plan->sandbox.keep = (const char *const *)plan->keep;
+        plan->sandbox.keep = (const char *const *)plan->keep; /* the directory is the first */
+        plan->sandbox.keep_read_only = 1;
         plan->sandbox.shared = true;
         return true;
 }

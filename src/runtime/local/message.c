@@ -95,6 +95,8 @@ static void add_sandbox(GString *out, const Sandbox *sandbox)
                 add_string(out, "place", sandbox->place);
         if (sandbox->keep)
                 add_list(out, "keep", sandbox->keep);
+        if (sandbox->keep_read_only)
+                add_number(out, "keep_read_only", sandbox->keep_read_only);
         if (sandbox->egress)
                 g_string_append(out, ",\"egress\":true");
         if (sandbox->shared)

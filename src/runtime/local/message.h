@@ -27,6 +27,7 @@ typedef struct {
         bool shared;             /* by all members of the task's attempt */
         const char *place;       /* the attempt's directory; may be NULL without PART_FILES and `shared` */
         const char *const *keep; /* directories that are seen whatever is not shared; or NULL */
+        int keep_read_only;      /* the first of them can only be read */
 } Sandbox;
 
 /* "pids, ipc"; the caller's. */
