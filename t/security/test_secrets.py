@@ -389,6 +389,22 @@ def test_one_that_is_gone_when_the_job_starts(served, ann):
     assert re.search(r"user 'ann' has no secret 'fleeting'", ended["reason"]), ended["reason"]
 
 
+def test_ones_that_have_grown_when_the_job_starts(served, ann):
+    """The limits of a job hold for the values that it would start with."""
+    names = [f"grows{i}" for i in range(5)]
+    for name in names:
+        make(ann, name, "v")
+    job = ann.submit("true", begin="2099-01-01T00:00:00Z")["id"]
+    held = ann.submit("true", secret_files={name: name for name in names}, after=[f"any:{job}"])["id"]
+    for name in names:
+        make(ann, name, "x" * 60000)
+    served.cancel([job])
+    ended = served.wait(held)
+    assert ended["state"] == "failed" and "300000 bytes together, and the limit is 262144" in ended["reason"], ended
+    for name in names:
+        assert call(ann, "DELETE", f"/v1/secrets/{name}").status == 204
+
+
 def test_so_many_and_no_more(served):
     hoarder = Person(served, "hoarder")
     for i in range(100):
