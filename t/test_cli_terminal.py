@@ -194,6 +194,21 @@ def test_a_password_is_asked_for_twice_and_not_shown(room):
     assert room.get("/v1/users/ann").json["has_password"] is True
 
 
+def test_a_secret_is_asked_for_twice_and_not_shown(room):
+    for second, status, words in (
+        (b"another", 2, b"the two inputs for the value of 'wandb' differ"),
+        (b"hunter2", 0, b"is set (7 bytes)"),
+    ):
+        terminal = Terminal(room, "secret", "set", "wandb")
+        terminal.read(lambda said: said.endswith(b"value of 'wandb': "))
+        terminal.press(b"hunter2\n")
+        terminal.read(lambda said: said.endswith(b"once more: "))
+        terminal.press(second + b"\n")
+        terminal.read(lambda said, words=words: words in said)
+        assert terminal.end() == status
+        assert b"hunter2" not in terminal.said
+
+
 def test_two_passwords_that_differ_make_nothing(room):
     terminal = Terminal(room, "user", "create", "bob", "--password")
     terminal.read(lambda said: said.endswith(b"password: "))

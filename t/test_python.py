@@ -302,6 +302,7 @@ def test_caches_and_virtual_environments_stay_behind(shared_server, client, tmp_
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
+    (tmp_path / "link").symlink_to("deep/env")  # a link is no virtual environment
     if taken_back:
         (tmp_path / ".paddleignore").write_text("!node_modules/\n!/deep/env/\n!.DS_Store\n")
     done = shared_server.paddle(
@@ -312,7 +313,7 @@ def test_caches_and_virtual_environments_stay_behind(shared_server, client, tmp_
     assert manifest.hash == job.raw["spec"]["package"], manifest.text.decode()
     sent = {line.text.removeprefix("./") for line in client.logs(job.id)}
     more = {".paddleignore", "a/.DS_Store", "deep/env/lib/x.py", "deep/env/pyvenv.cfg", "node_modules/m/index.js"}
-    assert sent == {"train.py"} | (more if taken_back else set())
+    assert sent == {"train.py", "link"} | (more if taken_back else set())
 
 
 def test_ignore_rules_mean_what_git_means(tmp_path):

@@ -5,7 +5,7 @@ import string
 from typing import List, NamedTuple, Optional, Pattern, Set, Tuple
 
 ALWAYS_IGNORED = {b".git", b"__pycache__"}
-VENV_MARK = b"pyvenv.cfg"  # a directory with it is a virtual environment of Python
+VENV_MARK = b"pyvenv.cfg"  # a directory that holds it is a virtual environment of Python
 _NOTHING = b"(?!)"
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
@@ -48,12 +48,13 @@ def is_ignored(rules: List[Rule], path: bytes, is_dir: bool) -> bool:
 
 
 def takes_back(rules: List[Rule], path: bytes) -> bool:
-    """Whether a rule takes a directory back ("!name/") that is left out without one."""
+    """Whether a rule ("!name/") takes back a directory that is left out by default."""
     rule = _deciding(rules, path, True)
     return rule is not None and rule.negated
 
 
 def _deciding(rules: List[Rule], path: bytes, is_dir: bool) -> Optional[Rule]:
+    """The last rule that matches, which decides."""
     name = path.rpartition(b"/")[2]
     for rule in reversed(rules):
         if (rule.dir_only and not is_dir) or not path.startswith(rule.base):
@@ -146,7 +147,7 @@ def _bracket_regex(glob: bytes, at: int) -> Tuple[bytes, int]:
     return (b"[" + b"".join(b"\\x%02x" % value for value in sorted(chosen)) + b"]" if chosen else _NOTHING), at + 1
 
 
-# Before those of files, so that any of these goes before them.
+# They come before the rules of files, so that a rule of a file can override them.
 DEFAULTS = parse(
     b"",
     b".ipynb_checkpoints/\n.mypy_cache/\n.pytest_cache/\n.ruff_cache/\n.tox/\n.nox/\n.idea/\n.vscode/\nnode_modules/\n.DS_Store\n",

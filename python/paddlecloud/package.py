@@ -140,16 +140,18 @@ class _Walk:
             rules += ignore.parse(base, text)
         return rules
 
-    def _is_venv(self, path: bytes, rules: List[ignore.Rule]) -> bool:
+    def _is_left_out(self, path: bytes, is_dir: bool, rules: List[ignore.Rule]) -> bool:
+        if ignore.is_ignored(rules, path, is_dir):
+            return True
         mark = os.path.join(self.root, path, ignore.VENV_MARK)
-        return os.path.lexists(mark) and not ignore.takes_back(rules, path)
+        return is_dir and os.path.lexists(mark) and not ignore.takes_back(rules, path)
 
     def walk(self, base: bytes, rules: List[ignore.Rule]) -> None:
         rules = rules + self._rules_of(base)
         for name in os.listdir(os.path.join(self.root, base)):
             path = os.path.join(base, name)
             status = os.lstat(os.path.join(self.root, path))
-            if ignore.is_ignored(rules, path, stat.S_ISDIR(status.st_mode)) or self._is_venv(path, rules):
+            if self._is_left_out(path, stat.S_ISDIR(status.st_mode), rules):
                 continue
             _check_path(path)
             if stat.S_ISDIR(status.st_mode):

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
+#include "cli/password.h"
 #include "cli/verbs.h"
 
 typedef struct {
@@ -30,22 +31,23 @@ static const Option options[] = {
         { 0 },
 };
 
-/* The caller's own; the caller's to free. */
+/* The id of the user's newest job; the caller's. */
 static char *newest_job(Cli *cli, GError **error)
 {
-        g_autoptr(json_t) who = NULL, page = NULL;
-        g_autofree char *user = NULL, *path = NULL;
+        g_autofree char *user = NULL, *escaped = NULL, *path = NULL;
+        g_autoptr(json_t) page = NULL;
         const json_t *job;
+        bool vouched;
 
-        if (!cli_client(cli, error) || !http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
+        if (!cli_client(cli, error) || !who_am_i(cli, &user, &vouched, error))
                 return NULL;
-        user = url_escape(text_of(who, "user"));
-        path = g_strdup_printf("/v1/jobs?limit=1&user=%s", user);
+        escaped = url_escape(user);
+        path = g_strdup_printf("/v1/jobs?limit=1&user=%s", escaped);
         if (!http_call_json(cli->client, "GET", path, NULL, &page, error))
                 return NULL;
         job = json_array_get(json_object_get(page, "items"), 0);
         if (!job) {
-                err_set(error, ERR_NOT_FOUND, "you have no jobs\n`paddle submit` makes one.");
+                err_set(error, ERR_NOT_FOUND, "you have no jobs\nSubmit one with `paddle submit`.");
                 return NULL;
         }
         cli_say(cli, "job '%s' (%s)", text_of(job, "name"), text_of(job, "id"));

@@ -1,4 +1,4 @@
-/* paddle secret set, list, delete: values that jobs are given and nobody is shown. */
+/* paddle secret set, list, delete: values for jobs, which are never shown again. */
 #include <string.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "cli/password.h"
 #include "cli/verbs.h"
 
-enum { VALUE_MAX = 64 * 1024 }; /* as the server has it */
+enum { VALUE_MAX = 64 * 1024 }; /* the server's limit (model/secret.h) */
 
 typedef struct {
         Common common;
@@ -54,7 +54,7 @@ static void wipe(char *value, gsize len)
         g_free(value);
 }
 
-/* What a pipe ends with is the newline of `echo`, which no token has. */
+/* One newline at the end is left out: it comes from `echo`. */
 static char *read_input(gsize *ret_len, GError **error)
 {
         char *value = NULL;
@@ -110,8 +110,8 @@ static bool run_set(Cli *cli, const void *target, char *const *words, GError **e
         if (!cli_client(cli, error) || !http_call_json(cli->client, "PUT", path, body, NULL, error))
                 return false;
         cli_say(cli,
-                "secret '%s' is set (%d bytes)\nGive it to a job: `paddle submit --secret VARIABLE=%s`, or "
-                "as a file: `--secret-file %s`.",
+                "secret '%s' is set (%d bytes)\n"
+                "Give it to a job: `paddle submit --secret VARIABLE=%s`, or as a file: `--secret-file %s`.",
                 words[0], (int)len, words[0], words[0]);
         return true;
 }
@@ -181,13 +181,12 @@ const Verb verb_secret_set = {
         .name = "secret set",
         .args = "NAME",
         .summary = "Set a secret that your jobs can be given: a token, a key",
-        .about = "The value is asked for without showing it, or read from a pipe (a newline at its end is "
-                 "left out), or from a file. It is "
-                 "never a word of the command line, which other users of the machine can read.\n\n"
-                 "The server keeps it encrypted and shows it to nobody. A job gets it as a variable (`paddle "
-                 "submit --secret`) or as a "
-                 "file (`--secret-file`), each attempt as it is then. What a job prints is in its log: do "
-                 "not print secrets.",
+        .about = "The command asks for the value without showing it, or reads it from a pipe (without the "
+                 "newline at its end) or a file. It is never a word of the command line, which other users "
+                 "of the machine can read.\n\n"
+                 "The server stores the value encrypted and never shows it again. A job gets it as a "
+                 "variable (`paddle submit --secret`) or as a file (`--secret-file`). A new value is for "
+                 "attempts that start later. Do not print secrets: the log of the job would show them.",
         .examples =
                 "paddle secret set wandb\tasks for the value\n"
                 "echo \"$TOKEN\" | paddle secret set hf\n"

@@ -24,7 +24,7 @@ static int distance(const char *a, const char *b)
         return row[len];
 }
 
-/* What others call it. */
+/* Names that other systems have for our commands. */
 static const char *const synonyms[][2] = {
         { "ls", "list" },
         { "ps", "list" },

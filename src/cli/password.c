@@ -95,7 +95,8 @@ static char *ask(const char *what, GError **error)
         }
         line = read_quietly(tty, prompt);
         if (!line)
-                err_set(error, ERR_USAGE, "no password was given");
+                err_set(error, ERR_USAGE, "the %s was not entered, or has more than %d bytes", what,
+                        PASSWORD_LINE_MAX);
         return line;
 }
 
@@ -111,7 +112,7 @@ char *password_ask(const Cli *cli, const char *what, bool from_stdin, bool twice
         if (!first)
                 return NULL;
         if (!*first || !g_utf8_validate(first, -1, NULL)) {
-                err_set(error, ERR_USAGE, *first ? "the password is not UTF-8" : "the password is empty");
+                err_set(error, ERR_USAGE, *first ? "the %s is not UTF-8" : "the %s is empty", what);
                 return NULL;
         }
         if (from_stdin || !twice)
@@ -120,7 +121,7 @@ char *password_ask(const Cli *cli, const char *what, bool from_stdin, bool twice
         if (!second)
                 return NULL;
         if (strcmp(first, second) != 0) {
-                err_set(error, ERR_USAGE, "the two passwords differ; nothing is changed");
+                err_set(error, ERR_USAGE, "the two inputs for the %s differ; nothing is changed", what);
                 return NULL;
         }
         return g_steal_pointer(&first);

@@ -1,5 +1,5 @@
-/* Passwords on the command line: asked for on the terminal without showing them, or read from standard input.
- * Never an option's value, which other users of the machine could read. */
+/* Passwords and other secret texts on the command line: asked for on the terminal without showing them, or
+ * read from standard input. They are never an option's value, which other users of the machine could read. */
 #pragma once
 
 #include <glib.h>
@@ -18,8 +18,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Password, password_free)
  * shows no token. Who is not vouched for says their password when they change what opens their account. */
 bool who_am_i(Cli *cli, char **ret_user, bool *ret_vouched, GError **error);
 
-/* One line from standard input with `from_stdin`, else asked for on the terminal, twice with `twice`.
- * ERR_USAGE when there is no terminal, when the two differ, or for an empty one. */
+/* One line from standard input with `from_stdin`, else asked for on the terminal, twice with `twice`. `what`
+ * is the prompt, and in errors follows "the": "new password". ERR_USAGE when there is no terminal, when the
+ * two inputs differ, or for an empty one. */
 char *password_ask(const Cli *cli, const char *what, bool from_stdin, bool twice, GError **error);
 
 /* A code of a second factor, in the same way; ERR_USAGE says how else it can be given. */

@@ -7,7 +7,7 @@
 
 enum { ENV_FILE_MAX = 1024 * 1024 };
 
-static bool name_is_valid_variable(const char *text, gsize len)
+static bool variable_name_is_valid(const char *text, gsize len)
 {
         for (gsize i = 0; i < len; i++)
                 if (!g_ascii_isalpha(text[i]) && text[i] != '_' && (i == 0 || !g_ascii_isdigit(text[i])))
@@ -15,6 +15,7 @@ static bool name_is_valid_variable(const char *text, gsize len)
         return len > 0;
 }
 
+/* The object of this name in the specification, made when it is missing. Borrowed. */
 static json_t *member(json_t *spec, const char *name)
 {
         json_t *object = json_object_get(spec, name);
@@ -26,32 +27,33 @@ static json_t *member(json_t *spec, const char *name)
         return object;
 }
 
-/* "NAME=VALUE", or "NAME" for the value that it has here. `what` is where it stands. */
+/* "NAME=VALUE", or "NAME" for its value in the command's own environment. `what` says in errors where the
+ * item comes from. */
 static bool put_variable(json_t *env, const char *what, const char *item, GError **error)
 {
         g_autofree char *name = g_strndup(item, strcspn(item, "="));
         gsize len = strlen(name);
         const char *value = item[len] ? item + len + 1 : g_getenv(name);
 
-        if (!name_is_valid_variable(name, len))
+        if (!variable_name_is_valid(name, len))
                 return err_set(error, ERR_USAGE,
                                "%s: '%s' is not a variable's name: letters, digits and '_', no digit first",
                                what, name);
         if (!value)
                 return err_set(error, ERR_USAGE,
-                               "%s: '%s' has no value, and there is no such variable here\nSay %s=VALUE, or "
-                               "set it first.",
+                               "%s: '%s' has no value, and there is no such variable here\n"
+                               "Say %s=VALUE, or set it first.",
                                what, name, name);
         if (!g_utf8_validate(value, -1, NULL))
                 return err_set(error, ERR_USAGE,
-                               "%s: the value of '%s' is not UTF-8\nA program can read such bytes from a "
-                               "file of its package.",
+                               "%s: the value of '%s' is not UTF-8\n"
+                               "A program can read such bytes from a file of its package.",
                                what, name);
         json_object_set_new(env, name, json_string(value));
         return true;
 }
 
-/* 'text' or "text" without its quotes. */
+/* Removes the quotes of 'text' or "text". */
 static void unquote(char *value)
 {
         gsize len = strlen(value);
@@ -62,9 +64,11 @@ static void unquote(char *value)
         }
 }
 
-/* A line of an .env file; blanks around it and a leading "export" do not count. */
+/* A line of an .env file, which is changed. Blanks around name and value and a leading "export" do not count.
+ */
 static bool put_line(json_t *env, const char *where, char *line, GError **error)
 {
+        g_autofree char *item = NULL;
         char *equals;
 
         g_strstrip(line);
@@ -73,21 +77,14 @@ static bool put_line(json_t *env, const char *where, char *line, GError **error)
         if (g_str_has_prefix(line, "export "))
                 g_strchug(memmove(line, line + 7, strlen(line + 7) + 1));
         equals = strchr(line, '=');
-        if (equals) {
-                *equals = '\0';
-                g_strchomp(line);
-                g_strchug(equals + 1);
-                unquote(equals + 1);
-                line = g_strconcat(line, "=", equals + 1, NULL);
-        } else {
-                line = g_strdup(line);
-        }
-        if (put_variable(env, where, line, error)) {
-                g_free(line);
-                return true;
-        }
-        g_free(line);
-        return false;
+        if (!equals)
+                return put_variable(env, where, line, error);
+        *equals = '\0';
+        g_strchomp(line);
+        g_strchug(equals + 1);
+        unquote(equals + 1);
+        item = g_strconcat(line, "=", equals + 1, NULL);
+        return put_variable(env, where, item, error);
 }
 
 static bool put_env_file(json_t *env, const char *path, GError **error)
@@ -100,7 +97,7 @@ static bool put_env_file(json_t *env, const char *path, GError **error)
         if (!file_read(path, ENV_FILE_MAX, &text, &len, &cause))
                 return err_set(error, ERR_USAGE, "--env-file: %s", cause->message);
         if (memchr(text, '\0', len))
-                return err_set(error, ERR_USAGE, "--env-file: '%s' has a NUL byte, so it is no text", path);
+                return err_set(error, ERR_USAGE, "--env-file: '%s' has a NUL byte, so it is not text", path);
         lines = g_strsplit(text, "\n", -1);
         for (int i = 0; lines[i]; i++) {
                 g_autofree char *where = g_strdup_printf("--env-file: '%s', line %d", path, i + 1);

@@ -102,7 +102,7 @@ enum { RETRIES_MAX = 1000 };
                   NULL },                                                                                    \
         {                                                                                                    \
                 "env", 'e', OPTION_LIST, FIELD(env), "NAME[=VALUE]", NULL,                                   \
-                        "variable for every process; without a value, as it is here", 0, 0, NULL             \
+                        "variable for every process; NAME alone takes its value from here", 0, 0, NULL       \
         }
 
 #define OWN_OPTIONS                                                                                              \
@@ -378,7 +378,7 @@ static bool retries_parse(const char *what, const char *text, gint64 *ret, GErro
         return number_parse(what, text, 0, RETRIES_MAX, ret, error);
 }
 
-/* Other systems take a bare number for minutes. */
+/* A number without a unit is refused: other systems take it for minutes. */
 static bool time_parse(const char *what, const char *text, gint64 *ret, GError **error)
 {
         if (strspn(text, "0123456789") == strlen(text) && strspn(text, "0") != strlen(text))
@@ -532,8 +532,11 @@ static bool has_role(const json_t *spec, const char *name)
         gsize i;
         const json_t *role;
 
-        json_array_foreach(json_object_get(spec, "roles"), i,
-                           role) if (strcmp(text_of(role, "name"), name) == 0) return true;
+        json_array_foreach(json_object_get(spec, "roles"), i, role)
+        {
+                if (strcmp(text_of(role, "name"), name) == 0)
+                        return true;
+        }
         return false;
 }
 
@@ -591,7 +594,7 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
 
         if (s->pservers && !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
                 return false;
-        /* 0 says something only of those that a job file has */
+        /* 0 servers matter only where a job file has some */
         if (servers > 0 || (s->pservers && has_role(spec, "pserver")) || s->ps_cpu || s->ps_memory) {
                 role = role_of(spec, "pserver");
                 if (s->pservers)

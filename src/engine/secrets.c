@@ -17,15 +17,13 @@ static const Secret *find_secret(const Catalog *catalog, const char *user, const
                 return secret;
         if (secret)
                 err_set(error, ERR_INVALID,
-                        "secret '%s' is not UTF-8 text or has a NUL byte, which no variable can hold\nGive "
-                        "it as a file: "
-                        "`--secret-file %s`.",
+                        "secret '%s' is not UTF-8 text or has a NUL byte, which no variable can hold\n"
+                        "Give it as a file: `--secret-file %s`.",
                         name, name);
         else
                 err_set(error, ERR_NOT_FOUND,
-                        "user '%s' has no secret '%s'\nMake it with `paddle secret set %s`; `paddle secret "
-                        "list` shows "
-                        "those there are.",
+                        "user '%s' has no secret '%s'\n"
+                        "Make it with `paddle secret set %s`; `paddle secret list` shows the existing ones.",
                         user, name, name);
         return NULL;
 }
@@ -67,8 +65,6 @@ static bool open_list(const Engine *engine, const Job *job, char *const *list, b
                 TaskSecret *one = &ret->list[ret->n];
                 char *value = NULL;
 
-                if (secret && !engine->config.secrets)
-                        return err_set(error, ERR_UNAVAILABLE, "this server has no key for secrets");
                 if (!secret || !(value = secret_value(secret, engine->config.secrets, &one->len, error)))
                         return false;
                 ret->names[ret->n++] = g_strndup(*list, strcspn(*list, "="));
@@ -91,7 +87,9 @@ bool secrets_open(const Engine *engine, const Job *job, JobSecrets *ret, GError 
         *ret = (JobSecrets){ 0 };
         if (n == 0)
                 return true;
-        if (!secrets_check(engine->catalog, spec, job->user, error)) /* values may have grown since */
+        if (!engine->config.secrets)
+                return err_set(error, ERR_UNAVAILABLE, "this server has no key for secrets");
+        if (!secrets_check(engine->catalog, spec, job->user, error)) /* they may have changed since */
                 return false;
         ret->list = g_new0(TaskSecret, n);
         ret->names = g_new0(char *, n + 1);

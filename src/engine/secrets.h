@@ -4,17 +4,17 @@
 
 #include "engine/engine.h"
 
-/* Are all secrets there that the specification names? ERR_NOT_FOUND and ERR_INVALID say which is not, and
- * what to do. */
+/* True if all secrets that the specification names exist and keep the limits of a job. Else ERR_NOT_FOUND or
+ * ERR_INVALID, with a hint. */
 bool secrets_check(const Catalog *catalog, const Spec *spec, const char *user, GError **error);
 
 typedef struct {
-        TaskSecret *list; /* names are the specification's, values are own */
+        TaskSecret *list; /* its names are in `names`; values are owned, and wiped by secrets_clear */
         int n;
         char **names;
 } JobSecrets;
 
-/* Those of the job as of the committed catalog. False with an error when one cannot be had; *ret is to be
- * cleared in any case. */
+/* Opens the job's secrets as the committed catalog has them, after the same checks as at submission: they may
+ * have changed since. Call secrets_clear on *ret also after a failure. */
 bool secrets_open(const Engine *engine, const Job *job, JobSecrets *ret, GError **error);
 void secrets_clear(JobSecrets *secrets);

@@ -350,6 +350,8 @@ BAD = [
     ({"base64": "YQ"}, 400, "not in base 64"),
     ({"base64": "===="}, 400, "not in base 64"),
     ({"base64": "YQ==YWFh"}, 400, "not in base 64"),
+    ({"base64": "YQ==YQ=="}, 400, "not in base 64"),
+    ({"base64": "YQ=A"}, 400, "not in base 64"),
     ({"value": 7}, 400, "one of"),
     ({"value": "a", "more": 1}, 400, "more"),
     ({"value": "x" * 65537}, 413, "65537 bytes, and the limit is 65536"),

@@ -1,4 +1,4 @@
-/* Secrets of users over HTTP: set, listed by name, deleted. A value goes in and never comes out. */
+/* Secrets of users over HTTP: set, list, delete. No route shows a value. */
 #include "api/v1/internal.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 
 enum { BODY_MAX = 512 * 1024 /* 64 KiB may be written as six characters a byte */ };
 
-/* Whose: the caller's own, or of ?user= for an administrator. NULL has been answered. */
+/* Whose secrets the request is about: the caller's, or for an administrator those of ?user=. NULL: the
+ * request has been answered. */
 static const char *owner_of(Api *api, HttpRequest *request)
 {
         const HttpCaller *caller = http_request_caller(request);
@@ -19,7 +20,8 @@ static const char *owner_of(Api *api, HttpRequest *request)
                 return caller->user;
         if (!auth_may(caller, ACCESS_SECRET, VERB_DELETE, false, false))
                 err_set(&error, ERR_DENIED,
-                        "only administrators list and delete secrets of others (you are '%s')", caller->user);
+                        "only administrators can list or delete secrets of others (you are '%s')",
+                        caller->user);
         else if (api_check_user(api, user, &error))
                 http_request_set_owner(request, user);
         if (error) {
@@ -69,13 +71,13 @@ static void list_secrets(HttpRequest *request, void *arg)
 
 /* ---- setting one ---- */
 
-/* GLib skips what is no letter, and takes '=' anywhere. */
+/* g_base64_decode skips other characters, and goes on after a '='. */
 static bool is_base64(const char *text)
 {
-        size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-        size_t padding = strspn(text + len, "=");
+        size_t letters = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"),
+               padding = strspn(text + letters, "=");
 
-        return padding <= 2 && text[len + padding] == '\0' && (len + padding) % 4 == 0;
+        return text[letters + padding] == '\0' && padding <= 2 && (letters + padding) % 4 == 0;
 }
 
 /* {"value": text} or {"base64": bytes}. The caller's (seal_wipe). */
@@ -99,12 +101,13 @@ static char *take_value(const json_t *body, gsize *ret_len, GError **error)
                 return value;
         }
         if (!is_base64(letters)) {
-                err_set(error, ERR_INVALID, "base64: it is not in base 64");
+                err_set(error, ERR_INVALID, "base64: the value is not in base 64");
                 return NULL;
         }
-        return *letters ? (char *)g_base64_decode(letters, ret_len) : g_strdup("");
+        return (char *)g_base64_decode(letters, ret_len);
 }
 
+/* The secret with this value, to be put into the catalog: the existing one or a new one. */
 static Object *sealed(Api *api, const char *user, const char *name, const char *value, gsize len,
                       GError **error)
 {
@@ -134,6 +137,7 @@ typedef struct {
         Api *api;
         HttpRequest *request;
         char *user, *name;
+        bool drops;
 } Change;
 
 static void change_done(Job *job, bool repeated, const GError *error, void *arg)
@@ -141,25 +145,30 @@ static void change_done(Job *job, bool repeated, const GError *error, void *arg)
         g_autofree Change *change = arg;
         HttpRequest *request = change->request;
         g_autoptr(Catalog) catalog = engine_catalog(change->api->engine);
-        const Secret *secret = error ? NULL : catalog_secret(catalog, change->user, change->name);
+        const Secret *secret = catalog_secret(catalog, change->user, change->name);
         g_autoptr(json_t) reply = secret ? format_secret(secret) : NULL;
+        g_autoptr(GError) gone = NULL;
 
-        if (error)
+        if (error) {
                 http_fail(request, error);
-        else if (reply)
-                http_reply_json(request, 200, reply);
-        else
+        } else if (change->drops) {
                 http_reply(request, 204, NULL, NULL, 0);
+        } else if (reply) {
+                http_reply_json(request, 200, reply);
+        } else {
+                err_set(&gone, ERR_CONFLICT, "secret '%s' was deleted by another request", change->name);
+                http_fail(request, gone);
+        }
         http_request_unref(request);
         g_free(change->user);
         g_free(change->name);
 }
 
-static Change *change_new(Api *api, HttpRequest *request, const char *user, const char *name)
+static Change *change_new(Api *api, HttpRequest *request, const char *user, const char *name, bool drops)
 {
         Change *change = g_new(Change, 1);
 
-        *change = (Change){ api, http_request_ref(request), g_strdup(user), g_strdup(name) };
+        *change = (Change){ api, http_request_ref(request), g_strdup(user), g_strdup(name), drops };
         return change;
 }
 
@@ -177,7 +186,8 @@ static void set_secret(HttpRequest *request, void *arg)
                 object = sealed(api, user, name, value, len, &error);
         seal_wipe(value, len);
         if (object)
-                engine_put(api->engine, object, user, change_done, change_new(api, request, user, name));
+                engine_put(api->engine, object, user, change_done,
+                           change_new(api, request, user, name, false));
         else
                 http_fail(request, error);
 }
@@ -195,7 +205,7 @@ static void drop_secret(HttpRequest *request, void *arg)
         if (secret) {
                 engine_drop(api->engine, KIND_SECRET, secret->object.name, 0,
                             http_request_caller(request)->user, change_done,
-                            change_new(api, request, user, name));
+                            change_new(api, request, user, name, true));
                 return;
         }
         err_set(&error, ERR_NOT_FOUND, "user '%s' has no secret '%.80s'\nSee `paddle secret list`.", user,
@@ -209,7 +219,7 @@ const HttpRoute secret_routes[] = {
         { "GET", "/v1/secrets", ACCESS_SECRET, VERB_LIST, HTTP_BODY_NONE, 0, list_secrets,
           "List a user's secrets, without their values.", USER_QUERY, NULL, "SecretList", 0, NULL },
         { "PUT", "/v1/secrets/{name}", ACCESS_SECRET, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX, set_secret,
-          "Make a secret of the caller, or give it another value. Jobs take it when an attempt starts.", NULL,
+          "Create a secret of the caller, or change its value. Attempts that start later get it.", NULL,
           "NewSecret", "Secret", 0, NULL },
         { "DELETE", "/v1/secrets/{name}", ACCESS_SECRET, VERB_DELETE, HTTP_BODY_NONE, 0, drop_secret,
           "Delete a secret.", USER_QUERY, NULL, NULL, 204, NULL },

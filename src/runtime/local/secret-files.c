@@ -1,5 +1,5 @@
-/* Secrets as files (see secret-files.h). A directory is made under another name and then renamed, so that one
- * that is there is whole. The name in /dev/shm is random: a local user cannot take it beforehand. */
+/* Secrets as files (see secret-files.h). A directory is filled under another name and then renamed, so an
+ * existing directory is complete. The name in /dev/shm is random, so a local user cannot create it first. */
 #include "runtime/local/secret-files.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct SecretFiles {
         char *dir; /* what the link names; NULL: none was needed yet */
 };
 
-/* Ours, in memory, and writable by nobody else? */
+/* True if it is the server's own directory, in memory, and writable by no other user. */
 static bool is_good(const char *dir)
 {
         struct stat st;
@@ -89,9 +89,8 @@ static bool make_root(SecretFiles *files, GError **error)
         if (!is_good(dir)) {
                 (void)rmdir(dir);
                 return err_set(error, ERR_UNAVAILABLE,
-                               "'%s' is not in memory (tmpfs), so files with secrets would be written to a "
-                               "disk\nGive the "
-                               "secrets as variables, or ask an administrator.",
+                               "'%s' is not in memory (tmpfs), so secrets would be written to a disk\n"
+                               "Use variables instead of files, or ask an administrator.",
                                files->memory);
         }
         if (!replace_link(files, dir, error)) {
@@ -116,7 +115,7 @@ static bool write_file(int dir_fd, const TaskSecret *secret, const Owner *owner,
         return true;
 }
 
-/* The server's, so that nothing can be added to it; its user's group lists it. */
+/* The server owns it, so that the job's user cannot add files. The group of that user may list it. */
 static bool make_dir(const char *dir, const Owner *owner, int *ret_fd, GError **error)
 {
         fd_auto int fd = -1;
@@ -146,9 +145,13 @@ static bool put(const char *dir, const TaskSecret *secrets, int n, const Owner *
 
         if (access(dir, F_OK) == 0)
                 return true;
-        if (!file_remove_tree(fresh, error) || !fill(fresh, secrets, n, owner, error))
+        if (!file_remove_tree(fresh, error))
                 return false;
-        return rename(fresh, dir) == 0 || err_set_errno(error, errno, "cannot make '%s'", dir);
+        if (fill(fresh, secrets, n, owner, error) &&
+            (rename(fresh, dir) == 0 || err_set_errno(error, errno, "cannot make '%s'", dir)))
+                return true;
+        (void)file_remove_tree(fresh, NULL); /* the error of the start matters more */
+        return false;
 }
 
 char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n,
@@ -174,8 +177,8 @@ static void drop(SecretFiles *files, const char *name)
         g_autoptr(GError) error = NULL;
 
         if (!file_remove_tree(dir, &error))
-                log_warning("files with secrets of a job that has ended are still there", "directory", dir,
-                            "error", error->message, NULL);
+                log_warning("files with secrets of an ended job cannot be removed", "directory", dir, "error",
+                            error->message, NULL);
 }
 
 void secret_files_drop(SecretFiles *files, const char *attempt)

@@ -1,11 +1,11 @@
-/* Secrets that members are given as files. They are never on a disk: each attempt has a directory in memory
- * (tmpfs), which goes with it.
+/* Secrets as files of members. They are never on a disk: each attempt has a directory in memory (tmpfs),
+ * which is removed with the attempt.
  *
- *     STATE/secret-files -> MEMORY/paddle-XXXXXX    made when the first file is needed, or was lost
+ *     STATE/secret-files -> MEMORY/paddle-XXXXXX    made for the first file, and again after a loss
  *     MEMORY/paddle-XXXXXX/<id>.<attempt>/          the server's; its user's group may list it
  *     MEMORY/paddle-XXXXXX/<id>.<attempt>/<file>    mode 0400, the member's user's
  *
- * put and drop: the engine's thread; sweep: any other, once. */
+ * Any thread. */
 #pragma once
 
 #include <glib.h>
@@ -20,9 +20,10 @@ typedef struct SecretFiles SecretFiles;
 SecretFiles *secret_files_new(const char *state_dir, const char *memory);
 void secret_files_free(SecretFiles *files); /* the files stay; NULL is a no-op */
 
-bool secret_files_wanted(const TaskSecret *secrets, int n); /* is any of them a file? */
-/* Makes the directory of an attempt ("<id>.<attempt>") with its files, unless it is there. Its path, the
- * caller's; NULL with an error. `owner` NULL: they are the server's. */
+bool secret_files_wanted(const TaskSecret *secrets, int n); /* true if any of them is a file */
+/* Makes the directory of an attempt ("<id>.<attempt>") with its files, unless it exists. Returns its path,
+ * the caller's; NULL with an error, and then nothing is left behind. `owner` NULL: the files are the
+ * server's. */
 char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret *secrets, int n,
                        const Owner *owner, GError **error);
 void secret_files_drop(SecretFiles *files, const char *attempt);

@@ -98,7 +98,7 @@ static void test_next_server(Fixture *f, gconstpointer unused)
         g_assert_cmpint(g_access(gone, F_OK), ==, -1);
 }
 
-/* After a restart of the machine; and where somebody put something else into the link's place. */
+/* After a restart of the machine; and when others may write to the directory. */
 static void test_root_is_lost(Fixture *f, gconstpointer unused)
 {
         g_autofree char *first = put(f, "abc.1"), *root = root_of(f), *second = NULL, *third = NULL,
@@ -115,6 +115,25 @@ static void test_root_is_lost(Fixture *f, gconstpointer unused)
         g_assert_true(file_remove_tree(fake_root, NULL));
         assert_holds(third, "bytes", "a\0b", 3);
         g_assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
+}
+
+/* Part of them is written by then. */
+static void test_a_failure_leaves_nothing(Fixture *f, gconstpointer unused)
+{
+        static const TaskSecret twice[] = {
+                { .file = "key.json", .value = "{}\n", .len = 3 },
+                { .file = "key.json", .value = "[]\n", .len = 3 },
+        };
+        g_autofree char *root = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GDir) dir = NULL;
+
+        g_assert_null(secret_files_put(f->files, "abc.1", twice, G_N_ELEMENTS(twice), NULL, &error));
+        g_assert_nonnull(strstr(error->message, "cannot make the file 'key.json'"));
+        root = root_of(f);
+        dir = g_dir_open(root, 0, NULL);
+        g_assert_nonnull(dir);
+        g_assert_null(g_dir_read_name(dir));
 }
 
 static void test_only_in_memory(Fixture *f, gconstpointer unused)
@@ -145,6 +164,7 @@ int main(int argc, char **argv)
                 { "/runtime/secret-files/put-and-drop", test_put_and_drop },
                 { "/runtime/secret-files/next-server", test_next_server },
                 { "/runtime/secret-files/root-is-lost", test_root_is_lost },
+                { "/runtime/secret-files/a-failure-leaves-nothing", test_a_failure_leaves_nothing },
                 { "/runtime/secret-files/only-in-memory", test_only_in_memory },
         };
 
