@@ -102,7 +102,25 @@ typedef struct {
         int top;    /* the directory of depth 0, while it is open */
         guint32 id; /* of the next name in it */
         bool moved; /* something was: there has to be another pass */
+        FileRemoval *tally;
 } Removal;
+
+FileRemoveEnd file_remove_at(int parent, const char *name, FileRemoval *removal)
+{
+        struct stat st;
+
+        if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return FILE_FAILED;
+        if (removal->bound && st.st_uid != removal->uid)
+                return FILE_FOREIGN;
+        if (unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
+                return S_ISDIR(st.st_mode) ? FILE_NOT_EMPTY : FILE_FAILED;
+        if (S_ISDIR(st.st_mode) || st.st_nlink < 2) {
+                removal->bytes += (gint64)st.st_blocks * 512;
+                removal->files++;
+        }
+        return FILE_REMOVED;
+}
 
 static bool remove_at(Removal *removal, int depth, int parent, const char *name, const char *shown,
                       GError **error);
@@ -158,41 +176,65 @@ static int open_dir(int parent, const char *name)
         return fd;
 }
 
+/* True: what is in the directory may go. One of ours that is read-only is opened up; the unlink in it reports
+ * what this could not help. One in which things of others may stay keeps its rights. */
+static bool take_dir(const Removal *removal, int fd)
+{
+        struct stat st;
+
+        if (removal->tally->bound)
+                return fstat(fd, &st) == 0 && st.st_uid == removal->tally->uid;
+        (void)fchmod(fd, 0700);
+        return true;
+}
+
 static bool remove_at(Removal *removal, int depth, int parent, const char *name, const char *shown,
                       GError **error)
 {
-        int fd;
+        FileRemoveEnd end = file_remove_at(parent, name, removal->tally);
+        fd_auto int fd = -1;
 
-        if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        if (end == FILE_FOREIGN)
+                removal->tally->left++;
+        if (end == FILE_REMOVED || end == FILE_FOREIGN || errno == ENOENT)
                 return true;
-        if (errno != EISDIR && errno != EPERM)
+        if (end == FILE_FAILED)
                 return err_set_errno(error, errno, "cannot remove '%s' in '%s'", name, shown);
-        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-                return true;
         if (depth > REMOVE_DEPTH)
                 return move_up(removal, parent, name, shown, error);
         fd = open_dir(parent, name);
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot open '%s' in '%s'", name, shown);
-        (void)fchmod(fd,
-                     0700); /* a read-only tree of ours; the unlink below reports what this could not help */
-        if (!remove_entries(removal, depth, fd, name, error))
+        if (!take_dir(removal, fd)) {
+                removal->tally->left++;
+                return true;
+        }
+        if (!remove_entries(removal, depth, fd_steal(&fd), name, error))
                 return false;
         if (depth == 0 && removal->moved)
                 return true; /* it is not empty yet */
-        if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        if (file_remove_at(parent, name, removal->tally) != FILE_REMOVED && errno != ENOENT &&
+            removal->tally->left == 0)
                 return err_set_errno(error, errno, "cannot remove '%s' in '%s'", name, shown);
+        return true;
+}
+
+bool file_remove_tree_at(int parent, const char *name, FileRemoval *tally, GError **error)
+{
+        Removal removal = { .id = g_random_int(), .tally = tally };
+
+        do {
+                removal.moved = false;
+                tally->left = 0;
+                if (!remove_at(&removal, 0, parent, name, ".", error))
+                        return false;
+        } while (removal.moved);
         return true;
 }
 
 bool file_remove_tree(const char *path, GError **error)
 {
-        Removal removal = { .id = g_random_int() };
+        FileRemoval tally = { 0 };
 
-        do {
-                removal.moved = false;
-                if (!remove_at(&removal, 0, AT_FDCWD, path, ".", error))
-                        return false;
-        } while (removal.moved);
-        return true;
+        return file_remove_tree_at(AT_FDCWD, path, &tally, error);
 }

@@ -49,3 +49,21 @@ bool file_mkdirs(const char *path, mode_t mode, GError **error);
 /* rm -rf, never following links and never leaving the tree; a missing path is fine. Returns false on the
  * first failure, having gone on with the rest. */
 bool file_remove_tree(const char *path, GError **error);
+
+/* Whose things a removal may take, and how much has gone: blocks of the disk and inodes, of a file of several
+ * names with the last of them. */
+typedef struct {
+        bool bound; /* only what belongs to `uid` goes, and only out of directories that do */
+        uid_t uid;
+        gint64 bytes, files;
+        guint64 left; /* entries of others, which stay */
+} FileRemoval;
+
+/* One file, link or empty directory. FILE_NOT_EMPTY: a directory that rmdir does not take, for the reason in
+ * errno; FILE_FAILED: with errno. */
+typedef enum { FILE_REMOVED, FILE_NOT_EMPTY, FILE_FOREIGN, FILE_FAILED } FileRemoveEnd;
+FileRemoveEnd file_remove_at(int parent, const char *name, FileRemoval *removal);
+
+/* file_remove_tree for the name in the directory `parent`, which adds to `removal`. True also when things of
+ * others are left: `removal` says how many. */
+bool file_remove_tree_at(int parent, const char *name, FileRemoval *removal, GError **error);

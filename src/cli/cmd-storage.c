@@ -186,9 +186,10 @@ const Verb verb_storage_usage = {
         .name = "storage usage",
         .args = "",
         .summary = "Show what you hold on the server's disk, and how much you may",
-        .about = "What the server writes for you counts at once; what jobs write, or you remove, counts when "
-                 "the server has looked, which it does every few minutes, or at once with --count. -o wide "
-                 "shows all kinds.",
+        .about = "What the server writes or removes for you counts at once; what jobs write counts when the "
+                 "server has looked, which it does every few minutes, or at once with --count. -o wide shows "
+                 "all kinds. `paddle storage du` shows which directory holds most, and `paddle storage rm` "
+                 "removes.",
         .examples = "paddle storage usage --count -o wide\n"
                     "paddle storage usage --all\tan administrator, for everybody",
         .options = usage_options,

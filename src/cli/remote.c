@@ -9,7 +9,7 @@
 #include "cli/progress.h"
 #include "model/spec.h"
 
-enum { RETRIES = 6 };
+enum { RETRIES = 6, LONG_MS = 30 * 60 * 1000 };
 
 static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
 
@@ -52,9 +52,19 @@ static json_t *chunks(void *arg, const char *remote, bool upload, GError **error
         return get_json(arg, remote, upload ? "?upload=true" : "?chunks=true", error);
 }
 
+/* A download of a part would look like one of all. */
 static json_t *list(void *arg, const char *remote, GError **error)
 {
-        return get_json(arg, remote, "?list=true&recursive=true", error);
+        g_autoptr(json_t) reply = get_json(arg, remote, "?list=true&recursive=true", error);
+
+        if (reply && json_is_true(json_object_get(reply, "more"))) {
+                err_set(error, ERR_TOO_LARGE,
+                        "'%s' has more entries than the server lists at once\nDownload the directories in it "
+                        "one by one.",
+                        remote);
+                return NULL;
+        }
+        return g_steal_pointer(&reply);
 }
 
 static bool put_chunk(void *arg, const char *remote, guint64 index, const char *hash, const void *data,
@@ -134,17 +144,73 @@ static bool ask_names(Cli *cli, json_t **ret_info, json_t **ret_who, GError **er
                http_call_json(cli->client, "GET", "/v1/whoami", NULL, ret_who, error);
 }
 
-char *remote_path(Cli *cli, const char *text, GError **error)
+bool remote_names_ask(Cli *cli, RemoteNames *ret, GError **error)
 {
         g_autoptr(json_t) info = NULL, who = NULL;
-        g_autofree char *path = NULL;
 
         if (!ask_names(cli, &info, &who, error))
-                return NULL;
-        path = pfs_path_normal(text, text_of(info, "datacenter"), text_of(who, "user"), error);
+                return false;
+        *ret = (RemoteNames){ g_strdup(text_of(info, "datacenter")), g_strdup(text_of(who, "user")) };
+        return true;
+}
+
+void remote_names_clear(RemoteNames *names)
+{
+        g_clear_pointer(&names->dc, g_free);
+        g_clear_pointer(&names->user, g_free);
+}
+
+char *remote_path_of(const RemoteNames *names, const char *text, GError **error)
+{
+        g_autofree char *path = pfs_path_normal(text, names->dc, names->user, error);
+
         if (!path)
                 return NULL;
         return g_str_has_suffix(text, "/") ? g_strconcat(path, "/", NULL) : g_steal_pointer(&path);
+}
+
+char *remote_path(Cli *cli, const char *text, GError **error)
+{
+        g_auto(RemoteNames) names = { 0 };
+
+        return remote_names_ask(cli, &names, error) ? remote_path_of(&names, text, error) : NULL;
+}
+
+static bool call_once(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
+{
+        http->timeout_ms = LONG_MS;
+        return http_call(cli->client, http, reply, error) &&
+               (reply->status / 100 == 2 || http_reply_error(reply, error));
+}
+
+json_t *remote_get(Cli *cli, const char *remote, const char *query, GError **error)
+{
+        g_autofree char *path = files_path(remote, query);
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "GET", .path = path };
+
+        return call_once(cli, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error)
+                                                    : NULL;
+}
+
+bool remote_post(Cli *cli, const char *remote, json_t *take_body, GError **error)
+{
+        g_autoptr(json_t) body = take_body;
+        g_autofree char *text = json_format(body);
+        g_autofree char *path = files_path(remote, "");
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "POST", .path = path, .body = text, .body_len = strlen(text) };
+
+        return call_once(cli, &http, &reply, error);
+}
+
+bool remote_delete(Cli *cli, const char *remote, bool recursive, GError **error)
+{
+        g_autofree char *path = files_path(remote, recursive ? "?recursive=true" : "");
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = "DELETE", .path = path };
+
+        return call_once(cli, &http, &reply, error);
 }
 
 void remote_report(const TransferProgress *transfer, void *arg)

@@ -10,6 +10,8 @@ extern const Verb verb_audit_list, verb_audit_verify, verb_cancel, verb_completi
         verb_secret_delete, verb_token_create, verb_top, verb_token_list, verb_token_revoke, verb_train,
         verb_up, verb_upload, verb_version, verb_wait, verb_whoami, verb_storage_usage, verb_gc;
 
+extern const Verb verb_storage_ls, verb_storage_du, verb_storage_rm, verb_storage_mv, verb_storage_mkdir;
+
 extern const Verb verb_queue_list, verb_queue_show, verb_queue_create, verb_queue_set, verb_queue_close,
         verb_queue_open, verb_queue_delete;
 extern const Verb verb_flavour_list, verb_flavour_show, verb_flavour_create, verb_flavour_set,

@@ -280,6 +280,9 @@ static Survey *survey_now(Janitor *janitor)
         config.user_of_uid = ask_uid;
         config.stopped = is_stopped;
         config.arg = janitor;
+        cancel_begin(is_stopped, janitor);
+        storage_sweep(janitor->config.storage);
+        cancel_end();
         ledger_survey_begin(janitor->config.ledger);
         survey = survey_make(&config);
         ledger_survey_end(janitor->config.ledger, survey ? survey->uses : NULL);

@@ -118,7 +118,8 @@ static bool refuse(const char *user, const DiskUse *use, gint64 limit, gint64 mo
 
         return err_set(error, ERR_QUOTA,
                        "disk quota: '%s' holds %s%s of at most %s%s%s%s%s%s%s\n"
-                       "See `paddle storage usage`; remove what is not needed, or ask an administrator "
+                       "`paddle storage usage` and `paddle storage du` show what it is; `paddle storage rm` "
+                       "removes what is not needed. Or ask an administrator "
                        "(paddle user set %s --%s).",
                        user, holds, bytes ? "" : " files", most, *parts ? " (" : "", parts, *parts ? ")" : "",
                        more > 0 ? ", and this would be " : "", more > 0 ? wants : "",

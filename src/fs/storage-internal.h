@@ -19,6 +19,7 @@ struct Storage {
         int root;           /* of the data centre: home/, public/, .upload/ */
         pthread_mutex_t uploads_mutex;
         GHashTable *uploads; /* name -> UploadLock, of those that somebody works on; with the mutex */
+        GHashTable *gone;    /* names of directories that are being removed out of sight; with the mutex */
 };
 
 /* A checked path: the open home or public directory, and the way below it ("." for itself). */
@@ -31,13 +32,20 @@ typedef struct {
         Storage *storage;
         char *payer; /* to whom counts what is written */
         bool shared; /* others than the server can write there */
+        bool bound;  /* opened to take: only what belongs to `taker` may go */
+        Owner taker;
 } Place;
+
+/* To take is to remove or to move away: in public a user may take what their own Unix user owns there. */
+typedef enum { PLACE_READ, PLACE_WRITE, PLACE_TAKE } PlaceUse;
 /* Parses, checks `access` and opens. A home that is written to is made. */
-bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access, bool write,
-                GError **error);
+bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access,
+                PlaceUse use, GError **error);
 void place_clear(Place *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, place_clear)
 bool place_is_root(const Place *place);
+/* Whose home it is in, borrowed; NULL: public. */
+const char *place_home(const Place *place);
 
 /* The errno of a failed access below a place as a message: a link that leaves the place, a missing file, a
  * full disk. Returns false. */
@@ -59,3 +67,9 @@ int place_make_dirs(const Place *place, const char *below, GError **error);
 /* Opens the directory that holds the last name of the place; *ret_name is that name, borrowed from the place.
  * -1 on failure. */
 int place_parent(const Place *place, bool make, const char **ret_name, GError **error);
+/* The same for a name that is to be made: the message says which directory is missing, and what to do. */
+int place_parent_of_new(const Place *place, const char **ret_name, GError **error);
+
+/* Around the removal of `.upload/<name>`, which no sweep touches meanwhile. The name is borrowed. */
+void storage_gone_begin(Storage *storage, const char *name);
+void storage_gone_end(Storage *storage, const char *name);

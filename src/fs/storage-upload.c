@@ -295,7 +295,8 @@ json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAcce
         g_auto(Upload) unfinished = { .dir = -1, .data = -1, .chunks = -1 };
         json_t *reply;
 
-        if (!place_open(&place, storage, pfs_path, access, upload && access->write, error))
+        if (!place_open(&place, storage, pfs_path, access, upload && access->write ? PLACE_WRITE : PLACE_READ,
+                        error))
                 return NULL;
         if (!upload)
                 return file_chunks(&place, error);
@@ -383,7 +384,7 @@ bool storage_put_chunk(Storage *storage, const char *pfs_path, const StorageAcce
         gsize len;
         bool ok;
 
-        if (!place_open(&place, storage, pfs_path, access, true, error))
+        if (!place_open(&place, storage, pfs_path, access, PLACE_WRITE, error))
                 return false;
         if (place_is_root(&place))
                 return err_set(error, ERR_CONFLICT, "'%s' is a directory", place.shown);
@@ -599,7 +600,7 @@ bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess 
         g_auto(Upload) upload = { .dir = -1, .data = -1, .chunks = -1 };
         bool opened, ok;
 
-        if (!place_open(&place, storage, pfs_path, access, true, error))
+        if (!place_open(&place, storage, pfs_path, access, PLACE_WRITE, error))
                 return false;
         if (place_is_root(&place))
                 return err_set(error, ERR_CONFLICT, "'%s' is a directory", place.shown);
@@ -644,10 +645,12 @@ bool storage_drop_upload(Storage *storage, const char *name, gint64 since, bool 
         char id[ID_LEN + 1];
         g_autofree char *gone = (id_new(id), g_strconcat(".upload/gone.", id, NULL));
         g_autofree char *path = g_build_filename(storage->dir, storage->dc, gone, NULL);
+        const char *name_gone = strrchr(gone, '/') + 1;
         g_auto(Upload) upload = { .dir = -1, .data = -1, .chunks = -1 };
         bool ok = true;
 
         *ret_gone = false;
+        storage_gone_begin(storage, name_gone);
         upload_of(&upload, storage, name);
         g_rw_lock_writer_lock(upload.lock);
         (void)upload_open(&upload, storage, NULL); /* half made, or not there: its directory tells */
@@ -656,5 +659,7 @@ bool storage_drop_upload(Storage *storage, const char *name, gint64 since, bool 
                 ok = *ret_gone || disk_error(error, errno, "remove upload", name);
         }
         g_rw_lock_writer_unlock(upload.lock);
-        return ok && (!*ret_gone || file_remove_tree(path, error));
+        ok = ok && (!*ret_gone || file_remove_tree(path, error));
+        storage_gone_end(storage, name_gone);
+        return ok;
 }

@@ -1,4 +1,5 @@
-/* The storage root (see storage.h): names, access, listing, removing. Uploads are in storage-upload.c.
+/* The storage root (see storage.h): names, access, directories. Listing and counting are in storage-list.c,
+ * removing and moving in storage-change.c, uploads in storage-upload.c.
  *
  *      <dir>/<dc>/home/<user>/...   <dir>/<dc>/public/...   <dir>/<dc>/.upload/ (unfinished uploads; things
  * being removed)
@@ -41,23 +42,6 @@ static bool make_roots(Storage *storage, GError **error)
         return true;
 }
 
-/* Removals that a crash cut off. */
-static void sweep(const Storage *storage)
-{
-        g_autofree char *path = g_build_filename(storage->dir, storage->dc, ".upload", NULL);
-        DIR *dir = opendir(path);
-
-        if (!dir)
-                return;
-        for (struct dirent *entry; (entry = readdir(dir));) {
-                g_autofree char *name = g_build_filename(path, entry->d_name, NULL);
-
-                if (g_str_has_prefix(entry->d_name, "gone."))
-                        (void)file_remove_tree(name, NULL); /* tried again by the next open */
-        }
-        closedir(dir);
-}
-
 Storage *storage_open(const char *dir, const char *dc, GError **error)
 {
         g_autoptr(Storage) storage = g_new0(Storage, 1);
@@ -66,6 +50,7 @@ Storage *storage_open(const char *dir, const char *dc, GError **error)
         storage->root = -1;
         pthread_mutex_init(&storage->uploads_mutex, NULL);
         storage->uploads = g_hash_table_new(keyed_hash, g_str_equal);
+        storage->gone = g_hash_table_new(keyed_hash, g_str_equal);
         storage->dir = g_strdup(dir);
         storage->dc = g_strdup(dc);
         if (!path_part_check(dc, error)) {
@@ -81,7 +66,7 @@ Storage *storage_open(const char *dir, const char *dc, GError **error)
         }
         if (!make_roots(storage, error))
                 return NULL;
-        sweep(storage);
+        storage_sweep(storage);
         return g_steal_pointer(&storage);
 }
 
@@ -91,6 +76,7 @@ void storage_close(Storage *storage)
                 return;
         fd_close_p(&storage->root);
         g_hash_table_unref(storage->uploads);
+        g_hash_table_unref(storage->gone);
         pthread_mutex_destroy(&storage->uploads_mutex);
         g_free(storage->dir);
         g_free(storage->dc);
@@ -256,38 +242,50 @@ static bool place_name(Place *place, const Storage *storage, char **parts, const
         return true;
 }
 
-/* Whose home it is; NULL: public. */
-static const char *home_of(const Place *place)
+const char *place_home(const Place *place)
 {
         return g_str_has_prefix(place->root, "home/") ? place->root + strlen("home/") : NULL;
 }
 
-static bool check_access(const Place *place, const StorageAccess *access, bool write, GError **error)
+/* What jobs of a user have put into public is theirs to take away, where it can be told from the rest. */
+static bool bind_to_own(Place *place, const StorageAccess *access, GError **error)
 {
-        const char *owner = home_of(place);
+        const Storage *storage = place->storage;
+
+        if (!storage->owner_of || !access->user)
+                return false;
+        place->bound = storage->owner_of(access->user, &place->taker, storage->owner_arg, error) &&
+                       place->taker.uid != geteuid();
+        return place->bound;
+}
+
+static bool check_access(Place *place, const StorageAccess *access, PlaceUse use, GError **error)
+{
+        const char *owner = place_home(place);
 
         if (access->admin)
                 return true;
         if (owner && (!access->user || strcmp(owner, access->user) != 0))
                 return err_set(error, ERR_DENIED, "'%s' belongs to '%s'", place->shown, owner);
-        if (!owner && write)
-                return err_set(error, ERR_DENIED,
-                               "'%s' can only be written by administrators\nWrite to your own home instead.",
-                               place->shown);
-        return true;
+        if (owner || use == PLACE_READ || (use == PLACE_TAKE && bind_to_own(place, access, NULL)))
+                return true;
+        return err_set(error, ERR_DENIED,
+                       "'%s' can only be written by administrators\nWrite to your own home instead.",
+                       place->shown);
 }
 
-bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access, bool write,
-                GError **error)
+bool place_open(Place *place, Storage *storage, const char *pfs_path, const StorageAccess *access,
+                PlaceUse use, GError **error)
 {
+        bool write = use != PLACE_READ;
         g_auto(GStrv) parts = path_parts(pfs_path);
         const char *user;
         struct stat st;
 
         *place = (Place){ .fd = -1, .storage = storage, .shared = storage->owner_of };
-        if (!place_name(place, storage, parts, pfs_path, error) || !check_access(place, access, write, error))
+        if (!place_name(place, storage, parts, pfs_path, error) || !check_access(place, access, use, error))
                 return false;
-        user = home_of(place);
+        user = place_home(place);
         place->payer = g_strdup(user ? user : access->user);
         if (user && storage->owner_of && !settle_owner(storage, user, access, write, error))
                 return err_prefix(error, "'%s': ", place->shown);
@@ -398,9 +396,29 @@ int place_parent(const Place *place, bool make, const char **ret_name, GError **
         if (make)
                 return place_make_dirs(place, above, error);
         fd = open_beneath(place->fd, above, O_RDONLY | O_DIRECTORY, 0);
-        if (fd < 0)
+        if (fd < 0 && errno == ENOENT && slash)
+                err_set(error, ERR_NOT_FOUND, "'%s' does not exist: there is no directory '%.*s'",
+                        place->shown, (int)(strrchr(place->shown, '/') - place->shown), place->shown);
+        else if (fd < 0)
                 place_error(place, error, errno, "open");
         return fd;
+}
+
+int place_parent_of_new(const Place *place, const char **ret_name, GError **error)
+{
+        g_autoptr(GError) failure = NULL;
+        int fd = place_parent(place, false, ret_name, &failure);
+
+        if (fd >= 0)
+                return fd;
+        if (err_is(failure, ERR_NOT_FOUND))
+                err_set(error, ERR_NOT_FOUND,
+                        "'%s' cannot be made: there is no directory '%.*s'\nMake that directory first "
+                        "(paddle storage mkdir -p).",
+                        place->shown, (int)(strrchr(place->shown, '/') - place->shown), place->shown);
+        else
+                g_propagate_error(error, g_steal_pointer(&failure));
+        return -1;
 }
 
 gint64 place_missing(const Place *place, const char *below)
@@ -421,18 +439,43 @@ gint64 place_missing(const Place *place, const char *below)
         }
 }
 
-bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error)
+/* The directory alone, which must be new. */
+static int make_one(const Place *place, GError **error)
+{
+        const char *name;
+        fd_auto int parent = -1;
+        int fd;
+
+        if (place_is_root(place)) {
+                err_set(error, ERR_EXISTS, "'%s' exists already", place->shown);
+                return -1;
+        }
+        parent = place_parent_of_new(place, &name, error);
+        if (parent < 0)
+                return -1;
+        if (faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+                err_set(error, ERR_EXISTS, "'%s' exists already", place->shown);
+                return -1;
+        }
+        fd = make_dir(place, parent, name, place->below);
+        if (fd < 0)
+                place_error(place, error, errno, "make");
+        return fd;
+}
+
+bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, bool parents,
+                      GError **error)
 {
         g_auto(Place) place = { .fd = -1 };
         fd_auto int fd = -1;
         gint64 dirs;
 
-        if (!place_open(&place, storage, pfs_path, access, true, error))
+        if (!place_open(&place, storage, pfs_path, access, PLACE_WRITE, error))
                 return false;
         dirs = place_missing(&place, place.below);
         if (dirs > 0 && !ledger_check(storage->ledger, place.payer, dirs * DIR_BYTES, dirs, error))
                 return false;
-        fd = place_make_dirs(&place, place.below, error);
+        fd = parents ? place_make_dirs(&place, place.below, error) : make_one(&place, error);
         if (fd >= 0)
                 ledger_add(storage->ledger, place.payer, DISK_HOME, dirs * DIR_BYTES, dirs);
         return fd >= 0;
@@ -490,7 +533,8 @@ char *storage_resolve(Storage *storage, const char *pfs_path, const StorageAcces
         fd_auto int fd = -1;
         char *real;
 
-        if (!place_open(&place, storage, pfs_path, access, access->write || make_dirs, error))
+        if (!place_open(&place, storage, pfs_path, access,
+                        access->write || make_dirs ? PLACE_WRITE : PLACE_READ, error))
                 return NULL;
         fd = resolve_fd(&place, make_dirs, &failure);
         if (failure) {
@@ -511,7 +555,7 @@ int storage_open_file(Storage *storage, const char *pfs_path, const StorageAcces
         fd_auto int fd = -1;
         struct stat st;
 
-        if (!place_open(&place, storage, pfs_path, access, false, error))
+        if (!place_open(&place, storage, pfs_path, access, PLACE_READ, error))
                 return -1;
         fd = open_beneath(place.fd, place.below, O_RDONLY | O_NONBLOCK, 0);
         if (fd < 0 || fstat(fd, &st) < 0)
@@ -523,202 +567,4 @@ int storage_open_file(Storage *storage, const char *pfs_path, const StorageAcces
         else
                 return fd_steal(&fd);
         return -1;
-}
-
-/* Listing */
-
-enum { NAMES_MAX = 1000000 }; /* of one directory */
-
-typedef struct {
-        const Place *place;
-        GPtrArray *entries;
-        bool recursive;
-        int limit;
-        int err; /* an errno: there is no list */
-} Listing;
-
-void storage_entry_free(StorageEntry *entry)
-{
-        if (!entry)
-                return;
-        g_free(entry->path);
-        g_free(entry);
-}
-
-static void add_entry(Listing *listing, const char *path, const struct stat *st)
-{
-        StorageEntry *entry = g_new0(StorageEntry, 1);
-
-        entry->path = g_strdup(path);
-        entry->is_dir = S_ISDIR(st->st_mode);
-        entry->size = entry->is_dir ? 0 : (guint64)st->st_size;
-        entry->mtime = file_mtime_ms(st);
-        g_ptr_array_add(listing->entries, entry);
-}
-
-static gint by_name(gconstpointer a, gconstpointer b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_name(const char *name)
-{
-        return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
-/* NULL with errno; E2BIG when there are more than NAMES_MAX. */
-static GPtrArray *sorted_names(int dir)
-{
-        g_autoptr(GPtrArray) names = NULL;
-        int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-
-        if (!stream) {
-                fd_close_p(&fd);
-                return NULL;
-        }
-        names = g_ptr_array_new_with_free_func(g_free);
-        for (struct dirent *entry; names->len <= NAMES_MAX && (entry = readdir(stream));)
-                if (is_name(entry->d_name))
-                        g_ptr_array_add(names, g_strdup(entry->d_name));
-        closedir(stream);
-        if (names->len > NAMES_MAX) {
-                errno = E2BIG;
-                return NULL;
-        }
-        g_ptr_array_sort(names, by_name);
-        return g_steal_pointer(&names);
-}
-
-/* What `name` is, links inside the place followed. False for what is not shown: links that lead out or
- * nowhere, sockets, devices. */
-static bool entry_stat(const Listing *listing, int dir, const char *name, const char *below, struct stat *ret)
-{
-        fd_auto int fd = -1;
-
-        if (fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
-                return false;
-        if (S_ISLNK(ret->st_mode)) {
-                fd = open_beneath(listing->place->fd, below, O_PATH, 0);
-                if (fd < 0 || fstat(fd, ret) < 0)
-                        return false;
-        }
-        return S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode);
-}
-
-static bool goes_on(Listing *listing)
-{
-        if (!listing->err && !cancel_check())
-                listing->err = errno;
-        return !listing->err && (int)listing->entries->len < listing->limit;
-}
-
-static bool is_link(int dir, const char *name)
-{
-        struct stat st;
-
-        return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode);
-}
-
-/* `below` is the directory's way below the place, "." for itself; `shown` its /pfs path. Links are shown, but
- * not gone down. */
-static void list_dir(Listing *listing, const char *below, const char *shown)
-{
-        fd_auto int dir = open_beneath(listing->place->fd, below, O_RDONLY | O_DIRECTORY, 0);
-        g_autoptr(GPtrArray) names = dir < 0 ? NULL : sorted_names(dir);
-
-        if (dir >= 0 && !names)
-                listing->err = errno;
-        for (guint i = 0; names && i < names->len && goes_on(listing); i++) {
-                const char *name = names->pdata[i];
-                g_autofree char *path =
-                        strcmp(below, ".") == 0 ? g_strdup(name) : g_strconcat(below, "/", name, NULL);
-                g_autofree char *path_shown = g_strconcat(shown, "/", name, NULL);
-                struct stat st;
-
-                if (!g_utf8_validate(name, -1, NULL) || !entry_stat(listing, dir, name, path, &st))
-                        continue;
-                add_entry(listing, path_shown, &st);
-                if (listing->recursive && S_ISDIR(st.st_mode) && !is_link(dir, name))
-                        list_dir(listing, path, path_shown);
-        }
-}
-
-GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
-                        int limit, GError **error)
-{
-        g_auto(Place) place = { .fd = -1 };
-        g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func((GDestroyNotify)storage_entry_free);
-        Listing listing = { .place = &place, .entries = entries, .recursive = recursive, .limit = limit };
-        fd_auto int fd = -1;
-        struct stat st;
-
-        if (!place_open(&place, storage, pfs_path, access, false, error))
-                return NULL;
-        if (place.fd < 0 && place_is_root(&place))
-                return g_steal_pointer(&entries); /* a home that nobody has written to is empty */
-        fd = open_beneath(place.fd, place.below, O_PATH, 0);
-        if (fd < 0 || fstat(fd, &st) < 0) {
-                place_error(&place, error, errno, "open");
-                return NULL;
-        }
-        if (S_ISDIR(st.st_mode))
-                list_dir(&listing, place.below, place.shown);
-        else if (limit > 0)
-                add_entry(&listing, place.shown, &st);
-        if (listing.err == E2BIG)
-                err_set(error, ERR_TOO_LARGE,
-                        "'%s': a directory of it has more than %d entries, which are too many to list",
-                        place.shown, NAMES_MAX);
-        else if (listing.err)
-                place_error(&place, error, listing.err, "list");
-        if (listing.err)
-                return NULL;
-        return g_steal_pointer(&entries);
-}
-
-/* Removing */
-
-/* One rename takes the tree out of sight; then there is time, and nothing that could be exchanged for a link.
- */
-static bool remove_dir(Storage *storage, const Place *place, int parent, const char *name, GError **error)
-{
-        char id[ID_LEN + 1];
-        g_autofree char *gone = (id_new(id), g_strconcat(".upload/gone.", id, NULL));
-        g_autofree char *path = g_build_filename(storage->dir, storage->dc, gone, NULL);
-
-        if (renameat(parent, name, storage->root, gone) < 0)
-                return place_error(place, error, errno, "remove");
-        return file_remove_tree(path, error);
-}
-
-bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
-                    GError **error)
-{
-        g_auto(Place) place = { .fd = -1 };
-        fd_auto int parent = -1;
-        const char *name;
-
-        if (!place_open(&place, storage, pfs_path, access, true, error))
-                return false;
-        if (place_is_root(&place))
-                return err_set(error, ERR_DENIED, "'%s' itself cannot be removed\nRemove what is in it.",
-                               place.shown);
-        parent = place_parent(&place, false, &name, error);
-        if (parent < 0)
-                return false;
-        if (unlinkat(parent, name, 0) == 0)
-                return true;
-        if (errno != EISDIR && errno != EPERM)
-                return place_error(&place, error, errno, "remove");
-        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-                return true;
-        if (errno != ENOTEMPTY && errno != EEXIST)
-                return place_error(&place, error, errno, "remove");
-        if (!recursive)
-                return err_set(
-                        error, ERR_CONFLICT,
-                        "directory '%s' is not empty\nRemove it recursively to remove all that is in it.",
-                        place.shown);
-        return remove_dir(storage, &place, parent, name, error);
 }

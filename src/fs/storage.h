@@ -10,6 +10,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/json.h"
 #include "fs/ledger.h"
@@ -58,20 +59,51 @@ char *storage_resolve(Storage *storage, const char *pfs_path, const StorageAcces
 int storage_open_file(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error);
 
 typedef struct {
-        char *path; /* the /pfs path */
-        bool is_dir;
+        char *path;  /* the /pfs path */
+        mode_t mode; /* of the name itself, which may be a link */
+        bool is_dir; /* this and the rest: of what it leads to */
         guint64 size;
         gint64 mtime; /* ms */
 } StorageEntry;
 void storage_entry_free(StorageEntry *entry);
-/* A file, or the children of a directory (all descendants when `recursive`), sorted by path (names by bytes,
- * a directory right before what is in it); at most `limit`. Links are followed inside the home and not gone
- * down; what is neither file nor directory is left out. */
-GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
+typedef enum {
+        STORAGE_LIST_RECURSIVE = 1, /* all descendants */
+        STORAGE_LIST_ALL = 2,       /* links that lead out or nowhere, pipes, sockets and devices, too */
+        STORAGE_LIST_SELF = 4,      /* the path itself instead of what is in it, whatever it is */
+} StorageListFlags;
+/* A file, or the children of a directory, sorted by path (names by bytes, a directory right before what is in
+ * it); at most `limit`. Links are followed inside the home and not gone down. */
+GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAccess *access, guint flags,
                         int limit, GError **error);
-bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, GError **error);
+
+/* How much a tree holds: blocks of the disk, lengths of its files, directories (itself one) and all else. A
+ * file of several names counts once; links are not followed. */
+typedef struct {
+        char *path;
+        bool is_dir;
+        gint64 bytes, size, files, dirs;
+} StorageCount;
+void storage_count_free(StorageCount *count);
+/* Of the path; the caller's. With `parts` (of storage_count_free) also of each directory right below, at most
+ * `limit`, sorted by path; *ret_more: there are more. */
+StorageCount *storage_count_of(Storage *storage, const char *pfs_path, const StorageAccess *access,
+                               GPtrArray *parts, int limit, bool *ret_more, GError **error);
+
+/* With `parents` with all above it, and one that exists is fine; else the directory alone, which is new. */
+bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAccess *access, bool parents,
+                      GError **error);
+/* In public a user removes what their own jobs have written there, and nothing of others. What has gone
+ * counts at once to whom it counted, but for an administrator's removal in public, which a survey sees. A
+ * directory of a home is gone for all at one moment; one of public is removed piece by piece. */
 bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess *access, bool recursive,
                     GError **error);
+/* Gives it another name; with `replace` in the place of a file (or empty directory) of that name. Links are
+ * moved, not followed. Between a home and public, or two homes, what moves belongs to the home that it comes
+ * into, and counts there; in public it stays whose it is. */
+bool storage_move(Storage *storage, const char *from, const char *to, const StorageAccess *access,
+                  bool replace, GError **error);
+/* Removes what removals that were broken off have left out of sight. Any thread. */
+void storage_sweep(Storage *storage);
 /* {"size","chunk_size","chunks":[hash,...]} of a file, or of the unfinished upload of it: there "size" counts
  * the bytes that have arrived, and chunks that have not are null. No upload at all: size 0, no chunks. */
 json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAccess *access, bool upload,

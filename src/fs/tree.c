@@ -17,23 +17,27 @@ enum { DEPTH_MAX = 256 }; /* two descriptors each; packages are shallower */
 
 static bool give_entries(int dir, const Owner *owner, int depth, GError **error);
 
+/* The entry is held by a descriptor, so that it is the one that was looked at which is given. */
 static bool give_entry(int parent, const char *name, const Owner *owner, int depth, GError **error)
 {
-        fd_auto int fd = -1;
+        fd_auto int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         struct stat st;
 
-        if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fd < 0 || fstat(fd, &st) < 0)
                 return errno == ENOENT ? true : disk_error(error, errno, "read", name);
         if (S_ISREG(st.st_mode) && st.st_nlink > 1)
                 return true;
         if (S_ISDIR(st.st_mode)) {
-                fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (fd < 0)
+                fd_auto int dir = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+                if (dir < 0)
                         return disk_error(error, errno, "open directory", name);
+                close(fd);
+                fd = fd_steal(&dir);
                 if (!give_entries(fd, owner, depth + 1, error))
                         return false;
         }
-        if (fchownat(parent, name, owner->uid, owner->gid, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fchownat(fd, "", owner->uid, owner->gid, AT_EMPTY_PATH) < 0)
                 return disk_error(error, errno, "give away", name);
         return true;
 }
@@ -70,4 +74,10 @@ bool tree_give(int parent, const char *name, const Owner *owner, GError **error)
         if (fchown(fd, owner->uid, owner->gid) < 0 || fchmod(fd, 0700) < 0)
                 return disk_error(error, errno, "give away", name);
         return true;
+}
+
+bool tree_hand_over(int parent, const char *name, const Owner *owner, GError **error)
+{
+        return give_entry(parent, name, owner, 0, error) ||
+               err_prefix(error, "'%s' cannot be given to uid %u: ", name, owner->uid);
 }

@@ -14,3 +14,7 @@ typedef struct {
  * everybody else (0700). Links are given, not followed; a file that has another name, too, is left as it is,
  * since that name may be anywhere. */
 bool tree_give(int parent, const char *name, const Owner *owner, GError **error);
+
+/* The same of whatever the name is, a file as well; rights stay as they are. Users may have processes in the
+ * tree. */
+bool tree_hand_over(int parent, const char *name, const Owner *owner, GError **error);

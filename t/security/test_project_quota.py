@@ -148,6 +148,34 @@ def test_an_upload_moves_into_its_home(served):
     assert ann.finish("other", data[4]).status == 200
 
 
+def test_a_move_takes_the_project_along(served):
+    """Between homes, and to public and back, a rename alone is refused or counts for the wrong user."""
+    ann, bob = Limited(served, "ann-moves", disk="40Mi"), Limited(served, "bob-moves", disk="40Mi")
+    assert fill(ann, 20)["state"] == "succeeded"
+    storage = f"{served.state}/storage/local"
+
+    def move(source, target):
+        reply = served.post(f"/v1/files/pfs/local/{source}", {"op": "move", "to": f"/pfs/local/{target}"})
+        assert reply.status == 200, reply.body
+
+    def label(path):
+        return served.do(f"lsattr -p {storage}/{path}").split()[0]
+
+    move("home/ann-moves/big", "home/bob-moves/got")
+    assert label("home/bob-moves/got") == str(served.projects()["bob-moves"])
+    assert ann.usage()["bytes"] < 2 * MI and bob.usage()["bytes"] >= 20 * MI
+    assert fill(bob, 30)["state"] == "failed"
+    assert bob.call("DELETE", f"{bob.home}/big").status == 204
+    move("home/bob-moves/got", "public/bobs")
+    assert label("public/bobs") == "0"
+    assert 20 * MI <= bob.usage()["bytes"] < 22 * MI  # once
+    back = json.dumps({"op": "move", "to": "/pfs/local/home/bob-moves/back"})
+    reply = bob.call("POST", "/v1/files/pfs/local/public/bobs", back, "application/json")
+    assert reply.status == 200, reply.body
+    assert label("home/bob-moves/back") == str(served.projects()["bob-moves"])
+    assert 20 * MI <= bob.usage()["bytes"] < 22 * MI
+
+
 @only_ext4
 @pytest.mark.parametrize("where", [">/tmp/big", ">big", ""])
 def test_private_tmp_work_directory_and_log_count(served, where):

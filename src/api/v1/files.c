@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/number.h"
 
-enum { LIST_MAX = 100000, FINISH_MAX = 64 * 1024 * 1024 };
+enum { LIST_MAX = 100000, FINISH_MAX = 64 * 1024 * 1024, NOTED_MAX = 1000 /* bytes of a path */ };
 
 typedef struct {
         char *path;
@@ -52,24 +52,64 @@ static void reply_or_fail(HttpRequest *request, json_t *reply, const GError *err
                 http_fail(request, error);
 }
 
-static json_t *list_directory(Api *api, const Target *target, bool recursive, GError **error)
+static const char *type_of(mode_t mode)
+{
+        switch (mode & S_IFMT) {
+        case S_IFREG: return "file";
+        case S_IFDIR: return "directory";
+        case S_IFLNK: return "link";
+        case S_IFIFO: return "pipe";
+        case S_IFSOCK: return "socket";
+        default: return "device";
+        }
+}
+
+static json_t *format_entry(const StorageEntry *entry)
+{
+        g_autofree char *time = clock_format(entry->mtime);
+        g_autofree char *mode = g_strdup_printf("%04o", (guint)(entry->mode & 07777));
+
+        return json_pack("{s:s, s:b, s:s, s:s, s:I, s:s}", "path", entry->path, "dir", entry->is_dir, "type",
+                         type_of(entry->mode), "mode", mode, "size", (json_int_t)entry->size, "mtime", time);
+}
+
+static json_t *list_directory(Api *api, const Target *target, guint flags, GError **error)
 {
         g_autoptr(GPtrArray) entries =
-                storage_list(api->storage, target->path, &target->access, recursive, LIST_MAX, error);
+                storage_list(api->storage, target->path, &target->access, flags, LIST_MAX + 1, error);
         json_t *items;
 
         if (!entries)
                 return NULL;
         items = json_array();
-        for (guint i = 0; i < entries->len; i++) {
-                const StorageEntry *entry = entries->pdata[i];
-                g_autofree char *time = clock_format(entry->mtime);
+        for (guint i = 0; i < MIN(entries->len, LIST_MAX); i++)
+                json_array_append_new(items, format_entry(entries->pdata[i]));
+        return json_pack("{s:o, s:b}", "items", items, "more", entries->len > LIST_MAX);
+}
 
-                json_array_append_new(items, json_pack("{s:s, s:b, s:I, s:s}", "path", entry->path, "dir",
-                                                       entry->is_dir, "size", (json_int_t)entry->size,
-                                                       "mtime", time));
-        }
-        return json_pack("{s:o}", "items", items);
+static json_t *format_count(const StorageCount *count)
+{
+        return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "path", count->path, "dir", count->is_dir, "bytes",
+                         (json_int_t)count->bytes, "size", (json_int_t)count->size, "files",
+                         (json_int_t)count->files, "dirs", (json_int_t)count->dirs);
+}
+
+static json_t *count_tree(Api *api, const Target *target, bool each, GError **error)
+{
+        g_autoptr(GPtrArray) parts =
+                each ? g_ptr_array_new_with_free_func((GDestroyNotify)storage_count_free) : NULL;
+        bool more = false;
+        StorageCount *count =
+                storage_count_of(api->storage, target->path, &target->access, parts, LIST_MAX, &more, error);
+        json_t *items = count ? json_array() : NULL;
+
+        if (!count)
+                return NULL;
+        for (guint i = 0; parts && i < parts->len; i++)
+                json_array_append_new(items, format_count(parts->pdata[i]));
+        json_array_append_new(items, format_count(count));
+        storage_count_free(count);
+        return json_pack("{s:o, s:b}", "items", items, "more", more);
 }
 
 static void send_file(Api *api, HttpRequest *request, const Target *target)
@@ -83,13 +123,30 @@ static void send_file(Api *api, HttpRequest *request, const Target *target)
         if (error) {
                 http_fail(request, error);
         } else if (S_ISDIR(st.st_mode)) {
-                g_autoptr(json_t) reply = list_directory(api, target, false, &error);
+                g_autoptr(json_t) reply = list_directory(api, target, 0, &error);
 
                 reply_or_fail(request, reply, error);
         } else {
                 http_reply_file(request, target->path, fd_steal(&fd), 0, (guint64)st.st_size,
                                 "application/octet-stream");
         }
+}
+
+/* What is asked of a path; without any of it: its bytes. */
+typedef struct {
+        bool list, recursive, all, stat, count, each, chunks, upload;
+} Asked;
+
+static bool parse_asked(HttpRequest *request, Asked *ret, GError **error)
+{
+        return query_flag(request, "list", &ret->list, error) &&
+               query_flag(request, "recursive", &ret->recursive, error) &&
+               query_flag(request, "all", &ret->all, error) &&
+               query_flag(request, "stat", &ret->stat, error) &&
+               query_flag(request, "count", &ret->count, error) &&
+               query_flag(request, "each", &ret->each, error) &&
+               query_flag(request, "chunks", &ret->chunks, error) &&
+               query_flag(request, "upload", &ret->upload, error);
 }
 
 static void get_file(HttpRequest *request, void *arg)
@@ -99,21 +156,22 @@ static void get_file(HttpRequest *request, void *arg)
         g_autofree char *path = target.path;
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) reply = NULL;
-        bool list, recursive, chunks, upload;
+        Asked asked;
 
-        if (!query_flag(request, "list", &list, &error) ||
-            !query_flag(request, "recursive", &recursive, &error) ||
-            !query_flag(request, "chunks", &chunks, &error) ||
-            !query_flag(request, "upload", &upload, &error)) {
+        if (!parse_asked(request, &asked, &error)) {
                 http_fail(request, error);
-                return;
-        }
-        if (list || recursive) {
-                reply = list_directory(api, &target, recursive, &error);
+        } else if (asked.count) {
+                reply = count_tree(api, &target, asked.each, &error);
                 reply_or_fail(request, reply, error);
-        } else if (chunks || upload) {
-                target.access.write = upload;
-                reply = storage_chunks(api->storage, path, &target.access, upload, &error);
+        } else if (asked.list || asked.recursive || asked.stat) {
+                guint flags = (asked.recursive ? STORAGE_LIST_RECURSIVE : 0) |
+                              (asked.all ? STORAGE_LIST_ALL : 0) | (asked.stat ? STORAGE_LIST_SELF : 0);
+
+                reply = list_directory(api, &target, flags, &error);
+                reply_or_fail(request, reply, error);
+        } else if (asked.chunks || asked.upload) {
+                target.access.write = asked.upload;
+                reply = storage_chunks(api->storage, path, &target.access, asked.upload, &error);
                 reply_or_fail(request, reply, error);
         } else {
                 send_file(api, request, &target);
@@ -157,10 +215,25 @@ static bool do_finish(Api *api, const Target *target, const json_t *body, GError
 
 static bool do_mkdir(Api *api, const Target *target, const json_t *body, GError **error)
 {
-        static const char *const known[] = { "op", NULL };
+        static const char *const known[] = { "op", "parents", NULL };
+        bool parents = true;
 
-        return json_only(body, "", known, error) &&
-               storage_make_dir(api->storage, target->path, &target->access, error);
+        return json_only(body, "", known, error) && json_get_bool(body, "", "parents", &parents, error) &&
+               storage_make_dir(api->storage, target->path, &target->access, parents, error);
+}
+
+static bool do_move(Api *api, const Target *target, const json_t *body, GError **error)
+{
+        static const char *const known[] = { "op", "to", "replace", NULL };
+        const char *to = NULL;
+        bool replace = false;
+
+        if (!json_only(body, "", known, error) || !json_get_string(body, "", "to", G_MAXINT32, &to, error) ||
+            !json_get_bool(body, "", "replace", &replace, error))
+                return false;
+        if (!to)
+                return err_set(error, ERR_INVALID, "move needs 'to', the new path");
+        return storage_move(api->storage, target->path, to, &target->access, replace, error);
 }
 
 static const struct {
@@ -169,6 +242,7 @@ static const struct {
 } file_ops[] = {
         { "finish", do_finish },
         { "mkdir", do_mkdir },
+        { "move", do_move },
 };
 
 static bool run_op(Api *api, const Target *target, const json_t *body, GError **error)
@@ -180,7 +254,20 @@ static bool run_op(Api *api, const Target *target, const json_t *body, GError **
         for (gsize i = 0; i < G_N_ELEMENTS(file_ops); i++)
                 if (strcmp(op, file_ops[i].op) == 0)
                         return file_ops[i].run(api, target, body, error);
-        return err_set(error, ERR_INVALID, "op: '%s' is neither 'finish' nor 'mkdir'", op);
+        return err_set(error, ERR_INVALID, "op: '%s' is none of 'finish', 'mkdir' and 'move'", op);
+}
+
+/* For the audit log: what a move is about has two ends. */
+static void note_move(HttpRequest *request, const Target *target, const json_t *body)
+{
+        const char *op = json_string_value(json_object_get(body, "op")),
+                   *to = json_string_value(json_object_get(body, "to"));
+        g_autofree char *subject = NULL;
+
+        if (g_strcmp0(op, "move") != 0 || !to)
+                return;
+        subject = g_strdup_printf("%.*s -> %.*s", NOTED_MAX, target->path + 1, NOTED_MAX, to);
+        http_request_set_subject(request, subject);
 }
 
 static void post_file(HttpRequest *request, void *arg)
@@ -191,6 +278,8 @@ static void post_file(HttpRequest *request, void *arg)
         g_autoptr(json_t) body = http_request_json(request, &error);
         g_autoptr(json_t) reply = NULL;
 
+        if (body)
+                note_move(request, &target, body);
         if (body && run_op(arg, &target, body, &error))
                 reply = json_pack("{s:s}", "path", path);
         reply_or_fail(request, reply, error);
@@ -213,9 +302,11 @@ static void delete_file(HttpRequest *request, void *arg)
 
 const HttpRoute file_routes[] = {
         { "GET", "/v1/files/{path...}", ACCESS_FILE, VERB_SHOW, HTTP_BODY_NONE, 0, get_file,
-          "A file's bytes (takes Range), a directory's entries, or a file's chunks.",
+          "A file's bytes (takes Range), a directory's entries, how much it holds, or a file's chunks.",
           "list:boolean:List instead of sending bytes.;recursive:boolean:List all that is "
-          "below.;chunks:boolean:The hashes of its "
+          "below.;all:boolean:With links that lead nowhere, pipes and sockets.;stat:boolean:The entry itself "
+          "instead of what is in it.;count:boolean:How much of the disk it holds with all that is "
+          "below.;each:boolean:With count: each directory right below, too.;chunks:boolean:The hashes of its "
           "chunks.;upload:boolean:The hashes of what an unfinished upload has sent.",
           NULL, "FileInfo", 0, "application/octet-stream", .on_pool = true },
         { "PUT", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
@@ -223,7 +314,8 @@ const HttpRoute file_routes[] = {
           "chunk:integer:Its number, from 0.;hash:string:Its BLAKE2b-256 in hexadecimal.", "Bytes", NULL, 204,
           NULL, .on_pool = true },
         { "POST", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_MEMORY, FINISH_MAX, post_file,
-          "Finish an upload, or make a directory.", NULL, "FileOp", "FilePath", 0, NULL, .on_pool = true },
+          "Finish an upload, make a directory, or move a file or directory to another path.", NULL, "FileOp",
+          "FilePath", 0, NULL, .on_pool = true },
         { "DELETE", "/v1/files/{path...}", ACCESS_FILE, VERB_DELETE, HTTP_BODY_NONE, 0, delete_file,
           "Remove a file or directory.", "recursive:boolean:With all that is below.", NULL, NULL, 204, NULL,
           .on_pool = true },

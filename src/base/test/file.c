@@ -111,6 +111,41 @@ static void test_remove_tree(Scratch *s, const void *unused)
         g_assert_true(file_remove_tree(tree, &error)); /* missing is fine */
 }
 
+/* What has gone is counted, a file of two names with the last one; what belongs to others stays. */
+static void test_removal(Scratch *s, const void *unused)
+{
+        g_autofree char *deep = in(s, "tree/a"), *file = in(s, "tree/a/f"), *other = in(s, "tree/other"),
+                        *outside = in(s, "outside"), *tree = in(s, "tree");
+        g_autoptr(GError) error = NULL;
+        FileRemoval theirs = { .bound = true, .uid = geteuid() + 1 },
+                    ours = { .bound = true, .uid = geteuid() };
+        struct stat f;
+
+        g_assert_true(file_mkdirs(deep, 0755, &error) && file_replace(file, "f", 1, 0644, false, &error) &&
+                      file_replace(outside, "o", 1, 0644, false, &error));
+        g_assert_cmpint(link(outside, other), ==, 0);
+        g_assert_cmpint(stat(file, &f), ==, 0);
+
+        g_assert_cmpint(file_remove_at(AT_FDCWD, file, &theirs), ==, FILE_FOREIGN);
+        g_assert_true(file_remove_tree_at(AT_FDCWD, tree, &theirs, &error));
+        g_assert_cmpuint(theirs.left, ==, 1);
+        g_assert_cmpint(theirs.files, ==, 0);
+        g_assert_true(g_file_test(file, G_FILE_TEST_EXISTS));
+
+        g_assert_cmpint(file_remove_at(AT_FDCWD, tree, &ours), ==, FILE_NOT_EMPTY);
+        g_assert_cmpint(errno, ==, ENOTEMPTY);
+        g_assert_cmpint(file_remove_at(AT_FDCWD, file, &ours), ==, FILE_REMOVED);
+        g_assert_cmpint(ours.bytes, ==, f.st_blocks * 512);
+        g_assert_true(file_remove_tree_at(AT_FDCWD, tree, &ours, &error));
+        g_assert_no_error(error);
+        g_assert_cmpuint(ours.left, ==, 0);
+        g_assert_cmpint(ours.files, ==, 3); /* f, a, tree */
+        g_assert_false(g_file_test(tree, G_FILE_TEST_EXISTS));
+        g_assert_true(g_file_test(outside, G_FILE_TEST_EXISTS));
+        g_assert_cmpint(file_remove_at(AT_FDCWD, tree, &ours), ==, FILE_FAILED);
+        g_assert_cmpint(errno, ==, ENOENT);
+}
+
 /* Deeper than there are descriptors, and than a name can say. */
 static void test_remove_deep(Scratch *s, const void *unused)
 {
@@ -184,6 +219,7 @@ int main(int argc, char **argv)
                 { "/file/read-missing", test_read_missing },
                 { "/file/no-space", test_write_to_closed },
                 { "/file/remove-tree", test_remove_tree },
+                { "/file/removal", test_removal },
                 { "/file/remove-deep", test_remove_deep },
                 { "/file/remove-link", test_remove_link },
                 { "/file/steal", test_steal },

@@ -141,7 +141,7 @@ static void test_escapes(Fixture *fixture, gconstpointer unused)
                                "leads out");
                 assert_refused(storage_list(fixture->storage, path, &ann, true, 100, error_), ERR_DENIED,
                                "leads out");
-                assert_refused(storage_make_dir(fixture->storage, below, &ann, error_), ERR_DENIED,
+                assert_refused(storage_make_dir(fixture->storage, below, &ann, true, error_), ERR_DENIED,
                                "leads out");
                 assert_refused(storage_remove(fixture->storage, below, &ann, true, error_), ERR_DENIED,
                                "leads out");
@@ -220,13 +220,13 @@ static void test_dirs(Fixture *fixture, gconstpointer unused)
 {
         g_autofree char *secret = NULL;
 
-        g_assert_true(storage_make_dir(fixture->storage, "/pfs/local/home/ann/x/y/z", &ann, NULL));
-        g_assert_true(storage_make_dir(fixture->storage, "/pfs/local/home/ann/x/y/z", &ann, NULL));
-        assert_refused(storage_make_dir(fixture->storage, "/pfs/local/home/ann/data-b/x", &ann, error_),
+        g_assert_true(storage_make_dir(fixture->storage, "/pfs/local/home/ann/x/y/z", &ann, true, NULL));
+        g_assert_true(storage_make_dir(fixture->storage, "/pfs/local/home/ann/x/y/z", &ann, true, NULL));
+        assert_refused(storage_make_dir(fixture->storage, "/pfs/local/home/ann/data-b/x", &ann, true, error_),
                        ERR_CONFLICT, "is a file");
-        assert_refused(storage_make_dir(fixture->storage, "/pfs/local/public/x", &ann, error_), ERR_DENIED,
-                       "administrators");
-        g_assert_true(storage_make_dir(fixture->storage, "/pfs/local/public/x", &root, NULL));
+        assert_refused(storage_make_dir(fixture->storage, "/pfs/local/public/x", &ann, true, error_),
+                       ERR_DENIED, "administrators");
+        g_assert_true(storage_make_dir(fixture->storage, "/pfs/local/public/x", &root, true, NULL));
         assert_refused(storage_remove(fixture->storage, "/pfs/local/home/ann/x", &ann, false, error_),
                        ERR_CONFLICT, "not empty");
         g_assert_true(storage_remove(fixture->storage, "/pfs/local/home/ann/x/y/z", &ann, false, NULL));
@@ -240,6 +240,170 @@ static void test_dirs(Fixture *fixture, gconstpointer unused)
         secret = get(fixture->dir, "local/home/bob/secret");
         g_assert_nonnull(secret);
         g_assert_cmpuint(count_names(fixture->dir, "local/.upload"), ==, 0);
+}
+
+static bool move(const Fixture *fixture, const char *from, const char *to, bool replace, GError **error)
+{
+        g_autofree char *source = g_strconcat("/pfs/local/home/", from, NULL);
+        g_autofree char *target = g_strconcat("/pfs/local/home/", to, NULL);
+
+        return storage_move(fixture->storage, source, target, &ann, replace, error);
+}
+
+static void test_move(Fixture *fixture, gconstpointer unused)
+{
+        static const struct {
+                const char *from, *to;
+                bool replace;
+                ErrCode code; /* 0: it is moved */
+                const char *says;
+        } cases[] = {
+                { "ann/data/a.txt", "ann/a", false, 0, NULL },
+                { "ann/a", "ann/data-b", false, ERR_EXISTS, "'/pfs/local/home/ann/data-b' exists already" },
+                { "ann/a", "ann/data", true, ERR_CONFLICT, "is a directory" },
+                { "ann/data", "ann/a", true, ERR_CONFLICT, "is a file" },
+                { "ann/a", "ann/data-b", true, 0, NULL },
+                { "ann/data/sub", "ann/new/sub", false, ERR_NOT_FOUND,
+                  "no directory '/pfs/local/home/ann/new'" },
+                { "ann/data", "ann/data/sub/x", false, ERR_INVALID, "into itself" },
+                { "ann/data", "ann/data/sub/x", true, ERR_INVALID, "into itself" },
+                { "ann/none", "ann/x", false, ERR_NOT_FOUND, "'/pfs/local/home/ann/none' does not exist" },
+                { "ann/data/sub", "ann/sub", false, 0, NULL },
+                { "ann/sub", "ann/full", false, 0, NULL },
+                { "ann/full/c", "ann/data/c", false, 0, NULL },
+                { "ann/data", "ann/full", true, 0, NULL }, /* an empty directory is replaced */
+                { "ann/full/link", "ann/link", false, 0, NULL },
+                { "ann/link", "ann/full/link", false, 0, NULL },
+                { "ann", "ann/x", false, ERR_DENIED, "itself" },
+                { "ann/full", "ann", false, ERR_EXISTS, "exists already" },
+                { "ann/full", "bob/full", false, ERR_DENIED, "belongs to 'bob'" },
+                { "bob/secret", "ann/secret", false, ERR_DENIED, "belongs to 'bob'" },
+                { "ann/full/link/x", "ann/x", false, ERR_DENIED, "leads out" },
+                { "ann/full/c", "ann/full/link/x", false, ERR_DENIED, "leads out" },
+        };
+        g_autofree char *link = g_build_filename(fixture->dir, "local/home/ann/data/link", NULL);
+        g_autofree char *text = NULL, *moved = NULL;
+
+        g_assert_cmpint(symlink("../../bob", link), ==, 0);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GError) error = NULL;
+
+                if (cases[i].code) {
+                        assert_refused(move(fixture, cases[i].from, cases[i].to, cases[i].replace, error_),
+                                       cases[i].code, cases[i].says);
+                        continue;
+                }
+                move(fixture, cases[i].from, cases[i].to, cases[i].replace, &error);
+                g_assert_no_error(error);
+        }
+        text = listed(fixture, "/pfs/local/home/ann", &ann, true, 100);
+        g_assert_cmpstr(text, ==, "home/ann/data-b:5 home/ann/full/:0 home/ann/full/c:2 ");
+        moved = get(fixture->dir, "local/home/ann/data-b");
+        g_assert_cmpstr(moved, ==, "hello");
+        assert_refused(storage_move(fixture->storage, "/pfs/local/home/ann/data-b", "/pfs/local/public/x",
+                                    &ann, false, error_),
+                       ERR_DENIED, "administrators");
+        assert_refused(storage_move(fixture->storage, "/pfs/local/public/mnist", "/pfs/local/home/ann/x",
+                                    &ann, false, error_),
+                       ERR_DENIED, "administrators");
+        g_assert_true(storage_move(fixture->storage, "/pfs/local/public/mnist", "/pfs/local/home/ann/x",
+                                   &root, false, NULL));
+}
+
+static void test_entries(Fixture *fixture, gconstpointer unused)
+{
+        g_autofree char *lost = g_build_filename(fixture->dir, "local/home/ann/lost", NULL);
+        g_autofree char *near = g_build_filename(fixture->dir, "local/home/ann/near", NULL);
+        g_autoptr(GPtrArray) all = NULL, self = NULL, link = NULL, none = NULL;
+        const StorageAccess eve = { "eve", false, false };
+        const StorageEntry *entry;
+
+        g_assert_cmpint(symlink("/nowhere", lost), ==, 0);
+        g_assert_cmpint(symlink("data", near), ==, 0);
+        all = storage_list(fixture->storage, "/pfs/local/home/ann", &ann, STORAGE_LIST_ALL, 100, NULL);
+        g_assert_cmpuint(all->len, ==, 4); /* data, data-b, lost, near */
+        entry = all->pdata[2];
+        g_assert_true(S_ISLNK(entry->mode) && !entry->is_dir && entry->size == 0);
+        entry = all->pdata[3];
+        g_assert_true(S_ISLNK(entry->mode) && entry->is_dir);
+        self = storage_list(fixture->storage, "/pfs/local/home/ann/data", &ann, STORAGE_LIST_SELF, 100, NULL);
+        g_assert_cmpuint(self->len, ==, 1);
+        entry = self->pdata[0];
+        g_assert_true(S_ISDIR(entry->mode) && entry->is_dir);
+        g_assert_cmpstr(entry->path, ==, "/pfs/local/home/ann/data");
+        link = storage_list(fixture->storage, "/pfs/local/home/ann/lost", &ann, STORAGE_LIST_SELF, 100, NULL);
+        g_assert_cmpuint(link->len, ==, 1);
+        none = storage_list(fixture->storage, "/pfs/local/home/eve", &eve, STORAGE_LIST_SELF, 100, NULL);
+        g_assert_cmpuint(none->len, ==, 1);
+        assert_refused(storage_list(fixture->storage, "/pfs/local/home/ann/none", &ann, STORAGE_LIST_SELF, 1,
+                                    error_),
+                       ERR_NOT_FOUND, "does not exist");
+}
+
+static void test_count(Fixture *fixture, gconstpointer unused)
+{
+        g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func((GDestroyNotify)storage_count_free);
+        g_autofree char *link = g_build_filename(fixture->dir, "local/home/ann/link", NULL);
+        StorageCount *count, *sub;
+        bool more;
+
+        g_assert_cmpint(symlink("data", link), ==, 0);
+        count = storage_count_of(fixture->storage, "/pfs/local/home/ann", &ann, parts, 100, &more, NULL);
+        g_assert_cmpint(count->size, ==, 8); /* hello, x, yz */
+        g_assert_cmpint(count->files, ==, 4);
+        g_assert_cmpint(count->dirs, ==, 3);
+        g_assert_false(more);
+        g_assert_cmpuint(parts->len, ==, 1);
+        sub = parts->pdata[0];
+        g_assert_cmpstr(sub->path, ==, "/pfs/local/home/ann/data");
+        g_assert_cmpint(sub->size, ==, 7);
+        g_assert_cmpint(sub->files + sub->dirs, ==, 4);
+        storage_count_free(count);
+        count = storage_count_of(fixture->storage, "/pfs/local/home/ann/link", &ann, NULL, 0, &more, NULL);
+        g_assert_true(count->is_dir && count->size == 7); /* what it leads to, inside */
+        storage_count_free(count);
+        g_ptr_array_set_size(parts, 0);
+        count = storage_count_of(fixture->storage, "/pfs/local/home/ann", &ann, parts, 0, &more, NULL);
+        g_assert_true(more);
+        storage_count_free(count);
+        assert_refused(storage_count_of(fixture->storage, "/pfs/local/home/bob", &ann, NULL, 0, &more,
+                                        error_),
+                       ERR_DENIED, "'bob'");
+        assert_refused(storage_count_of(fixture->storage, "/pfs/local/home/ann/none", &ann, NULL, 0, &more,
+                                        error_),
+                       ERR_NOT_FOUND, "does not exist");
+}
+
+static void limit_of(const char *user, DiskAmount *ret, void *arg)
+{
+        *ret = (DiskAmount){ 0 };
+}
+
+static void test_removed_counts(Fixture *fixture, gconstpointer unused)
+{
+        g_autoptr(Ledger) ledger = ledger_new(limit_of, NULL);
+        StorageCount *count;
+        DiskUse use;
+        DiskAmount limit;
+        bool more;
+
+        storage_count(fixture->storage, ledger);
+        count = storage_count_of(fixture->storage, "/pfs/local/home/ann/data", &ann, NULL, 0, &more, NULL);
+        ledger_add(ledger, "ann", DISK_HOME, count->bytes + 4096, count->files + count->dirs + 1);
+        g_assert_true(storage_remove(fixture->storage, "/pfs/local/home/ann/data", &ann, true, NULL));
+        ledger_use(ledger, "ann", &use, &limit);
+        g_assert_cmpint(use.of[DISK_HOME].bytes, ==, 4096);
+        g_assert_cmpint(use.of[DISK_HOME].files, ==, 1);
+        storage_count_free(count);
+}
+
+/* What a removal that was broken off has left goes with the next sweep; names of uploads stay. */
+static void test_sweep(Fixture *fixture, gconstpointer unused)
+{
+        put(fixture->dir, "local/.upload/gone.x/tree/a", "x", -1);
+        put(fixture->dir, "local/.upload/kept/data", "x", -1);
+        storage_sweep(fixture->storage);
+        g_assert_cmpuint(count_names(fixture->dir, "local/.upload"), ==, 1);
 }
 
 /* Uploads */
@@ -487,6 +651,11 @@ int main(int argc, char **argv)
                 { "/fs/storage/escapes", test_escapes },
                 { "/fs/storage/list", test_list },
                 { "/fs/storage/dirs", test_dirs },
+                { "/fs/storage/move", test_move },
+                { "/fs/storage/entries", test_entries },
+                { "/fs/storage/count", test_count },
+                { "/fs/storage/removed-counts", test_removed_counts },
+                { "/fs/storage/sweep", test_sweep },
                 { "/fs/storage/upload", test_upload },
                 { "/fs/storage/drop-upload", test_drop_upload },
                 { "/fs/storage/upload-refused", test_upload_refused },

@@ -47,7 +47,7 @@ static bool wire_finish(void *arg, const char *remote, guint64 size, const json_
 
 static bool wire_make_dir(void *arg, const char *remote, GError **error)
 {
-        return storage_make_dir(((Wire *)arg)->storage, remote, &ann, error);
+        return storage_make_dir(((Wire *)arg)->storage, remote, &ann, true, error);
 }
 
 static json_t *wire_list(void *arg, const char *remote, GError **error)
