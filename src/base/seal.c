@@ -98,18 +98,18 @@ char *seal(const SealKey *key, const char *context, const void *plain, gsize len
         return g_base64_encode(sealed, sealed_len);
 }
 
-char *unseal(const SealKey *key, const char *context, const char *text, gsize *ret_len)
+char *unseal(const SealKey *key, const char *context, const char *sealed, gsize *ret_len)
 {
         gsize len = 0;
-        g_autofree guint8 *sealed = g_base64_decode(text, &len);
+        g_autofree guint8 *bytes = g_base64_decode(sealed, &len);
         char *plain;
 
         if (len < NONCE_LEN + TAG_LEN)
                 return NULL;
         plain = g_malloc0(len - NONCE_LEN - TAG_LEN + 1);
-        if (crypto_aead_xchacha20poly1305_ietf_decrypt((guint8 *)plain, NULL, NULL, sealed + NONCE_LEN,
+        if (crypto_aead_xchacha20poly1305_ietf_decrypt((guint8 *)plain, NULL, NULL, bytes + NONCE_LEN,
                                                        len - NONCE_LEN, (const guint8 *)context,
-                                                       strlen(context), sealed, key->bytes) != 0) {
+                                                       strlen(context), bytes, key->bytes) != 0) {
                 g_free(plain);
                 return NULL;
         }

@@ -74,8 +74,8 @@ typedef struct Spec {
         bool end_evicted; /* on_preempt: "end": an evicted job ends as preempted; "requeue", the default:
                              it goes back into its queue */
         char *namespace;  /* of the older interfaces; or NULL */
-        char *origin; /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
-        char **secrets;      /* "VARIABLE=SECRET": variables whose values are secrets of the job's user; or NULL */
+        char *origin;   /* JSON object of a façade, kept as it is and shown by that façade only; or NULL */
+        char **secrets; /* "VARIABLE=SECRET": variables whose values are secrets of the job's user; or NULL */
         char **secret_files; /* "FILE=SECRET": files in the directory $PADDLE_SECRETS_DIR; or NULL */
         bool network_none;   /* network: "none": members reach each other over loopback, and nothing else;
                                 "host", the default: whatever the machine reaches */

@@ -1,5 +1,5 @@
-/* Second factors (see second-factor.h). A record is "1:SEALED:STEP:HASH,HASH,...": SEALED is the secret, sealed
- * (base/seal.h). */
+/* Second factors (see second-factor.h). A record is "1:SEALED:STEP:HASH,HASH,...": SEALED is the secret,
+ * sealed (base/seal.h). */
 #include "api/auth/second-factor.h"
 
 #include <sodium.h>
@@ -217,8 +217,7 @@ static CodeAnswer check(SecondFactors *factors, const char *user, const char *id
         }
         if (!seal_key_open(factors->key, false, &why) || !record_parse(factors, id, text, &record)) {
                 log_error("the second factor of a user cannot be read; an administrator can take it away",
-                          "user", user, "error",
-                          why ? why->message : "it is of another key", NULL);
+                          "user", user, "error", why ? why->message : "it is of another key", NULL);
                 return CODE_BROKEN;
         }
         if (!take_code(factors, id, &record, code, now_s)) {

@@ -89,8 +89,7 @@ static const struct {
         { ACCESS_POOL, "rraaaa" },      { ACCESS_JOB, "rrsssa" },           { ACCESS_LOG, "rraaaa" },
         { ACCESS_EVENT, "rraaaa" },     { ACCESS_FILE, "rrsssa" },          { ACCESS_PACKAGE, "rrsssa" },
         { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" },    { ACCESS_AUDIT, "aaaaaa" },
-        { ACCESS_STORAGE, "rraaaa" },   { ACCESS_SECOND_FACTOR, "aaaaaa" },
-        { ACCESS_SECRET, "raaaaa" },
+        { ACCESS_STORAGE, "rraaaa" },   { ACCESS_SECOND_FACTOR, "aaaaaa" }, { ACCESS_SECRET, "raaaaa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 
