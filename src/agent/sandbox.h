@@ -20,7 +20,7 @@ typedef enum {
         SANDBOX_SHARED = SANDBOX_PIDS | SANDBOX_IPC | SANDBOX_FILES | SANDBOX_NETWORK,
 } SandboxPart;
 
-enum { SANDBOX_PARTS = 6, SANDBOX_KEEP_MAX = 17 };
+enum { SANDBOX_PARTS = 6, SANDBOX_KEEP_MAX = 17 /* --sandbox-keep, the state directory, a job's secrets */ };
 
 /* The word for the part of bit `i`: "pids", "ipc", "files", "network", "calls", "rights". */
 const char *sandbox_word(int i);

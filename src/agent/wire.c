@@ -1,4 +1,4 @@
-/* Messages with descriptors (see wire.h). No GLib: both are linked with it. */
+/* Messages with descriptors (see wire.h). No GLib: the spawner is linked without it. */
 #include "agent/wire.h"
 
 #include <string.h>

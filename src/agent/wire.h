@@ -81,6 +81,6 @@ typedef struct {
 
 /* One message, with a descriptor beside it unless `fd` is -1. False with errno. */
 bool wire_send(int socket, const void *data, size_t len, int fd, int flags);
-/* Takes one message of at most `size` bytes, and the descriptor beside it (close-on-exec; -1: there is none).
- * As recvmsg: the number of bytes, 0 at the end, -1 with errno. */
+/* Receives one message of at most `size` bytes. *ret_fd is the descriptor beside it (close-on-exec), or -1.
+ * Returns as recvmsg: the number of bytes, 0 at the end, -1 with errno. */
 ssize_t wire_receive(int socket, void *memory, size_t size, int *ret_fd, int flags);

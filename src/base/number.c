@@ -33,7 +33,9 @@ bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gi
         return true;
 }
 
-/* "1h30m": units from the larger to the smaller, each once. *left is how many of the units may still come. */
+/* Takes one part of "1h30m". Units go from large to small, each at most once: *left is how many may still
+ * come.
+ */
 static bool take_part(const char **text, size_t *left, gint64 *total)
 {
         static const struct {
@@ -72,7 +74,7 @@ static bool parts_parse(const char *text, gint64 *ret_ms)
         return true;
 }
 
-/* "1:30:00", hours, minutes, seconds. */
+/* "1:30:00": hours, minutes, seconds. */
 static bool clock_parse(const char *text, gint64 *ret_ms)
 {
         size_t hours = strspn(text, "0123456789");

@@ -138,7 +138,7 @@ static int distance(const char *a, const char *b)
         return row[b_len];
 }
 
-/* The only name that begins so: `--mem` means --memory. */
+/* The only name that begins with `name`, so that `--mem` suggests --memory; NULL: none or several do. */
 static const char *longer_name(const Option *options, const char *name)
 {
         const char *found = NULL;

@@ -106,14 +106,15 @@ char *unseal(const SealKey *key, const char *context, const char *sealed, gsize 
 
         if (len < NONCE_LEN + TAG_LEN)
                 return NULL;
-        *ret_len = len - NONCE_LEN - TAG_LEN;
-        plain = g_malloc0(*ret_len + 1);
+        plain = g_malloc0(len - NONCE_LEN - TAG_LEN + 1);
         if (crypto_aead_xchacha20poly1305_ietf_decrypt((guint8 *)plain, NULL, NULL, bytes + NONCE_LEN,
                                                        len - NONCE_LEN, (const guint8 *)context,
-                                                       strlen(context), bytes, key->bytes) == 0)
-                return plain;
-        g_free(plain);
-        return NULL;
+                                                       strlen(context), bytes, key->bytes) != 0) {
+                g_free(plain);
+                return NULL;
+        }
+        *ret_len = len - NONCE_LEN - TAG_LEN;
+        return plain;
 }
 
 void seal_wipe(char *plain, gsize len)

@@ -66,20 +66,12 @@ static void read_rules(Walk *walk, int dir, const char *base)
 
 static void walk_dir(Walk *walk, int fd, const char *base, int depth);
 
-static bool is_venv(int dir, const char *name)
-{
-        g_autofree char *mark = g_build_filename(name, IGNORE_VENV_MARK, NULL);
-
-        return faccessat(dir, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static void take(Walk *walk, int dir, const char *name, unsigned char type, const char *base, int depth)
 {
         g_autofree char *path = *base ? g_strconcat(base, "/", name, NULL) : g_strdup(name);
         struct stat info = { 0 };
 
-        if (ignore_matches_here(walk->rules, path, type == DT_DIR) ||
-            (type == DT_DIR && is_venv(dir, name) && !ignore_takes_back(walk->rules, path)))
+        if (ignore_leaves_out(walk->rules, dir, name, path, type == DT_DIR))
                 return;
         if (type == DT_DIR) {
                 int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -97,7 +97,7 @@ static void ask_for_environment(Engine *engine, Life *life)
                 life->job->env_state = (guint8)env;
 }
 
-/* Its user starts no jobs while over the limit of the disk; an administrator may let one go on. */
+/* A user over the disk limit may not release jobs; an administrator may release them. */
 static bool may_release(const Engine *engine, const Job *job, Input *input)
 {
         const EngineConfig *config = &engine->config;

@@ -22,7 +22,7 @@ typedef struct {
         char ***hosts;
         const char *topology; /* as of RuntimeJob; of the slot's nodes */
         JobSecrets secrets;
-        GError *no_secrets; /* why there are none: then no member starts */
+        GError *no_secrets; /* why the secrets cannot be opened: no member starts then. Else NULL */
 } Stand;
 
 static int count_surplus(const Job *job, int role)

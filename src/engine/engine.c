@@ -584,9 +584,8 @@ Job *engine_job_by_name(Engine *engine, const char *user, const char *name)
 bool engine_no_job(const char *user, const char *name, GError **error)
 {
         return err_set(error, ERR_NOT_FOUND,
-                       "no job '%s' of '%s'\n`paddle list` shows the newest jobs; administrators see those "
-                       "of others with "
-                       "--all.",
+                       "no job '%s' of '%s'\n"
+                       "`paddle list` shows the newest jobs; administrators see those of others with --all.",
                        name, user ? user : "anybody");
 }
 

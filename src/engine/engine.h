@@ -39,7 +39,7 @@ typedef struct {
          * NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);
         void *may_write_arg;
-        SealKey *secrets;      /* opens the secrets of users; borrowed, or NULL: none can be given to a job */
+        SealKey *secrets;      /* of the secrets of users; borrowed, or NULL: jobs cannot have secrets */
         bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
         const char *node_name; /* of the machine, for placements and lists */
         const char *const *node_labels; /* "K=V" of the machine; or NULL */
@@ -176,7 +176,8 @@ Job *engine_job(Engine *engine, const char *id);
 Job *engine_job_by_name(Engine *engine, const char *user, const char *name); /* the open one */
 /* Live or stored, by id or by name of `user` (the newest); ERR_NOT_FOUND. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error);
-/* ERR_NOT_FOUND in the words of engine_find: for who may not know that there is one. */
+/* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that may not learn that the job
+ * exists. */
 bool engine_no_job(const char *user, const char *name, GError **error);
 /* Why a live job waits, in one sentence with numbers; NULL when it does not. The caller's. */
 char *engine_explain(Engine *engine, const Job *job);

@@ -36,9 +36,10 @@ static bool check_list(const Catalog *catalog, const char *user, char *const *li
 
                 if (!secret)
                         return err_prefix(error, "%s: ", is_file ? "secret_files" : "secrets");
-                if (!is_file && secret->bytes >= SPEC_TEXT_MAX)
-                        return err_set(error, ERR_INVALID, "secrets: '%s' is longer than a variable can be",
-                                       *list);
+                if (!is_file && strcspn(*list, "=") + 1 + (gsize)secret->bytes >= SPEC_TEXT_MAX)
+                        return err_set(error, ERR_INVALID,
+                                       "secrets: '%.64s' and its value are longer than %d bytes", *list,
+                                       SPEC_TEXT_MAX - 1);
                 *bytes += secret->bytes;
         }
         return true;

@@ -75,8 +75,8 @@ int slot_any_node(Engine *engine, RuntimeSlot *slot);
 /* The name of a node of a slot that is not this machine's; NULL: it is this machine. Borrowed. */
 const char *slot_node_name(const Engine *engine, int id);
 
-/* The start of a task has failed before its runtime was asked: reported as the runtime would. It would fail
- * the next time, too. */
+/* Reports, as the runtime would, that the start of a task failed before the runtime was asked. The failure is
+ * permanent: there is no retry. */
 void slot_fail_start(const RuntimeSlot *slot, const char *task, gint64 now, const GError *why);
 
 /* ---- for any thread ---- */

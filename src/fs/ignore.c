@@ -4,7 +4,9 @@
 #include "fs/ignore.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
         char *base;    /* directory of the file, "" or "a/b/" */
@@ -18,7 +20,7 @@ struct IgnoreRules {
         GPtrArray *rules; /* Rule *, in order of adding */
 };
 
-/* Before all others, so that any rule of a file goes before them. */
+/* They come before the rules of files, so that a rule of a file can override them. */
 static const char defaults[] = ".ipynb_checkpoints/\n"
                                ".mypy_cache/\n"
                                ".pytest_cache/\n"
@@ -269,8 +271,8 @@ static bool is_always_out(const char *path)
         return strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0;
 }
 
-/* The last one that matches, which decides; NULL: none does. */
-static const Rule *deciding(const IgnoreRules *rules, const char *path, bool is_dir)
+/* The last rule that matches; NULL: none does. */
+static const Rule *deciding_rule(const IgnoreRules *rules, const char *path, bool is_dir)
 {
         for (guint i = rules->rules->len; i > 0; i--) {
                 const Rule *rule = rules->rules->pdata[i - 1];
@@ -281,18 +283,31 @@ static const Rule *deciding(const IgnoreRules *rules, const char *path, bool is_
         return NULL;
 }
 
-bool ignore_matches_here(const IgnoreRules *rules, const char *path, bool is_dir)
+static bool matches_here(const IgnoreRules *rules, const char *path, bool is_dir)
 {
-        const Rule *rule = is_always_out(path) ? NULL : deciding(rules, path, is_dir);
+        const Rule *rule = deciding_rule(rules, path, is_dir);
 
         return is_always_out(path) || (rule && !rule->negated);
 }
 
 bool ignore_takes_back(const IgnoreRules *rules, const char *path)
 {
-        const Rule *rule = deciding(rules, path, true);
+        const Rule *rule = deciding_rule(rules, path, true);
 
         return rule && rule->negated;
+}
+
+static bool is_venv(int dir, const char *name)
+{
+        g_autofree char *mark = g_build_filename(name, "pyvenv.cfg", NULL);
+
+        return faccessat(dir, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir)
+{
+        return matches_here(rules, path, is_dir) ||
+               (is_dir && is_venv(dir, name) && !ignore_takes_back(rules, path));
 }
 
 bool ignore_matches(const IgnoreRules *rules, const char *path, bool is_dir)
@@ -300,8 +315,8 @@ bool ignore_matches(const IgnoreRules *rules, const char *path, bool is_dir)
         for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
                 g_autofree char *above = g_strndup(path, (gsize)(slash - path));
 
-                if (ignore_matches_here(rules, above, true))
+                if (matches_here(rules, above, true))
                         return true;
         }
-        return ignore_matches_here(rules, path, is_dir);
+        return matches_here(rules, path, is_dir);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 typedef struct IgnoreRules IgnoreRules;
-IgnoreRules *ignore_new(void); /* with the rules for caches of tools */
+IgnoreRules *ignore_new(void); /* it has the rules for caches of tools */
 void ignore_free(IgnoreRules *rules);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IgnoreRules, ignore_free)
 /* Adds the rules of one file's text, which stands in directory `base` ("" for the root, else "a/b"). */
@@ -16,14 +16,13 @@ void ignore_add(IgnoreRules *rules, const char *base, const char *text);
  * by `!`. */
 bool ignore_matches(const IgnoreRules *rules, const char *path, bool is_dir);
 
-/* A directory that holds a file of this name is a virtual environment of Python: it is left out unless
- * ignore_takes_back says that a rule takes it back. */
-#define IGNORE_VENV_MARK "pyvenv.cfg"
-bool ignore_takes_back(const IgnoreRules *rules, const char *path);
-
-/* For a walk that goes down only where nothing is left out: the same without looking at the directories above
- * ... */
-bool ignore_matches_here(const IgnoreRules *rules, const char *path, bool is_dir);
+/* For a walk that goes down only where nothing is left out: the same without looking at the directories
+ * above. Also true for a virtual environment of Python, a directory (not a link to one) with pyvenv.cfg,
+ * unless a rule takes it back. `name` is the entry as seen from the open directory `dir` ... */
+bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir);
 /* ... and, on the way up again, dropping the rules that were added below: all but the first `count`. */
 guint ignore_count(const IgnoreRules *rules);
 void ignore_truncate(IgnoreRules *rules, guint count);
+
+/* True if the last rule that matches this directory is one with `!`. */
+bool ignore_takes_back(const IgnoreRules *rules, const char *path);

@@ -162,13 +162,6 @@ static const char *type_word(unsigned char type)
         }
 }
 
-static bool is_venv(const Walk *walk, const char *path)
-{
-        g_autofree char *mark = g_build_filename(path, IGNORE_VENV_MARK, NULL);
-
-        return faccessat(walk->root, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 /* `dir` is the directory `base`, open for all names but those known to be directories. */
 static bool add_name(Walk *walk, int dir, const char *base, const Name *name, GError **error)
 {
@@ -181,8 +174,7 @@ static bool add_name(Walk *walk, int dir, const char *base, const Name *name, GE
                         return entry_error(error, errno, path);
                 type = IFTODT(st.st_mode);
         }
-        if (ignore_matches_here(walk->rules, path, type == DT_DIR) ||
-            (type == DT_DIR && is_venv(walk, path) && !ignore_takes_back(walk->rules, path)))
+        if (ignore_leaves_out(walk->rules, walk->root, path, path, type == DT_DIR))
                 return true;
         if (!path_check(path, error))
                 return false;

@@ -24,7 +24,7 @@ typedef enum {
         ACCESS_PASSWORD,
         ACCESS_SECOND_FACTOR,
         ACCESS_TOKEN,
-        ACCESS_SECRET, /* what jobs of a user are given */
+        ACCESS_SECRET, /* of a user, for jobs */
         ACCESS_GRANT,
         ACCESS_CLUSTER,
         ACCESS_NODE,

@@ -83,8 +83,8 @@ bool catalog_check_drop(const Catalog *catalog, const Object *object, const Cata
 /* What is worth saying of a put that is allowed: sentences such as "queue 'q' uses 8 cores, ..."; NULL:
  * nothing. The caller's g_strfreev. */
 char **catalog_warnings(const Object *object, const CatalogFacts *facts);
-/* What goes with it: objects that are dropped, too (grants and secrets of a user, grants of a queue; queues
- * with their grants, flavours and pools of a cluster), each once. Object *, borrowed. */
+/* The objects that are dropped with this one, each once: grants and secrets of a user, grants of a queue, and
+ * the queues (with their grants), flavours and pools of a cluster. Object *, borrowed. */
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 
 /* What a new server begins with: user root, the default cluster (of `type`), queues `default` and

@@ -21,8 +21,8 @@ typedef enum {
         KINDS,
 } ObjectKind;
 
-const char *
-kind_name(ObjectKind kind); /* "user", "cluster", "queue", "flavour", "grant", "resource pool", "secret" */
+/* "user", "cluster", "queue", "flavour", "grant", "resource pool", "secret" */
+const char *kind_name(ObjectKind kind);
 
 typedef struct Object {
         gatomicrefcount refs;

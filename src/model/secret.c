@@ -1,5 +1,5 @@
-/* Secrets of users (see secret.h). The seal is bound to the object's id and name: a sealed value that
- * somebody copies into another row of the database does not open there. */
+/* Secrets of users (see secret.h). The seal is bound to the object's id and name: a sealed value that is
+ * copied into another row of the database does not open there. */
 #include "model/secret.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **
 
 static bool key_check(const char *what, const char *name, GError **error)
 {
-        return true; /* the routes check its parts */
+        return true; /* the routes check user and name apart */
 }
 
 static const ObjectField fields[] = {

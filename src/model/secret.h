@@ -1,6 +1,5 @@
-/* Secrets of users: values that their jobs are given and that nobody is shown (doc/jobs.md, "Secrets"). A
- * secret is an object of the catalog named "<user>/<name>"; its value is sealed with the server's key
- * (base/seal.h). */
+/* Secrets of users: values for their jobs that are never shown (doc/jobs.md, "Secrets"). A secret is an
+ * object of the catalog named "<user>/<name>"; its value is sealed with the server's key (base/seal.h). */
 #pragma once
 
 #include "base/seal.h"
@@ -19,7 +18,7 @@ typedef struct {
         char *user;
         char *sealed; /* the value */
         int bytes;    /* its length */
-        bool binary;  /* it is not UTF-8 or has a NUL byte, so it can be a file and no variable */
+        bool binary;  /* it is not UTF-8 or has a NUL byte, so it can be a file but not a variable */
 } Secret;
 
 /* 1..60 letters, digits, '.', '_' and '-' that begin with a letter, a digit or '_'. */
@@ -27,7 +26,8 @@ bool secret_name_check(const char *what, const char *name, GError **error);
 char *secret_key(const char *user, const char *name); /* "<user>/<name>"; the caller's */
 const char *secret_name(const Secret *secret);        /* without its user; borrowed */
 
-/* Gives it a value. The key is open. */
+/* Sets its value. The key is open. */
 void secret_set(Secret *secret, const SealKey *key, const void *value, gsize len);
-/* The value, followed by a NUL byte (seal_wipe). ERR_UNAVAILABLE when the server's key does not open it. */
+/* The value, followed by a NUL byte; the caller's (seal_wipe). ERR_UNAVAILABLE when the server's key does not
+ * open it. */
 char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **error);

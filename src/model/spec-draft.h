@@ -28,8 +28,7 @@ bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *r
 bool take_choice(const json_t *object, const char *name, const char *first, const char *second,
                  bool *ret_first, GError **error);
 
-/* Secrets of the user as variables and files (spec-secrets.c); what must agree with the variables that are
- * said. */
+/* "secrets" and "secret_files" (spec-secrets.c). After the variables, which may not have the same names. */
 bool take_secrets(Draft *draft, const json_t *object, GError **error);
 void secrets_format(const Spec *spec, json_t *object);
 

@@ -255,7 +255,8 @@ bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *r
                 ms = round_up(json_number_value(value) * 1000);
         } else {
                 return err_set(error, ERR_INVALID,
-                               "%s: '%.40s' is not a duration such as 90s, 15m, 1h30m or 2d", name, shown);
+                               "%s: '%.40s' is not a duration such as 90s, 15m, 1h30m, 1:30:00 or 2d", name,
+                               shown);
         }
         if (ms > max)
                 return err_set(error, ERR_INVALID, "%s: '%.40s' is longer than %d days", name, shown,

@@ -1,5 +1,5 @@
-/* Secrets that a job is given (see spec.h): {"secrets": {"WANDB_API_KEY": "wandb"}, "secret_files":
- * {"gcs.json": "gcs-key"}}. A specification has their names only; whether they exist is the engine's to say.
+/* Secrets of a job (see spec.h): {"secrets": {"WANDB_API_KEY": "wandb"}, "secret_files": {"gcs.json":
+ * "gcs-key"}}. A specification has their names only; the engine checks that they exist.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool check_variable(const char *name, GError **error)
         return err_set(
                 error, ERR_INVALID,
                 "secrets: '%.64s' is not a variable's name: a letter or '_', then letters, digits and '_'\n"
-                "To give the secret another name as a variable, say VARIABLE=SECRET.",
+                "Say VARIABLE=SECRET to give the variable another name than the secret.",
                 shown);
 }
 
@@ -67,7 +67,7 @@ static bool take_map(Draft *draft, const json_t *object, const char *field,
         return true;
 }
 
-/* The same variable twice: one of them would be lost. */
+/* A variable in both would lose one of its values. */
 static bool check_once(char *const *secrets, char *const *env, GError **error)
 {
         for (; secrets && *secrets; secrets++) {

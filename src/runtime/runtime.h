@@ -15,7 +15,7 @@
  * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
-/* A value that a member is given and that nobody else may see: as a variable, or as a file. */
+/* A secret of the job's user for a member: a variable or a file. */
 typedef struct {
         const char *variable; /* or NULL */
         const char *file;     /* its name in the directory $PADDLE_SECRETS_DIR; or NULL */
@@ -30,8 +30,8 @@ typedef struct {
         const char *task;
         char *const *argv;         /* argv[0] is looked up in the PATH of `env` */
         char *const *env;          /* complete */
-        const TaskSecret *secrets; /* the same for all members of an attempt. A variable goes before one of
-                                      `env`; neither is written to a disk of the server, shown or logged */
+        const TaskSecret *secrets; /* of the attempt. Variables override those of `env`. Values are never
+                                      shown, logged or written to a disk of the server */
         int n_secrets;
         const char *dir;          /* working directory; must exist */
         const char *log;          /* file, made if missing, appended to; its directory is made */

@@ -8,7 +8,7 @@
 
 #include "server/options.h"
 
-enum { KEEP_DIRS_MAX = 15 }; /* of --sandbox-keep, and the state directory: as many as the agent takes */
+enum { KEEP_DIRS_MAX = 15 }; /* of --sandbox-keep; the agent takes two more (agent/sandbox.h) */
 
 /* ERR_USAGE with the option, the item, why it is refused and what would have been right. */
 bool option_lists_check(const ServerOptions *options, GError **error);

@@ -1,4 +1,4 @@
-"""Secrets of users: what jobs are given and nobody is shown. doc/security.md, "Secrets"."""
+"""Secrets of users: jobs get them, and no route shows them. doc/security.md, "Secrets"."""
 
 import base64
 import json
@@ -399,6 +399,7 @@ def test_a_job_that_asks_for_what_it_cannot_have(served, ann):
         ({"secrets": {"L": "latin"}}, "no variable can hold"),
         ({"secrets": {"B": "nosuch"}}, "no secret 'nosuch'"),
         ({"secrets": {"A": "text"}, "env": {"A": "b"}}, "in env, too"),
+        ({"secrets": {"A" * 131072: "text"}}, "and its value are longer than 131071 bytes"),
         ({"secret_files": {"../x": "text"}}, "not a file's name"),
         ({"secrets": {f"V{i}": "text" for i in range(21)}}, "can have 20 secrets"),
     ]:

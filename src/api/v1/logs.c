@@ -272,9 +272,9 @@ static char *cursor_format(const LogStream *stream)
         return g_string_free(text, FALSE);
 }
 
-/* The directory, and as long as it is missing those above it up to "jobs": what makes it is heard, however
- * long that takes. From above, so that none is missed that is made meanwhile. */
-static void watch_to_come(const LogStream *stream, const char *dir)
+/* Watches the directory; while it is missing also the two above it ("jobs" and one group of jobs), so that
+ * its creation is seen. The outermost comes first: a directory that is made meanwhile is then not missed. */
+static void watch_even_if_missing(const LogStream *stream, const char *dir)
 {
         g_autofree char *group = g_path_get_dirname(dir), *all = g_path_get_dirname(group);
 
@@ -293,7 +293,7 @@ static void find_environment(const LogStream *stream, LogFile *file)
         g_autofree char *above = g_path_get_dirname(file->dir);
         char *path = runtime->ops->log_path(runtime, stream->job_id, 0, environment_member, 0);
 
-        watch_to_come(stream, above);
+        watch_even_if_missing(stream, above);
         if (!path)
                 return;
         g_free(file->path);

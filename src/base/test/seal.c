@@ -41,9 +41,10 @@ static void assert_opens(const SealKey *key, const char *context, const char *se
 
 static void assert_shut(const SealKey *key, const char *context, const char *sealed)
 {
-        gsize len = 0;
+        gsize len = 7;
 
         g_assert_null(unseal(key, context, sealed, &len));
+        g_assert_cmpuint(len, ==, 7);
 }
 
 static void test_round_trip(Fixture *f, gconstpointer unused)

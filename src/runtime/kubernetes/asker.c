@@ -43,7 +43,7 @@ static void on_reply(const KubeReply *reply, void *arg)
         answer(question, reply->error ? NULL : reply->object, reply->error);
 }
 
-/* They hold what users gave their jobs and nobody is shown, and passwords of registries. */
+/* Secrets hold values that users gave to their jobs, and passwords of registries: they are not shown. */
 static bool shows_secrets(const RuntimeAsk *ask, const KubeKind *kind)
 {
         return (ask->verb == ASK_GET || ask->verb == ASK_LIST) && !*kind->group &&

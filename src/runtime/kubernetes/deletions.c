@@ -58,8 +58,9 @@ static bool is_gone(const Deletion *deletion, const GError *error)
         return err_is(error, ERR_NOT_FOUND) || (deletion->uid && err_is(error, ERR_CONFLICT));
 }
 
-/* Secrets are owned by their attempt's service and go with it; an account need not be able to delete them.
- * Only a server that has just started knows no rights for some seconds. */
+/* A Secret is owned by its attempt's service and is removed with it, so the account may lack the right to
+ * delete it. An API server that has just started denies everything for some seconds: believe the denial only
+ * after the longest wait. */
 static bool is_left_to_its_owner(const Deletion *deletion, const GError *error)
 {
         return deletion->kind == &kube_secrets && err_is(error, ERR_DENIED) &&

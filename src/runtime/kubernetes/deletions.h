@@ -1,5 +1,5 @@
 /* Objects that have to go: asked for again, ever more slowly, until the API server has taken it or they are
- * gone. A Secret that the account may not delete is left to its owner in the end. Same thread as the client,
+ * gone. A Secret that the account may not delete is left to its owner. Same thread as the client,
  * and freed before it. */
 #pragma once
 

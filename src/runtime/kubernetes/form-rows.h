@@ -15,7 +15,8 @@ struct Form {
         json_t *(*spec)(const json_t *pod, int n); /* of a role */
         /* The index-th pod is over, and will not be made again; NULL: all that go are. */
         bool (*is_over)(const json_t *object, int index);
-        /* `object` is being deleted, and its controller may still make pods again. NULL: none does that. */
+        /* `object` is being deleted, and its controller may still make its pods again. NULL: it never does.
+         */
         bool (*remakes)(const json_t *object);
 
         /* What follows is said of those that an operator acts on. */

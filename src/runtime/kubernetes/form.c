@@ -63,8 +63,8 @@ static bool is_failed_index(const json_t *object, int index)
         return failed && has_index(failed, index);
 }
 
-/* A deletion counts as a new generation, and the controller says which one it has seen. It makes no pod after
- * that. A reply that shows no such object (a Status) says that it is gone. */
+/* A deletion is a new generation. The controller reports the generation that it has seen, and makes no pods
+ * after it has seen the deletion. A reply without such an object (a Status) means that it is gone. */
 static bool is_unseen(const json_t *object)
 {
         return kube_is_deleting(object) && kube_get_int(object, "status.observedGeneration", 0) <

@@ -71,8 +71,8 @@ bool form_is_over(const Form *form, const json_t *object, const char *task);
 const char *form_propagation(const KubeKind *kind);
 bool form_takes_pods(const KubeKind *kind);    /* its pods go with it */
 bool form_kind_restarts(const KubeKind *kind); /* containers of its pods are started again when they end */
-/* Its controller has not seen yet that it is being deleted, and makes each pod again that goes. `reply`: of
- * the API server to the deletion. */
+/* True while its controller has not seen that it is being deleted, and so makes deleted pods again. `reply`:
+ * the API server's reply to the deletion. */
 bool form_remakes(const KubeKind *kind, const json_t *reply);
 /* All kinds of such objects, the list ending in NULL. */
 extern const KubeKind *const form_kinds[];

@@ -285,7 +285,7 @@ static void go_on(Making *making)
                 finish(making, NULL);
 }
 
-/* The API server's words say which right is missing, and not for what. */
+/* The API server's message names the missing right, but not what it is needed for. */
 static GError *why_no_secret(const Making *making, const GError *error)
 {
         bool lacks_right = err_is(error, ERR_DENIED) && strstr(error->message, " cannot ");

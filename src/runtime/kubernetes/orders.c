@@ -359,7 +359,7 @@ static bool has_secrets(const json_t *pod, const void *arg)
         return kube_label(pod, POD_SECRETS_LABEL) != NULL;
 }
 
-/* The pods that stay have ended, so none needs it any more. */
+/* The pods that are kept have ended, so none needs the Secret. */
 static void drop_secrets(Kubernetes *k8s, const char *namespace, const char *service)
 {
         g_autofree char *name = pod_secrets_name(service);

@@ -4,8 +4,8 @@
  *     variable.WANDB_API_KEY  ◀── env of the container, by secretKeyRef
  *     file.gcs.json           ◀── volume paddle-secrets, at /run/paddle/secrets
  *
- * A file belongs to root. Its mode is the least that the container's user can read it with; which user an
- * image has is not known here. Only this container mounts the volume, and on the node only root reaches it.
+ * A file belongs to root. Its mode is the strictest that lets the container's user read it; the user of an
+ * image is not known here. Only this container mounts the volume, and on the node only root can reach it.
  */
 #include "runtime/kubernetes/pod-secrets.h"
 
@@ -55,7 +55,7 @@ json_t *pod_secrets_object(const MemberHome *home, const RuntimeJob *job, const 
         return made;
 }
 
-/* ---- in place of what a template says ---- */
+/* ---- instead of a template's ---- */
 
 static void remove_named(json_t *list, const char *name)
 {
@@ -88,7 +88,7 @@ static void put_named(json_t *list, json_t *item /* taken */)
 
 /* ---- files ---- */
 
-/* -1: the image says who. */
+/* -1: the image's user. */
 static gint64 user_of(const json_t *pod_spec, const json_t *container)
 {
         gint64 of_pod = kube_get_int(pod_spec, "securityContext.runAsUser", -1);

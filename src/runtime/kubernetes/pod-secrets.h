@@ -1,5 +1,5 @@
 /* Secrets of a job (runtime.h, TaskSecret) in its pods. The values are in one Secret of Kubernetes for each
- * attempt; pods and what makes them name it. Pure. */
+ * attempt. Pods, and the objects that make pods, only refer to it. Pure. */
 #pragma once
 
 #include "runtime/kubernetes/member.h"
@@ -13,6 +13,6 @@ char *pod_secrets_name(const char *service);
 /* The attempt's Secret. It cannot be changed: members that start later get what the first ones got. */
 json_t *pod_secrets_object(const MemberHome *home, const RuntimeJob *job, const TaskSecret *secrets, int n);
 
-/* The member's container gets them, and no other. The pod is complete and confined: where a template has a
- * variable, a volume or a mount in the same place, this one replaces it. */
+/* Gives them to the member's container only. Call it last, on the complete and confined pod: a template's
+ * variable or volume of the same name, and a mount in the same place, are replaced. */
 void pod_secrets_put(json_t *pod, const RuntimeJob *job, const TaskSecret *secrets, int n);

@@ -3,11 +3,11 @@
  *   collected ─▶ made ─▶ (forgotten here: its pods tell the rest)
  *        └─────────┴───▶ dropped: DELETE with its pods orphaned, for as long as it takes
  *
- * The controller of StatefulSets watches sets and pods separately. It may hear that a pod is gone before it
- * hears that its set is being deleted, and then it makes the pod again. So the DELETE is repeated until a
- * reply shows that the controller has seen the deletion, or that the set is gone: the garbage collector
- * removes it, and reads the same cache as that controller. Only then may pods go. A GET would say the same
- * and needs another right.
+ * The controller of StatefulSets watches sets and pods separately. It may see the end of a pod before it sees
+ * the deletion of its set, and then it makes the pod again. So the DELETE is repeated until a reply shows
+ * that the controller has seen the deletion, or that the set is gone: the garbage collector removes it, and
+ * reads the same cache as that controller. Only then are pods deleted. A GET would show the same, but needs
+ * another right.
  *
  * What is being made when it is to go is made first: the server may take two requests in either order. */
 #include "runtime/kubernetes/sets.h"
@@ -22,9 +22,9 @@
 enum {
         RETRY_MS = 1000,
         RETRY_MAX_MS = 30000,
-        LOOK_MS = 20, /* whether the controller has seen the deletion, ever more slowly */
+        LOOK_MS = 20, /* until the first look whether the controller has seen the deletion; doubles */
         LOOK_MAX_MS = 1000,
-        UNSEEN_US = 10 * G_USEC_PER_SEC, /* then pods go all the same: the controller may be down */
+        UNSEEN_US = 10 * G_USEC_PER_SEC, /* then pods are deleted anyway: the controller may be down */
 };
 
 typedef struct {
@@ -45,8 +45,8 @@ typedef struct {
         const KubeKind *const *at; /* the kind that is tried */
         KubeCall *call;
         guint wait_ms;    /* before it is asked again */
-        guint look_ms;    /* the same, of an object that is being deleted */
-        gint64 unseen_us; /* when the first reply showed it so; 0: none did */
+        guint look_ms;    /* until the next look whether the controller has seen the deletion */
+        gint64 unseen_us; /* when it was first found that it had not; 0: not yet */
         GSource *retry;
 } Drop;
 
@@ -260,7 +260,7 @@ static void send_later(Drop *drop, guint ms)
         g_source_attach(drop->retry, drop->sets->config.context);
 }
 
-/* Its controller may still make pods again, and it is not too late to wait for that. */
+/* True while the controller may make pods again, for at most UNSEEN_US. */
 static bool waits_for_controller(Drop *drop, const json_t *reply)
 {
         gint64 now = g_get_monotonic_time();

@@ -208,8 +208,9 @@ static void note_full_disk(LocalRuntime *local, Observation *observation)
         observation->note = projects_say_full(local->projects, dir);
 }
 
-/* Files with secrets of attempts that ended while no server ran. An attempt that the agent does not know yet
- * gets its files again when the engine asks for its start. */
+/* Removes files with secrets of attempts that ended while no server ran: of all attempts that the agent does
+ * not report before its first "synced". No start can have made files by then, as the engine starts nothing
+ * before. */
 static void sweep_secrets(LocalRuntime *local, const Observation *observation)
 {
         if (!local->attempts)
@@ -396,8 +397,8 @@ static bool withdraw(LocalRuntime *local, const char *task)
 typedef struct {
         char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log, *gpus_seen;
         GPtrArray *binds;
-        char *secrets; /* directory of its files with secrets; or NULL */
-        char **keep;   /* of the sandbox; NULL: those of all members */
+        char *secrets; /* directory of the attempt's files with secrets; or NULL */
+        char **keep;   /* Sandbox.keep with that directory; NULL: the same as for all members */
         char **env;
         Identity *identity; /* NULL: the server's own */
         Sandbox sandbox;
@@ -529,9 +530,8 @@ static char **list_with(char *const *list, const char *one)
         return g_strv_builder_end(longer);
 }
 
-/* Members of such a job see the directory in their sandbox, which is not used again for another job. They
- * cannot write there: the files are their own, and what they put into them would take the machine's memory.
- */
+/* The sandbox shows the directory of the secrets. It is the attempt's own, so no other job gets it later.
+ * Members cannot write to it: the files belong to them, and would take the machine's memory. */
 static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *plan, GError **error)
 {
         g_autofree char *attempt = attempt_of(task->task);
@@ -549,7 +549,7 @@ static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *
         return true;
 }
 
-/* What the engine says, and the secrets that are variables; the caller's. */
+/* The engine's variables, then the secrets' (the later one wins); the caller's. */
 static char **with_secrets(const TaskStart *task, const Plan *plan)
 {
         g_autoptr(GStrvBuilder) list = g_strv_builder_new();
