@@ -411,8 +411,8 @@ static char *say_exit(const Job *job, const Member *member)
                                        g_strsignal(member->signal), see);
         if (member->exit_code == 0)
                 return g_strdup_printf(
-                        "%s exited with status 0 before the trainers ended (a server that cannot bind "
-                        "its port does that); %s",
+                        "%s exited with status 0 before the trainers ended: the program does not serve "
+                        "parameters, or could not bind its port; %s",
                         name, see);
         return g_strdup_printf("%s exited with status %d; %s", name, member->exit_code, see);
 }

@@ -166,9 +166,8 @@ static const Scenario scenarios[] = {
                      "start trainer 0" } },
         { "a server that ends early fails the job", PS "}",
           .steps = { PS_UP, "exit pserver 1 0", "is stopping",
-                     "reason pserver-1 exited with status 0 before the trainers ended (a server that cannot "
-                     "bind its port "
-                     "does that)",
+                     "reason pserver-1 exited with status 0 before the trainers ended: the program does not "
+                     "serve parameters, or could not bind its port",
                      "stop pserver 0", "stop trainer 0", "stop trainer 1", "signal trainer 0 15",
                      "signal trainer 1 15", "is stopping", "signal pserver 0 15", "is failed" } },
         { "a server that ends before the trainers start fails the job", PS "}",
