@@ -14,7 +14,7 @@ MUST_NOT_COLLIDE = {
     "t/kube/supervise.py": "random.sample(",  # ports
 }
 C_DRAW = r"\bg_(?:random|test_rand)_\w+\(.*|\bg_rand_new\(|\bs?rand(?:om)?\("
-PYTHON_DRAW = r"(?<![\w.])(?:random\.(?!Random\([^)])\w+\(|os\.urandom\((?!\d\)\.hex\(\)\})|uuid\.|secrets\.)"
+PYTHON_DRAW = r"(?<![\w.])(?:random\.(?!Random\([^)])\w+\(|os\.urandom\((?!\d\)\.hex\(\)\})|uuid\.|secrets\.\w+\()"
 
 
 def drawn(paths, pattern):

@@ -470,7 +470,8 @@ def test_nothing_is_built_for_a_held_job(server, ann, index):
         act(server, job, "hold")
         act(server, job, "release")
     index.free("hold_begun")
-    assert server.wait(job)["state"] == "succeeded"
+    ended = server.wait(job)
+    assert ended["state"] == "succeeded", (ended["reason"], server.member_log(job, "environment"))
 
 
 def test_a_job_held_before_its_build_began_is_not_built(server, ann, index):
