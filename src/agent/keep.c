@@ -761,6 +761,8 @@ void keep_start(Keep *keep, const StartRequest *request)
         keep->config.changed(keep->config.arg);
 }
 
+/* The end of one that has ended was reported. A second report could be taken for that of the next task of
+ * this name. */
 void keep_stop(Keep *keep, const char *name, gint64 grace_ms)
 {
         Task *task = g_hash_table_lookup(keep->tasks, name);
@@ -769,9 +771,7 @@ void keep_stop(Keep *keep, const char *name, gint64 grace_ms)
                 g_string_truncate(keep->line, 0);
                 task_format_unknown(name, clock_now_ms(), keep->line);
                 keep->config.report(keep->line->str, keep->config.arg);
-        } else if (task->state == TASK_ENDED) {
-                report(keep, task, task_format_end);
-        } else {
+        } else if (task->state != TASK_ENDED) {
                 task->stop_ms = grace_ms;
                 send_stop(task); /* now, or when its keeper is known */
         }

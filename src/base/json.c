@@ -48,8 +48,9 @@ static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
         value = json_loadb(text, len, flags | JSON_DECODE_ANY, &at);
         if (value)
                 return value;
-        near = strstr(at.text, " near '"); /* a piece of the text, which may be a password or a secret */
-        if (near)
+        /* A piece of the text, which may be a password or a secret; a name that stands twice is said. */
+        near = strstr(at.text, " near '");
+        if (near && !g_str_has_prefix(at.text, "duplicate object key"))
                 *near = '\0';
         err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column, at.text);
         return NULL;

@@ -267,6 +267,21 @@ static void test_told_again(void)
         g_assert_cmpstr(log, ==, "x\n");
 }
 
+/* Its end was reported when it came. A second report could be taken for the end of the next task of that
+ * name. */
+static void test_a_stop_too_late(void)
+{
+        g_autoptr(Client) client = connected();
+        g_autoptr(json_t) next = NULL;
+
+        g_assert_true(client_start(client, "brief", "[\"true\"]", ""));
+        json_decref(client_expect(client, "exited", "brief"));
+        g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"brief\",\"grace_ms\":0}"));
+        g_assert_true(client_sendf(client, "{\"op\":\"ping\"}"));
+        next = client_receive(client, 20000);
+        g_assert_cmpstr(json_string_value(json_object_get(next, "op")), ==, "pong");
+}
+
 /* A free port, below those that the kernel gives away by itself. It is drawn without a seed, so that two runs
  * at one time do not take the same. */
 static int free_port(void)
@@ -500,6 +515,7 @@ int main(int argc, char **argv)
                 { "/agent/agent/broken-lines", test_broken_lines },
                 { "/agent/agent/epochs", test_epochs },
                 { "/agent/agent/stop-survives-agent", test_stop_survives_agent },
+                { "/agent/agent/stop-too-late", test_a_stop_too_late },
                 { "/agent/agent/told-again", test_told_again },
                 { "/agent/agent/ready", test_ready },
                 { "/agent/agent/log-cap", test_log_cap },
