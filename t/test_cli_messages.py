@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import BIN, PATIENCE
+from conftest import BIN, PATIENCE, wait_for
 
 NO_ACCOUNT = 54321  # a uid that this machine gives to nobody
 
@@ -138,3 +138,22 @@ def test_time_limits_as_people_write_them(shared_server, text, ms):
 @pytest.mark.parametrize("flag", ["--ps", "--pservers"])
 def test_no_parameter_servers_is_no_mistake(shared_server, flag):
     shared_server.paddle("submit", "--no-package", "--follow", f"{flag}=0", "--", "true", check=0)
+
+
+def test_jobs_are_deleted_by_name_and_by_age(make_server):
+    server = make_server()
+    for name, command in (("good", "true"), ("bad", "false"), ("again", "true")):
+        server.wait(server.submit([command], name=name)["id"])
+    server.submit(["sleep", "600"], name="runs")
+    done = server.paddle("delete", "good", "runs", "nosuch", check=1).stderr
+    assert "job 'good' is deleted" in done and "runs" in done and "no job 'nosuch'" in done, done
+    assert server.get("/v1/jobs/good").status == 404
+    assert "0 jobs are deleted" in server.paddle("delete", "--older-than", "1h", check=0).stderr
+    wait_for(
+        lambda: "1 job is deleted" in server.paddle("delete", "--older-than", "1s", "--state", "failed", check=0).stderr
+    )
+    assert server.get("/v1/jobs/bad").status == 404 and server.get("/v1/jobs/again").status == 200
+    wait_for(lambda: "1 job is deleted" in server.paddle("delete", "--older-than", "1s", check=0).stderr)
+    assert [job["name"] for job in server.get("/v1/jobs").json["items"]] == ["runs"]
+    assert "needs jobs, or --older-than" in server.paddle("delete", check=2).stderr
+    assert "not both" in server.paddle("delete", "--older-than", "1h", "runs", check=2).stderr

@@ -13,6 +13,7 @@ const Verb *const cli_verbs[] = {
         &verb_wait,
         &verb_events,
         &verb_cancel,
+        &verb_delete,
         &verb_hold,
         &verb_release,
         &verb_requeue,

@@ -1,0 +1,146 @@
+/* paddle delete: forgets jobs that have ended. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        gint64 older_ms; /* 0: not given */
+        char *state;
+} Delete;
+
+static const Option options[] = {
+        { "older-than", 0, OPTION_DURATION, offsetof(Delete, older_ms), "TIME", NULL,
+          "all of your jobs that ended longer ago than this: 12h, 30d", 1000, 0, NULL },
+        { "state", 's', OPTION_STRING, offsetof(Delete, state), "STATES", NULL,
+          "with --older-than: only these states, separated by commas: failed,cancelled", 0, 0, NULL },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool forget(Cli *cli, const char *job, GError **error)
+{
+        g_autofree char *path = job_path(job, "?forget=true");
+
+        return http_call_json(cli->client, "DELETE", path, NULL, NULL, error);
+}
+
+/* ---- by name ---- */
+
+/* One that cannot be deleted does not save the others; the first failure is the outcome. */
+static bool delete_named(Cli *cli, char *const *words, GError **error)
+{
+        g_autoptr(GError) first = NULL;
+
+        for (; *words; words++) {
+                g_autoptr(GError) cause = NULL;
+
+                if (forget(cli, *words, &cause))
+                        cli_say(cli, "job '%s' is deleted", *words);
+                else if (first)
+                        cli_print_error(cli, cause);
+                else
+                        first = g_steal_pointer(&cause);
+                if (err_is(first, ERR_UNREACHABLE))
+                        break;
+        }
+        if (!first)
+                return true;
+        g_propagate_error(error, g_steal_pointer(&first));
+        return false;
+}
+
+/* ---- by age ---- */
+
+typedef struct {
+        Cli *cli;
+        gint64 before; /* ms since 1970 */
+        gint64 deleted;
+} Sweep;
+
+/* Another client may delete the same ones. */
+static bool sweep_one(Sweep *sweep, const json_t *job, GError **error)
+{
+        gint64 ended = time_of(job, "finished_at");
+        g_autoptr(GError) cause = NULL;
+
+        if (!ended || ended >= sweep->before)
+                return true;
+        if (!forget(sweep->cli, text_of(job, "id"), &cause) && !err_is(cause, ERR_NOT_FOUND)) {
+                g_propagate_error(error, g_steal_pointer(&cause));
+                return false;
+        }
+        sweep->deleted += cause == NULL;
+        return true;
+}
+
+/* A page says where the next one goes on, whatever was deleted of it. */
+static bool sweep_pages(Sweep *sweep, const char *states, GError **error)
+{
+        g_autofree char *after = NULL, *state = url_escape(states);
+        bool more = true;
+
+        while (more) {
+                g_autofree char *path =
+                        g_strconcat("/v1/jobs?limit=1000&state=", state, after ? "&after=" : "", after, NULL);
+                g_autoptr(json_t) page = NULL;
+                const json_t *job;
+                gsize i;
+
+                if (!http_call_json(sweep->cli->client, "GET", path, NULL, &page, error))
+                        return false;
+                json_array_foreach(json_object_get(page, "items"), i,
+                                   job) if (!sweep_one(sweep, job, error)) return false;
+                more = is_set(page, "next");
+                g_free(after);
+                after = more ? url_escape(text_of(page, "next")) : NULL;
+        }
+        return true;
+}
+
+static bool delete_old(Cli *cli, const Delete *about, GError **error)
+{
+        Sweep sweep = { .cli = cli, .before = clock_now_ms() - about->older_ms };
+        bool whole = sweep_pages(&sweep, about->state ? about->state : "succeeded,failed,cancelled,preempted",
+                                 error);
+
+        cli_say(cli,
+                sweep.deleted == 1 ? "%" G_GINT64_FORMAT " job is deleted"
+                                   : "%" G_GINT64_FORMAT " jobs are deleted",
+                sweep.deleted);
+        return whole;
+}
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Delete *about = target;
+
+        if (!*words == !about->older_ms)
+                return err_set(error, ERR_USAGE,
+                               *words ? "delete takes jobs or --older-than, not both"
+                                      : "delete needs jobs, or --older-than TIME for all that ended before");
+        if (*words && about->state)
+                return err_set(error, ERR_USAGE, "--state goes with --older-than");
+        return cli_client(cli, error) &&
+               (*words ? delete_named(cli, words, error) : delete_old(cli, about, error));
+}
+
+const Verb verb_delete = {
+        .name = "delete",
+        .args = "[JOB...]",
+        .summary = "Delete jobs that have ended, with their events and logs",
+        .about = "A job that is open is not deleted: `paddle cancel` ends it. What it wrote to the storage "
+                 "stays. Work directories and "
+                 "logs go with the next collection of garbage.",
+        .examples = "paddle delete digits\tthe newest job of this name\n"
+                    "paddle delete --older-than 30d\tall of yours that ended more than 30 days ago\n"
+                    "paddle delete --older-than 1h --state failed,cancelled",
+        .options = options,
+        .size = sizeof(Delete),
+        .max_words = -1,
+        .words = WORDS_JOBS,
+        .run = run,
+};
