@@ -37,10 +37,11 @@ struct Audit {
         void *tick_arg;
 
         pthread_mutex_t mutex; /* guards what follows */
-        pthread_cond_t changed;
-        GPtrArray *waiting; /* Line * */
-        gint64 lost;        /* lines that found no place to wait */
-        char *trouble;      /* or NULL */
+        pthread_cond_t changed, written;
+        GPtrArray *waiting;              /* Line * */
+        gint64 n_handed_over, n_written; /* lines since the opening */
+        gint64 lost;                     /* lines that found no place to wait */
+        char *trouble;                   /* or NULL */
         ChainHead head;
         bool stop;
 
@@ -359,6 +360,14 @@ static void wait_again(Audit *audit, GPtrArray *lines, gint64 lost)
         pthread_mutex_unlock(&audit->mutex);
 }
 
+static void count_written(Audit *audit, guint n)
+{
+        pthread_mutex_lock(&audit->mutex);
+        audit->n_written += n;
+        pthread_cond_broadcast(&audit->written);
+        pthread_mutex_unlock(&audit->mutex);
+}
+
 /* Takes lines. */
 static void write_out(Audit *audit, GPtrArray *lines, gint64 lost)
 {
@@ -366,6 +375,7 @@ static void write_out(Audit *audit, GPtrArray *lines, gint64 lost)
         bool written = write_lines(audit, lines, lost, &error);
 
         set_trouble(audit, written ? NULL : error);
+        count_written(audit, written ? lines->len : 0);
         tell(lines, false);
         if (written && (has_durable(lines) || clock_monotonic_ms() - audit->synced_ms >= TICK_MS))
                 sync_file(audit);
@@ -445,6 +455,7 @@ Audit *audit_open(const AuditConfig *config, GError **error)
         pthread_mutex_init(&audit->mutex, NULL);
         pthread_mutex_init(&audit->tick_mutex, NULL);
         cond_init(&audit->changed);
+        cond_init(&audit->written);
         if (!file_mkdirs(audit->dir, 0700, error) || !settle(audit, error)) {
                 audit_close(audit);
                 return NULL;
@@ -476,6 +487,7 @@ void audit_close(Audit *audit)
         pthread_mutex_destroy(&audit->mutex);
         pthread_mutex_destroy(&audit->tick_mutex);
         pthread_cond_destroy(&audit->changed);
+        pthread_cond_destroy(&audit->written);
         g_free(audit->trouble);
         g_free(audit->dir);
         g_free(audit);
@@ -493,6 +505,7 @@ void audit_put(Audit *audit, const char *fields, bool durable, AuditDone done, v
                 line->done = NULL;
         if (audit->waiting->len < AUDIT_WAITING_MAX) {
                 g_ptr_array_add(audit->waiting, line);
+                audit->n_handed_over++;
         } else {
                 audit->lost++;
                 line_free(line);
@@ -538,6 +551,19 @@ const char *audit_dir(const Audit *audit)
 
 /* ---- reading ---- */
 
+/* Lines that were handed over before are in the files, unless the disk takes none. */
+static void await_written(Audit *audit)
+{
+        gint64 until_ms = clock_monotonic_ms() + TICK_MS, wanted;
+
+        pthread_mutex_lock(&audit->mutex);
+        wanted = audit->n_handed_over;
+        while (audit->n_written < wanted && !audit->trouble && !audit->stop &&
+               clock_monotonic_ms() < until_ms)
+                (void)cond_wait_until(&audit->written, &audit->mutex, until_ms);
+        pthread_mutex_unlock(&audit->mutex);
+}
+
 static bool is_asked_for(const AuditQuery *query, const json_t *line)
 {
         return json_integer_value(json_object_get(line, "seq")) > query->since &&
@@ -579,10 +605,12 @@ static bool is_before(const GPtrArray *files, guint i, gint64 since)
 
 json_t *audit_read(Audit *audit, const AuditQuery *query, GError **error)
 {
-        g_autoptr(GPtrArray) files = chain_files(audit->dir, error);
+        g_autoptr(GPtrArray) files = NULL;
         g_autoptr(json_t) items = json_array();
         bool newest = query->since < 0;
 
+        await_written(audit);
+        files = chain_files(audit->dir, error);
         for (guint n = 0; files && n < files->len && (int)json_array_size(items) < query->limit; n++) {
                 guint i = newest ? files->len - 1 - n : n;
                 g_autofree char *path = g_build_filename(audit->dir, files->pdata[i], NULL);

@@ -46,5 +46,6 @@ typedef struct {
         const char *user; /* who acted; NULL: everybody */
         int limit;        /* 1..AUDIT_READ_MAX */
 } AuditQuery;
-/* Objects of the lines in order of their numbers; the caller's. Reads files: may take long. */
+/* Objects of the lines in order of their numbers; the caller's. What was handed over before is among them,
+ * unless the disk takes nothing. Reads files: may take long. */
 json_t *audit_read(Audit *audit, const AuditQuery *query, GError **error);

@@ -156,6 +156,22 @@ static char *last_action(const char *dir)
 }
 
 /* A line that was not finished goes, and a line says so; the log is good. */
+/* Nobody waited for these lines. */
+static void test_reading_what_was_just_handed_over(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        Audit *audit = open_audit(dir, 1 << 20, 0);
+
+        for (int i = 1; i <= 500; i++) {
+                g_autofree char *fields = g_strdup_printf("\"user\":\"u\",\"n\":%d", i);
+
+                audit_put(audit, fields, false, NULL, NULL);
+                if (i % 50 == 0)
+                        read_some(audit, i - 1, NULL, 10, 1, i);
+        }
+        audit_close(audit);
+}
+
 static void test_crash_in_a_line(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -231,6 +247,7 @@ int main(int argc, char **argv)
         g_test_add_func("/audit/written", test_written);
         g_test_add_func("/audit/rotation", test_rotation);
         g_test_add_func("/audit/reading", test_reading);
+        g_test_add_func("/audit/reading-at-once", test_reading_what_was_just_handed_over);
         g_test_add_func("/audit/crash-in-a-line", test_crash_in_a_line);
         g_test_add_func("/audit/lines-are-gone", test_lines_are_gone);
         g_test_add_func("/audit/no-space", test_no_space);
