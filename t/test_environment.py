@@ -196,6 +196,25 @@ def test_an_environment_that_is_ready_is_one_line(builder, package):
     assert "The environment is ready." in server.paddle("logs", "built-by", check=0).stdout
 
 
+def test_an_environment_that_is_ready_is_one_line_for_a_job_that_waits(builder, package):
+    """Which environment it has is on the disk when it starts; the client has listened since before."""
+    server = builder.server
+    directory = package(requirements="six==1.12.0\n")
+    submit(server, directory, "built-before")
+    server.wait("built-before")
+    full = server.submit(["sleep", "600"], roles=[{"name": "worker", "cpu": "64"}])["id"]
+    server.wait(full, "running")
+    job = submit(server, directory, "ready-and-waits")
+    said = ""
+    with follow_logs(server, job) as stream:
+        for event in stream:
+            if event.kind == "state" and event.data["state"] == "queued":
+                server.cancel([full])
+            if event.kind == "log" and event.data["member"] == "environment":
+                said += event.data["text"]
+    assert re.fullmatch(r"ready, built 20\S+Z\n", said), said
+
+
 def test_a_second_build_does_not_show_the_first(builder, package):
     server = builder.server
     directory = package(requirements=f"six==1.11.0\n{NOTHING}\n")

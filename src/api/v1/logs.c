@@ -35,6 +35,7 @@ typedef struct {
         guint64 offset; /* of the next byte to send */
         int fd;         /* -1 until it exists */
         gint64 built;   /* ms: this is to be said instead of what stands before `offset`; 0: nothing is */
+        bool shared;    /* earlier builds are to be skipped as soon as it exists; nothing is sent before */
 } LogFile;
 
 static void log_file_free(LogFile *file)
@@ -340,6 +341,7 @@ static void skip_earlier_builds(const LogStream *stream, LogFile *file, const Jo
 
         if (!open_file(stream, file) || fstat(file->fd, &st) < 0)
                 return;
+        file->shared = false;
         written = file_mtime_ms(&st);
         if (written >= job->submitted) {
                 file->offset = last_build(file->fd, (guint64)st.st_size);
@@ -370,7 +372,8 @@ static void add_file(LogStream *stream, const Job *job, int attempt, const char 
         g_ptr_array_add(stream->files, file);
         if (cursor_offset(stream->cursor, attempt, file->name, &file->offset) && file->offset > 0)
                 return;
-        if (environment && !stream->members)
+        file->shared = environment && !stream->members;
+        if (file->shared)
                 skip_earlier_builds(stream, file, job);
         if (stream->tail < 0 || file->offset > 0)
                 return;
@@ -389,6 +392,9 @@ static void add_attempts(LogStream *stream, const Job *job)
                 add_file(stream, job, 0, environment_member, 0);
                 stream->with_environment = true;
         }
+        for (guint i = 0; i < stream->files->len; i++)
+                if (((const LogFile *)stream->files->pdata[i])->shared)
+                        skip_earlier_builds(stream, stream->files->pdata[i], job);
         while (stream->attempt < job->attempt) {
                 stream->attempt++;
                 for (int i = 0; i < job->spec->n_roles; i++)
@@ -452,7 +458,7 @@ static bool send_piece(const LogStream *stream, LogFile *file, GString *out, boo
         ssize_t got;
         gsize len;
 
-        if (!open_file(stream, file))
+        if (file->shared || !open_file(stream, file))
                 return false;
         if (file->built)
                 send_built(stream, file, out);
