@@ -20,7 +20,7 @@ typedef struct {
         bool recursive, summary, force, yes, parents;
 } Files;
 
-/* What a verb does with its words, one after the other. */
+/* One run of a verb over its words. */
 typedef struct {
         Cli *cli;
         const Files *about;

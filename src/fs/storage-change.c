@@ -85,7 +85,7 @@ static bool remove_home_dir(Storage *storage, const Place *place, int parent, co
         return ok;
 }
 
-/* What others have in a directory of the user's is found on the way and stays, so the tree is not moved. */
+/* Entry by entry, without a rename first: entries of other users are only found on the way, and they stay. */
 static bool remove_own_dir(const Place *place, int parent, const char *name, FileRemoval *removal,
                            GError **error)
 {
@@ -231,7 +231,7 @@ typedef struct {
         uid_t owner;
 } Label;
 
-/* As project.c has it: a file that has another name, too, may be somebody else's. */
+/* A file with further names may belong to another user: only its owner's is labelled, as in project.c. */
 static void label_one(int dir, const char *name, const struct stat *seen, void *arg)
 {
         const Label *label = arg;
@@ -303,7 +303,7 @@ static bool weigh_load(const Move *move, Load *load, GError **error)
                place_error(&move->source, error, errno, "count");
 }
 
-/* Whose things in public are counted to a user: of the home that is at one end. */
+/* The owner of the home at one end of the move: files of this uid in public count to that user. */
 static uid_t uid_of_home(const Move *move)
 {
         return place_home(&move->target) ? move->target.owner.uid : move->source.owner.uid;
@@ -327,7 +327,7 @@ static void count_load(const Move *move, const Load *load)
 {
         Ledger *ledger = move->storage->ledger;
         const char *source = place_home(&move->source), *target = place_home(&move->target);
-        bool counted = load->uid != geteuid(); /* the server's own in public is nobody's */
+        bool counted = load->uid != geteuid(); /* the server's own files in public count to no user */
 
         if (source)
                 ledger_add(ledger, source, DISK_HOME, -load->all.bytes, -load->all.files);
@@ -367,7 +367,7 @@ static bool move_across(const Move *move, GError **error)
         return true;
 }
 
-/* What a rename would put an end to. */
+/* The size of the file that a rename would replace. */
 static DiskAmount replaced_by(const Move *move)
 {
         struct stat st;

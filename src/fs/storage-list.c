@@ -143,7 +143,7 @@ static bool own_mode(const Place *place, struct stat *ret, GError **error)
                                place_error(place, error, errno, "open"));
 }
 
-/* What the name leads to is not asked to exist: who removes a link wants to see it. */
+/* The target of a link need not exist: a user who removes the link wants to see it. */
 static bool list_self(Listing *listing, GError **error)
 {
         const Place *place = listing->place;
@@ -184,7 +184,7 @@ static bool list_what_is_there(Listing *listing, GError **error)
         return !listing->err || place_error(place, error, listing->err, "list");
 }
 
-/* A home that nobody has written to is an empty directory. */
+/* A home is made with the first write. Until then it is shown as an empty directory. */
 static void add_new_home(Listing *listing)
 {
         const struct stat st = { .st_mode = S_IFDIR | 0700 };
@@ -262,7 +262,7 @@ static void count_sum(StorageCount *sum, const StorageCount *part)
         sum->dirs += part->dirs;
 }
 
-/* Each name of the directory: one that is a directory is a part of its own. False: nobody waits any more. */
+/* Counts each name of the directory; a directory becomes a part of its own. False: the client has left. */
 static bool count_names(Counting *counting, int dir, StorageCount *sum)
 {
         int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

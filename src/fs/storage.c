@@ -247,7 +247,7 @@ const char *place_home(const Place *place)
         return g_str_has_prefix(place->root, "home/") ? place->root + strlen("home/") : NULL;
 }
 
-/* What jobs of a user have put into public is theirs to take away, where it can be told from the rest. */
+/* Users may remove what their own jobs wrote to public, if members run as users and the owner tells it. */
 static bool bind_to_own(Place *place, const StorageAccess *access, GError **error)
 {
         const Storage *storage = place->storage;

@@ -111,7 +111,7 @@ static void test_remove_tree(Scratch *s, const void *unused)
         g_assert_true(file_remove_tree(tree, &error)); /* missing is fine */
 }
 
-/* What has gone is counted, a file of two names with the last one; what belongs to others stays. */
+/* Removed entries are counted, a file with two names when its last name goes. Entries of others stay. */
 static void test_removal(Scratch *s, const void *unused)
 {
         g_autofree char *deep = in(s, "tree/a"), *file = in(s, "tree/a/f"), *other = in(s, "tree/other"),
