@@ -81,6 +81,26 @@ void cli_print_error(const Cli *cli, const GError *error)
                 fprintf(stderr, "%s\n", err_hint(error));
 }
 
+bool cli_each(Cli *cli, char *const *words, guint n, CliEach *one, void *arg, GError **error)
+{
+        g_autoptr(GError) first = NULL;
+
+        for (guint i = 0; i < n && !err_is(first, ERR_UNREACHABLE); i++) {
+                g_autoptr(GError) cause = NULL;
+
+                if (one(cli, words[i], arg, &cause))
+                        continue;
+                if (first)
+                        cli_print_error(cli, cause);
+                else
+                        first = g_steal_pointer(&cause);
+        }
+        if (!first)
+                return true;
+        g_propagate_error(error, g_steal_pointer(&first));
+        return false;
+}
+
 bool cli_flush(GError **error)
 {
         if (fflush(stdout) == 0 && !ferror(stdout))

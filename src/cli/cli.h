@@ -110,6 +110,11 @@ void cli_warn(const Cli *cli, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* "paddle: MESSAGE" and, on a line of its own, its hint. */
 void cli_print_error(const Cli *cli, const GError *error);
 
+/* Calls `one` for each of the first `n` words. A failure does not keep the others from their turn, unless
+ * there is no server. The first failure is the outcome; later ones are printed. */
+typedef bool CliEach(Cli *cli, const char *word, void *arg, GError **error);
+bool cli_each(Cli *cli, char *const *words, guint n, CliEach *one, void *arg, GError **error);
+
 /* Writes out stdout; false when that fails (a full disk must not look like success). */
 bool cli_flush(GError **error);
 

@@ -16,10 +16,11 @@ static const Option options[] = {
 };
 
 /* By POST, which is not repeated when its answer is lost: a second cancel means more than the first. */
-static bool cancel(Cli *cli, const char *job, bool force, GError **error)
+static bool cancel(Cli *cli, const char *job, void *arg, GError **error)
 {
+        const Cancel *about = arg;
         g_autofree char *path = job_path(job, "/cancel");
-        g_autoptr(json_t) body = json_pack("{s:b}", "force", force);
+        g_autoptr(json_t) body = json_pack("{s:b}", "force", about->force);
         g_autoptr(json_t) reply = NULL;
 
         if (!http_call_json(cli->client, "POST", path, body, &reply, error))
@@ -28,31 +29,10 @@ static bool cancel(Cli *cli, const char *job, bool force, GError **error)
         return true;
 }
 
-/* One that cannot be cancelled does not save the others; the first failure is the outcome. Without a server
- * there are no others. */
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
-        const Cancel *about = target;
-        g_autoptr(GError) first = NULL;
-
-        if (!cli_client(cli, error))
-                return false;
-        for (; *words; words++) {
-                g_autoptr(GError) cause = NULL;
-
-                if (cancel(cli, *words, about->force, &cause))
-                        continue;
-                if (first)
-                        cli_print_error(cli, cause);
-                else
-                        first = g_steal_pointer(&cause);
-                if (err_is(first, ERR_UNREACHABLE))
-                        break;
-        }
-        if (!first)
-                return true;
-        g_propagate_error(error, g_steal_pointer(&first));
-        return false;
+        return cli_client(cli, error) &&
+               cli_each(cli, words, g_strv_length((char **)words), cancel, (void *)target, error);
 }
 
 const Verb verb_cancel = {

@@ -30,27 +30,12 @@ static bool forget(Cli *cli, const char *job, GError **error)
 
 /* ---- by name ---- */
 
-/* One that cannot be deleted does not save the others; the first failure is the outcome. */
-static bool delete_named(Cli *cli, char *const *words, GError **error)
+static bool delete_one(Cli *cli, const char *job, void *arg, GError **error)
 {
-        g_autoptr(GError) first = NULL;
-
-        for (; *words; words++) {
-                g_autoptr(GError) cause = NULL;
-
-                if (forget(cli, *words, &cause))
-                        cli_say(cli, "job '%s' is deleted", *words);
-                else if (first)
-                        cli_print_error(cli, cause);
-                else
-                        first = g_steal_pointer(&cause);
-                if (err_is(first, ERR_UNREACHABLE))
-                        break;
-        }
-        if (!first)
-                return true;
-        g_propagate_error(error, g_steal_pointer(&first));
-        return false;
+        if (!forget(cli, job, error))
+                return false;
+        cli_say(cli, "job '%s' is deleted", job);
+        return true;
 }
 
 /* ---- by age ---- */
@@ -125,7 +110,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (*words && about->state)
                 return err_set(error, ERR_USAGE, "--state goes with --older-than");
         return cli_client(cli, error) &&
-               (*words ? delete_named(cli, words, error) : delete_old(cli, about, error));
+               (*words ? cli_each(cli, words, g_strv_length((char **)words), delete_one, NULL, error)
+                       : delete_old(cli, about, error));
 }
 
 const Verb verb_delete = {

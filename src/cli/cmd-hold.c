@@ -14,9 +14,7 @@ static const Option plain_options[] = {
         { 0 },
 };
 
-typedef bool Act(Cli *cli, const char *job, const json_t *body, GError **error);
-
-static bool post(Cli *cli, const char *job, const json_t *body, GError **error)
+static bool post(Cli *cli, const char *job, void *body, GError **error)
 {
         const Post *row = cli->verb->row;
         g_autofree char *path = job_path(job, row->suffix);
@@ -28,29 +26,10 @@ static bool post(Cli *cli, const char *job, const json_t *body, GError **error)
         return true;
 }
 
-/* One that is refused does not save the others from it; the first failure is the outcome. */
-static bool for_each(Cli *cli, char *const *words, Act *act, const json_t *body, GError **error)
+static bool for_each(Cli *cli, char *const *words, CliEach *act, const json_t *body, GError **error)
 {
-        g_autoptr(GError) first = NULL;
-
-        if (!cli_client(cli, error))
-                return false;
-        for (; *words; words++) {
-                g_autoptr(GError) cause = NULL;
-
-                if (act(cli, *words, body, &cause))
-                        continue;
-                if (first)
-                        cli_print_error(cli, cause);
-                else
-                        first = g_steal_pointer(&cause);
-                if (err_is(first, ERR_UNREACHABLE))
-                        break;
-        }
-        if (!first)
-                return true;
-        g_propagate_error(error, g_steal_pointer(&first));
-        return false;
+        return cli_client(cli, error) &&
+               cli_each(cli, words, g_strv_length((char **)words), act, (void *)body, error);
 }
 
 static bool run_post(Cli *cli, const void *options, char *const *words, GError **error)
@@ -161,7 +140,7 @@ static json_t *body_for(Cli *cli, const char *name, const json_t *body, GError *
         return g_steal_pointer(&own);
 }
 
-static bool change(Cli *cli, const char *job, const json_t *body, GError **error)
+static bool change(Cli *cli, const char *job, void *body, GError **error)
 {
         g_autoptr(json_t) own = body_for(cli, job, body, error), reply = NULL;
         g_autofree char *path = job_path(job, "");

@@ -32,29 +32,6 @@ typedef struct {
         bool into;
 } Run;
 
-/* One that fails does not save the others; the first failure is the outcome. Without a server there are no
- * others. */
-static bool for_each(Run *run, char *const *words, guint n,
-                     bool (*one)(Run *run, const char *word, GError **error), GError **error)
-{
-        g_autoptr(GError) first = NULL;
-
-        for (guint i = 0; i < n && !err_is(first, ERR_UNREACHABLE); i++) {
-                g_autoptr(GError) cause = NULL;
-
-                if (one(run, words[i], &cause))
-                        continue;
-                if (first)
-                        cli_print_error(run->cli, cause);
-                else
-                        first = g_steal_pointer(&cause);
-        }
-        if (!first)
-                return true;
-        g_propagate_error(error, g_steal_pointer(&first));
-        return false;
-}
-
 static bool run_begin(Run *run, Cli *cli, const Files *about, GError **error)
 {
         *run = (Run){ .cli = cli, .about = about };
@@ -213,22 +190,23 @@ static bool look(Run *run, const char *word, const char *query, GError **error)
         return reply;
 }
 
-static bool ls_one(Run *run, const char *word, GError **error)
+static bool ls_one(Cli *cli, const char *word, void *arg, GError **error)
 {
+        Run *run = arg;
         return look(run, word,
                     run->about->recursive ? "?list=true&all=true&recursive=true" : "?list=true&all=true",
                     error);
 }
 
-static bool du_one(Run *run, const char *word, GError **error)
+static bool du_one(Cli *cli, const char *word, void *arg, GError **error)
 {
+        Run *run = arg;
         return look(run, word, run->about->summary ? "?count=true" : "?count=true&each=true", error);
 }
 
 /* Without words of the home. */
-static bool look_at_all(Cli *cli, const Files *about, char *const *words, const Column *columns,
-                        bool (*one)(Run *run, const char *word, GError **error), guint64 *ret_items,
-                        GError **error)
+static bool look_at_all(Cli *cli, const Files *about, char *const *words, const Column *columns, CliEach *one,
+                        guint64 *ret_items, GError **error)
 {
         static char home[] = "/";
         char *only_home[] = { home, NULL };
@@ -244,7 +222,7 @@ static bool look_at_all(Cli *cli, const Files *about, char *const *words, const 
         run.listing = listing = listing_new(cli, format, columns, "path");
         run.several = n > 1;
         run.is_home = !*words;
-        ok = for_each(&run, all, n, one, error);
+        ok = cli_each(cli, all, n, one, &run, error);
         if (ok || run.items > 0)
                 listing_end(listing);
         *ret_items = run.items;
@@ -319,8 +297,9 @@ static bool remove_tree(Run *run, const char *path, GError **error)
         return true;
 }
 
-static bool rm_one(Run *run, const char *word, GError **error)
+static bool rm_one(Cli *cli, const char *word, void *arg, GError **error)
 {
+        Run *run = arg;
         g_autofree char *path = bare_path(run, word, error);
         g_autoptr(GError) cause = NULL;
         g_autoptr(json_t) about = NULL;
@@ -354,7 +333,7 @@ static bool run_rm(Cli *cli, const void *target, char *const *words, GError **er
         g_auto(Run) run = { 0 };
 
         return run_begin(&run, cli, target, error) &&
-               for_each(&run, words, g_strv_length((char **)words), rm_one, error);
+               cli_each(cli, words, g_strv_length((char **)words), rm_one, &run, error);
 }
 
 /* ---- mv ---- */
@@ -390,8 +369,9 @@ static bool find_target(Run *run, const char *word, bool several, GError **error
                        "directory '%s' does not exist\n`paddle storage mkdir -p` makes it.", run->target);
 }
 
-static bool mv_one(Run *run, const char *word, GError **error)
+static bool mv_one(Cli *cli, const char *word, void *arg, GError **error)
 {
+        Run *run = arg;
         g_autofree char *from = bare_path(run, word, error);
         g_autofree char *base = from ? g_path_get_basename(from) : NULL;
         g_autofree char *to = run->into ? g_strconcat(run->target, "/", base, NULL) : g_strdup(run->target);
@@ -417,13 +397,14 @@ static bool run_mv(Cli *cli, const void *target, char *const *words, GError **er
         g_auto(Run) run = { 0 };
 
         return run_begin(&run, cli, target, error) && find_target(&run, words[sources], sources > 1, error) &&
-               for_each(&run, words, sources, mv_one, error);
+               cli_each(cli, words, sources, mv_one, &run, error);
 }
 
 /* ---- mkdir ---- */
 
-static bool mkdir_one(Run *run, const char *word, GError **error)
+static bool mkdir_one(Cli *cli, const char *word, void *arg, GError **error)
 {
+        Run *run = arg;
         g_autofree char *path = bare_path(run, word, error);
         g_autofree char *shown = NULL;
 
@@ -441,7 +422,7 @@ static bool run_mkdir(Cli *cli, const void *target, char *const *words, GError *
         g_auto(Run) run = { 0 };
 
         return run_begin(&run, cli, target, error) &&
-               for_each(&run, words, g_strv_length((char **)words), mkdir_one, error);
+               cli_each(cli, words, g_strv_length((char **)words), mkdir_one, &run, error);
 }
 
 /* ---- rows ---- */
