@@ -21,7 +21,16 @@ typedef struct {
         Api *api;
         char *user; /* NULL: sees all */
         gint64 job_seq, since;
+        bool once; /* ends with what there is */
 } Follow;
+
+static StreamState caught_up(const Follow *follow, GString *out)
+{
+        if (!follow->once)
+                return STREAM_WAIT;
+        sse_append(out, NULL, "end", "{}");
+        return STREAM_END;
+}
 
 static StreamState follow_pull(GString *out, void *arg)
 {
@@ -30,7 +39,7 @@ static StreamState follow_pull(GString *out, void *arg)
         g_autoptr(GPtrArray) events = NULL;
 
         if (engine_revision(follow->api->engine) <= follow->since)
-                return STREAM_WAIT;
+                return caught_up(follow, out);
         events = store_events(follow->api->store, follow->since, follow->job_seq, follow->user, PAGE, &error);
         if (!events) {
                 g_autoptr(json_t) body = json_from_error(error, NULL);
@@ -48,7 +57,7 @@ static StreamState follow_pull(GString *out, void *arg)
                 sse_append(out, id, event->kind, text);
                 follow->since = event->revision;
         }
-        return events->len == PAGE ? STREAM_MORE : STREAM_WAIT;
+        return events->len == PAGE ? STREAM_MORE : caught_up(follow, out);
 }
 
 static void follow_close(void *arg)
@@ -95,10 +104,12 @@ static void follow_events(HttpRequest *request, void *arg)
         const HttpCaller *caller = http_request_caller(request);
         const char *name = http_request_query(request, "job");
         g_autoptr(Job) job = NULL;
+        bool goes_on;
         gint64 since;
         Follow *follow;
 
-        if (!first_revision(api, request, &since) || !within_horizon(api, request, since))
+        if (!api_query_follow(request, &goes_on) || !first_revision(api, request, &since) ||
+            !within_horizon(api, request, since))
                 return;
         if (name && !(job = api_find_job(api, request, name)))
                 return;
@@ -106,7 +117,8 @@ static void follow_events(HttpRequest *request, void *arg)
         *follow = (Follow){ .api = api,
                             .user = caller->admin ? NULL : g_strdup(caller->user),
                             .job_seq = job ? job->seq : 0,
-                            .since = since };
+                            .since = since,
+                            .once = !goes_on };
         live_stream_start(live_stream_new(api, follow_pull, follow_close, follow), request);
 }
 
@@ -139,7 +151,9 @@ const HttpRoute event_routes[] = {
         { "GET", "/v1/events", ACCESS_EVENT, VERB_LIST, HTTP_BODY_NONE, 0, follow_events,
           "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
           "since:integer:Only events with a larger revision, the present one when absent.;job:string:Only "
-          "events of this job.;user:string:Whose job a name means (administrators).",
+          "events of this job.;follow:boolean:Wait for more, true when absent, else an event end follows the "
+          "present ones.;user:string:Whose job a name "
+          "means (administrators).",
           NULL, "Event", 0, "text/event-stream" },
         { "GET", "/v1/jobs/{job}/events", ACCESS_EVENT, VERB_SHOW, HTTP_BODY_NONE, 0, list_events,
           "List the events of a job.",

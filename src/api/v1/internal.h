@@ -66,6 +66,8 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
 bool api_take_key(HttpRequest *request, const char **ret, GError **error);
 /* True and *ret for ?name=true. */
 bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error);
+/* ?follow, true when it is absent. False: it is no yes or no, and that has been answered. */
+bool api_query_follow(HttpRequest *request, bool *ret);
 
 /* Can jobs run on the cluster now? If not, why, as a sentence that begins with "it"; else NULL. */
 char *api_cluster_trouble(Api *api, const Cluster *cluster);

@@ -559,7 +559,7 @@ static bool query_members(HttpRequest *request, const Job *job, char ***ret)
         return true;
 }
 
-static bool query_follow(HttpRequest *request, bool *ret)
+bool api_query_follow(HttpRequest *request, bool *ret)
 {
         const char *text = http_request_query(request, "follow");
         g_autoptr(GError) error = NULL;
@@ -626,7 +626,7 @@ static void stream_logs(HttpRequest *request, void *arg)
         LogStream *stream;
         bool follow;
 
-        if (!job || !query_attempt(request, job, &attempt) || !query_follow(request, &follow) ||
+        if (!job || !query_attempt(request, job, &attempt) || !api_query_follow(request, &follow) ||
             !http_request_query_int(request, "tail", 0, TAIL_MAX, -1, &tail) ||
             !query_cursor(request, &cursor) || !query_members(request, job, &members) ||
             (!members && answer_gone(api, request, job)))
