@@ -25,6 +25,7 @@
 #include "agent/member.h"
 #include "agent/record.h"
 #include "agent/tree.h"
+#include "base/log-times.h"
 
 enum {
         STRAGGLER_GRACE_MS = 2000, /* for processes that a member leaves behind */
@@ -49,7 +50,9 @@ typedef struct {
         int64_t deadline, pass_ms;
         int64_t log_bytes;
         bool log_cut;
-        bool never_starts; /* what failed would fail again */
+        LogClock log_clock;
+        int64_t log_due, log_cap_due; /* monotonic ms: the next looks at it */
+        bool never_starts;            /* what failed would fail again */
         Slot slot;
         SlotLimits limits;
         SlotUsage usage; /* of what was reaped, until the slot is asked */
@@ -280,14 +283,31 @@ static void stop(Keeper *keeper, int64_t grace_ms)
         }
 }
 
-/* Looks at the log; returns when to look again, -1: never. */
+static void cap_log(Keeper *keeper, int64_t now)
+{
+        bool cut;
+
+        if (keeper->log_bytes == 0 || now < keeper->log_cap_due)
+                return;
+        cut = log_file_cap(keeper->log_fd, keeper->log_bytes, &keeper->log_cut);
+        /* A member that writes that much is watched more closely. */
+        keeper->log_cap_due = now + (cut ? LOG_CHECK_MS / 5 : LOG_CHECK_MS);
+}
+
+/* Looks at the log when that is due; returns how long it will not be. */
 static int64_t watch_log(Keeper *keeper)
 {
-        if (keeper->log_bytes == 0)
-                return -1;
-        if (log_file_cap(keeper->log_fd, keeper->log_bytes, &keeper->log_cut))
-                return LOG_CHECK_MS / 5; /* a member that writes that much is watched more closely */
-        return LOG_CHECK_MS;
+        int64_t now = clock_ms(CLOCK_MONOTONIC), due;
+
+        cap_log(keeper, now);
+        if (keeper->log_due == 0)
+                keeper->log_due = now + LOG_TIMES_GAP_MS; /* a short task has no look */
+        if (now >= keeper->log_due)
+                keeper->log_due = now + log_clock_look(&keeper->log_clock, keeper->log_fd);
+        due = keeper->log_due;
+        if (keeper->log_bytes > 0 && keeper->log_cap_due < due)
+                due = keeper->log_cap_due;
+        return due - now;
 }
 
 /* Does what is due; returns how long nothing will be, -1: for ever. */
@@ -304,7 +324,7 @@ static int64_t step(Keeper *keeper)
                 return log_ms;
         left = keeper->deadline - clock_ms(CLOCK_MONOTONIC);
         if (keeper->phase == STOPPING && left > 0)
-                return log_ms >= 0 && log_ms < left ? log_ms : left;
+                return log_ms < left ? log_ms : left;
         keeper->phase = KILLING;
         kill_all(keeper);
         return keeper->pass_ms;
@@ -368,6 +388,7 @@ static _Noreturn void end_exited(Keeper *keeper)
                 end.exit_code = WEXITSTATUS(keeper->status);
         if (keeper->log_bytes > 0)
                 log_file_finish(keeper->log_fd, keeper->log_bytes);
+        log_clock_finish(&keeper->log_clock, keeper->log_fd);
         finish_record(keeper, &end);
         (void)record_write_end(keeper->state_fd, &end); /* no record means lost, which is then the truth */
         _exit(0);
@@ -437,8 +458,6 @@ void keeper_run(Spawn *spawn, int state_fd, int report_fd, const char *boot_id)
                 close(spawn->memfd);
         (void)munmap(spawn->memory,
                      spawn->memory_size); /* ours from here on: `spawn` points into it no more */
-        if (keeper.log_bytes == 0)
-                close(keeper.log_fd);
         while (reap(&keeper))
                 wait_signal(&keeper, step(&keeper));
         end_exited(&keeper);

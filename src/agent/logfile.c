@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log-times.h"
+
 /* Makes `dir` and what is missing above it; the nearest directory that is there is asked first. */
 static bool make_directories(char *dir)
 {
@@ -41,6 +43,84 @@ static bool make_directory_of(const char *path)
         return len == 0 || make_directories(dir);
 }
 
+/* ---- when it was written ---- */
+
+enum { LOOK_QUIET_MS = 1000 };
+
+/* LOG.times of the log behind `fd`, which is asked for its name: to keep it would cost each keeper a page. */
+static int open_times(int fd, int flags)
+{
+        char link[40], path[PATH_MAX];
+        ssize_t len;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        len = readlink(link, path, sizeof path - sizeof LOG_TIMES_SUFFIX);
+        if (len <= 0 || len == (ssize_t)(sizeof path - sizeof LOG_TIMES_SUFFIX))
+                return -1;
+        memcpy(path + len, LOG_TIMES_SUFFIX, sizeof LOG_TIMES_SUFFIX);
+        return open(path, flags | O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
+/* Returns how many records there are then; -1: it could not be noted. A log that was cut is smaller than the
+ * last record says: nothing is noted until it has grown beyond that. */
+static int64_t note_time(int fd, const struct stat *log, int flags)
+{
+        LogTime now = { .time_ms = log->st_mtim.tv_sec * INT64_C(1000) + log->st_mtim.tv_nsec / 1000000,
+                        .size = log->st_size };
+        const int64_t record = sizeof now;
+        int times = open_times(fd, flags);
+        struct stat status;
+        int64_t count = -1;
+        LogTime last = { 0 };
+
+        if (times >= 0 && fstat(times, &status) == 0) {
+                count = status.st_size / record;
+                if (count > 0)
+                        (void)!pread(times, &last, sizeof last, (count - 1) * record);
+                if (now.size > last.size)
+                        count += write(times, &now, sizeof now) == record;
+        }
+        if (times >= 0)
+                close(times);
+        return count;
+}
+
+/* Another look finds what is written now with a later mtime. */
+static void note_earlier(int fd)
+{
+        struct stat status;
+
+        if (fstat(fd, &status) == 0 && status.st_size > 0)
+                (void)note_time(fd, &status, O_CREAT);
+}
+
+int64_t log_clock_look(LogClock *clock, int fd)
+{
+        struct stat status;
+        int64_t count;
+
+        if (clock->gap_ms == 0)
+                clock->gap_ms = clock->pause_ms = LOG_TIMES_GAP_MS;
+        if (fstat(fd, &status) < 0 || status.st_size == clock->size) {
+                clock->pause_ms = clock->pause_ms * 2 < LOOK_QUIET_MS ? clock->pause_ms * 2 : LOOK_QUIET_MS;
+                return clock->pause_ms > clock->gap_ms ? clock->pause_ms : clock->gap_ms;
+        }
+        clock->size = status.st_size;
+        count = note_time(fd, &status, O_CREAT);
+        if (count > 0)
+                clock->gap_ms = log_times_gap_ms(count);
+        clock->pause_ms = clock->gap_ms;
+        return clock->pause_ms;
+}
+
+void log_clock_finish(const LogClock *clock, int fd)
+{
+        struct stat status;
+
+        if (fstat(fd, &status) == 0 && status.st_size != clock->size)
+                (void)note_time(fd, &status, 0); /* without others the mtime says the same */
+}
+
 int log_file_open(const char *path, const char *banner)
 {
         const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
@@ -48,6 +128,8 @@ int log_file_open(const char *path, const char *banner)
 
         if (fd < 0 && errno == ENOENT && make_directory_of(path))
                 fd = open(path, flags, 0644);
+        if (fd >= 0)
+                note_earlier(fd);
         if (fd >= 0 && *banner) {
                 char line[PIPE_BUF];
                 size_t len = strnlen(banner, sizeof line - 1);

@@ -13,7 +13,7 @@
 enum { LOG_TAIL = 64 * 1024 };
 
 /* Opens or makes the file, and its directories; writes `banner` and a newline unless it is empty. -1 with
- * errno. */
+ * errno. When what is there already was written, is noted (log_clock_look). */
 int log_file_open(const char *path, const char *banner);
 /* Lets a member that is somebody else open it anew as /dev/stderr, unless others could reach it by its name.
  */
@@ -28,3 +28,15 @@ bool log_file_cap(int fd, int64_t max, bool *cut);
 
 /* The member is gone: keeps the notice and the tail, and nothing between. */
 void log_file_finish(int fd, int64_t max);
+
+/* Notes beside a log when it grew (base/log-times.h). The file is made when there is something to tell: the
+ * mtime alone is enough for a member that says all within one look. Zeros are a good one. */
+typedef struct {
+        int64_t size;             /* at the last look */
+        int64_t pause_ms, gap_ms; /* to the next look; and while the log grows */
+} LogClock;
+
+/* Looks, and returns when to look again (ms): soon while the log grows, once a second when it is quiet. */
+int64_t log_clock_look(LogClock *clock, int fd);
+/* The member is gone. */
+void log_clock_finish(const LogClock *clock, int fd);
