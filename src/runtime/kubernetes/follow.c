@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/log-times.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "runtime/kubernetes/pod-log.h"
@@ -38,6 +39,7 @@ enum {
         EACH_TICK = 5, /* streams that are opened again */
         SILENT_US = 10 * G_USEC_PER_SEC,
         NOTE_US = G_USEC_PER_SEC, /* between notes of how far a log has come */
+        NS_A_MS = 1000000,
 };
 
 typedef enum {
@@ -71,7 +73,10 @@ struct Follow {
         TimedLog log;
         LogPlace noted;
         gint64 noted_us, heard_us;
-        guint failures; /* in a row */
+        GArray *times;   /* LogTime: when what was appended was written; not noted yet */
+        LogTime time;    /* of the lines since the last of them; size: where they begin */
+        gint64 time_gap; /* ms, between two of them */
+        guint failures;  /* in a row */
         bool opening;
         KubeCall *call;
         GSource *again, *deadline, *answer, *patience;
@@ -218,6 +223,44 @@ static bool write_out(Follow *follow, const char *data, gsize len, GError **erro
         return part == 0 || file_write_all(follow->fd, data, part, error);
 }
 
+/* ---- when lines were written (base/log-times.h) ---- */
+
+/* Where it is cut off, records would say more than the file has. */
+static void keep_time(Follow *follow, gint64 size)
+{
+        LogTime record = { .time_ms = follow->time.time_ms, .size = size };
+
+        if (follow->time.time_ms && size > follow->time.size &&
+            (!follow->config.limit || size <= follow->config.limit))
+                g_array_append_val(follow->times, record);
+        follow->time.size = size;
+}
+
+/* A line of this time begins where the file will have `size` bytes. */
+static void begin_time(Follow *follow, gint64 ms, gint64 size)
+{
+        if (ms - follow->time.time_ms < follow->time_gap && ms >= follow->time.time_ms)
+                return;
+        keep_time(follow, size);
+        follow->time.time_ms = ms;
+}
+
+/* Best effort: without them lines are as old as the log's mtime. */
+static void note_times(Follow *follow)
+{
+        g_autofree char *path = g_strconcat(follow->config.path, LOG_TIMES_SUFFIX, NULL);
+        fd_auto int fd = -1;
+        struct stat st;
+
+        if (follow->times->len == 0)
+                return;
+        fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0 && file_write_all(fd, follow->times->data, follow->times->len * sizeof(LogTime), NULL) &&
+            fstat(fd, &st) == 0)
+                follow->time_gap = log_times_gap_ms((gint64)((gsize)st.st_size / sizeof(LogTime)));
+        g_array_set_size(follow->times, 0);
+}
+
 /* ---- the stream ---- */
 
 static void pump(FollowRoom *room);
@@ -274,6 +317,8 @@ static void close_stream(Follow *follow)
                 kube_call_cancel(g_steal_pointer(&follow->call));
         if (follow->fd < 0)
                 return;
+        keep_time(follow, follow->size);
+        note_times(follow);
         note_place(follow);
         close(follow->fd);
         follow->fd = -1;
@@ -302,6 +347,8 @@ static void rest(Follow *follow, bool refused)
 /* What is lost now comes again with the next stream, from where the file ends. */
 static void put_off(Follow *follow, const GError *error)
 {
+        g_array_set_size(follow->times, 0);
+        follow->time.time_ms = 0; /* the file has not what it would be the time of */
         close_stream(follow);
         rest(follow, false);
         follow->full = err_is(error, ERR_NO_SPACE);
@@ -333,9 +380,29 @@ static bool append(Follow *follow, const GString *text, const LogPlace *was)
                 return false;
         }
         note_written(follow);
-        if (follow->heard_us - follow->noted_us >= NOTE_US)
+        if (follow->heard_us - follow->noted_us >= NOTE_US) {
+                keep_time(follow, follow->size);
+                note_times(follow);
                 note_place(follow);
+        }
         return true;
+}
+
+/* Line by line, since each may have another time. */
+static void read_lines(Follow *follow, const char *data, gsize len, GString *text)
+{
+        const char *end = data + len;
+
+        while (data < end) {
+                const char *newline = memchr(data, '\n', (gsize)(end - data));
+                const char *next = newline ? newline + 1 : end;
+                gint64 size = follow->size + (gint64)text->len;
+
+                timed_log_read(&follow->log, data, (gsize)(next - data), text);
+                if (follow->size + (gint64)text->len > size)
+                        begin_time(follow, follow->log.place.last_ns / NS_A_MS, size);
+                data = next;
+        }
 }
 
 static bool on_data(const char *data, gsize len, void *arg)
@@ -349,7 +416,7 @@ static bool on_data(const char *data, gsize len, void *arg)
                 tell_flows(follow);
                 pump(follow->room);
         }
-        timed_log_read(&follow->log, data, len, text);
+        read_lines(follow, data, len, text);
         if (text->len == 0 || pod_log_is_farewell(text->str, text->len) || append(follow, text, &was))
                 return true;
         pump(follow->room);
@@ -418,6 +485,7 @@ static void open_stream(Follow *follow)
                 put_off(follow, error);
                 return;
         }
+        follow->time = (LogTime){ .size = follow->size };
         if (follow->before < 0)
                 look_at_note(follow);
         timed_log_begin(&follow->log, follow->before, follow->size);
@@ -579,6 +647,8 @@ Follow *follow_new(FollowRoom *room, const FollowConfig *config)
         follow->config.uid = g_strdup(config->uid);
         follow->config.namespace = follow->config.container = NULL;
         follow->before = -1;
+        follow->times = g_array_new(FALSE, FALSE, sizeof(LogTime));
+        follow->time_gap = LOG_TIMES_GAP_MS;
         follow->url = g_strdup_printf("%s?container=%s&timestamps=true&%s=true", path, config->container,
                                       config->previous ? "previous" : "follow");
         follow->fd = -1;
@@ -598,6 +668,7 @@ void follow_free(Follow *follow)
         drop_timer(&follow->again);
         drop_timer(&follow->deadline);
         drop_timer(&follow->patience);
+        g_array_free(follow->times, TRUE);
         g_free((char *)follow->config.path);
         g_free((char *)follow->config.pod);
         g_free((char *)follow->config.uid);
