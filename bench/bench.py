@@ -18,6 +18,7 @@ import time
 import crowd
 import kubernetes
 import paddlejobs
+import partial
 import pods
 import sandbox
 import scheduler
@@ -451,6 +452,11 @@ def tls_beside_plain():
     return tls.figures(sys.modules[__name__])
 
 
+def partial_lines():
+    """A line without an end, from the job's write to the terminal of `paddle submit --follow`."""
+    return partial.figures(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -466,6 +472,7 @@ BENCHES = {
     "queued": crowd_queued,
     "history": crowd_history,
     "neighbours": neighbours,
+    "partial": partial_lines,
     "tls": tls_beside_plain,
     "sandbox": sandboxed,
     "kubernetes-start": kubernetes_start,

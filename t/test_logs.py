@@ -278,7 +278,7 @@ def test_a_cursor_misses_and_repeats_nothing(server):
 
 def test_last_event_id_is_a_cursor_too(server):
     job = server.wait(server.submit("seq 10000")["id"])
-    heard = Heard().hear(server, job, events=2)
+    heard = Heard().hear(server, job, events=1)
     assert 0 < heard.at[(1, "worker-0")] < len(raw(server, job))
     with Stream(server, f"/v1/jobs/{job['id']}/logs", headers={"Last-Event-ID": heard.cursor}) as stream:
         for event in stream:
@@ -331,7 +331,7 @@ def test_attempts_follow_one_another(server, gate):
     assert heard.text == retried_text() and heard.end["state"] == "succeeded"
     newest = Heard().hear(server, job)  # who comes late hears the newest attempt
     assert newest.text == {(4, "worker-0"): retried_text()[(4, "worker-0")]}
-    assert set(Heard().hear(server, job, attempt=2).text) == {(a, "worker-0") for a in (2, 3, 4)}
+    assert set(Heard().hear(server, job, attempt=2).text) == {(2, "worker-0")}
 
 
 def test_the_cursor_of_a_stream_that_sent_nothing_begins_with_the_first_attempt(server):

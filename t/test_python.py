@@ -414,8 +414,9 @@ def test_events_of_a_job_are_paged_and_followed(client, monkeypatch):
         if event.kind == "job.succeeded":
             break
     assert followed == listed
-    with pytest.raises(ValueError, match="one job"):
-        next(client.events(follow=False))
+    of_all = list(client.events(since=revisions[0] - 1, follow=False))
+    assert [event for event in of_all if event.job == job.id] == listed
+    assert list(client.events(since=None, follow=False))[-len(of_all) :] == of_all
 
 
 def test_how_a_job_shares_the_room(client):
@@ -547,12 +548,40 @@ def test_logs_follow_across_a_kill_of_the_server(server, tmp_path):
         go.touch()
         server.start()
         seen += [line.text for line in lines]
-        assert seen == ["before 1", "before 2", "before 3", "after\rx\u2028", "end"]
+        assert seen == ["before 1", "before 2", "before 3", "x\u2028", "end"]  # "after" was drawn over
         assert client.wait(job.id, timeout=PATIENCE).state == "succeeded"
         assert [line.text for line in client.logs("follow", tail=1)] == ["end"]
         assert list(client.logs("follow", member="worker-0")) == [
-            paddlecloud.LogLine("worker-0", 1, text) for text in seen
+            paddlecloud.LogLine("worker-0", 1, text, redrawn=text == "x\u2028") for text in seen
         ]
+
+
+def test_lines_without_an_end_are_seen_when_asked_for(client, tmp_path):
+    gates = [tmp_path / str(n) for n in range(2)]
+    until = "until [ -e %s ]; do sleep 0.05; done; "
+    program = "printf 'name? '; " + until % gates[0] + "echo you; printf '\\r10%%\\r20%%'; " + until % gates[1] + "echo"
+    job = client.submit({"command": ["bash", "-c", program]})
+    seen = []
+    for line in client.logs(job.id, follow=True, partial=True):
+        seen.append((line.text, line.redrawn, line.partial))
+        if line.text == "name? ":
+            gates[0].touch()
+        if line.text == "20%":
+            gates[1].touch()
+    assert seen[0] == ("name? ", False, True) and ("20%", True, True) in seen
+    assert [line for line in seen if not line[2]] == [("name? you", False, False), ("20%", True, False)]
+    assert [line.text for line in client.logs(job.id)] == ["name? you", "20%"]
+
+
+def test_one_attempt_and_the_times_of_its_lines(client):
+    job = client.submit({"command": "echo $PWD; exit 1", "retries": 1, "backoff": "1ms"})
+    client.wait(job.id, timeout=PATIENCE)
+    (first,) = client.logs(job.id, attempt=1, timestamps=True)
+    (second,) = client.logs(job.id, timestamps=True)
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first.time) and first.time <= second.time
+    assert list(client.logs(job.id, since="1h", timestamps=True)) == [second]
+    assert list(client.logs(job.id, since="0s")) == []
 
 
 def test_a_long_line_stays_whole(client):

@@ -173,11 +173,18 @@ class Event:
 
 @dataclasses.dataclass(frozen=True)
 class LogLine:
-    """A line of a member's log, without its newline."""
+    """A line of a member's log, without its newline.
+
+    `redrawn`: the program redrew it, as progress bars do; `text` is what it showed at last. `time` is when it was written (RFC 3339, UTC),
+    if that was asked for. `partial`: it has no end yet; the member's next line replaces it.
+    """
 
     member: str
     attempt: int
     text: str
+    redrawn: bool = False
+    time: Optional[str] = None
+    partial: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -345,41 +352,64 @@ class Client:
     # -- logs and events
 
     def logs(
-        self, id_or_name: str, member: Optional[str] = None, follow: bool = False, tail: Optional[int] = None
+        self,
+        id_or_name: str,
+        member: Optional[str] = None,
+        follow: bool = False,
+        tail: Optional[int] = None,
+        attempt: Optional[int] = None,
+        since: Optional[str] = None,
+        timestamps: bool = False,
+        partial: bool = False,
     ) -> Iterator[LogLine]:
-        """Lines of the job's members; with `follow` until the job ends, across restarts of the server.
+        """Lines of the job's members in the order in which they were written; with `follow` until the job ends, across restarts of the server.
 
         `member` is a name such as "trainer-0" or "environment", or several separated by commas; `tail` begins with that many last
-        lines of each.
+        lines of each, `since` with those from a time in RFC 3339 or so long ago ("10m"). `attempt` is one attempt alone, otherwise the
+        newest and those that follow. With `timestamps` lines have their `time`. With `partial` there are lines, too, that have no end
+        yet, each time they change (at most 10 times a second).
         """
-        query = {"follow": "true" if follow else "false", "member": member, "tail": tail}
+        query = {
+            "follow": "true" if follow else "false",
+            "member": member,
+            "tail": tail,
+            "attempt": attempt,
+            "since": since,
+            "timestamps": "true" if timestamps else None,
+            "partial": "true" if partial else None,
+        }
         begun: Dict[Tuple[int, str], str] = {}  # lines without their end so far, by attempt and member
         for event in self._resumed(f"/v1/jobs/{_quote(id_or_name)}/logs", query):
-            if event.kind == "log":
-                data = json.loads(event.data)
-                source = (data["attempt"], data["member"])
-                *whole, rest = (begun.pop(source, "") + data["text"]).split("\n")
-                for line in whole:
-                    yield LogLine(data["member"], data["attempt"], line)
-                if rest:
-                    begun[source] = rest
-        for (attempt, name), rest in begun.items():
-            yield LogLine(name, attempt, rest)
+            if event.kind not in ("log", "partial"):
+                continue
+            data = json.loads(event.data)
+            source = (data["attempt"], data["member"])
+            if event.kind == "partial":
+                yield _line_of(source, begun.get(source, "") + data["text"], None, partial=True)
+                continue
+            *whole, rest = (begun.pop(source, "") + data["text"]).split("\n")
+            for line in whole:
+                yield _line_of(source, line, data.get("time"))
+            if rest:
+                begun[source] = rest
+        for source, rest in begun.items():
+            yield _line_of(source, rest, None)
 
-    def events(self, since: int = 0, job: Optional[str] = None, follow: bool = True) -> Iterator[Event]:
+    def events(self, since: Optional[int] = 0, job: Optional[str] = None, follow: bool = True) -> Iterator[Event]:
         """Events with a larger revision than `since`, of one job or all; with `follow` it does not end by itself.
 
-        Without `follow` a job is needed (ValueError). Raises errors.Gone when the server no longer keeps events that old.
+        `since` None without `follow` begins with the oldest event that the server keeps. Raises errors.Gone when it no longer keeps
+        events as old as `since`.
         """
-        if follow:
-            for event in self._resumed("/v1/events", {"since": since, "job": job}):
+        if follow or job is None:
+            query = {"since": since, "job": job, "follow": "true" if follow else "false"}
+            for event in self._resumed("/v1/events", query):
                 yield _fields_of(Event, json.loads(event.data))
             return
-        if job is None:
-            raise ValueError("events without follow are those of one job; name it")
+        since = since or 0
         while True:
-            query = _query({"since": since, "limit": EVENTS_PAGE})
-            items = self._transport.json("GET", f"/v1/jobs/{_quote(job)}/events?{query}")["items"]
+            query = {"since": since, "limit": EVENTS_PAGE}
+            items = self._transport.json("GET", f"/v1/jobs/{_quote(job)}/events?{_query(query)}")["items"]
             yield from (_fields_of(Event, item) for item in items)
             if len(items) < EVENTS_PAGE:
                 return
@@ -482,6 +512,12 @@ class Client:
 def _merged(have: Mapping[str, str], changes: Mapping[str, Optional[str]]) -> Dict[str, str]:
     """Labels with the changes; None takes one away."""
     return {key: value for key, value in {**have, **changes}.items() if value is not None}
+
+
+def _line_of(source: Tuple[int, str], text: str, when: Optional[str], partial: bool = False) -> LogLine:
+    """A carriage return within the line marks what follows it as the last state of a redrawn one (doc/rest.md)."""
+    _, redrawn, state = text.rstrip("\r").rpartition("\r")
+    return LogLine(source[1], source[0], state if redrawn else text, bool(redrawn), when, partial)
 
 
 def _quote(text: str) -> str:

@@ -115,7 +115,9 @@ typedef struct {
         Cli *cli;
         Listing *listing;
         Format format;
-        gint64 since; /* -1: from now on */
+        gint64 since; /* -1: from now on; without `follow` from the oldest that is kept */
+        bool follow, ended;
+        guint waiting; /* events that were not printed yet, without `follow` */
         Retry retry;
         GError *failed;
 } Stream;
@@ -132,14 +134,20 @@ static bool on_event(const char *id, const char *event, const char *data, void *
         if (g_strcmp0(event, "error") == 0)
                 return err_set(&stream->failed, err_from_word(text_of(value, "code")), "%s",
                                text_of(value, "message"));
+        if (g_strcmp0(event, "end") == 0) {
+                stream->ended = true;
+                return false;
+        }
         stream->since = MAX(stream->since, int_of(value, "revision"));
-        if (stream->format == FORMAT_JSON) { /* a stream has no end to close a list at: one object a line */
+        if (stream->format == FORMAT_JSON &&
+            stream->follow) { /* a stream has no end to close a list at: one object a line */
                 g_autofree char *line = json_format(value);
 
                 puts(line);
         } else {
                 listing_add(stream->listing, value);
-                listing_page(stream->listing);
+                if (stream->follow || ++stream->waiting % PAGE == 0)
+                        listing_page(stream->listing);
         }
         fflush(stdout);
         return true;
@@ -148,12 +156,13 @@ static bool on_event(const char *id, const char *event, const char *data, void *
 static char *stream_path(const Stream *stream, const char *job)
 {
         g_autofree char *escaped = job ? url_escape(job) : NULL;
-        g_autoptr(GString) path = g_string_new("/v1/events");
+        g_autoptr(GString) path = g_string_new("/v1/events?follow=");
 
+        g_string_append(path, stream->follow ? "true" : "false");
         if (stream->since >= 0)
-                g_string_append_printf(path, "?since=%" G_GINT64_FORMAT, stream->since);
+                g_string_append_printf(path, "&since=%" G_GINT64_FORMAT, stream->since);
         if (job)
-                g_string_append_printf(path, "%cjob=%s", stream->since >= 0 ? '&' : '?', escaped);
+                g_string_append_printf(path, "&job=%s", escaped);
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
@@ -169,6 +178,8 @@ static bool follow_events(Stream *stream, const char *job, GError **error)
                         g_clear_error(&cause);
                         cause = g_steal_pointer(&stream->failed);
                 }
+                if (stream->ended)
+                        return true;
                 if (!retry_after(&stream->retry, stream->cli, cause, error))
                         return false;
         }
@@ -178,7 +189,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 {
         const Events *events = target;
         g_autoptr(Listing) listing = NULL;
-        Stream stream = { .cli = cli, .since = words[0] ? 0 : -1 };
+        Stream stream = { .cli = cli, .since = words[0] ? 0 : -1, .follow = events->follow };
 
         if ((events->since && !number_parse("--since", events->since, 0, G_MAXINT64, &stream.since, error)) ||
             !format_parse(events->format, &stream.format, error) || !cli_client(cli, error))
@@ -188,16 +199,21 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 return list_events(cli, words[0], stream.since, listing, error);
         stream.listing = listing;
         retry_init(&stream.retry, "`paddle events --since REVISION` goes on after the last line.");
-        return follow_events(&stream, words[0], error);
+        if (!follow_events(&stream, words[0], error))
+                return false;
+        listing_end(listing);
+        return true;
 }
 
 const Verb verb_events = {
         .name = "events",
         .args = "[JOB]",
-        .summary = "Show what happened to a job, or follow the events of all",
-        .about = "With JOB and without -f, the events so far. Without JOB the command follows the events of "
-                 "all your jobs (an "
-                 "administrator's: of all jobs) from now on, or from --since.",
+        .summary = "Show what happened to a job, or to all",
+        .about =
+                "The events so far of JOB, or of all your jobs (an administrator's: of all jobs), as far "
+                "back as "
+                "the server keeps them, or since --since. With -f the command goes on with new ones; without "
+                "JOB it then begins now.",
         .options = options,
         .size = sizeof(Events),
         .max_words = 1,

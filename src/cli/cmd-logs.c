@@ -1,18 +1,21 @@
 /* paddle logs: what the members of a job wrote. */
+#include <string.h>
+
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/password.h"
 #include "cli/verbs.h"
+#include "cli/when.h"
 
 typedef struct {
         Common common;
         bool follow;
         GPtrArray *members;
-        char *tail;
-        gint64 attempt;
-        bool raw;
+        char *tail, *since, *attempt;
+        bool timestamps, raw;
 } Logs;
 
 static const Option options[] = {
@@ -22,11 +25,17 @@ static const Option options[] = {
           "only this member: trainer-0, environment", 0, 0, NULL },
         { "tail", 'n', OPTION_STRING, offsetof(Logs, tail), "N", NULL,
           "begin with the last N lines of each member", 0, 0, NULL },
-        { "attempt", 0, OPTION_INT, offsetof(Logs, attempt), "N", NULL,
-          "begin with this attempt; without it, the newest", 1, 1000000, NULL },
+        { "since", 0, OPTION_STRING, offsetof(Logs, since), "TIME", NULL,
+          "only lines written since then: 10m (ago), 14:30, 2026-03-01T10:00 (local; with Z for UTC)", 0, 0,
+          NULL },
+        { "attempt", 0, OPTION_STRING, offsetof(Logs, attempt), "N", NULL,
+          "this attempt alone, or `all`; without it, the newest and with -f those that follow", 0, 0, NULL },
+        { "timestamps", 0, OPTION_BOOL, offsetof(Logs, timestamps), NULL, NULL,
+          "when each line was written, in front of it (RFC 3339, UTC)", 0, 0, NULL },
         { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL, NULL,
-          "on a terminal, too, every byte as the job wrote it: also what moves the cursor or sets titles", 0,
-          0, NULL },
+          "every byte as the job wrote it: all states of redrawn lines; on a terminal, too, what moves the "
+          "cursor or sets titles",
+          0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -54,19 +63,30 @@ static char *newest_job(Cli *cli, GError **error)
         return g_strdup(text_of(job, "id"));
 }
 
+static bool parse_attempt(const char *text, FollowOptions *follow, GError **error)
+{
+        follow->whole = g_strcmp0(text, "all") == 0;
+        return !text || follow->whole || number_parse("--attempt", text, 1, 1000000, &follow->attempt, error);
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Logs *logs = target;
         g_autofree char *newest = NULL;
         FollowOptions follow = { .job = words[0],
                                  .tail = -1,
-                                 .attempt = logs->attempt,
                                  .follow = logs->follow,
+                                 .timestamps = logs->timestamps,
                                  .raw = logs->raw };
-        g_autofree char *members = NULL;
+        g_autofree char *members = NULL, *since = NULL;
 
         if (logs->tail && !number_parse("--tail", logs->tail, 0, 100000000, &follow.tail, error))
                 return false;
+        if (!parse_attempt(logs->attempt, &follow, error))
+                return false;
+        if (logs->since && !(since = since_parse("--since", logs->since, clock_now_ms(), error)))
+                return false;
+        follow.since = since;
         if (logs->members) {
                 g_ptr_array_add(logs->members, NULL);
                 members = g_strjoinv(",", (char **)logs->members->pdata);
@@ -86,11 +106,16 @@ const Verb verb_logs = {
         .args = "[JOB]",
         .summary = "Show the log of a job, or of your newest one",
         .about = "Each line has its member in front: `trainer-0 | ...`; the log of one --member comes as it "
-                 "is. With -f the command "
+                 "is. Lines come in the order in which they were written, attempts one after the other, each "
+                 "behind a line `-- attempt 2 --`. A line that was redrawn, as progress bars are, is shown "
+                 "as it "
+                 "was at last, and marked: `trainer-0 ~ 100%`; on a terminal, -f shows it while it "
+                 "changes.\n\n"
+                 "With -f the command "
                  "waits for a job that is not running yet, saying why it waits, goes on where it was when "
                  "the server restarts, and ends "
                  "with the job. On a terminal colours pass and other control sequences are shown as text; "
-                 "into a file or a pipe the log is written unchanged.",
+                 "into a file or a pipe they are written unchanged.",
         .options = options,
         .size = sizeof(Logs),
         .max_words = 1,

@@ -1,8 +1,9 @@
 /* Following jobs (see follow.h).
  *
  *   GET .../logs ──▶ events ──▶ state: the status line      (stderr; in place on a terminal)
- *        ▲             │        log:   prefixed lines       (stdout)
- *        └── cursor ◀──┘        end:   done
+ *        ▲             │        log:     prefixed lines     (stdout)
+ *        └── cursor ◀──┘        partial: lines without an end, at the bottom of a terminal (live-lines.h)
+ *                               end:     done
  *
  * Stream over without `end`: the server stopped, or ended an old connection; it is opened again with the last
  * cursor. Silence is no reason to give up (the server's heartbeats are), a server away for 60 s is. */
@@ -10,12 +11,14 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/listing.h"
+#include "cli/live-lines.h"
 #include "cli/prefix.h"
 #include "cli/retry.h"
 #include "cli/summary.h"
@@ -30,7 +33,9 @@ typedef struct {
         char *id;
         char *cursor;
         LogPrefixer *prefixer;
+        LiveLines *live; /* NULL: not on a terminal */
         GString *out;
+        gint64 attempt;       /* whose lines were last printed; 0: none */
         char *stage, *reason; /* last said */
         gint64 begin;         /* monotonic ms, when following began */
         bool status_open;     /* the terminal's last line is the status */
@@ -44,6 +49,7 @@ static void follower_clear(Follower *f)
         g_free(f->id);
         g_free(f->cursor);
         g_clear_pointer(&f->prefixer, log_prefixer_free);
+        g_clear_pointer(&f->live, live_lines_free);
         if (f->out)
                 g_string_free(f->out, TRUE);
         g_free(f->stage);
@@ -107,6 +113,38 @@ static void flush_out(Follower *f)
         g_string_truncate(f->out, 0);
 }
 
+static void begin_output(Follower *f)
+{
+        close_status(f);
+        if (f->live)
+                live_lines_erase(f->live, f->out);
+}
+
+static void draw_live(Follower *f)
+{
+        struct winsize size = { 0 }; /* it may have changed */
+
+        (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+        live_lines_draw(f->live, size.ws_col ? size.ws_col : 80, size.ws_row ? size.ws_row : 24, f->prefixer,
+                        f->out);
+}
+
+static void end_output(Follower *f)
+{
+        if (f->live && !log_prefixer_is_open(f->prefixer))
+                draw_live(f);
+        flush_out(f);
+}
+
+/* So that words can be printed on stderr; unended lines come back with the next output. */
+static void begin_words(Follower *f)
+{
+        if (f->live)
+                live_lines_erase(f->live, f->out);
+        log_prefixer_break(f->prefixer, f->out);
+        flush_out(f);
+}
+
 static void on_state(Follower *f, const json_t *data)
 {
         const char *stage = stage_of(text_of(data, "state"), text_of(data, "environment"));
@@ -116,8 +154,7 @@ static void on_state(Follower *f, const json_t *data)
         if (same_stage && (!*reason || g_strcmp0(reason, f->reason) == 0))
                 return; /* a stage that goes on without a reason says nothing new */
         if (f->options->stages || (is_pending(stage) && (*reason || !same_stage))) {
-                log_prefixer_break(f->prefixer, f->out);
-                flush_out(f);
+                begin_words(f);
                 if (!same_stage)
                         close_status(f);
                 print_status(f, stage, reason);
@@ -136,12 +173,43 @@ static bool is_single(const FollowOptions *options)
         return options->members && !strchr(options->members, ',');
 }
 
+static const char *name_of(const Follower *f, const json_t *data)
+{
+        return is_single(f->options) ? "" : text_of(data, "member");
+}
+
+/* Lines of another attempt than those above them. */
+static void print_attempt(Follower *f, gint64 attempt)
+{
+        if (attempt > 0 && f->attempt > 0 && attempt != f->attempt) {
+                log_prefixer_break(f->prefixer, f->out);
+                g_string_append_printf(f->out, "-- attempt %" G_GINT64_FORMAT " --\n", attempt);
+        }
+        f->attempt = attempt > 0 ? attempt : f->attempt;
+}
+
 static void on_log(Follower *f, const json_t *data)
 {
-        close_status(f);
-        log_prefixer_add(f->prefixer, is_single(f->options) ? "" : text_of(data, "member"),
-                         text_of(data, "text"), f->out);
-        flush_out(f);
+        const char *name = name_of(f, data);
+
+        begin_output(f);
+        if (f->live)
+                live_lines_drop(f->live, name);
+        print_attempt(f, int_of(data, "attempt"));
+        if (f->options->timestamps)
+                log_prefixer_stamp(f->prefixer, text_of(data, "time"));
+        log_prefixer_add(f->prefixer, name, text_of(data, "text"), f->out);
+        end_output(f);
+}
+
+static void on_partial(Follower *f, const json_t *data)
+{
+        if (!f->live)
+                return;
+        begin_output(f);
+        log_prefixer_break(f->prefixer, f->out);
+        live_lines_set(f->live, name_of(f, data), text_of(data, "text"));
+        end_output(f);
 }
 
 static void on_end(Follower *f, const json_t *data)
@@ -163,7 +231,11 @@ static bool on_event(const char *id, const char *event, const char *data, void *
         static const struct {
                 const char *name;
                 void (*take)(Follower *f, const json_t *data);
-        } rows[] = { { "log", on_log }, { "state", on_state }, { "end", on_end }, { "error", on_error } };
+        } rows[] = { { "log", on_log },
+                     { "partial", on_partial },
+                     { "state", on_state },
+                     { "end", on_end },
+                     { "error", on_error } };
         Follower *f = arg;
         g_autoptr(json_t) value = json_parse(data, strlen(data), NULL);
 
@@ -204,10 +276,18 @@ static char *stream_path(const Follower *f)
                 add_query(path, "member", options->members);
         if (options->attempt > 0)
                 add_query(path, "attempt", attempt);
+        if (options->raw)
+                add_query(path, "raw", "true");
+        if (options->timestamps)
+                add_query(path, "timestamps", "true");
+        if (f->live)
+                add_query(path, "partial", "true");
         if (f->cursor)
                 add_query(path, "cursor", f->cursor);
         else if (options->tail >= 0)
                 add_query(path, "tail", tail);
+        if (options->since && (!f->cursor || strcmp(f->cursor, before_all) == 0))
+                add_query(path, "since", options->since);
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
@@ -226,8 +306,9 @@ static bool stream_once(Follower *f, GError **error)
         }
         if (f->ended)
                 return false;
-        log_prefixer_break(f->prefixer, f->out);
-        flush_out(f);
+        begin_words(f);
+        if (f->live)
+                live_lines_clear(f->live);
         if (!ok || cause)
                 close_status(f);
         return retry_after(&f->retry, f->cli, g_steal_pointer(&cause), error);
@@ -267,11 +348,14 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
         f.prefixer = log_prefixer_new(longest_member(job), cli->terminal.out_colour);
         if (cli->terminal.out_is_terminal && !options->raw)
                 log_prefixer_tame(f.prefixer);
+        if (cli->terminal.out_is_terminal && !options->raw && options->follow)
+                f.live = live_lines_new();
+        if (options->raw)
+                log_prefixer_raw(f.prefixer);
         retry_init(&f.retry, "`paddle logs -f` shows the log again from its beginning.");
         while (stream_once(&f, &cause))
                 continue;
-        log_prefixer_break(f.prefixer, f.out);
-        flush_out(&f);
+        begin_words(&f);
         close_status(&f);
         if (cause) {
                 g_propagate_error(error, g_steal_pointer(&cause));

@@ -8,10 +8,12 @@ typedef struct {
         const char *job;     /* id or name; resolved once, so that a later job of the name does not slip in */
         const char *members; /* "trainer-0,trainer-1", or NULL: all */
         gint64 tail;         /* lines of each member to begin with; -1: all */
-        gint64 attempt;      /* 0: the newest */
+        const char *since;   /* only lines from then on: RFC 3339 or "10m", how long ago; NULL: all */
+        gint64 attempt;      /* this one alone; 0: the newest and those that follow */
         bool whole;          /* all attempts, also those that are over by now; then `tail` is -1 */
+        bool timestamps;     /* before each line, in UTC */
         bool follow;         /* until the job ends */
-        bool raw;            /* also on a terminal, what members wrote as it is */
+        bool raw;            /* also on a terminal, what members wrote as it is, with all states of lines */
         bool stages;         /* every stage with its time; otherwise only why a pending job pends */
 } FollowOptions;
 

@@ -4,11 +4,13 @@
 
 #include <string.h>
 
+#include "cli/table.h"
 #include "cli/tame.h"
 
 struct LogPrefixer {
         int width;
-        bool colour;
+        bool colour, raw;
+        char *stamp;         /* or NULL */
         char *open;          /* the member whose line is not ended; NULL: at the beginning of a line */
         GHashTable *colours; /* member -> colour number, given in order of appearance */
         GHashTable *tames;   /* member -> Tame; NULL: texts go as they are */
@@ -38,11 +40,28 @@ void log_prefixer_tame(LogPrefixer *prefixer)
         prefixer->tames = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, tame_free);
 }
 
+void log_prefixer_raw(LogPrefixer *prefixer)
+{
+        prefixer->raw = true;
+}
+
+void log_prefixer_stamp(LogPrefixer *prefixer, const char *stamp)
+{
+        g_free(prefixer->stamp);
+        prefixer->stamp = g_strdup(stamp);
+}
+
+bool log_prefixer_is_open(const LogPrefixer *prefixer)
+{
+        return prefixer->open != NULL;
+}
+
 void log_prefixer_free(LogPrefixer *prefixer)
 {
         if (!prefixer)
                 return;
         g_clear_pointer(&prefixer->tames, g_hash_table_unref);
+        g_free(prefixer->stamp);
         g_free(prefixer->open);
         g_hash_table_unref(prefixer->colours);
         g_free(prefixer);
@@ -59,15 +78,38 @@ static int colour_of(LogPrefixer *prefixer, const char *member)
         return palette[GPOINTER_TO_UINT(number)];
 }
 
-static void append_prefix(LogPrefixer *prefixer, const char *member, GString *out)
+int log_prefixer_begin(LogPrefixer *prefixer, const char *member, bool redrawn, GString *out)
 {
+        char bar = redrawn ? '~' : '|';
+        int columns = MAX(text_columns(member), prefixer->width);
+
         if (!*member)
-                return;
+                return 0;
         if (prefixer->colour)
-                g_string_append_printf(out, "\033[%dm%-*s |\033[0m ", colour_of(prefixer, member),
-                                       prefixer->width, member);
+                g_string_append_printf(out, "\033[%dm%-*s %c\033[0m ", colour_of(prefixer, member),
+                                       prefixer->width, member, bar);
         else
-                g_string_append_printf(out, "%-*s | ", prefixer->width, member);
+                g_string_append_printf(out, "%-*s %c ", prefixer->width, member, bar);
+        return columns + 3;
+}
+
+static bool is_redrawn(const LogPrefixer *prefixer, const char *text)
+{
+        return !prefixer->raw && text[0] == '\r' && text[1] != '\n';
+}
+
+/* Returns where the text of the line begins: a mark that is shown is none of it. */
+static const char *begin_line(LogPrefixer *prefixer, const char *member, const char *text, GString *out)
+{
+        bool redrawn = is_redrawn(prefixer, text);
+        bool bare = !*member && !prefixer->stamp;
+
+        if (prefixer->stamp)
+                g_string_append_printf(out, "%s ", prefixer->stamp);
+        (void)log_prefixer_begin(prefixer, member, redrawn, out);
+        if (!*member && prefixer->stamp)
+                g_string_append(out, redrawn ? "~ " : "| ");
+        return text + (redrawn && !bare);
 }
 
 static Tame *tame_of(LogPrefixer *prefixer, const char *member)
@@ -105,10 +147,13 @@ void log_prefixer_add(LogPrefixer *prefixer, const char *member, const char *tex
         if (*text && g_strcmp0(prefixer->open, member) != 0)
                 log_prefixer_break(prefixer, out);
         while (*text) {
-                gsize len = strcspn(text, "\n");
+                gsize len;
 
+                if (prefixer->open && is_redrawn(prefixer, text))
+                        log_prefixer_break(prefixer, out); /* its beginning has gone by */
                 if (!prefixer->open)
-                        append_prefix(prefixer, member, out);
+                        text = begin_line(prefixer, member, text, out);
+                len = strcspn(text, "\n");
                 append_text(prefixer, member, text, len, out);
                 text += len;
                 if (*text == '\n') {

@@ -58,10 +58,6 @@ const char *submission_queue_of(const json_t *queues, const char *cluster, GErro
 /* Asks the server for them, and puts it into the specification; nothing without --cluster. */
 bool submission_put_cluster(Cli *cli, const Submission *submission, json_t *spec, GError **error);
 
-/* "2026-03-01T10:00", "2026-03-01T10:00:00Z", "22:30" (the next one), "2h" or "+2h" from `now`: RFC 3339 in
- * UTC; the caller's. ERR_USAGE. */
-char *begin_parse(const char *what, const char *text, gint64 now, GError **error);
-
 /* Reads a job file, YAML or JSON ("-": standard input). */
 json_t *submission_read_file(const char *path, GError **error);
 

@@ -192,6 +192,18 @@ bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **
         return !text || boolean_parse(name, text, ret, error);
 }
 
+bool api_query_boolean(HttpRequest *request, const char *name, bool fallback, bool *ret)
+{
+        const char *text = http_request_query(request, name);
+        g_autoptr(GError) error = NULL;
+
+        *ret = fallback;
+        if (!text || boolean_parse(name, text, ret, &error))
+                return true;
+        http_fail(request, error);
+        return false;
+}
+
 /* ---- a job that was changed ---- */
 
 /* What an answer is written from, by the worker that sends it: the engine's thread only hands it over. */

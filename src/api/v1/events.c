@@ -21,14 +21,18 @@ typedef struct {
         Api *api;
         char *user; /* NULL: sees all */
         gint64 job_seq, since;
-        bool once; /* ends with what there is */
+        bool all; /* until there is no more */
 } Follow;
 
-static StreamState caught_up(const Follow *follow, GString *out)
+/* What there was has been sent. */
+static StreamState finish(const Follow *follow, GString *out)
 {
-        if (!follow->once)
+        g_autofree char *text = NULL;
+
+        if (!follow->all)
                 return STREAM_WAIT;
-        sse_append(out, NULL, "end", "{}");
+        text = g_strdup_printf("{\"revision\":%" G_GINT64_FORMAT "}", follow->since);
+        sse_append(out, NULL, "end", text);
         return STREAM_END;
 }
 
@@ -39,7 +43,7 @@ static StreamState follow_pull(GString *out, void *arg)
         g_autoptr(GPtrArray) events = NULL;
 
         if (engine_revision(follow->api->engine) <= follow->since)
-                return caught_up(follow, out);
+                return finish(follow, out);
         events = store_events(follow->api->store, follow->since, follow->job_seq, follow->user, PAGE, &error);
         if (!events) {
                 g_autoptr(json_t) body = json_from_error(error, NULL);
@@ -57,7 +61,7 @@ static StreamState follow_pull(GString *out, void *arg)
                 sse_append(out, id, event->kind, text);
                 follow->since = event->revision;
         }
-        return events->len == PAGE ? STREAM_MORE : caught_up(follow, out);
+        return events->len == PAGE ? STREAM_MORE : finish(follow, out);
 }
 
 static void follow_close(void *arg)
@@ -68,11 +72,11 @@ static void follow_close(void *arg)
         g_free(follow);
 }
 
-/* Where to begin: ?since, else Last-Event-ID, else now. */
-static bool first_revision(Api *api, HttpRequest *request, gint64 *ret)
+/* Where to begin: ?since, else Last-Event-ID, else now, or with the oldest event when it ends by itself. */
+static bool first_revision(Api *api, HttpRequest *request, bool all, gint64 *ret)
 {
         const char *last = http_request_header(request, "Last-Event-ID");
-        gint64 fallback = engine_revision(api->engine);
+        gint64 fallback = all ? store_events_horizon(api->store) : engine_revision(api->engine);
 
         if (last && !number_parse("Last-Event-ID", last, 0, G_MAXINT64, &fallback, NULL))
                 fallback = 0;
@@ -104,11 +108,11 @@ static void follow_events(HttpRequest *request, void *arg)
         const HttpCaller *caller = http_request_caller(request);
         const char *name = http_request_query(request, "job");
         g_autoptr(Job) job = NULL;
-        bool goes_on;
         gint64 since;
         Follow *follow;
+        bool on;
 
-        if (!api_query_follow(request, &goes_on) || !first_revision(api, request, &since) ||
+        if (!api_query_boolean(request, "follow", true, &on) || !first_revision(api, request, !on, &since) ||
             !within_horizon(api, request, since))
                 return;
         if (name && !(job = api_find_job(api, request, name)))
@@ -118,7 +122,7 @@ static void follow_events(HttpRequest *request, void *arg)
                             .user = caller->admin ? NULL : g_strdup(caller->user),
                             .job_seq = job ? job->seq : 0,
                             .since = since,
-                            .once = !goes_on };
+                            .all = !on };
         live_stream_start(live_stream_new(api, follow_pull, follow_close, follow), request);
 }
 
@@ -150,10 +154,11 @@ static void list_events(HttpRequest *request, void *arg)
 const HttpRoute event_routes[] = {
         { "GET", "/v1/events", ACCESS_EVENT, VERB_LIST, HTTP_BODY_NONE, 0, follow_events,
           "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
-          "since:integer:Only events with a larger revision, the present one when absent.;job:string:Only "
-          "events of this job.;follow:boolean:Wait for more, true when absent, else an event end follows the "
-          "present ones.;user:string:Whose job a name "
-          "means (administrators).",
+          "since:integer:Only events with a larger revision, the present one when "
+          "absent.;follow:boolean:Wait "
+          "for more, true when absent. Otherwise begin with the oldest event that is kept, and end with the "
+          "newest.;job:string:Only "
+          "events of this job.;user:string:Whose job a name means (administrators).",
           NULL, "Event", 0, "text/event-stream" },
         { "GET", "/v1/jobs/{job}/events", ACCESS_EVENT, VERB_SHOW, HTTP_BODY_NONE, 0, list_events,
           "List the events of a job.",

@@ -66,8 +66,8 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
 bool api_take_key(HttpRequest *request, const char **ret, GError **error);
 /* True and *ret for ?name=true. */
 bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error);
-/* ?follow, true when it is absent. False: it is no yes or no, and that has been answered. */
-bool api_query_follow(HttpRequest *request, bool *ret);
+/* A yes or no with a default; false has replied with the error already. */
+bool api_query_boolean(HttpRequest *request, const char *name, bool fallback, bool *ret);
 
 /* Can jobs run on the cluster now? If not, why, as a sentence that begins with "it"; else NULL. */
 char *api_cluster_trouble(Api *api, const Cluster *cluster);
@@ -104,5 +104,7 @@ void notifier_free(Notifier *notifier);
 Waiter *notifier_add(Notifier *notifier, const char *dir, gint64 deadline, WaiterFunc func, void *arg);
 /* Also watches `dir` from now on. */
 void notifier_watch_dir(Notifier *notifier, Waiter *waiter, const char *dir);
+/* Brings the deadline forward to `deadline`, if it is not earlier already; again after each call. */
+void notifier_wake_at(Notifier *notifier, Waiter *waiter, gint64 deadline);
 /* No call of `func` runs or comes after this returns. Not from within func. */
 void notifier_remove(Notifier *notifier, Waiter *waiter);

@@ -135,3 +135,14 @@ void live_stream_watch(LiveStream *live, const char *dir)
         if (waiter) /* from pull: close, which removes it, cannot run meanwhile */
                 notifier_watch_dir(live->api->notifier, waiter, dir);
 }
+
+void live_stream_wake_at(LiveStream *live, gint64 time)
+{
+        Waiter *waiter;
+
+        g_mutex_lock(&live->lock);
+        waiter = live->waiter;
+        g_mutex_unlock(&live->lock);
+        if (waiter) /* else its coming wakes the stream at once */
+                notifier_wake_at(live->api->notifier, waiter, time);
+}

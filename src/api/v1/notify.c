@@ -266,6 +266,16 @@ void notifier_watch_dir(Notifier *notifier, Waiter *waiter, const char *dir)
         g_mutex_unlock(&notifier->lock);
 }
 
+void notifier_wake_at(Notifier *notifier, Waiter *waiter, gint64 deadline)
+{
+        g_mutex_lock(&notifier->lock);
+        if (g_hash_table_contains(notifier->waiters, waiter) &&
+            (!waiter->deadline || deadline < waiter->deadline))
+                waiter->deadline = deadline;
+        g_mutex_unlock(&notifier->lock);
+        ring(notifier);
+}
+
 void notifier_remove(Notifier *notifier, Waiter *waiter)
 {
         g_mutex_lock(&notifier->lock);

@@ -26,6 +26,13 @@ static const struct {
           "trainer-0 | hello\n" },
         { "no end", { { "trainer-0", "a" } }, "trainer-0 | a\n" },
         { "longer than the width", { { "trainer-1000", "a\n" } }, "trainer-1000 | a\n" },
+        { "redrawn", { { "t", "\r100%\n" }, { "t", "b\n" } }, "t         ~ 100%\nt         | b\n" },
+        { "CR LF", { { "t", "a\r\n" }, { "t", "\r\n" } }, "t         | a\r\nt         | \r\n" },
+        { "CR, then LF", { { "t", "a" }, { "t", "\r\n" } }, "t         | a\r\n" },
+        { "redrawn after a piece",
+          { { "t", "long" }, { "t", "\r1%\n" } },
+          "t         | long\nt         ~ 1%\n" },
+        { "redrawn without a name", { { "", "\r100%\n" } }, "\r100%\n" },
         { "no name", { { "", "a\nb" }, { "", "c\n" } }, "a\nbc\n" },
 };
 
@@ -70,11 +77,39 @@ static void test_colours(void)
         g_assert_cmpstr(out->str, ==, "\033[36ma |\033[0m 1\n\033[33mb |\033[0m 2\n\033[36ma |\033[0m 3\n");
 }
 
+static void test_stamps(void)
+{
+        g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, false);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        log_prefixer_stamp(prefixer, "10:00");
+        log_prefixer_add(prefixer, "a", "1\n2", out);
+        log_prefixer_stamp(prefixer, "10:01");
+        log_prefixer_add(prefixer, "a", "2\n\r3\n", out);
+        log_prefixer_add(prefixer, "", "x\n\ry\n", out);
+        g_assert_cmpstr(out->str, ==, "10:00 a | 1\n10:00 a | 22\n10:01 a ~ 3\n10:01 | x\n10:01 ~ y\n");
+}
+
+/* All states, as the job wrote them. */
+static void test_raw(void)
+{
+        g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, false);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        log_prefixer_raw(prefixer);
+        log_prefixer_add(prefixer, "a", "\r1%\r2%\n", out);
+        log_prefixer_add(prefixer, "a", "x", out);
+        log_prefixer_add(prefixer, "a", "\ry\n", out);
+        g_assert_cmpstr(out->str, ==, "a | \r1%\r2%\na | x\ry\n");
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/prefix/cases", test_cases);
         g_test_add_func("/cli/prefix/tame", test_tame);
         g_test_add_func("/cli/prefix/colours", test_colours);
+        g_test_add_func("/cli/prefix/stamps", test_stamps);
+        g_test_add_func("/cli/prefix/raw", test_raw);
         return g_test_run();
 }

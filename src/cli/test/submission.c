@@ -1,5 +1,6 @@
 /* Command lines to specifications (cloud.md 1.4 and its cases 2, 4, 5, 11): what is sent, or what is said. */
 #include "cli/submission.h"
+#include "cli/when.h"
 
 #include <string.h>
 

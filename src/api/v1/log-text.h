@@ -1,0 +1,24 @@
+/* What a member wrote, as lines to show. A carriage return begins a line anew, as progress bars do: of such a
+ * line its last state is shown, with one CR in front, which marks it as redrawn ("\r100%\n"). A line that is
+ * marked stays as it is when it is settled once more. CRs at the end of a line belong to its end (CR LF).
+ *
+ * Pure. Bytes in, bytes out: nothing here needs UTF-8 to be valid. */
+#pragma once
+
+#include <glib.h>
+
+enum { LOG_PARTIAL_MAX = 1024 }; /* bytes of an unended line that are shown */
+
+/* Appends `text`, line by line, each redrawn line as its last state. A last line may have no end. */
+void log_text_settle(const char *text, gsize len, GString *out);
+
+/* Of the beginning of a line that goes on: how many bytes are earlier states only. What follows them begins
+ * with the CR that marks it. */
+gsize log_text_stale(const char *text, gsize len);
+
+/* Without the beginning of a character that goes on behind `text`. */
+gsize log_text_whole_characters(const char *text, gsize len);
+
+/* Appends what an unended line shows by now, whole characters of it: of a redrawn one its state from the
+ * start, of another one its end, at most LOG_PARTIAL_MAX bytes and the mark. */
+void log_text_partial(const char *text, gsize len, GString *out);
