@@ -58,7 +58,7 @@ def test_pip_installs_it(tmp_path, shared_server):
     shutil.copytree(ROOT / "python", source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     subprocess.run([venv / "bin/pip", "install", "--quiet", source], check=True, capture_output=True)
-    program = "import paddlecloud as paddle; print(paddle.__file__, paddle.Client().version())"
+    program = "import paddlecloud as pc; print(pc.__file__, pc.Client().version())"
     done = run_by_hand(shared_server, tmp_path, "-c", program, python=venv / "bin/python", env={"PYTHONPATH": ""})
     path, version = done.stdout.split()
     assert path.startswith(str(venv))
@@ -90,12 +90,12 @@ def test_train_with_a_callable_submits_by_hand_and_trains_on_the_platform(shared
         """
         import os, sys
         import helper
-        import paddlecloud as paddle
+        import paddlecloud as pc
 
         def main():
             print("trained", helper.WORD, os.environ["PADDLE_TRAINER_ID"], os.environ["NUM_PASS"], sys.argv[1:])
 
-        job = paddle.dist.train(trainer=main, job_name="self-a", trainers=2, env={"NUM_PASS": 7})
+        job = pc.dist.train(trainer=main, job_name="self-a", trainers=2, env={"NUM_PASS": 7})
         if job is not None:
             print("by hand", job.name)
         """,
@@ -114,8 +114,8 @@ def test_train_without_a_callable_goes_on_only_on_the_platform(shared_server, cl
     write_program(
         tmp_path,
         """
-        import paddlecloud as paddle
-        paddle.dist.train(job_name="self-b")
+        import paddlecloud as pc
+        pc.dist.train(job_name="self-b")
         print("training")
         """,
     )
@@ -129,8 +129,8 @@ def test_a_module_submits_itself_as_a_module(shared_server, client, tmp_path):
         tmp_path / "demo",
         """
         from . import word
-        import paddlecloud as paddle
-        paddle.dist.train(lambda: print(word.WORD), job_name="self-m")
+        import paddlecloud as pc
+        pc.dist.train(lambda: print(word.WORD), job_name="self-m")
         """,
     )
     (tmp_path / "demo/word.py").write_text("WORD = 'relative'\n")
@@ -149,8 +149,8 @@ def test_the_seeds_keywords(shared_server, client, tmp_path):
         tmp_path,
         f"""
         import os
-        import paddlecloud as paddle
-        paddle.dist.train(
+        import paddlecloud as pc
+        pc.dist.train(
             k8s_user="ann", k8s_pssword="secret", job_name="seed-job", trainers=2, pservers=1,
             input="/pfs/local/home/{user}/in", output="out",
             base_image="paddlepaddle/paddle:0.10.rc2", use_gpu=False, entry_point="python train.py",
@@ -174,10 +174,10 @@ def test_dist_train_with_a_paddle_job(shared_server, client, tmp_path):
     write_program(
         tmp_path / "package",
         """
-        import paddlecloud as paddle
-        job = paddle.job.dist_train(
+        import paddlecloud as pc
+        job = pc.job.dist_train(
             trainer=lambda: print("trained") or "result",
-            paddle_job=paddle.PaddleJob(
+            paddle_job=pc.PaddleJob(
                 job_name="self-c", trainers=1, entry_point="python train.py", trainer_cpu=1,
                 trainer_mem="1G", image="some/image",
             ),
@@ -203,26 +203,152 @@ def test_dist_train_with_a_paddle_job(shared_server, client, tmp_path):
     ],
 )
 def test_wrong_arguments_are_named(shared_server, tmp_path, keywords, says):
-    write_program(tmp_path, f"import paddlecloud as paddle\npaddle.dist.train(print, **{keywords})\n")
+    write_program(tmp_path, f"import paddlecloud as pc\npc.dist.train(print, **{keywords})\n")
     done = run_by_hand(shared_server, tmp_path, "train.py", check=1)
     assert says in done.stderr.splitlines()[-1] or says in done.stderr.splitlines()[-2]
 
 
 def test_without_a_file_there_is_nothing_to_submit(shared_server, tmp_path):
-    done = run_by_hand(shared_server, tmp_path, "-c", "import paddlecloud as paddle; paddle.dist.train(print)", check=1)
+    done = run_by_hand(shared_server, tmp_path, "-c", "import paddlecloud as pc; pc.dist.train(print)", check=1)
     assert "no program file" in done.stderr
     done = subprocess.run(
-        [sys.executable, "-"], input="import paddlecloud as paddle\npaddle.dist.train(print, trainers=2)\n", text=True,
+        [sys.executable, "-"], input="import paddlecloud as pc\npc.dist.train(print, trainers=2)\n", text=True,
         capture_output=True, cwd=tmp_path, check=False,
         env={**os.environ, "PADDLE_SERVER": shared_server.url, "PYTHONPATH": str(ROOT / "python")},
     )  # fmt: skip
-    assert done.returncode == 1 and "no program file" in done.stderr, done.stderr
+    assert done.returncode == 1 and "no program file" in done.stderr and "standard input" in done.stderr, done.stderr
 
 
 def test_a_home_directory_is_not_sent(shared_server, tmp_path):
-    write_program(tmp_path, "import paddlecloud as paddle\npaddle.dist.train(print)\n")
+    write_program(tmp_path, "import paddlecloud as pc\npc.dist.train(print)\n")
     done = run_by_hand(shared_server, tmp_path, "train.py", check=1, env={"HOME": str(tmp_path)})
     assert "home directory" in done.stderr
+
+
+def test_after_the_trainer_the_process_ends(shared_server, client, tmp_path):
+    """What follows the call is the submitter's alone; a result is still given to programs that want it."""
+    write_program(
+        tmp_path,
+        """
+        import sys
+        import paddlecloud as pc
+        result = pc.dist.train(print if sys.argv[1] == "none" else lambda: sys.argv[1], job_name="ends-" + sys.argv[1])
+        print("got", result if isinstance(result, str) else result.wait().state)
+        """,
+    )
+    assert run_by_hand(shared_server, tmp_path, "train.py", "none").stdout == "got succeeded\n"
+    assert [line.text for line in client.logs("ends-none")] == [""]
+    run_by_hand(shared_server, tmp_path, "train.py", "some")
+    assert [line.text for line in client.logs("ends-some")] == ["got some"]
+
+
+def test_follow_prints_until_the_end(shared_server, tmp_path):
+    write_program(
+        tmp_path,
+        """
+        import sys
+        import paddlecloud as pc
+        pc.dist.train(job_name="followed", follow=True)
+        print("training")
+        sys.exit(int(sys.argv[1]))
+        """,
+    )
+    assert run_by_hand(shared_server, tmp_path, "train.py", 0).stdout == "worker-0 | training\n"
+    assert run_by_hand(shared_server, tmp_path, "train.py", 3, check=1).stdout == "worker-0 | training\n"
+
+
+def test_train_says_what_a_job_needs(shared_server, client, tmp_path):
+    shared_server.paddle("cluster", "create", "side", "--type", "Local", check=0)
+    shared_server.paddle("queue", "create", "side-queue", "--cluster", "side", check=0)
+    write_program(
+        tmp_path,
+        """
+        import datetime
+        import paddlecloud as pc
+        keywords = dict(framework="pytorch", trainers=2, cpu=1.5, memory="1Gi", time_limit=datetime.timedelta(hours=2))
+        plan = pc.dist.dry_run(print, **keywords)
+        print(plan.admitted, len(plan.placement))
+        print(pc.dist.train(print, job_name="needs", cluster="side", **keywords).cancel().name)
+        """,
+    )
+    assert run_by_hand(shared_server, tmp_path, "train.py").stdout == "True 2\nneeds\n"
+    spec = client.job("needs").raw["spec"]
+    (role,) = spec["roles"]
+    assert (spec["framework"], role["name"], role["replicas"]) == ("pytorch", "worker", 2)
+    assert (role["cpu"], role["memory"], spec["time_limit"]) == ("1500m", "1Gi", "7200s")
+    assert spec["queue"] == "side-queue"
+    with pytest.raises(ValueError, match="several queues.*default, default-queue"):
+        client.queue_of("default-cluster")
+    with pytest.raises(ValueError, match="no queue of a cluster 'nowhere'"):
+        client.queue_of("nowhere")
+
+
+@pytest.mark.parametrize(
+    "keywords, says",
+    [({"gpus": 2, "trainer_gpu_num": 1}, "the same"), ({"use_gpu": False, "gpus": 1}, "use_gpu"), ({"gpu": 1}, "gpu")],
+)
+def test_keywords_that_contradict_each_other(shared_server, keywords, says):
+    with paddlecloud.Client(shared_server.url) as client, pytest.raises((ValueError, TypeError), match=says):
+        paddlecloud.dist.dry_run(print, client=client, entry_point="true", **keywords)
+
+
+def test_gpus_are_those_of_a_trainer():
+    described = paddlecloud.dist._describe({"gpus": 2, "pservers": 1, "trainers": 3}).spec("true")
+    assert [(role["name"], role["gpus"]) for role in described["roles"]] == [("pserver", 0), ("trainer", 2)]
+    assert described["use_gpu"] is True
+
+
+def test_a_job_acts_by_itself(client, tmp_path):
+    job = client.submit(
+        {"command": "echo one; echo two; echo kept > $PADDLE_OUTPUT/file", "name": "acts", "output": "acts"}
+    )
+    before = job.state
+    assert job.wait(timeout=PATIENCE) is job and before != job.state == "succeeded" and job.is_final
+    assert [line.text for line in job.logs(tail=1)] == ["two"]
+    assert [event.kind for event in job.events()][-1] == "job.succeeded"
+    job.download(str(tmp_path / "back"))
+    assert (tmp_path / "back/file").read_text() == "kept\n"
+    assert repr(job) == f"<Job acts ({job.id}): succeeded>"
+    assert job == client.job("acts") and len({job, client.job("acts")}) == 1
+    sleeper = client.submit({"command": ["sleep", "60"], "grace": "1s"})
+    assert sleeper.cancel().state in ("stopping", "cancelled") and sleeper.wait().status() == "cancelled"
+    with pytest.raises(ValueError, match="no output"):
+        sleeper.download(str(tmp_path / "nothing"))
+    with pytest.raises(ValueError, match="Client.job"):
+        paddlecloud.Job("x", "made-by-hand", "u", "queued", "plain").wait()
+
+
+SDK = ROOT / "python/paddlecloud"
+TYPED = """
+import paddlecloud as pc
+client = pc.Client()
+job: pc.Job = client.submit({"command": ["python", "train.py"], "roles": [{"name": "trainer", "replicas": 2, "cpu": "500m"}]})
+for line in job.logs(follow=True):
+    print(line.member.upper(), line.text)
+again: pc.Job = pc.dist.train(lambda: None, cpu=2, memory="4Gi", gpus=1, time_limit="2h").wait()
+"""
+
+
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        (None, None),
+        ('client.submit({"comand": "x"})', "comand"),
+        ("job.wiat()", "wiat"),
+        ("pc.dist.train(print, gpu=1)", "gpu"),
+    ],
+)
+def test_types_find_mistakes(tmp_path, wrong, says):
+    """What the package declares (py.typed): mypy passes it strictly, and finds a wrong name in a program that uses it."""
+    program = tmp_path / "program.py"
+    program.write_text(TYPED + (wrong or ""))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", ROOT / "build/mypy", program, *([] if wrong else [SDK])],
+        env={**os.environ, "MYPYPATH": str(ROOT / "python")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, says is None or says in done.stdout) == (1 if wrong else 0, True), (
+        done.stdout + done.stderr
+    )
 
 
 # -- packages
@@ -417,6 +543,9 @@ def test_events_of_a_job_are_paged_and_followed(client, monkeypatch):
     of_all = list(client.events(since=revisions[0] - 1, follow=False))
     assert [event for event in of_all if event.job == job.id] == listed
     assert list(client.events(since=None, follow=False))[-len(of_all) :] == of_all
+    everything = list(client.events(since=revisions[0] - 1, follow=False))
+    assert [event for event in everything if event.job == job.id] == listed
+    assert list(client.events(since=everything[-1].revision, follow=False)) == []
 
 
 def test_how_a_job_shares_the_room(client):
@@ -779,6 +908,10 @@ def test_directories_with_empty_files_and_strange_names(client, tmp_path):
     client.download("python/dir", str(tmp_path / "back"))
     assert subprocess.run(["diff", "-r", source, tmp_path / "back"], check=False).returncode == 0
     assert (tmp_path / "back/nothing").is_dir()
+    assert [info.path.split("/")[-1] for info in client.files("python/dir", recursive=False) if info.dir] == [
+        "a b",
+        "nothing",
+    ]
     assert "python/dir/a b/ü%?#/x&y=1" in [info.path.split("/", 5)[-1] for info in client.files("python/dir")]
 
 

@@ -1,7 +1,7 @@
 """Python SDK of the Paddle job platform.
 
-    import paddlecloud as paddle
-    paddle.dist.train(trainer=main, job_name="digits", trainers=4, pservers=2, output="digits")
+    import paddlecloud as pc
+    pc.dist.train(main, job_name="digits", trainers=4, pservers=2, output="digits")
 
 Run by hand, the call submits the program it stands in; run by the platform, it trains. `Client` speaks the `/v1` interface.
 """
@@ -10,6 +10,7 @@ from . import dist, errors, job
 from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
+from .spec import Role, Spec
 
 __all__ = [
     "ApiError",
@@ -29,7 +30,9 @@ __all__ = [
     "PaddleError",
     "PaddleJob",
     "Reason",
+    "Role",
     "ServerNotReached",
+    "Spec",
     "Unavailable",
     "dist",
     "errors",

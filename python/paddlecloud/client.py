@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import functools
+import html
 import http.client
 import json
 import os
@@ -12,18 +13,20 @@ import uuid
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from . import config, errors, files, package
+from .spec import Spec
 from .transport import ServerEvent, Transport
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled", "preempted"})
 AWAY_MAX = 60.0  # seconds that a server may be away while something waits for it
 PAGE = 200
+REASON_SHOWN = 80  # characters of a reason in a job's short form
 EVENTS_PAGE = 1000
 Record = TypeVar("Record")
 
 
 def _fields_of(kind: Callable[..., Record], body: Dict[str, Any]) -> Record:
     """The dataclass `kind` from the members of `body` that it knows, and `raw` with all."""
-    known = {field.name for field in dataclasses.fields(kind)} - {"raw"}  # type: ignore[arg-type]
+    known = {field.name for field in dataclasses.fields(kind) if field.init} - {"raw"}  # type: ignore[arg-type]
     return kind(**{name: body[name] for name in known if name in body}, raw=body)
 
 
@@ -111,9 +114,12 @@ def _reasons_of(body: Dict[str, Any]) -> List[Reason]:
     return [_fields_of(Reason, item) for item in body.get("reasons") or []]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False, repr=False)
 class Job:
-    """A job as it stood at `revision`. `stages` has milliseconds, `usage` CPU time and memory. `raw` is the whole reply."""
+    """A job as it was at `revision`; wait(), refresh(), status(), cancel() and follow() bring it up to date. `stages` has milliseconds,
+    `usage` CPU time and memory. `raw` is the whole reply. Two are equal when they are the same job.
+
+    The methods use the client that the job came from, so they belong to that client's thread, and raise what its methods raise."""
 
     id: str
     name: str
@@ -140,7 +146,101 @@ class Job:
     stages: Dict[str, Any] = dataclasses.field(default_factory=dict)
     usage: Dict[str, Any] = dataclasses.field(default_factory=dict)
     roles: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
-    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    _client: Optional["Client"] = dataclasses.field(default=None, init=False)
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Job) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        reason = self.reason if len(self.reason) <= REASON_SHOWN else self.reason[: REASON_SHOWN - 3] + "..."
+        return f"<Job {self.name} ({self.id}): {self.state}{': ' if reason else ''}{reason}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a small table. All text is escaped, as names and reasons are others' words."""
+        roles = ", ".join(f"{role.get('replicas', '?')} {role.get('name', '?')}" for role in self.roles)
+        rows = {
+            "job": self.name,
+            "id": self.id,
+            "state": self.state,
+            "reason": self.reason,
+            "queue": self.queue,
+            "roles": roles,
+        }
+        cells = "".join(
+            f"<tr><th style='text-align: left'>{name}</th><td style='text-align: left'>{html.escape(str(text))}</td></tr>"
+            for name, text in rows.items()
+            if text
+        )
+        return f"<table>{cells}</table>"
+
+    def _owner(self) -> "Client":
+        if self._client is None:
+            raise ValueError(f"job '{self.name}' did not come from a client; get it by Client.job('{self.id}')")
+        return self._client
+
+    def _take(self, other: "Job") -> "Job":
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, getattr(other, field.name))
+        return self
+
+    def refresh(self) -> "Job":
+        """Asks the server how the job is now; returns this job, brought up to date."""
+        return self._take(self._owner().job(self.id))
+
+    def status(self) -> str:
+        """Its state now, as the server says: "queued", "starting", "running", "succeeded" and so on (doc/jobs.md)."""
+        return self.refresh().state
+
+    def wait(self, timeout: Optional[float] = None) -> "Job":
+        """Waits until the job is finished; returns this job, brought up to date. TimeoutError after `timeout` seconds."""
+        return self._take(self._owner().wait(self.id, timeout))
+
+    def logs(
+        self,
+        member: Optional[str] = None,
+        follow: bool = False,
+        tail: Optional[int] = None,
+        attempt: Optional[int] = None,
+        since: Optional[str] = None,
+        timestamps: bool = False,
+        partial: bool = False,
+    ) -> Iterator["LogLine"]:
+        """As Client.logs of this job."""
+        return self._owner().logs(self.id, member, follow, tail, attempt, since, timestamps, partial)
+
+    def follow(self) -> "Job":
+        """Prints the lines of all members until the job is finished; returns this job, brought up to date."""
+        for line in self.logs(follow=True):
+            print(f"{line.member} | {line.text}", flush=True)
+        return self.wait()
+
+    def events(self, since: int = 0, follow: bool = False) -> Iterator["Event"]:
+        """The events of this job with a larger revision than `since`; with `follow` it does not end by itself."""
+        return self._owner().events(since, self.id, follow)
+
+    def cancel(self, force: bool = False) -> "Job":
+        """As Client.cancel of this job; returns this job, brought up to date."""
+        return self._take(self._owner().cancel(self.id, force))
+
+    def explain(self) -> "Explanation":
+        """Why it waits, and when it may start."""
+        return self._owner().explain(self.id)
+
+    @property
+    def output(self) -> Optional[str]:
+        """The /pfs path of what it writes to PADDLE_OUTPUT; None without one."""
+        path = (self.raw.get("spec") or {}).get("output")
+        return None if path is None else str(path)
+
+    def download(self, local: str) -> None:
+        """Fetches what the job has written to PADDLE_OUTPUT into the directory `local`. ValueError when it has no output."""
+        if self.output is None:
+            raise ValueError(f"job '{self.name}' has no output; submit it with output=\"NAME\"")
+        self._owner().download(self.output, local)
 
     @property
     def is_final(self) -> bool:
@@ -233,23 +333,29 @@ class Client:
         body = {"user": user, "password": password, **({"otp": otp} if otp else {})}
         reply = self._transport.json("POST", "/v1/login", body, repeatable=False)
         self._transport.token = reply["token"]
-        return reply.get("expires_at")
+        expires: Optional[str] = reply.get("expires_at")
+        return expires
 
     # -- jobs
 
-    def submit(self, spec: Mapping[str, Any], idempotency_key: Optional[str] = None) -> Job:
+    def _job_of(self, body: Dict[str, Any]) -> Job:
+        job = _fields_of(Job, body)
+        job._client = self
+        return job
+
+    def submit(self, spec: Spec, idempotency_key: Optional[str] = None) -> Job:
         """Submits a specification (doc/rest.md, "A specification"). A repeat with the same key (1 to 128 printable bytes) returns the
         job that the first one made."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return _fields_of(Job, self._transport.json("POST", "/v1/jobs", dict(spec), headers, repeatable=True))
+        return self._job_of(self._transport.json("POST", "/v1/jobs", dict(spec), headers, repeatable=True))
 
-    def submit_many(self, specs: Iterable[Mapping[str, Any]]) -> List[str]:
+    def submit_many(self, specs: Iterable[Spec]) -> List[str]:
         """Submits up to 10,000 specifications at once, all or none; returns the jobs' ids in their order. `after` may name jobs of the
         same call."""
         body = {"jobs": [dict(spec) for spec in specs]}
         return [item["id"] for item in self._transport.json("POST", "/v1/jobs/batch", body, repeatable=False)["jobs"]]
 
-    def dry_run(self, spec: Mapping[str, Any]) -> DryRun:
+    def dry_run(self, spec: Spec) -> DryRun:
         """What submit() would lead to; nothing is made."""
         reply = self._transport.json("POST", "/v1/jobs?dry_run=true", dict(spec), repeatable=True)
         return _fields_of(DryRun, reply)
@@ -275,7 +381,7 @@ class Client:
         return self._act(id_or_name, "saved")
 
     def _act(self, id_or_name: str, what: str) -> Job:
-        return _fields_of(Job, self._transport.json("POST", f"/v1/jobs/{_quote(id_or_name)}/{what}", repeatable=False))
+        return self._job_of(self._transport.json("POST", f"/v1/jobs/{_quote(id_or_name)}/{what}", repeatable=False))
 
     def change(
         self,
@@ -292,11 +398,11 @@ class Client:
             values["labels"] = None if labels is None else _merged(job.labels, labels)
             values["annotations"] = None if annotations is None else _merged(job.annotations, annotations)
         body = {name: value for name, value in values.items() if value is not None}
-        return _fields_of(Job, self._transport.json("PATCH", f"/v1/jobs/{_quote(id_or_name)}", body, repeatable=False))
+        return self._job_of(self._transport.json("PATCH", f"/v1/jobs/{_quote(id_or_name)}", body, repeatable=False))
 
     def job(self, id_or_name: str) -> Job:
         """One job; a name means the newest job of that name. Raises errors.NotFound."""
-        return _fields_of(Job, self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}"))
+        return self._job_of(self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}"))
 
     def jobs(
         self,
@@ -316,7 +422,7 @@ class Client:
         while True:
             page = self._transport.json("GET", "/v1/jobs?" + _query(query))
             for item in page["items"]:
-                yield _fields_of(Job, item)
+                yield self._job_of(item)
             if not page["next"]:
                 return
             query["after"] = page["next"]
@@ -324,7 +430,7 @@ class Client:
     def cancel(self, id_or_name: str, force: bool = False) -> Job:
         """Cancels; the job returned is `stopping` or `cancelled`. A second cancel, or `force`, kills without the job's grace time."""
         path = f"/v1/jobs/{_quote(id_or_name)}/cancel"
-        return _fields_of(Job, self._transport.json("POST", path, {"force": force}))
+        return self._job_of(self._transport.json("POST", path, {"force": force}))
 
     def wait(self, id_or_name: str, timeout: Optional[float] = None) -> Job:
         """Waits until the job is finished, and returns it; TimeoutError after `timeout` seconds."""
@@ -335,7 +441,7 @@ class Client:
             if left <= 0:
                 raise TimeoutError(f"job '{job.name}' is still {job.state} after {timeout} s")
             path = f"/v1/jobs/{job.id}?" + _query({"wait_ms": int(left * 1000), "revision": job.revision})
-            job = _fields_of(Job, self._patiently(functools.partial(self._transport.json, "GET", path)))
+            job = self._job_of(self._patiently(functools.partial(self._transport.json, "GET", path)))
         return job
 
     def _patiently(self, call: Callable[[], Record]) -> Record:
@@ -465,9 +571,30 @@ class Client:
         """
         return package.send(self._transport, package.of_directory(directory, extra))
 
-    def files(self, remote: str = "") -> List[FileInfo]:
-        """What stands at and below `remote`, /pfs/... or a path in the user's home. Raises errors.NotFound."""
-        return [_fields_of(FileInfo, item) for item in files.listing(self._transport, self.path_of(remote))]
+    def files(self, remote: str = "", recursive: bool = True) -> List[FileInfo]:
+        """What is at and below `remote`, /pfs/... or a path in the user's home; without `recursive` what is right in it. Raises
+        errors.NotFound."""
+        items = files.listing(self._transport, self.path_of(remote), recursive)
+        return [_fields_of(FileInfo, item) for item in items]
+
+    def queue_of(self, cluster: str) -> str:
+        """The queue that takes jobs of a cluster: the one of its name, else its only one. Raises ValueError when there is none or several."""
+        queues = self._transport.json("GET", "/v1/queues")["items"]
+        parents = {queue.get("parent") for queue in queues}
+        names = [
+            queue["name"]
+            for queue in queues
+            if queue.get("cluster") == cluster and not queue.get("closed") and queue["name"] not in parents
+        ]
+        if cluster in names or len(names) == 1:
+            return cluster if cluster in names else str(names[0])
+        if names:
+            raise ValueError(
+                f"cluster '{cluster}' has several queues that take jobs: {', '.join(names)}; name one with queue="
+            )
+        raise ValueError(
+            f"no queue of a cluster '{cluster}' takes jobs of yours; `paddle queue list` shows the queues that do"
+        )
 
     def upload(self, local: str, remote: str) -> None:
         """Sends a file or directory to /pfs/... or a path in the user's home; only chunks (4 MiB) that the server lacks travel."""

@@ -20,9 +20,10 @@ def route(remote: str, **query: str) -> str:
     return "/v1/files" + urllib.parse.quote(remote) + ("?" + urllib.parse.urlencode(query) if query else "")
 
 
-def listing(transport: Transport, remote: str) -> List[Dict[str, Any]]:
+def listing(transport: Transport, remote: str, recursive: bool = True) -> List[Dict[str, Any]]:
     """What is at and below `remote`: {"path", "dir", "size", "mtime"} each. Raises errors.NotFound."""
-    items: List[Dict[str, Any]] = transport.json("GET", route(remote, list="true", recursive="true"))["items"]
+    query = {"list": "true", **({"recursive": "true"} if recursive else {})}
+    items: List[Dict[str, Any]] = transport.json("GET", route(remote, **query))["items"]
     return items
 
 

@@ -174,12 +174,20 @@ class _Walk:
             )
 
 
-def _check_root(directory: str) -> None:
+def is_too_wide(directory: str) -> Optional[str]:
+    """What a directory is that is never sent, in words: a home directory, or the root; None for any other."""
     for place, words in ((os.path.expanduser("~"), "your home directory"), ("/", "the root of the file system")):
         if os.path.exists(place) and os.path.samefile(directory, place):
-            raise ValueError(
-                f"'{directory}' is {words}, which is not sent as a package; move the program to a directory of its own"
-            )
+            return words
+    return None
+
+
+def _check_root(directory: str) -> None:
+    words = is_too_wide(directory)
+    if words:
+        raise ValueError(
+            f"'{directory}' is {words}, which is not sent as a package; move the program to a directory of its own"
+        )
 
 
 def of_directory(directory: str, extra: Optional[Mapping[str, str]] = None) -> Manifest:
