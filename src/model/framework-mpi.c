@@ -128,7 +128,6 @@ const Framework framework_mpi = {
         .flow_name = "mpi",
         .tells_all = true,
         .single = true,
-        .fixed = true,
         .secret = true,
         .check = check,
         .member_env = member_env,

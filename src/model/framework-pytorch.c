@@ -38,7 +38,6 @@ const Framework framework_pytorch = {
         .main_role = "worker",
         .flow_name = "pytorch",
         .single = true,
-        .fixed = true,
         .check = check,
         .member_env = member_env,
 };

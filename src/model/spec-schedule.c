@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "model/array.h"
 #include "model/object-row.h"
 #include "model/spec-draft.h"
 
@@ -96,7 +97,7 @@ bool after_parse(const char *text, AfterKind *ret_kind, const char **ret_job, GE
         g_autofree char *shown = NULL;
         int kind = word ? word_find(after_words, word) : -1;
 
-        if (kind >= 0 && name_is_valid(colon + 1)) { /* ids look like names */
+        if (kind >= 0 && job_word_is_valid(colon + 1)) {
                 *ret_kind = (AfterKind)kind;
                 *ret_job = colon + 1;
                 return true;
@@ -132,26 +133,6 @@ static bool take_after(Draft *draft, const json_t *object, GError **error)
 
 /* ---- arrays ---- */
 
-/* "7,8,9,1" becomes "1,7-9". */
-static char *array_normal(const GArray *indices, int max)
-{
-        GString *text = g_string_new(NULL);
-
-        for (guint i = 0, last; i < indices->len; i = last + 1) {
-                int first = g_array_index(indices, int, i);
-
-                for (last = i; last + 1 < indices->len &&
-                               g_array_index(indices, int, last + 1) == first + (int)(last + 1 - i);)
-                        last++;
-                g_string_append_printf(text, "%s%d", i ? "," : "", first);
-                if (last > i)
-                        g_string_append_printf(text, "-%d", first + (int)(last - i));
-        }
-        if (max)
-                g_string_append_printf(text, "%%%d", max);
-        return g_string_free(text, FALSE);
-}
-
 static bool take_array(Draft *draft, const json_t *object, GError **error)
 {
         g_autoptr(GArray) indices = NULL;
@@ -164,7 +145,7 @@ static bool take_array(Draft *draft, const json_t *object, GError **error)
                 return true;
         if (!spec_array(text, &indices, &max, error))
                 return false;
-        draft->spec.array = draft_own_text(draft, array_normal(indices, max));
+        draft->spec.array = draft_own_text(draft, spec_array_format(indices, max));
         return true;
 }
 

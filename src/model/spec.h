@@ -64,7 +64,7 @@ typedef struct Spec {
         char **node_labels;     /* nodes must carry all of these; or NULL */
         char *topology;         /* label key within one value of which the members should stand; or NULL */
         bool topology_required; /* ... have to stand */
-        char *array;            /* "0-999%50", "1,3,7-9", normal form; or NULL: see spec_array */
+        char *array;            /* "0-999%50", "1,3,7-9", "0-90:10", normal form; or NULL: see spec_array */
         char **after;           /* "ok:ID", "any:ID", "fail:ID": starts when all of these hold; or NULL */
         gint64 begin;           /* ms since 1970: not before; 0: at once */
         int warn_signal; /* sent warn_ms before the time limit and first thing in an eviction's grace; 0: none
@@ -109,13 +109,14 @@ json_t *spec_from_seed(const json_t *object, GError **error);
 
 int spec_members(const Spec *spec);
 int spec_members_min(const Spec *spec); /* with so many it may start */
-bool spec_is_elastic(const Spec *spec); /* it may start with fewer members than it asks for */
 
 /* The indices of an array in order, each once (GArray of int), and how many may run at once (0: all).
  * ERR_INVALID for what is none, for more than SPEC_ARRAY_MAX, for indices above SPEC_ARRAY_INDEX_MAX. */
 bool spec_array(const char *text, GArray **ret_indices, int *ret_max, GError **error);
+/* The shortest form of sorted indices, each once: "1,7-9", "0-90:10%4". The caller's. */
+char *spec_array_format(const GArray *indices, int max);
 
-/* "ok:ID" in parts. */
+/* "ok:ID" in parts; JOB may also be "sw[3]" (see array.h). */
 typedef enum { AFTER_OK, AFTER_ANY, AFTER_FAIL } AfterKind;
 bool after_parse(const char *text, AfterKind *ret_kind, const char **ret_job /* borrowed */, GError **error);
 

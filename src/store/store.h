@@ -136,11 +136,25 @@ typedef struct {
  * for and enough jobs were looked at (so that no page takes long). */
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error);
 
-/* Events with revision > since, oldest first, at most `limit`, of one job (job_seq > 0) and visible to `user`
- * (NULL: all). ERR_GONE when since lies below the horizon; but since 0 of one job means what is kept of it.
- */
+/* A whole array, counted. */
+typedef struct {
+        int counts[JOB_STATES];
+        gint64 first[JOB_STATES]; /* the seq of the first element in that state; 0: none is */
+        gint64 updated;           /* when one was last changed, ms */
+        int size;                 /* elements that are there */
+} ArrayCount;
+bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError **error);
+/* The array_seq of the user's newest array of that name; ERR_NOT_FOUND. */
+bool store_array_by_name(Store *store, const char *user, const char *name, gint64 *ret, GError **error);
+/* Its elements in one of these states (as JobQuery has them), the first of them first. */
+GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
+
+/* Events with revision > since, oldest first, at most `limit`, of one job (job_seq > 0) or of the `n` jobs
+ * from that number on, and visible to `user` (NULL: all). ERR_GONE when since lies below the horizon; but
+ * since 0 of jobs means what is kept of them. */
 GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
                         GError **error);
+GPtrArray *store_events_of(Store *store, gint64 since, gint64 first_seq, int n, int limit, GError **error);
 gint64 store_events_horizon(Store *store); /* the committed one; any thread */
 
 Token *store_token_by_hash(Store *store, const char *hash, GError **error); /* ERR_NOT_FOUND */

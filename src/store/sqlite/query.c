@@ -18,7 +18,7 @@
 #define SEQS(from, which)                                                                                    \
         "SELECT job.seq FROM " from " WHERE " which " AND job.seq < ?1 AND job.seq >= ?2" FILTER             \
         " ORDER BY job.seq DESC LIMIT ?4"
-/* ?1 after, ?2 to, ?3 user, ?4 job, ?5 limit */
+/* ?1 after, ?2 to, ?3 user, ?4 job, ?5 limit, ?6 the job behind the last */
 #define EVENTS(which)                                                                                        \
         "SELECT revision, time, job_seq, job_id, user, kind, data,"                                          \
         " (SELECT name FROM job WHERE seq = job_seq) FROM event WHERE " which                                \
@@ -42,6 +42,12 @@ const char *const reader_sql[] = {
         [SEQS_LABELLED] = "SELECT job.seq FROM job_label CROSS JOIN job ON job.seq = job_label.seq"
                           " WHERE job_label.label = ?12 AND job_label.seq < ?1 AND job_label.seq >= ?2" FILTER
                           " ORDER BY job_label.seq DESC LIMIT ?4",
+        [ARRAY_COUNT] = "SELECT state, count(*), min(seq), max(updated) FROM job INDEXED BY job_array"
+                        " WHERE array > 0 AND array = ?1 GROUP BY state",
+        [ARRAY_BY_NAME] = "SELECT max(array) FROM job INDEXED BY job_array_name WHERE array > 0 AND user = ?1"
+                          " AND rtrim(name, '0123456789') = ?2 || '-'",
+        [ARRAY_JOBS] = "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_array" JOB_WITH_SPEC
+                       "WHERE array > 0 AND array = ?1 AND (?2 >> state) & 1 ORDER BY job.seq LIMIT ?3",
         [LABEL_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM job_label WHERE label = ?1 LIMIT 1000)",
         [LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM job",
         /* ?1 queue, ?2 from, ?3 to, ?4 seq, ?5 to seq, ?6 limit */
@@ -54,6 +60,7 @@ const char *const reader_sql[] = {
         [EVENTS_BOUNDS] = "SELECT events_horizon, coalesce((SELECT max(revision) FROM event), 0) FROM state",
         [EVENTS_SINCE] = EVENTS("?4 = 0"),
         [EVENTS_OF_JOB] = EVENTS("job_seq > 0 AND job_seq = ?4"),
+        [EVENTS_OF_JOBS] = EVENTS("job_seq > 0 AND job_seq >= ?4 AND job_seq < ?6"),
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };
@@ -144,6 +151,79 @@ Job *store_job_by_key(Store *store, const char *user, const char *idempotency_ke
         return row ? job_row_make(row, NULL, error) : NULL;
 }
 
+/* ---- arrays ---- */
+
+static void take_count(Conn *conn, ArrayCount *ret)
+{
+        gint64 state = conn_int(conn, ARRAY_COUNT, 0);
+
+        if (state < 0 || state >= JOB_STATES)
+                return; /* a database that somebody changed */
+        ret->counts[state] = (int)conn_int(conn, ARRAY_COUNT, 1);
+        ret->first[state] = conn_int(conn, ARRAY_COUNT, 2);
+        ret->updated = MAX(ret->updated, conn_int(conn, ARRAY_COUNT, 3));
+        ret->size += ret->counts[state];
+}
+
+bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError **error)
+{
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        *ret = (ArrayCount){ .size = 0 };
+        if (!conn)
+                return false;
+        conn_bind_int(conn, ARRAY_COUNT, 1, array_seq);
+        while ((step = conn_step(conn, ARRAY_COUNT, error)) == STEP_ROW)
+                take_count(conn, ret);
+        pool_give(&store->pool, conn);
+        return step == STEP_DONE;
+}
+
+bool store_array_by_name(Store *store, const char *user, const char *name, gint64 *ret, GError **error)
+{
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        if (!conn)
+                return false;
+        conn_bind_text(conn, ARRAY_BY_NAME, 1, user);
+        conn_bind_text(conn, ARRAY_BY_NAME, 2, name);
+        step = conn_step(conn, ARRAY_BY_NAME, error);
+        *ret = step == STEP_ROW ? conn_int(conn, ARRAY_BY_NAME, 0) : 0;
+        pool_give(&store->pool, conn);
+        return step != STEP_ERROR &&
+               (*ret > 0 || err_set(error, ERR_NOT_FOUND, "user '%s' has no array named '%s'", user, name));
+}
+
+GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error)
+{
+        g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)job_row_free);
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
+        g_autoptr(GHashTable) specs = job_specs_new();
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, ARRAY_JOBS, 1, array_seq);
+        conn_bind_int(conn, ARRAY_JOBS, 2, states);
+        conn_bind_int(conn, ARRAY_JOBS, 3, limit);
+        while ((step = conn_step(conn, ARRAY_JOBS, error)) == STEP_ROW)
+                g_ptr_array_add(rows, job_row_read(conn, ARRAY_JOBS));
+        pool_give(&store->pool, conn);
+        for (guint i = 0; step == STEP_DONE && i < rows->len; i++) {
+                Job *job = job_row_make(rows->pdata[i], specs, error);
+
+                if (!job)
+                        return NULL;
+                g_ptr_array_add(jobs, job);
+        }
+        return step == STEP_DONE ? g_steal_pointer(&jobs) : NULL;
+}
+
+/* ---- events ---- */
+
 static Event *read_event(Conn *conn, int stmt)
 {
         g_autofree char *job_id = conn_text(conn, stmt, 3);
@@ -163,6 +243,7 @@ static Event *read_event(Conn *conn, int stmt)
 typedef struct {
         gint64 after, last; /* looked at so far; the newest there is */
         gint64 job_seq;
+        int n_jobs; /* 0: one, or all */
         const char *user;
         int limit;
         GPtrArray *events;
@@ -191,7 +272,7 @@ static bool check_horizon(EventScan *scan, Conn *conn, GError **error)
 
 static bool read_events(EventScan *scan, Conn *conn, GError **error)
 {
-        int stmt = scan->job_seq > 0 ? EVENTS_OF_JOB : EVENTS_SINCE;
+        int stmt = scan->n_jobs > 0 ? EVENTS_OF_JOBS : scan->job_seq > 0 ? EVENTS_OF_JOB : EVENTS_SINCE;
         gint64 to;
         Step step;
 
@@ -203,27 +284,44 @@ static bool read_events(EventScan *scan, Conn *conn, GError **error)
         conn_bind_text(conn, stmt, 3, scan->user);
         conn_bind_int(conn, stmt, 4, scan->job_seq);
         conn_bind_int(conn, stmt, 5, scan->limit - (int)scan->events->len);
+        if (scan->n_jobs > 0)
+                conn_bind_int(conn, stmt, 6, scan->job_seq + scan->n_jobs);
         while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
                 g_ptr_array_add(scan->events, read_event(conn, stmt));
         scan->after = MAX(scan->after, to);
         return step == STEP_DONE;
 }
 
-GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
-                        GError **error)
+static GPtrArray *scan_events(Store *store, EventScan *scan, GError **error)
 {
         g_autoptr(GPtrArray) events = g_ptr_array_new_with_free_func((GDestroyNotify)event_free);
-        EventScan scan = { since, since + 1, job_seq, user, limit, events };
 
-        while (scan.after < scan.last && events->len < (guint)limit) {
+        scan->events = events;
+        scan->last = scan->after + 1;
+        while (scan->after < scan->last && events->len < (guint)scan->limit) {
                 Conn *conn = pool_take(&store->pool, error);
-                bool ok = conn && read_events(&scan, conn, error);
+                bool ok = conn && read_events(scan, conn, error);
 
                 pool_give(&store->pool, conn);
                 if (!ok)
                         return NULL;
         }
         return g_steal_pointer(&events);
+}
+
+GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
+                        GError **error)
+{
+        EventScan scan = { .after = since, .job_seq = job_seq, .user = user, .limit = limit };
+
+        return scan_events(store, &scan, error);
+}
+
+GPtrArray *store_events_of(Store *store, gint64 since, gint64 first_seq, int n, int limit, GError **error)
+{
+        EventScan scan = { .after = since, .job_seq = first_seq, .n_jobs = n, .limit = limit };
+
+        return scan_events(store, &scan, error);
 }
 
 gint64 store_events_horizon(Store *store)

@@ -90,6 +90,13 @@ const char *const schema_migrations[] = {
         /* Of the certificate that a token was made with: whose key vouched for it. Of those that were made
          * before it is not known; they end when their certificates do. */
         "ALTER TABLE token ADD COLUMN authority TEXT;",
+        /* Arrays are found by their name: that of an element without its index. And what waits for a whole
+         * array says so: before, the id of its first element stood for it. */
+        "CREATE INDEX job_array_name ON job (user, rtrim(name, '0123456789'), array) WHERE array > 0;"
+        "UPDATE job SET body = json_set(body, '$.after', (SELECT json_group_array(iif(EXISTS (SELECT 1"
+        "  FROM job AS first WHERE first.id = substr(value, instr(value, ':') + 1) AND first.seq ="
+        "  first.array), replace(value, ':', ':a'), value)) FROM json_each(body, '$.after')))"
+        "  WHERE phase = 1 AND json_type(body, '$.after') = 'array';",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -120,6 +120,42 @@ static void test_first_version(void)
         g_assert_cmpuint(ran->len, ==, 1);
 }
 
+/* What waited for a whole array by its first job's id waits for it by its own; other dependencies stay. */
+static void test_awaited_arrays(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
+        g_autoptr(GError) error = NULL;
+        g_auto(StoreState) state = { 0 };
+        g_autoptr(Store) store = NULL;
+        g_autofree char *after = NULL;
+        Conn conn = open_file(dir);
+        gint64 array;
+
+        g_assert_true(schema_migrate(&conn, schema_migrations, 4, &error));
+        conn_close(&conn);
+        run_sql(dir,
+                "INSERT INTO job_spec VALUES (1, '{\"command\":[\"true\"],\"array\":\"0-1\"}'),"
+                " (3, '{\"command\":[\"true\"]}');"
+                "INSERT INTO job VALUES (1, '00000000000000aa', 'ann', 's-w-0', 'default', 1, 1, 1, 0, 1, 1,"
+                "  NULL, '{\"array_index\":0}'),"
+                " (2, '00000000000000bb', 'ann', 's-w-1', 'default', 1, 1, 1, 0, 1, 1, NULL,"
+                "  '{\"array_index\":1}'),"
+                " (3, '00000000000000cc', 'ann', 'all', 'default', 1, 1, 1, 0, 3, 0, NULL,"
+                "  '{\"after\":[\"ok:00000000000000aa\",\"any:00000000000000bb\"]}');");
+        store = open_store(dir);
+        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_no_error(error);
+        g_assert_cmpuint(jobs->len, ==, 3);
+        after = g_strjoinv(" ", ((Job *)jobs->pdata[2])->after);
+        g_assert_cmpstr(after, ==, "ok:a00000000000000aa any:00000000000000bb");
+        g_assert_null(((Job *)jobs->pdata[0])->after);
+        g_assert_true(store_array_by_name(store, "ann", "s-w", &array, &error));
+        g_assert_cmpint(array, ==, 1);
+        g_assert_false(store_array_by_name(store, "ann", "s", &array, NULL));
+        g_assert_false(store_array_by_name(store, "bob", "s-w", &array, NULL));
+}
+
 static void test_empty_file(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -272,6 +308,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/schema/migrate", test_migrate);
         g_test_add_func("/schema/first-version", test_first_version);
+        g_test_add_func("/schema/awaited-arrays", test_awaited_arrays);
         g_test_add_func("/schema/empty-file", test_empty_file);
         g_test_add_func("/schema/settings", test_settings);
         g_test_add_func("/schema/newer", test_newer);
