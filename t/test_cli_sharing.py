@@ -263,7 +263,7 @@ def test_hold_release_set_requeue(full):
 def test_arrays_and_dependencies(room, tmp_path):
     done = room.paddle("submit", "--no-package", "--name", "sweep", "--array", "0-4%2", "--", "true", check=0)
     name, first = done.stdout.split()
-    assert f"paddle list --array {first}" in done.stderr
+    assert f"submitted sweep ({first}): 5 jobs, 0-4%2" in done.stderr and "paddle list --array sweep" in done.stderr
     jobs = listed(room, "list", "--array", first)
     assert sorted(job["array"]["index"] for job in jobs) == [0, 1, 2, 3, 4]
     room.paddle("wait", *(job["id"] for job in jobs), check=0)

@@ -484,7 +484,8 @@ def test_an_array_runs_so_many_at_a_time(room, tmp_path):
     spec = room.spec("sweep", script=show + wait, cpu="500m", array="0-5%2")
     made = room.post("/v1/jobs/batch", {"jobs": [spec]}).json["jobs"]
     assert len(made) == 6
-    after = room.submit("after", cpu="500m", after=[f"ok:{made[0]['id']}"])  # the first stands for all
+    array = room.job(made[0]["id"])["array"]["id"]
+    after = room.submit("after", cpu="500m", after=[f"ok:{array}"])
     for done in range(6):
         room.wait(made[done]["id"], "running")
         if done < 5:
@@ -499,7 +500,7 @@ def test_an_array_runs_so_many_at_a_time(room, tmp_path):
         room.wait(made[done]["id"], "succeeded")
     room.wait(after["id"], "running")
     for i, job in enumerate(made):
-        assert room.server.member_log(job["id"]) == f"{i} 6 {made[0]['id']}\n"
+        assert room.server.member_log(job["id"]) == f"{i} 6 {array}\n"
 
 
 @pytest.mark.parametrize(
@@ -540,14 +541,19 @@ def test_what_a_job_waits_for(room, tmp_path, kind, outcome, holds):
         refused(reply, 409, "conflict", first["id"], kind, outcome)
 
 
-def test_the_first_of_an_array_stands_for_all_of_it_later_too(room):
-    """Also for those who come when all has ended: the first job succeeded, another one did not."""
+def test_an_array_that_has_ended_is_waited_for(room):
+    """The first job succeeded, another one did not: of the whole that is a failure."""
     spec = room.spec("sweep", script="exit $PADDLE_ARRAY_INDEX", cpu="500m", array="0-2")
     made = room.post("/v1/jobs/batch", {"jobs": [spec]}).json["jobs"]
     assert [room.wait(job["id"])["state"] for job in made] == ["succeeded", "failed", "failed"]
-    reply = room.post("/v1/jobs", room.spec("later", script="true", after=[f"ok:{made[0]['id']}"]))
-    refused(reply, 409, "conflict", made[0]["id"], "failed")
-    reply = room.post("/v1/jobs", room.spec("later", script="true", after=[f"fail:{made[0]['id']}"]))
+    array = room.job(made[0]["id"])["array"]["id"]
+    for word in (array, "sweep"):
+        reply = room.post("/v1/jobs", room.spec("later", script="true", after=[f"ok:{word}"]))
+        refused(reply, 409, "conflict", array, "'sweep'", "failed")
+    for word in (made[0]["id"], "sweep[0]", "sweep-0"):
+        reply = room.post("/v1/jobs", room.spec("later", script="true", after=[f"ok:{word}"]))
+        assert reply.status == 201 and room.wait(reply.json["id"])["state"] == "succeeded"
+    reply = room.post("/v1/jobs", room.spec("later", script="true", after=[f"fail:{array}"]))
     assert reply.status == 201 and room.wait(reply.json["id"])["state"] == "succeeded"
 
 

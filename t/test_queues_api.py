@@ -494,7 +494,7 @@ def test_an_array(room):
     for job in made:
         room.wait(job["id"], "succeeded")
     shown = room.job(made[3]["id"])
-    assert shown["array"] == {"id": made[0]["id"], "index": 3, "max": 2}
+    assert shown["array"] == {"id": f"a{made[0]['id']}", "name": "sweep", "index": 3, "max": 2, "size": 5}
     listed = room.get(f"/v1/jobs?array={made[2]['id']}").json["items"]
     assert sorted(job["id"] for job in listed) == sorted(job["id"] for job in made)
     alone = room.submit(["true"])["id"]

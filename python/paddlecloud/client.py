@@ -119,6 +119,9 @@ class Job:
     """A job as it was at `revision`; wait(), refresh(), status(), cancel() and follow() bring it up to date. `stages` has milliseconds,
     `usage` CPU time and memory. `raw` is the whole reply. Two are equal when they are the same job.
 
+    A whole array is one, too: its `state` is what is true of all of it, and `elements` says how many of its jobs are in which state
+    (`{"total": 100, "running": 8, ...}`). Of a job that is no array `elements` is empty.
+
     The methods use the client that the job came from, so they belong to that client's thread, and raise what its methods raise."""
 
     id: str
@@ -137,6 +140,8 @@ class Job:
     labels: Dict[str, str] = dataclasses.field(default_factory=dict)
     annotations: Dict[str, str] = dataclasses.field(default_factory=dict)
     array: Optional[Dict[str, Any]] = None
+    elements: Dict[str, int] = dataclasses.field(default_factory=dict)
+    failed: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
     after: List[str] = dataclasses.field(default_factory=list)
     evictions: int = 0
     saved_at: Optional[str] = None
@@ -248,6 +253,11 @@ class Job:
         return self.state in FINAL_STATES
 
     @property
+    def is_array(self) -> bool:
+        """Whether it is a whole array of jobs."""
+        return bool(self.elements)
+
+    @property
     def reasons(self) -> List[Reason]:
         """Why it waits; empty when it does not."""
         return _reasons_of(self.raw)
@@ -276,7 +286,8 @@ class LogLine:
     """A line of a member's log, without its newline.
 
     `redrawn`: the program redrew it, as progress bars do; `text` is what it showed at last. `time` is when it was written (RFC 3339, UTC),
-    if that was asked for. `partial`: it has no end yet; the member's next line replaces it.
+    if that was asked for. `partial`: it has no end yet; the member's next line replaces it. `job` names the element, "sw[3]", in the log of a
+    whole array.
     """
 
     member: str
@@ -285,6 +296,7 @@ class LogLine:
     redrawn: bool = False
     time: Optional[str] = None
     partial: bool = False
+    job: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -345,7 +357,7 @@ class Client:
 
     def submit(self, spec: Spec, idempotency_key: Optional[str] = None) -> Job:
         """Submits a specification (doc/rest.md, "A specification"). A repeat with the same key (1 to 128 printable bytes) returns the
-        job that the first one made."""
+        job that the first one made. With `array` the job returned is the whole array, which can be waited for."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._job_of(self._transport.json("POST", "/v1/jobs", dict(spec), headers, repeatable=True))
 
@@ -401,7 +413,8 @@ class Client:
         return self._job_of(self._transport.json("PATCH", f"/v1/jobs/{_quote(id_or_name)}", body, repeatable=False))
 
     def job(self, id_or_name: str) -> Job:
-        """One job; a name means the newest job of that name. Raises errors.NotFound."""
+        """One job; a name means the newest job or array of that name, "sw[3]" (or "sw-3") one job of the array `sw`. Raises
+        errors.NotFound."""
         return self._job_of(self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}"))
 
     def jobs(
@@ -413,8 +426,8 @@ class Client:
         labels: Optional[Mapping[str, str]] = None,
         array: Optional[str] = None,
     ) -> Iterator[Job]:
-        """Jobs, newest first, without members, fetched page by page. `state` is one word or several separated by commas; `array` is the id
-        of any job of an array."""
+        """Jobs, newest first, without members, fetched page by page. `state` is one word or several separated by commas; `array` is the
+        name or id of an array: its jobs."""
         query: Dict[str, Any] = {"limit": PAGE, "state": state, "name": name, "queue": queue, "array": array}
         query.update(
             all="true" if all_users else None, label=[f"{key}={value}" for key, value in (labels or {}).items()]
@@ -433,14 +446,16 @@ class Client:
         return self._job_of(self._transport.json("POST", path, {"force": force}))
 
     def wait(self, id_or_name: str, timeout: Optional[float] = None) -> Job:
-        """Waits until the job is finished, and returns it; TimeoutError after `timeout` seconds."""
+        """Waits until the job, or every job of the array, is finished, and returns it; TimeoutError after `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         job = self.job(id_or_name)
         while not job.is_final:
             left = 25.0 if end is None else min(25.0, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"job '{job.name}' is still {job.state} after {timeout} s")
-            path = f"/v1/jobs/{job.id}?" + _query({"wait_ms": int(left * 1000), "revision": job.revision})
+            path = f"/v1/jobs/{job.id}?" + _query(
+                {"wait_ms": int(left * 1000), "revision": job.revision, "ended": "true"}
+            )
             job = self._job_of(self._patiently(functools.partial(self._transport.json, "GET", path)))
         return job
 
@@ -473,7 +488,8 @@ class Client:
         `member` is a name such as "trainer-0" or "environment", or several separated by commas; `tail` begins with that many last
         lines of each, `since` with those from a time in RFC 3339 or so long ago ("10m"). `attempt` is one attempt alone, otherwise the
         newest and those that follow. With `timestamps` lines have their `time`. With `partial` there are lines, too, that have no end
-        yet, each time they change (at most 10 times a second).
+        yet, each time they change (at most 10 times a second). Of a whole array these are the lines of its jobs, one job after the
+        other.
         """
         query = {
             "follow": "true" if follow else "false",
@@ -484,6 +500,15 @@ class Client:
             "timestamps": "true" if timestamps else None,
             "partial": "true" if partial else None,
         }
+        whole = self.job(id_or_name)
+        if not whole.is_array:
+            yield from self._logs_of(whole.id, query)
+            return
+        for job in sorted(self.jobs(array=whole.id), key=lambda job: job.array["index"]):
+            for line in self._logs_of(job.id, query):
+                yield dataclasses.replace(line, job=f"{whole.name}[{job.array['index']}]")
+
+    def _logs_of(self, id_or_name: str, query: Mapping[str, Any]) -> Iterator[LogLine]:
         begun: Dict[Tuple[int, str], str] = {}  # lines without their end so far, by attempt and member
         for event in self._resumed(f"/v1/jobs/{_quote(id_or_name)}/logs", query):
             if event.kind not in ("log", "partial"):

@@ -13,6 +13,7 @@
 #include "cli/discover.h"
 #include "cli/help.h"
 #include "cli/table.h"
+#include "model/array.h"
 #include "model/spec.h"
 
 enum { EXIT_USAGE = 2 };
@@ -135,9 +136,10 @@ static bool check_jobs(char *const *words, int n, GError **error)
                 g_autofree char *visible = text_visible(*words);
                 g_autofree char *shown = text_cut(visible, SHOWN, false);
 
-                if (!name_is_valid(*words))
+                if (!job_word_is_valid(*words))
                         return err_set(error, ERR_USAGE,
-                                       "'%s' is not a job's name or id: 1 to 63 characters a-z, 0-9 and '-'\n"
+                                       "'%s' is not a job's name or id: 1 to 63 characters a-z, 0-9 and '-', "
+                                       "and '[3]' behind an array's name for one of its jobs\n"
                                        "`paddle list` shows your jobs.",
                                        shown);
         }

@@ -19,10 +19,10 @@ static const Option options[] = {
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Explain *explain = target;
-        g_autofree char *path = job_path(words[0], "/explain"), *job_at = job_path(words[0], "");
-        g_autofree char *text = NULL;
+        g_autofree char *path = job_path(words[0], "/explain"), *job_at = NULL, *text = NULL;
         g_autoptr(json_t) answer = NULL, job = NULL;
         Format format;
+        bool waits;
 
         if (!format_parse(explain->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &answer, error))
@@ -31,8 +31,13 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 format_print(answer, format, "cause");
                 return true;
         }
+        /* of an array it is said of the one that waits, and when none does, of all of it */
+        waits = json_array_size(json_object_get(answer, "reasons")) > 0;
+        job_at = job_path(waits ? text_of(answer, "job") : words[0], "");
         if (!http_call_json(cli->client, "GET", job_at, NULL, &job, error))
                 return false;
+        if (!waits)
+                json_object_set(answer, "state", json_object_get(job, "state"));
         text = explain_text(job, answer, clock_now_ms(), &cli->terminal);
         fputs(text, stdout);
         return true;
@@ -42,12 +47,14 @@ const Verb verb_explain = {
         .name = "explain",
         .args = "JOB",
         .summary = "Say why a job waits, with figures, and when it may start",
-        .about = "The first reason is what stands in the way now; those behind it would, once it is gone. "
-                 "Each names "
-                 "what is asked for, what is free, what of the queue's own share is lent and to whom, and "
-                 "which job "
-                 "has to end first. The answer is computed now, on a copy of the scheduler.\n\n"
-                 "The expected start is known when every running job in the way has a time limit.",
+        .about =
+                "The first reason is what stands in the way now; those behind it would, once it is gone. "
+                "Each names "
+                "what is asked for, what is free, what of the queue's own share is lent and to whom, and "
+                "which job "
+                "has to end first. The answer is computed now, on a copy of the scheduler. Of an array it is "
+                "that of its first job that waits.\n\n"
+                "The expected start is known when every running job in the way has a time limit.",
         .examples = "paddle explain digits\n"
                     "paddle explain digits -o json\tthe figures, for programs\n"
                     "paddle submit --dry-run -n 4 --gpus 2 -- true\tthe same before a job is submitted",

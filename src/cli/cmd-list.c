@@ -4,12 +4,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "cli/follow-array.h"
 #include "cli/listing.h"
+#include "cli/summary.h"
 #include "cli/verbs.h"
 
 typedef struct {
         Common common;
-        bool all;
+        bool all, elements;
         char *state, *user, *name, *queue, *array, *format;
         GPtrArray *labels;
         gint64 limit;
@@ -28,8 +30,10 @@ static const Option options[] = {
           NULL },
         { "label", 0, OPTION_LIST, offsetof(List, labels), "K=V", NULL, "only jobs with this label", 0, 0,
           NULL },
-        { "array", 0, OPTION_STRING, offsetof(List, array), "JOB", NULL,
-          "only the jobs of the array that this one is of", 0, 0, NULL },
+        { "array", 0, OPTION_STRING, offsetof(List, array), "ARRAY", NULL, "only the jobs of this array", 0,
+          0, NULL },
+        { "elements", 'e', OPTION_BOOL, offsetof(List, elements), NULL, NULL,
+          "each job of an array in a row of its own; without it, an array is one row", 0, 0, NULL },
         { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", NULL, "at most N jobs; without it, all", 1,
           100000000, NULL },
         FORMAT_OPTION(offsetof(List, format)),
@@ -37,11 +41,19 @@ static const Option options[] = {
         { 0 },
 };
 
-/* "3 of 4k2m...": its index, and the id of the array. */
+/* "sw[3]" of an array's job. */
+static char *cell_name(const json_t *job, const Terminal *terminal)
+{
+        return element_text(job);
+}
+
+/* "3 of a4k2m...": its index, and the id of the array. */
 static char *cell_array(const json_t *job, const Terminal *terminal)
 {
         const json_t *array = json_object_get(job, "array");
 
+        if (is_array(job))
+                return g_strdup(text_of(array, "indices"));
         return json_is_object(array)
                        ? g_strdup_printf("%d of %s", (int)int_of(array, "index"), text_of(array, "id"))
                        : NULL;
@@ -54,6 +66,8 @@ static char *cell_members(const json_t *job, const Terminal *terminal)
         gsize i;
         json_t *role;
 
+        if (is_array(job))
+                return summary_elements(job);
         json_array_foreach(json_object_get(job, "roles"), i, role) if (int_of(role, "replicas") > 0)
                 g_string_append_printf(out, "%s%s %d/%d", out->len ? ", " : "", text_of(role, "name"),
                                        (int)(int_of(role, "running") + int_of(role, "succeeded")),
@@ -76,7 +90,7 @@ static char *cell_ran(const json_t *job, const Terminal *terminal)
 }
 
 static const Column columns[] = {
-        { "NAME", .member = "name", .fit = { .min = 20 } },
+        { "NAME", .cell = cell_name, .fit = { .min = 20 } },
         { "ID", .member = "id", .fit = { 4, TABLE_WHOLE } },
         { "USER", true, .member = "user" },
         { "FRAMEWORK", true, .member = "framework" },
@@ -114,6 +128,7 @@ static char *list_path(const List *list)
         for (guint i = 0; list->labels && i < list->labels->len; i++)
                 add_query(path, "label", list->labels->pdata[i]);
         add_query(path, "all", list->all ? "true" : NULL);
+        add_query(path, "collapse", list->elements || list->array ? NULL : "true");
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
@@ -172,6 +187,9 @@ const Verb verb_list = {
         .name = "list",
         .args = "",
         .summary = "List jobs, newest first",
+        .about =
+                "An array is one row, with how many of its jobs are in which state; --array NAME lists them, "
+                "as `sw[3]`.",
         .examples = "paddle list --state queued,running\twhat is open\n"
                     "paddle list --queue vision --label team=a\tof one queue, with one label\n"
                     "paddle cancel $(paddle list --state queued -o name)\tnames for other commands",

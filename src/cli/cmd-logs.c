@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "cli/follow.h"
+#include "cli/follow-array.h"
 #include "cli/listing.h"
 #include "cli/password.h"
 #include "cli/verbs.h"
@@ -51,7 +51,7 @@ static char *newest_job(Cli *cli, GError **error)
         if (!cli_client(cli, error) || !who_am_i(cli, &user, &vouched, error))
                 return NULL;
         escaped = url_escape(user);
-        path = g_strdup_printf("/v1/jobs?limit=1&user=%s", escaped);
+        path = g_strdup_printf("/v1/jobs?limit=1&collapse=true&user=%s", escaped);
         if (!http_call_json(cli->client, "GET", path, NULL, &page, error))
                 return NULL;
         job = json_array_get(json_object_get(page, "items"), 0);
@@ -61,6 +61,16 @@ static char *newest_job(Cli *cli, GError **error)
         }
         cli_say(cli, "job '%s' (%s)", text_of(job, "name"), text_of(job, "id"));
         return g_strdup(text_of(job, "id"));
+}
+
+static bool show(Cli *cli, const FollowOptions *follow, GError **error)
+{
+        g_autofree char *path = job_path(follow->job, "");
+        g_autoptr(json_t) job = NULL;
+
+        if (!cli_client(cli, error) || !http_call_json(cli->client, "GET", path, NULL, &job, error))
+                return false;
+        return is_array(job) ? follow_array(cli, job, follow, error) : follow_job(cli, follow, NULL, error);
 }
 
 static bool parse_attempt(const char *text, FollowOptions *follow, GError **error)
@@ -98,7 +108,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                         return false;
                 follow.job = newest;
         }
-        return follow_job(cli, &follow, NULL, error);
+        return show(cli, &follow, error);
 }
 
 const Verb verb_logs = {
@@ -115,7 +125,9 @@ const Verb verb_logs = {
                  "waits for a job that is not running yet, saying why it waits, goes on where it was when "
                  "the server restarts, and ends "
                  "with the job. On a terminal colours pass and other control sequences are shown as text; "
-                 "into a file or a pipe they are written unchanged.",
+                 "into a file or a pipe they are written unchanged.\n\n"
+                 "Of a whole array the log has the element in front, too: `sw[3] trainer-0 | ...`; with -f "
+                 "up to 32 elements are followed at the same time.",
         .options = options,
         .size = sizeof(Logs),
         .max_words = 1,

@@ -1,6 +1,7 @@
 /* paddle status: one job in full. */
 #include "base/err.h"
 #include "base/number.h"
+#include "cli/follow-array.h"
 #include "cli/listing.h"
 #include "cli/summary.h"
 #include "cli/verbs.h"
@@ -90,7 +91,7 @@ static void print_spec(const json_t *job)
 /* How it shares the room with others. What is as it is for everybody is not said. */
 static void print_sharing(const json_t *job)
 {
-        static const char *const members[] = { "labels", "annotations", "array", "after" };
+        static const char *const members[] = { "labels", "annotations", "after" };
         g_autofree char *priority = value_text(json_object_get(job, "priority"));
         g_autofree char *evictions = g_strdup_printf("%d times", (int)int_of(job, "evictions"));
 
@@ -123,6 +124,8 @@ static void print_job(const Cli *cli, const json_t *job)
 
         print_line("name", text_of(job, "name"));
         print_line("id", text_of(job, "id"));
+        if (is_element(job))
+                print_line("array", text_of(json_object_get(job, "array"), "name"));
         print_line("user", text_of(job, "user"));
         print_line("state", text_of(job, "state"));
         print_line("reason", text_of(job, "reason"));
@@ -142,6 +145,29 @@ static void print_job(const Cli *cli, const json_t *job)
         }
 }
 
+static void print_array(const json_t *array)
+{
+        const json_t *about = json_object_get(array, "array");
+        g_autofree char *counts = summary_elements(array), *failed = summary_failed(array);
+        g_autofree char *size =
+                g_strdup_printf("%d (%s)", (int)int_of(about, "size"), text_of(about, "indices"));
+
+        print_line("name", text_of(array, "name"));
+        print_line("id", text_of(array, "id"));
+        print_line("user", text_of(array, "user"));
+        print_line("state", text_of(array, "state"));
+        print_line("reason", text_of(array, "reason"));
+        print_line("jobs", size);
+        print_line("", counts);
+        print_sharing(array);
+        print_line("framework", text_of(array, "framework"));
+        print_spec(array);
+        print_line("submitted", text_of(array, "submitted_at"));
+        print_line("finished", text_of(array, "finished_at"));
+        if (*failed)
+                printf("\n%s\n", failed);
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Status *status = target;
@@ -152,18 +178,24 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (!format_parse(status->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &job, error))
                 return false;
-        if (format == FORMAT_TABLE || format == FORMAT_WIDE)
-                print_job(cli, job);
-        else
+        if (format != FORMAT_TABLE && format != FORMAT_WIDE)
                 format_print(job, format, "name");
+        else if (is_array(job))
+                print_array(job);
+        else
+                print_job(cli, job);
         return true;
 }
 
 const Verb verb_status = {
         .name = "status",
         .args = "JOB",
-        .summary = "Show one job: state, reason, members, where its time went",
-        .about = "JOB is an id or a name; a name means the newest job that has it.",
+        .summary = "Show a job or an array: state, reason, members, where its time went",
+        .about =
+                "JOB is an id or a name; a name means the newest job that has it. Of an array `sw` is all of "
+                "it: how many of its jobs are in which state, and those that failed; `sw[3]` or `sw-3` is "
+                "one "
+                "of its jobs.",
         .options = options,
         .size = sizeof(Status),
         .min_words = 1,

@@ -18,8 +18,6 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/listing.h"
-#include "cli/live-lines.h"
-#include "cli/prefix.h"
 #include "cli/retry.h"
 #include "cli/summary.h"
 #include "cli/table.h"
@@ -48,8 +46,10 @@ static void follower_clear(Follower *f)
 {
         g_free(f->id);
         g_free(f->cursor);
-        g_clear_pointer(&f->prefixer, log_prefixer_free);
-        g_clear_pointer(&f->live, live_lines_free);
+        if (!f->options->shared) {
+                g_clear_pointer(&f->prefixer, log_prefixer_free);
+                g_clear_pointer(&f->live, live_lines_free);
+        }
         if (f->out)
                 g_string_free(f->out, TRUE);
         g_free(f->stage);
@@ -113,8 +113,23 @@ static void flush_out(Follower *f)
         g_string_truncate(f->out, 0);
 }
 
+/* Followers of several jobs write one text. */
+static void lock_text(Follower *f)
+{
+        if (f->options->shared)
+                g_mutex_lock(&f->options->shared->lock);
+}
+
+static void unlock_text(Follower *f)
+{
+        if (f->options->shared)
+                g_mutex_unlock(&f->options->shared->lock);
+}
+
+/* Until end_output. */
 static void begin_output(Follower *f)
 {
+        lock_text(f);
         close_status(f);
         if (f->live)
                 live_lines_erase(f->live, f->out);
@@ -134,15 +149,18 @@ static void end_output(Follower *f)
         if (f->live && !log_prefixer_is_open(f->prefixer))
                 draw_live(f);
         flush_out(f);
+        unlock_text(f);
 }
 
 /* So that words can be printed on stderr; unended lines come back with the next output. */
 static void begin_words(Follower *f)
 {
+        lock_text(f);
         if (f->live)
                 live_lines_erase(f->live, f->out);
         log_prefixer_break(f->prefixer, f->out);
         flush_out(f);
+        unlock_text(f);
 }
 
 static void on_state(Follower *f, const json_t *data)
@@ -151,6 +169,8 @@ static void on_state(Follower *f, const json_t *data)
         const char *reason = text_of(data, "reason");
         bool same_stage = g_strcmp0(stage, f->stage) == 0;
 
+        if (f->options->shared)
+                return;
         if (same_stage && (!*reason || g_strcmp0(reason, f->reason) == 0))
                 return; /* a stage that goes on without a reason says nothing new */
         if (f->options->stages || (is_pending(stage) && (*reason || !same_stage))) {
@@ -173,15 +193,19 @@ static bool is_single(const FollowOptions *options)
         return options->members && !strchr(options->members, ',');
 }
 
-static const char *name_of(const Follower *f, const json_t *data)
+/* "trainer-0", "sw[3] trainer-0"; the caller's. */
+static char *name_of(const Follower *f, const json_t *data)
 {
-        return is_single(f->options) ? "" : text_of(data, "member");
+        const char *member = is_single(f->options) ? "" : text_of(data, "member");
+        const char *element = f->options->element;
+
+        return element ? g_strdup_printf("%s%s%s", element, *member ? " " : "", member) : g_strdup(member);
 }
 
 /* Lines of another attempt than those above them. */
 static void print_attempt(Follower *f, gint64 attempt)
 {
-        if (attempt > 0 && f->attempt > 0 && attempt != f->attempt) {
+        if (attempt > 0 && f->attempt > 0 && attempt != f->attempt && !f->options->shared) {
                 log_prefixer_break(f->prefixer, f->out);
                 g_string_append_printf(f->out, "-- attempt %" G_GINT64_FORMAT " --\n", attempt);
         }
@@ -190,7 +214,7 @@ static void print_attempt(Follower *f, gint64 attempt)
 
 static void on_log(Follower *f, const json_t *data)
 {
-        const char *name = name_of(f, data);
+        g_autofree char *name = name_of(f, data);
 
         begin_output(f);
         if (f->live)
@@ -204,11 +228,13 @@ static void on_log(Follower *f, const json_t *data)
 
 static void on_partial(Follower *f, const json_t *data)
 {
+        g_autofree char *name = name_of(f, data);
+
         if (!f->live)
                 return;
         begin_output(f);
         log_prefixer_break(f->prefixer, f->out);
-        live_lines_set(f->live, name_of(f, data), text_of(data, "text"));
+        live_lines_set(f->live, name, text_of(data, "text"));
         end_output(f);
 }
 
@@ -307,14 +333,14 @@ static bool stream_once(Follower *f, GError **error)
         if (f->ended)
                 return false;
         begin_words(f);
-        if (f->live)
+        if (f->live && !f->options->shared)
                 live_lines_clear(f->live);
         if (!ok || cause)
                 close_status(f);
         return retry_after(&f->retry, f->cli, g_steal_pointer(&cause), error);
 }
 
-static int longest_member(const json_t *job)
+int follow_member_width(const json_t *job)
 {
         const json_t *roles = json_object_get(job, "roles");
         int width = 0;
@@ -332,6 +358,22 @@ static int longest_member(const json_t *job)
         return MIN(width, 40); /* a longer one would push the text off a terminal */
 }
 
+LogPrefixer *follow_prefixer(const Cli *cli, const FollowOptions *options, int width)
+{
+        LogPrefixer *prefixer = log_prefixer_new(width, cli->terminal.out_colour);
+
+        if (cli->terminal.out_is_terminal && !options->raw)
+                log_prefixer_tame(prefixer);
+        if (options->raw)
+                log_prefixer_raw(prefixer);
+        return prefixer;
+}
+
+LiveLines *follow_live(const Cli *cli, const FollowOptions *options)
+{
+        return cli->terminal.out_is_terminal && !options->raw && options->follow ? live_lines_new() : NULL;
+}
+
 bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError **error)
 {
         HttpClient *client = cli_client(cli, error);
@@ -345,13 +387,9 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
         f.id = g_strdup(text_of(job, "id"));
         f.cursor = g_strdup(options->whole ? before_all : NULL);
         f.out = g_string_new(NULL);
-        f.prefixer = log_prefixer_new(longest_member(job), cli->terminal.out_colour);
-        if (cli->terminal.out_is_terminal && !options->raw)
-                log_prefixer_tame(f.prefixer);
-        if (cli->terminal.out_is_terminal && !options->raw && options->follow)
-                f.live = live_lines_new();
-        if (options->raw)
-                log_prefixer_raw(f.prefixer);
+        f.prefixer = options->shared ? options->shared->prefixer
+                                     : follow_prefixer(cli, options, follow_member_width(job));
+        f.live = options->shared ? options->shared->live : follow_live(cli, options);
         retry_init(&f.retry, "`paddle logs -f` shows the log again from its beginning.");
         while (stream_once(&f, &cause))
                 continue;
@@ -379,7 +417,7 @@ static void on_interrupt(int number)
         _exit(128 + number);
 }
 
-static void catch_interrupt(const char *name)
+void follow_catch_interrupt(const char *name)
 {
         struct sigaction action = { .sa_handler = on_interrupt };
 
@@ -416,7 +454,7 @@ bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error)
                 g_free(id);
                 id = job_path(text_of(now, "id"), "");
                 g_free(path);
-                path = g_strdup_printf("%s?wait_ms=30000&revision=%" G_GINT64_FORMAT, id,
+                path = g_strdup_printf("%s?wait_ms=30000&ended=true&revision=%" G_GINT64_FORMAT, id,
                                        int_of(now, "revision"));
         }
 }
@@ -437,7 +475,7 @@ bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error)
         FollowOptions options = { .job = id, .tail = -1, .whole = true, .follow = true, .stages = true };
         g_autoptr(json_t) job = NULL;
 
-        catch_interrupt(name);
+        follow_catch_interrupt(name);
         if (!follow_job(cli, &options, &job, error))
                 return false;
         print_summary(cli, job);

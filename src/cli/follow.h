@@ -3,6 +3,15 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "cli/live-lines.h"
+#include "cli/prefix.h"
+
+/* What followers of several jobs at once share: their lines are one text. */
+typedef struct {
+        GMutex lock;
+        LogPrefixer *prefixer;
+        LiveLines *live; /* NULL: not on a terminal */
+} FollowShared;
 
 typedef struct {
         const char *job;     /* id or name; resolved once, so that a later job of the name does not slip in */
@@ -15,6 +24,8 @@ typedef struct {
         bool follow;         /* until the job ends */
         bool raw;            /* also on a terminal, what members wrote as it is, with all states of lines */
         bool stages;         /* every stage with its time; otherwise only why a pending job pends */
+        const char *element; /* before each member's name: "sw[3]"; or NULL */
+        FollowShared *shared; /* or NULL. With it no stages are said */
 } FollowOptions;
 
 /* ERR_UNREACHABLE when the server stays away for 60 s. *ret_job (may be NULL) is the job as it then is. */
@@ -24,5 +35,13 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
  * An interrupt from the keyboard leaves the job running and says how to go on. */
 bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error);
 
-/* Waits until the job is final; survives a server that restarts. *ret is the job. */
+/* What followers of a job with these options write through: of one job, or shared. */
+LogPrefixer *follow_prefixer(const Cli *cli, const FollowOptions *options, int width);
+LiveLines *follow_live(const Cli *cli, const FollowOptions *options);
+/* Columns of the longest name of a member of the job; at most 40. */
+int follow_member_width(const json_t *job);
+/* What an interrupt from the keyboard says while the job `name` is followed. */
+void follow_catch_interrupt(const char *name);
+
+/* Waits until the job, or the whole array, is final; survives a server that restarts. *ret is the job. */
 bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error);

@@ -23,8 +23,9 @@
                 SHARE_LIST("label", labels, "K=V", "label to find the job by"),                              \
                 SHARE_LIST("annotation", annotations, "K=V", "remark that is kept with the job"),            \
                 SHARE_TEXT("array", 0, array, "INDICES",                                                     \
-                           "a job for each index, so many at a time: 0-999%50"),                             \
-                SHARE_LIST("after", after, "WHEN:JOB", "wait for another job: ok:ID, any:ID or fail:ID"),    \
+                           "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10"), \
+                SHARE_LIST("after", after, "WHEN:JOB",                                                       \
+                           "wait for another job or array: ok:JOB, any:JOB or fail:JOB"),                    \
                 SHARE_TEXT("begin", 0, begin, "TIME",                                                        \
                            "not before: 2026-03-01T22:00, 22:00, or 2h from now"),                           \
                 SHARE_TEXT("signal", 0, signal, "NAME@TIME",                                                 \

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"
-#include "cli/follow.h"
+#include "cli/follow-array.h"
 #include "cli/listing.h"
 #include "cli/pack.h"
 #include "cli/reasons.h"
@@ -68,12 +68,16 @@ static bool post(Cli *cli, const json_t *spec, const char *key, int retries, jso
         return *ret != NULL;
 }
 
-/* An array's jobs were made at once; the reply is the first. */
-static void say_array(const Cli *cli, const json_t *job)
+static void say_submitted(const Cli *cli, const json_t *job)
 {
-        cli_say(cli, "submitted %s and the others of array %s", text_of(job, "name"),
-                text_of(json_object_get(job, "spec"), "array"));
-        cli_say(cli, "`paddle list --array %s` shows them", text_of(job, "id"));
+        const char *name = text_of(job, "name"), *id = text_of(job, "id");
+        const json_t *array = json_object_get(job, "array");
+
+        if (is_array(job))
+                cli_say(cli, "submitted %s (%s): %d jobs, %s", name, id, (int)int_of(array, "size"),
+                        text_of(array, "indices"));
+        else
+                cli_say(cli, "submitted %s (%s)", name, id);
 }
 
 static void print_submitted(const Cli *cli, const json_t *job, Format format, bool follow)
@@ -87,13 +91,13 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
         else if (!follow)
                 printf("%s %s\n", name, id);
         fflush(stdout);
-        if (json_is_object(json_object_get(job, "array")))
-                say_array(cli, job);
-        else
-                cli_say(cli, "submitted %s (%s)", name, id);
+        say_submitted(cli, job);
         json_array_foreach(json_object_get(job, "notes"), i, note)
                 cli_say(cli, "note: %s", json_string_value(note));
-        if (!follow && !json_is_object(json_object_get(job, "array")))
+        if (!follow && is_array(job))
+                cli_say(cli, "`paddle status %s` counts its jobs, `paddle list --array %s` shows them", name,
+                        name);
+        else if (!follow)
                 cli_say(cli, "`paddle logs -f %s` follows it", name);
 }
 
@@ -138,10 +142,8 @@ static bool dry_run(Cli *cli, const json_t *spec, Format format, GError **error)
 
 static bool check_follow(const Submission *s, GError **error)
 {
-        if (s->follow && (s->array || s->dry_run))
-                return err_set(error, ERR_USAGE, "--follow cannot be combined with %s",
-                               s->dry_run ? "--dry-run" : "--array");
-        return true;
+        return !s->follow || !s->dry_run ||
+               err_set(error, ERR_USAGE, "--follow cannot be combined with --dry-run");
 }
 
 bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const *words, GError **error)
@@ -165,5 +167,8 @@ bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const 
                   &job, error))
                 return false;
         print_submitted(cli, job, format, s->follow);
-        return !s->follow || follow_to_end(cli, text_of(job, "id"), text_of(job, "name"), error);
+        if (!s->follow)
+                return true;
+        return is_array(job) ? follow_array_to_end(cli, job, error)
+                             : follow_to_end(cli, text_of(job, "id"), text_of(job, "name"), error);
 }

@@ -120,6 +120,42 @@ char *summary_line(const json_t *job, bool colour)
                                !good && *reason ? ": " : "", good ? "" : reason);
 }
 
+char *summary_elements(const json_t *array)
+{
+        const json_t *elements = json_object_get(array, "elements");
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        for (int state = JOB_STATES - 1; state >= 0; state--) {
+                const char *name = job_state_name((JobState)state);
+
+                if (int_of(elements, name) > 0)
+                        g_string_append_printf(out, "%s%d %s", out->len ? ", " : "",
+                                               (int)int_of(elements, name), name);
+        }
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+char *summary_failed(const json_t *array)
+{
+        const json_t *elements = json_object_get(array, "elements"), *job;
+        int failed = (int)(int_of(elements, "failed") + int_of(elements, "preempted")), shown = 0;
+        g_autoptr(GString) out = g_string_new(NULL);
+        gsize i;
+
+        json_array_foreach(json_object_get(array, "failed"), i, job)
+        {
+                g_autofree char *reason = text_visible(text_of(job, "reason"));
+
+                g_string_append_printf(out, "%s  %s %s: %s", out->len ? "\n" : "", text_of(job, "name"),
+                                       text_of(job, "state"), reason);
+                shown++;
+        }
+        if (failed > shown)
+                g_string_append_printf(out, "\n  and %d more: `paddle list --array %s --state failed`",
+                                       failed - shown, text_of(array, "name"));
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
 static char *signal_text(int number)
 {
         const char *name = sigabbrev_np(number);

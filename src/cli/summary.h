@@ -10,6 +10,11 @@ char *summary_stages(const json_t *job, const Terminal *terminal, bool colour);
 /* One line: "digits succeeded after 24.1 s", with the reason when it did not. */
 char *summary_line(const json_t *job, bool colour);
 
+/* Of a whole array: "3 running, 5 queued, 2 succeeded", and a line for each element that failed, as far as
+ * the server names them, with its reason. */
+char *summary_elements(const json_t *array);
+char *summary_failed(const json_t *array);
+
 /* "exit 0", "exit 1", "signal 9 (KILL), out of memory", "running", "not started: ...". */
 char *member_end(const json_t *member);
 

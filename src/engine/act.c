@@ -24,9 +24,10 @@ static void delete_stored(Engine *engine, Input *input)
         g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
         int open = job && job->array_seq == job->seq ? live_array_open(engine, job->seq) : 0;
 
-        if (open > 0) /* others wait for the array by this one's id */
+        if (open > 0) /* others wait for the array, whose id is made from this one's */
                 err_set(&input->error, ERR_CONFLICT,
-                        "job '%s' (%s) stands for its array, of which %d %s open\nDelete it when they have "
+                        "job '%s' (%s) is the first of its array, of which %d %s open\nDelete it when they "
+                        "have "
                         "ended.",
                         job->name, job->id, open, open == 1 ? "job is" : "jobs are");
         else if (job)
@@ -106,12 +107,30 @@ static bool may_release(const Engine *engine, const Job *job, Input *input)
                config->may_write(job->user, config->may_write_arg, &input->error);
 }
 
-bool apply_act(Engine *engine, Input *input)
+bool act_on_live(Engine *engine, Live *live, Input *input)
 {
-        Live *live = live_find(engine, input->text);
-        bool held = live && live->job->state == JOB_SUSPENDED;
+        bool held = live->job->state == JOB_SUSPENDED, ok;
         Life life;
 
+        if (!may_release(engine, live->job, input))
+                return false;
+        life = batch_life(engine, live);
+        ok = acts[input->action](&life, input->user, &input->error);
+        if (ok && !input->admin && (input->action == ACT_REQUEUE || input->action == ACT_RELEASE))
+                limit_priority(engine, &life, input->user);
+        if (held && live->job->state == JOB_QUEUED)
+                ask_for_environment(engine, &life);
+        batch_end_life(engine, live, &life);
+        return ok;
+}
+
+bool apply_act(Engine *engine, Input *input)
+{
+        Live *live;
+
+        if (input->array)
+                return apply_act_array(engine, input);
+        live = live_find(engine, input->text);
         if (input->action == ACT_DELETE && live && job_state_is_final(live->job->state))
                 return false; /* its end is part of this batch */
         if (input->action == ACT_DELETE) {
@@ -119,23 +138,11 @@ bool apply_act(Engine *engine, Input *input)
                         (void)refuse_open(live, input);
                 else
                         delete_stored(engine, input);
-                return true;
-        }
-        if (!live) {
+        } else if (!live) {
                 refuse_stored(engine, input);
-                return true;
+        } else if (act_on_live(engine, live, input)) {
+                input->live = live;
         }
-        if (!may_release(engine, live->job, input))
-                return true;
-        input->live = live;
-        life = batch_life(engine, live);
-        if (!acts[input->action](&life, input->user, &input->error))
-                input->live = NULL;
-        else if (!input->admin && (input->action == ACT_REQUEUE || input->action == ACT_RELEASE))
-                limit_priority(engine, &life, input->user);
-        if (held && live->job->state == JOB_QUEUED)
-                ask_for_environment(engine, &life);
-        batch_end_life(engine, live, &life);
         return true;
 }
 
@@ -220,7 +227,7 @@ static void move(Engine *engine, Job *job, const Queue *queue)
                 job->env_state = ENV_WAITING; /* nothing is built for a held job */
 }
 
-static void change(Engine *engine, Live *live, const Queue *queue, Input *input)
+void change_live(Engine *engine, Live *live, const Queue *queue, Input *input)
 {
         Life life = batch_life(engine, live);
         Job *job = live->job;
@@ -235,27 +242,38 @@ static void change(Engine *engine, Live *live, const Queue *queue, Input *input)
         batch_end_life(engine, live, &life);
 }
 
-bool apply_change(Engine *engine, Input *input)
+bool check_change(Engine *engine, const Job *job, Input *input, const Queue **ret_queue)
 {
-        Live *live = live_find(engine, input->text);
+        bool moves = input->queue || input->sets_priority;
         const Queue *queue = NULL;
 
-        if (!live || job_state_is_final(live->job->state)) {
-                if (live)
-                        return false;
+        if (moves && !check_waiting(engine, job, input))
+                return false;
+        if (input->queue && !(queue = new_queue(engine, job, input)))
+                return false;
+        if (!check_words(engine, queue ? queue : catalog_queue(engine->batch.catalog, job->queue),
+                         input->labels, input->annotations, input->admin, &input->error) ||
+            (moves && !check_new_priority(engine, job, queue, input)))
+                return false;
+        *ret_queue = queue;
+        return true;
+}
+
+bool apply_change(Engine *engine, Input *input)
+{
+        const Queue *queue;
+        Live *live;
+
+        if (input->array)
+                return apply_change_array(engine, input);
+        live = live_find(engine, input->text);
+        if (live && job_state_is_final(live->job->state))
+                return false;
+        if (!live) {
                 refuse_stored(engine, input);
-                return true;
+        } else if (check_change(engine, live->job, input, &queue)) {
+                change_live(engine, live, queue, input);
+                input->live = live;
         }
-        if ((input->queue || input->sets_priority) && !check_waiting(engine, live->job, input))
-                return true;
-        if (input->queue && !(queue = new_queue(engine, live->job, input)))
-                return true;
-        if (!check_words(engine, queue ? queue : catalog_queue(engine->batch.catalog, live->job->queue),
-                         input->labels, input->annotations, input->admin, &input->error))
-                return true;
-        if ((input->queue || input->sets_priority) && !check_new_priority(engine, live->job, queue, input))
-                return true;
-        change(engine, live, queue, input);
-        input->live = live;
         return true;
 }

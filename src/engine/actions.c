@@ -8,6 +8,7 @@
 
 #include "engine/secrets.h"
 #include "engine/task.h"
+#include "model/array.h"
 #include "model/framework.h"
 
 /* ---- a member's start ---- */
@@ -122,7 +123,6 @@ static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *sl
                                         .queue = job->queue,
                                         .namespace = spec->namespace,
                                         .attempt = job->attempt,
-                                        .elastic = spec_is_elastic(spec),
                                         .hosts = (char *const *const *)stand->hosts,
                                         .ports = (int *const *)stand->ports,
                                         .extra_ports = &job->extra_port,
@@ -205,7 +205,12 @@ char *job_array_id(Engine *engine, const Job *job)
         Live *first = live_by_seq(engine, job->array_seq);
         g_autoptr(Job) stored = first ? NULL : store_job_by_seq(engine->store, job->array_seq, NULL);
 
-        return first ? g_strdup(first->job->id) : stored ? g_strdup(stored->id) : NULL;
+        char id[ARRAY_ID_LEN + 1];
+
+        if (!first && !stored)
+                return NULL;
+        array_id_make(first ? first->job->id : stored->id, id);
+        return g_strdup(id);
 }
 
 static char **add_array(char **env, Engine *engine, const Job *job)

@@ -1,7 +1,6 @@
-/* Jobs that wait for others. job->after holds what is still awaited, as "kind:ID"; the id of the first job of
- * an array stands for the whole array. What ends in a batch is looked up among the waiters in the same batch:
- * an entry that holds is taken off, one that can no longer hold cancels the job, whose own end then counts,
- * too.
+/* Jobs that wait for others. job->after holds what is still awaited, as "kind:ID": of a job, or of a whole
+ * array (array.h). What ends in a batch is looked up among the waiters in the same batch: an entry that holds
+ * is taken off, one that can no longer hold cancels the job, whose own end then counts, too.
  *
  * The table of waiters is only an index: an entry too many does no harm, since the job's own list decides. */
 #include "engine/state.h"
@@ -9,10 +8,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/array.h"
 
 /* Who waits for one job or array. */
 typedef struct {
-        char id[ID_LEN + 1];
+        char id[ARRAY_ID_LEN + 1];
         GArray *seqs; /* gint64: of the waiting jobs */
 } Waiters;
 
@@ -56,7 +56,7 @@ void depend_note(Engine *engine, const Job *job)
 
 /* Of a job, or of all jobs of an array. */
 typedef struct {
-        const char *id, *name;
+        const char *what, *id, *name;
         bool ok;
         JobState state; /* of one that was not */
 } Outcome;
@@ -68,8 +68,9 @@ static bool holds(AfterKind kind, const Outcome *outcome)
 
 static void give_up(Life *life, const char *entry, const Outcome *outcome)
 {
-        life_given_up(life, g_strdup_printf("it was to start after '%s', but job '%s' (%s) %s%s", entry,
-                                            outcome->name, outcome->id, outcome->ok ? "" : "ended as ",
+        life_given_up(life, g_strdup_printf("it was to start after '%s', but %s '%s' (%s) %s%s", entry,
+                                            outcome->what, outcome->name, outcome->id,
+                                            outcome->ok ? "" : "ended as ",
                                             outcome->ok ? "succeeded" : job_state_name(outcome->state)));
 }
 
@@ -136,8 +137,8 @@ JobState depend_array_state(Engine *engine, gint64 array)
 
 static void array_ended(Engine *engine, const Job *last)
 {
-        g_autofree char *id = job_array_id(engine, last);
-        Outcome outcome = { .id = id, .name = last->name };
+        g_autofree char *id = job_array_id(engine, last), *name = array_name(last);
+        Outcome outcome = { .what = "array", .id = id, .name = name };
 
         if (!id || !g_hash_table_contains(engine->waiters, id) ||
             live_array_open(engine, last->array_seq) > 0)
@@ -155,10 +156,10 @@ void depend_run(Engine *engine)
 
         for (guint i = 0; i < ended->len && g_hash_table_size(engine->waiters) > 0; i++) {
                 const Job *job = ((Live *)g_ptr_array_index(ended, i))->job;
-                const Outcome outcome = { job->id, job->name, job->state == JOB_SUCCEEDED, job->state };
+                const Outcome outcome = { "job", job->id, job->name, job->state == JOB_SUCCEEDED,
+                                          job->state };
 
-                if (job->array_seq != job->seq)
-                        tell_all(engine, &outcome);
+                tell_all(engine, &outcome);
                 if (job->array_seq)
                         array_ended(engine, job);
         }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "model/array.h"
 
 enum {
         BATCH_MAX = 512, /* inputs: bounds the time that the first of a batch waits for the last */
@@ -445,32 +446,46 @@ void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDon
         inbox_put(&engine->inbox, input);
 }
 
-void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
-                EngineDone done, void *arg)
+void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobAction action, const char *by,
+                      bool admin, EngineDone done, void *arg)
 {
         Input *input = input_new(INPUT_ACT, done, arg);
 
         input->user = g_strdup(by);
         input->admin = admin;
-        input->text = g_strdup(job_id);
+        input->text = g_strdup(id);
+        input->array = array_seq;
         input->action = action;
         inbox_put(&engine->inbox, input);
 }
 
-void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
-                       void *arg)
+void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
+                EngineDone done, void *arg)
+{
+        engine_act_array(engine, 0, job_id, action, by, admin, done, arg);
+}
+
+void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *change,
+                         EngineDone done, void *arg)
 {
         Input *input = input_new(INPUT_CHANGE, done, arg);
 
         input->user = g_strdup(change->by);
         input->admin = change->admin;
-        input->text = g_strdup(job_id);
+        input->text = g_strdup(id);
+        input->array = array_seq;
         input->queue = g_strdup(change->queue);
         input->sets_priority = change->priority != NULL;
         input->priority = change->priority ? *change->priority : 0;
         input->labels = g_strdupv((char **)change->labels);
         input->annotations = g_strdupv((char **)change->annotations);
         inbox_put(&engine->inbox, input);
+}
+
+void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
+                       void *arg)
+{
+        engine_change_array(engine, 0, job_id, change, done, arg);
 }
 
 void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg)
@@ -609,6 +624,81 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
         else if (!job)
                 g_propagate_error(error, g_steal_pointer(&failed));
         return job;
+}
+
+/* ---- arrays ---- */
+
+static gint64 find_array(Engine *engine, const char *user, const char *word)
+{
+        const char *first = array_id_first(word);
+        g_autoptr(Job) job = first ? engine_find(engine, NULL, first, NULL) : NULL;
+        gint64 seq;
+
+        if (job && job->array_seq == job->seq)
+                return job->seq;
+        return user && name_is_valid(word) && store_array_by_name(engine->store, user, word, &seq, NULL) ? seq
+                                                                                                         : 0;
+}
+
+static Job *find_of_array(Engine *engine, gint64 seq)
+{
+        const JobQuery query = { .array_seq = seq, .limit = 1 };
+        gint64 next;
+        g_autoptr(GPtrArray) jobs = store_jobs(engine->store, &query, &next, NULL);
+
+        return jobs && jobs->len > 0 ? job_ref(jobs->pdata[0]) : NULL;
+}
+
+/* Elements have numbers in a row. */
+static Job *find_element(Engine *engine, const char *user, const char *array, int index, GError **error)
+{
+        gint64 seq = find_array(engine, user, array);
+        g_autoptr(Job) one = seq ? find_of_array(engine, seq) : NULL;
+        int place = one ? array_place(one->spec, index) : -1;
+        Job *job = NULL;
+
+        if (place >= 0)
+                job = views_job_by_seq(engine->views, seq + place);
+        if (place >= 0 && !job)
+                job = store_job_by_seq(engine->store, seq + place, NULL);
+        if (!one)
+                err_set(error, ERR_NOT_FOUND, "no array '%s' of '%s'\n`paddle list` shows the newest jobs.",
+                        array, user ? user : "anybody");
+        else if (!job)
+                err_set(error, ERR_NOT_FOUND, "array '%s' has no job with the index %d, only %s", array,
+                        index, one->spec->array);
+        return job;
+}
+
+Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error)
+{
+        g_autofree char *name = NULL;
+        g_autoptr(Job) job = NULL;
+        g_autoptr(GError) failed = NULL;
+        gint64 array;
+        Job *one;
+        int index;
+
+        *ret_array = 0;
+        if (element_parse(word, &name, &index))
+                return find_element(engine, user, name, index, error);
+        job = engine_find(engine, user, word, &failed);
+        if (job && strcmp(job->id, word) == 0)
+                return g_steal_pointer(&job);
+        array = find_array(engine, user, word);
+        one = array > 0 && (!job || job->seq < array) ? find_of_array(engine, array) : NULL;
+        if (one) {
+                *ret_array = array;
+                return one;
+        }
+        if (!job)
+                g_propagate_error(error, g_steal_pointer(&failed));
+        return g_steal_pointer(&job);
+}
+
+bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision)
+{
+        return views_array_open(engine->views, array_seq, NULL, ret_revision);
 }
 
 gint64 engine_revision(Engine *engine)

@@ -102,6 +102,10 @@ typedef enum {
  * is above what `by` is granted now. */
 void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
                 EngineDone done, void *arg);
+/* The same to each open element of an array (its array_seq and id), in one transaction; to none of them:
+ * ERR_CONFLICT. `done` gets no job. */
+void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobAction action, const char *by,
+                      bool admin, EngineDone done, void *arg);
 
 /* Changes of an open job. Priority and queue: only while queued or suspended (ERR_CONFLICT); the new queue is
  * checked as at submission. Labels and annotations replace what is there (NULL: unchanged). */
@@ -114,6 +118,9 @@ typedef struct {
 } JobChange;
 void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
                        void *arg);
+/* The same of an array: queue and priority of its elements that wait, labels of all that are open. */
+void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *change,
+                         EngineDone done, void *arg);
 
 /* ---- the catalog ---- */
 
@@ -176,6 +183,11 @@ Job *engine_job(Engine *engine, const char *id);
 Job *engine_job_by_name(Engine *engine, const char *user, const char *name); /* the open one */
 /* Live or stored, by id or by name of `user` (the newest); ERR_NOT_FOUND. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error);
+/* What a person's word means (model/array.h): one job, or a whole array. A name means whichever is newest. Of
+ * an array *ret_array is its number (JobQuery.array_seq) and the job one of its elements; else 0. */
+Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error);
+/* Whether an element of it is open, and the revision of the last change of any of them, as published. */
+bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision);
 /* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that may not learn that the job
  * exists. */
 bool engine_no_job(const char *user, const char *name, GError **error);

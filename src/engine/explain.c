@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "engine/task.h"
+#include "model/array.h"
 #include "model/catalog.h"
 #include "model/framework.h"
 
@@ -355,23 +356,39 @@ static json_t *own_reason(const char *cause, const char *message)
         return json_pack("{s:s, s:s}", "cause", cause, "message", message);
 }
 
+/* "job 'prep' (ID) to succeed, now running", "array 'sw' (ID) to end, 3 of its jobs are open". */
+static char *awaited_text(Engine *engine, const char *id, const char *verb)
+{
+        const char *first = array_id_first(id);
+        g_autoptr(Job) other = engine_find(engine, NULL, first ? first : id, NULL);
+        g_autofree char *array = first && other ? array_name(other) : NULL;
+        int open = 0;
+
+        if (!first)
+                return g_strdup_printf("job '%s' (%s) to %s, now %s", other ? other->name : id, id, verb,
+                                       other ? job_state_name(other->state) : "unknown");
+        if (other)
+                (void)views_array_open(engine->views, other->array_seq, &open, NULL);
+        return g_strdup_printf("array '%s' (%s) to %s, %d of its jobs %s open", array ? array : id, id, verb,
+                               open, open == 1 ? "is" : "are");
+}
+
 static json_t *dependency_reason(Engine *engine, const Job *job)
 {
         static const struct {
                 const char *prefix, *verb;
         } conditions[] = { { "ok:", "succeed" }, { "fail:", "fail" }, { "any:", "end" } };
         const char *id = strchr(job->after[0], ':') + 1, *verb = "end";
-        g_autoptr(Job) other = views_job(engine->views, id);
         guint n = g_strv_length(job->after);
         g_autofree char *more = n > 1 ? g_strdup_printf(" and %u more", n - 1) : g_strdup("");
-        g_autofree char *message = NULL;
+        g_autofree char *awaited = NULL, *message = NULL;
         json_t *reason;
 
         for (gsize i = 0; i < G_N_ELEMENTS(conditions); i++)
                 if (g_str_has_prefix(job->after[0], conditions[i].prefix))
                         verb = conditions[i].verb;
-        message = g_strdup_printf("waiting for job '%s' (%s) to %s, now %s%s", other ? other->name : id, id,
-                                  verb, other ? job_state_name(other->state) : "unknown", more);
+        awaited = awaited_text(engine, id, verb);
+        message = g_strdup_printf("waiting for %s%s", awaited, more);
         reason = own_reason("dependency", message);
         json_object_set_new(reason, "job", json_string(id));
         return reason;
@@ -816,55 +833,6 @@ static void add_members(const Job *job, json_t *reasons)
         }
 }
 
-enum { LATE_MS = 60 * 1000 }; /* after others have ended well */
-
-typedef struct {
-        const Member *first;
-        int n;
-} Crowd;
-
-static void crowd_add(Crowd *crowd, const Member *member)
-{
-        if (!crowd->first)
-                crowd->first = member;
-        crowd->n++;
-}
-
-/* "trainer-0", "trainer-0 and 2 more"; the caller's. */
-static char *crowd_format(const Job *job, const Crowd *crowd)
-{
-        g_autofree char *name = member_name(job, crowd->first);
-
-        return crowd->n > 1 ? g_strdup_printf("%s and %d more", name, crowd->n - 1) : g_steal_pointer(&name);
-}
-
-/* Some members have ended well a while ago, and others that have to end as well go on: they may never end. */
-static void add_late(const Job *job, gint64 now, json_t *reasons)
-{
-        g_autofree char *ended_text = NULL, *late_text = NULL, *first = NULL, *message = NULL;
-        Crowd ended = { 0 }, late = { 0 };
-        gint64 last = 0;
-
-        for (int i = 0; i < job->n_members; i++) {
-                const Member *member = &job->members[i];
-
-                if (framework_role_end(job->spec, member->role) != ENDS_WITH_ALL ||
-                    member->state == MEMBER_SURPLUS)
-                        continue;
-                crowd_add(member->state == MEMBER_EXITED ? &ended : &late, member);
-                last = member->state == MEMBER_EXITED ? MAX(last, member->finished) : last;
-        }
-        if (ended.n == 0 || late.n == 0 || now - last < LATE_MS)
-                return;
-        ended_text = crowd_format(job, &ended);
-        late_text = crowd_format(job, &late);
-        first = member_name(job, late.first);
-        message = g_strdup_printf("%s ended more than a minute ago, %s still run%s; see `paddle logs %s "
-                                  "--member %s`",
-                                  ended_text, late_text, late.n == 1 ? "s" : "", job->name, first);
-        json_array_append_new(reasons, own_reason("members", message));
-}
-
 json_t *engine_reasons(Engine *engine, const Job *job)
 {
         gint64 now = engine_now(engine);
@@ -874,8 +842,6 @@ json_t *engine_reasons(Engine *engine, const Job *job)
                 add_away(engine, job, reasons);
         if (job->state == JOB_STARTING || job->state == JOB_RUNNING)
                 add_members(job, reasons);
-        if (job->state == JOB_RUNNING)
-                add_late(job, now, reasons);
         if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
                 return reasons;
         own = engine_reason(engine, job, now);

@@ -33,6 +33,7 @@ typedef struct {
         char *refusal;    /* it fails at once, and why; or NULL */
         bool only_check;  /* nothing is made */
         /* ACT, CHANGE */
+        gint64 array; /* > 0: to all of this array, `text` is its id */
         JobAction action;
         char *queue; /* NULL: unchanged */
         bool sets_priority;

@@ -236,6 +236,12 @@ gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *da
 bool apply_submit(Engine *engine, Input *input);
 bool apply_act(Engine *engine, Input *input);
 bool apply_change(Engine *engine, Input *input);
+/* What apply_act and apply_change do to one open job, and to an array (act-array.c). */
+bool act_on_live(Engine *engine, Live *live, Input *input);
+bool check_change(Engine *engine, const Job *job, Input *input, const Queue **ret_queue);
+void change_live(Engine *engine, Live *live, const Queue *queue, Input *input);
+bool apply_act_array(Engine *engine, Input *input);
+bool apply_change_array(Engine *engine, Input *input);
 bool apply_put(Engine *engine, Input *input);
 bool apply_drop(Engine *engine, Input *input);
 bool apply_token(Engine *engine, Input *input);
@@ -283,7 +289,8 @@ gint64 admit_due(const Engine *engine);
 
 /* What follows from `was` having become `now`; `was` NULL: everything that `now` wants. */
 void actions_run(Engine *engine, const Job *was, const Job *now);
-char *job_array_id(Engine *engine, const Job *job); /* of the first job of its array; the caller's */
+char *job_array_id(Engine *engine, const Job *job); /* of its array (array.h); NULL: its first element is
+                                                       forgotten. The caller's */
 void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret);
 
 /* ---- retain.c ---- */

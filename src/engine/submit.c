@@ -10,6 +10,7 @@
 #include "base/keyed-hash.h"
 #include "base/number.h"
 #include "engine/secrets.h"
+#include "model/array.h"
 #include "model/baseline.h"
 #include "model/catalog.h"
 #include "model/framework.h"
@@ -25,11 +26,12 @@ enum {
 
 /* One specification of a submission, and the jobs that it makes. */
 typedef struct {
-        Spec *spec;          /* borrowed */
-        const Queue *queue;  /* borrowed from the batch's catalog */
-        char id[ID_LEN + 1]; /* of its first job */
-        char *name;          /* of its only job, or the beginning of its jobs' names */
-        GArray *indices;     /* int; NULL: it is no array */
+        Spec *spec;                 /* borrowed */
+        const Queue *queue;         /* borrowed from the batch's catalog */
+        char id[ID_LEN + 1];        /* of its first job */
+        char ref[ARRAY_ID_LEN + 1]; /* the id of its only job, or of its array */
+        char *name;                 /* of its only job, or the beginning of its jobs' names */
+        GArray *indices;            /* int; NULL: it is no array */
         int array_max;
         char **after; /* with ids; NULL: nothing is awaited */
         Live *first;
@@ -41,8 +43,22 @@ typedef struct {
         GPtrArray *entries; /* Entry */
         gint64 n_jobs;
         GHashTable *by_name; /* name -> Entry: the first of it */
-        GHashTable *awaited; /* what a word of `after` means besides -> Job */
+        GHashTable *awaited; /* what a word of `after` means besides -> Awaited */
 } Submission;
+
+/* A job, or a whole array. */
+typedef struct {
+        Job *job;     /* of an array: one of its elements */
+        gint64 array; /* its number; 0: it is a job */
+} Awaited;
+
+static void awaited_free(gpointer data)
+{
+        Awaited *awaited = data;
+
+        job_unref(awaited->job);
+        g_free(awaited);
+}
 
 /* ---- names ---- */
 
@@ -512,65 +528,75 @@ static bool may_see(const Input *input, const Job *job)
         return input->admin || strcmp(job->user, input->user) == 0;
 }
 
-/* The id of a job that the user names by id or name; NULL: none. The caller's. */
-static Job *find_job(Engine *engine, const Input *input, const char *word)
+/* What the user names; false: nothing. A job of this batch is newer than what is published of it. */
+static bool find_job(Engine *engine, const Input *input, const char *word, Awaited *ret)
 {
-        Live *live = live_find(engine, word);
-        Job *job;
+        g_autoptr(Job) job = engine_look_up(engine, input->user, word, &ret->array, NULL);
+        Live *live = !job          ? live_by_name(engine, input->user, word)
+                     : !ret->array ? live_by_seq(engine, job->seq)
+                                   : NULL;
+        Job *found = live ? live->job : job;
 
-        if (!live)
-                live = live_by_name(engine, input->user, word);
-        if (live)
-                return may_see(input, live->job) ? job_ref(live->job) : NULL;
-        job = id_is_valid(word) ? store_job_by_id(engine->store, word, NULL) : NULL;
-        if (!job)
-                job = store_job_by_name(engine->store, input->user, word, NULL);
-        if (job && !may_see(input, job))
-                g_clear_pointer(&job, job_unref);
-        return job;
+        if (!found || !may_see(input, found))
+                return false;
+        ret->job = job_ref(found);
+        return true;
 }
 
 /* The same, asked once: thousands of jobs may wait for one. Borrowed. */
-static Job *find_awaited(Submission *submission, const char *word)
+static const Awaited *find_awaited(Submission *submission, const char *word)
 {
-        Job *job = g_hash_table_lookup(submission->awaited, word);
+        Awaited *known = g_hash_table_lookup(submission->awaited, word), found;
 
-        if (job)
-                return job;
-        job = find_job(submission->engine, submission->input, word);
-        if (job)
-                g_hash_table_insert(submission->awaited, g_strdup(word), job);
-        return job;
+        if (known)
+                return known;
+        if (!find_job(submission->engine, submission->input, word, &found))
+                return NULL;
+        known = g_memdup2(&found, sizeof found);
+        g_hash_table_insert(submission->awaited, g_strdup(word), known);
+        return known;
 }
 
 static const char *const after_words[] = { [AFTER_OK] = "ok", [AFTER_ANY] = "any", [AFTER_FAIL] = "fail" };
 
+static bool awaited_open(Engine *engine, const Awaited *awaited)
+{
+        return awaited->array ? live_array_open(engine, awaited->array) > 0
+                              : !job_state_is_final(awaited->job->state);
+}
+
+static JobState awaited_state(Engine *engine, const Awaited *awaited)
+{
+        return awaited->array ? depend_array_state(engine, awaited->array) : (JobState)awaited->job->state;
+}
+
 /* False with the error when the dependency can never hold. What holds already is left out. */
 static bool resolve_job(Submission *submission, AfterKind kind, const char *word, GStrvBuilder *after)
 {
+        Engine *engine = submission->engine;
         Input *input = submission->input;
-        const Job *job = find_awaited(submission, word);
-        g_autofree char *entry = NULL;
+        const Awaited *awaited = find_awaited(submission, word);
+        g_autofree char *entry = NULL, *id = NULL, *name = NULL;
         JobState state;
-        bool ok;
 
-        if (!job)
+        if (!awaited)
                 return err_set(&input->error, ERR_NOT_FOUND, "after: there is no job '%s' of '%s'", word,
                                input->user);
-        entry = g_strdup_printf("%s:%s", after_words[kind], job->id);
-        if (!job_state_is_final(job->state) ||
-            (job->array_seq == job->seq && live_array_open(submission->engine, job->seq) > 0)) {
+        id = awaited->array ? job_array_id(engine, awaited->job) : g_strdup(awaited->job->id);
+        if (id && awaited_open(engine, awaited)) {
+                entry = g_strdup_printf("%s:%s", after_words[kind], id);
                 g_strv_builder_add(after, entry);
                 return true;
         }
-        state = job->array_seq == job->seq ? depend_array_state(submission->engine, job->seq) : job->state;
-        ok = state == JOB_SUCCEEDED;
-        if (kind == AFTER_ANY || (kind == AFTER_OK) == ok)
+        state = awaited_state(engine, awaited);
+        if (kind == AFTER_ANY || (kind == AFTER_OK) == (state == JOB_SUCCEEDED))
                 return true;
+        name = awaited->array ? array_name(awaited->job) : g_strdup(awaited->job->name);
         return err_set(&input->error, ERR_CONFLICT,
-                       "after: '%s:%s' can never hold, as job '%s' (%s) is %s\nLeave it out, or wait for "
+                       "after: '%s:%s' can never hold, as %s '%s' (%s) is %s\nLeave it out, or wait for "
                        "another job.",
-                       after_words[kind], word, job->name, job->id, job_state_name(state));
+                       after_words[kind], word, awaited->array ? "array" : "job", name, id ? id : word,
+                       job_state_name(state));
 }
 
 static bool resolve_entry(Submission *submission, Entry *entry)
@@ -592,7 +618,7 @@ static bool resolve_entry(Submission *submission, Entry *entry)
                                 return false;
                         continue;
                 }
-                text = g_strdup_printf("%s:%s", after_words[kind], other->id);
+                text = g_strdup_printf("%s:%s", after_words[kind], other->ref);
                 g_strv_builder_add(after, text);
         }
         list = g_strv_builder_end(after);
@@ -679,7 +705,7 @@ static bool check_cycles(Submission *submission)
         for (guint i = 0; i < submission->entries->len; i++) {
                 Entry *entry = g_ptr_array_index(submission->entries, i);
 
-                g_hash_table_insert(walk.by_id, entry->id, entry);
+                g_hash_table_insert(walk.by_id, entry->ref, entry);
         }
         for (guint i = 0; ok && i < submission->entries->len; i++) {
                 Entry *entry = g_ptr_array_index(submission->entries, i);
@@ -822,6 +848,10 @@ static bool make_entries(Submission *submission)
                         return false;
                 }
                 name_entry(submission, entry);
+                if (entry->indices)
+                        array_id_make(entry->id, entry->ref);
+                else
+                        g_strlcpy(entry->ref, entry->id, sizeof entry->ref);
                 if (!g_hash_table_contains(submission->by_name, entry->name))
                         g_hash_table_insert(submission->by_name, entry->name, entry);
                 submission->n_jobs += entry_jobs(entry);
@@ -957,8 +987,7 @@ bool apply_submit(Engine *engine, Input *input)
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
         submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
-        submission.awaited =
-                g_hash_table_new_full(keyed_hash, g_str_equal, g_free, (GDestroyNotify)job_unref);
+        submission.awaited = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, awaited_free);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission) && !input->only_check)

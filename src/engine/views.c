@@ -23,11 +23,16 @@ typedef struct {
         GHashTable *users;  /* interned name -> how many of the user's jobs hold something */
 } QueueView;
 
+typedef struct {
+        int open, holding; /* so many of its jobs are open, hold something */
+        gint64 revision;   /* of the last change of any of them */
+} ArrayView;
+
 struct Views {
         GRWLock lock;
         GHashTable *by_id, *by_name, *by_seq;
         GHashTable *queues; /* interned name -> QueueView; for ever, like the name */
-        GHashTable *arrays; /* array_seq -> how many of its jobs hold something */
+        GHashTable *arrays; /* array_seq -> ArrayView, of those of which a job is open */
         ViewState state;
         Catalog *catalog;
         SchedulerFigures *figures;
@@ -145,8 +150,22 @@ static bool holds(const Job *job)
 static void count_holding(Views *views, const Job *job, int change)
 {
         count(queue_of(views, job->queue)->users, (gpointer)g_intern_string(job->user), change);
-        if (job->array_seq)
-                count(views->arrays, GSIZE_TO_POINTER((gsize)job->array_seq), change);
+}
+
+static void note_array(Views *views, const Job *was, const Job *now)
+{
+        gpointer key = GSIZE_TO_POINTER((gsize)now->array_seq);
+        ArrayView *array = g_hash_table_lookup(views->arrays, key);
+
+        if (!array) {
+                array = g_new0(ArrayView, 1);
+                g_hash_table_insert(views->arrays, key, array);
+        }
+        array->open += is_open(now) - is_open(was);
+        array->holding += holds(now) - holds(was);
+        array->revision = MAX(array->revision, now->revision);
+        if (array->open == 0)
+                g_hash_table_remove(views->arrays, key);
 }
 
 static void add_waiting(Views *views, Job *job)
@@ -216,6 +235,8 @@ static void note_queue(Views *views, Job *was, Job *now)
 static void swap(Views *views, const ViewChange *change)
 {
         note_queue(views, change->was, change->now);
+        if (change->now->array_seq)
+                note_array(views, change->was, change->now);
         if (!job_state_is_final(change->now->state)) {
                 g_hash_table_add(views->by_seq, change->now);
                 g_hash_table_add(views->by_name, change->now);
@@ -368,14 +389,33 @@ int views_user_runs(Views *views, const char *name, const char *user)
         return n;
 }
 
-int views_array_runs(Views *views, gint64 array_seq)
+static ArrayView array_view(Views *views, gint64 array_seq)
 {
-        int n;
+        const ArrayView *found;
+        ArrayView array = { 0 };
 
         g_rw_lock_reader_lock(&views->lock);
-        n = GPOINTER_TO_INT(g_hash_table_lookup(views->arrays, GSIZE_TO_POINTER((gsize)array_seq)));
+        found = g_hash_table_lookup(views->arrays, GSIZE_TO_POINTER((gsize)array_seq));
+        if (found)
+                array = *found;
         g_rw_lock_reader_unlock(&views->lock);
-        return n;
+        return array;
+}
+
+int views_array_runs(Views *views, gint64 array_seq)
+{
+        return array_view(views, array_seq).holding;
+}
+
+bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret_revision)
+{
+        const ArrayView array = array_view(views, array_seq);
+
+        if (ret_open)
+                *ret_open = array.open;
+        if (ret_revision)
+                *ret_revision = array.revision;
+        return array.open > 0;
 }
 
 /* ---- watchers ---- */
@@ -426,7 +466,7 @@ Views *views_new(void)
         views->by_name = g_hash_table_new(name_hash, name_equal);
         views->by_seq = g_hash_table_new(seq_hash, seq_equal);
         views->queues = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, queue_view_free);
-        views->arrays = g_hash_table_new(g_direct_hash, g_direct_equal);
+        views->arrays = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
         views->watchers = g_array_new(FALSE, FALSE, sizeof(Watcher));
         return views;
 }

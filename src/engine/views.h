@@ -50,6 +50,9 @@ gint64 views_open_in(Views *views, const char *name);
 /* Jobs of a user that hold something in a queue (`name`), and jobs of an array that do. */
 int views_user_runs(Views *views, const char *name, const char *user);
 int views_array_runs(Views *views, gint64 array_seq);
+/* False when none of its jobs is open. How many are, and the revision of the last change of any of them;
+ * either may be NULL. */
+bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret_revision);
 
 /* Watchers are called under their own lock, so that none is called after views_unwatch has returned; a
  * watcher must not call views_unwatch itself. */

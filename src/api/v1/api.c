@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "model/array.h"
 
 enum { THREADS = 2, LINE = 64 }; /* of questions */
 
@@ -127,13 +128,8 @@ json_t *api_format_job(Api *api, const Job *job)
 
         json_object_set_new(object, "notes", job_notes(api, job));
         json_object_set_new(object, "reasons", reasons);
-        if (job->array_seq) {
-                g_autofree char *id = api_job_id(api, job->array_seq);
-
-                json_object_set_new(object, "array",
-                                    json_pack("{s:s, s:i, s:i}", "id", id, "index", job->array_index, "max",
-                                              job->array_max));
-        }
+        if (job->array_seq)
+                json_object_set_new(object, "array", api_format_element(api, job));
         return object;
 }
 
@@ -156,7 +152,7 @@ static bool may_work_in(HttpRequest *request, const Job *job, GError **error)
                auth_check_queue(http_request_caller(request), job->queue, error);
 }
 
-Job *api_find_job(Api *api, HttpRequest *request, const char *name)
+Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array)
 {
         const HttpCaller *caller = http_request_caller(request);
         const char *user = http_request_query(request, "user");
@@ -165,7 +161,7 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
 
         if (!user || !caller->admin)
                 user = caller->user;
-        job = engine_find(api->engine, user, name, &error);
+        job = engine_look_up(api->engine, user, name, ret_array, &error);
         if (job && may(request, job) && may_work_in(request, job, &error)) {
                 http_request_set_owner(request, job->user);
                 http_request_set_subject(request, job->id);
@@ -179,9 +175,30 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         return NULL;
 }
 
+Job *api_find_job(Api *api, HttpRequest *request, const char *name)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 array;
+        Job *job = api_find_any(api, request, name, &array);
+        g_autofree char *whole = job && array ? array_name(job) : NULL;
+
+        if (!job || !array)
+                return job;
+        err_set(&error, ERR_INVALID, "'%s' is an array of %d jobs\nName one of them: '%s[%d]' or %s.", whole,
+                array_size(job->spec), whole, job->array_index, job->name);
+        http_fail(request, error);
+        job_unref(job);
+        return NULL;
+}
+
 Job *api_job(Api *api, HttpRequest *request)
 {
         return api_find_job(api, request, http_request_param(request, "job"));
+}
+
+Job *api_job_or_array(Api *api, HttpRequest *request, gint64 *ret_array)
+{
+        return api_find_any(api, request, http_request_param(request, "job"), ret_array);
 }
 
 bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error)
@@ -211,12 +228,16 @@ typedef struct {
         Api *api;
         HttpRequest *request;
         Job *job;
+        gint64 array; /* not 0: the answer is this array */
 } Answer;
 
 static char *answer_write(void *arg, gsize *ret_len)
 {
         const Answer *answer = arg;
-        g_autoptr(json_t) object = api_format_job(answer->api, answer->job);
+        g_autoptr(Job) one = answer->array ? api_array_job(answer->api, answer->array) : NULL;
+        g_autoptr(json_t) object = one           ? api_format_array(answer->api, one, true)
+                                   : answer->job ? api_format_job(answer->api, answer->job)
+                                                 : json_object(); /* forgotten meanwhile */
         char *text = json_format(object);
 
         *ret_len = strlen(text);
@@ -232,12 +253,17 @@ static void answer_free(void *arg)
         g_free(answer);
 }
 
-void *api_answer_new(Api *api, HttpRequest *request)
+void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq)
 {
         Answer *answer = g_new0(Answer, 1);
 
-        *answer = (Answer){ api, http_request_ref(request), NULL };
+        *answer = (Answer){ api, http_request_ref(request), NULL, array_seq };
         return answer;
+}
+
+void *api_answer_new(Api *api, HttpRequest *request)
+{
+        return api_answer_array_new(api, request, 0);
 }
 
 void api_answer_job(Job *job, bool repeated, const GError *error, void *arg)
@@ -248,11 +274,11 @@ void api_answer_job(Job *job, bool repeated, const GError *error, void *arg)
         if (error) {
                 http_fail(request, error);
                 answer_free(answer);
-        } else if (!job) {
+        } else if (!job && !answer->array) {
                 http_reply(request, 204, NULL, NULL, 0);
                 answer_free(answer);
         } else {
-                answer->job = job_ref(job);
+                answer->job = job ? job_ref(job) : NULL;
                 http_reply_written(request, 200, "application/json", answer_write, answer, answer_free);
         }
         http_request_unref(request);

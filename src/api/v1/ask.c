@@ -213,10 +213,22 @@ static void ask(Question *question, CrewFunc func)
         question_free(question);
 }
 
+/* Of an array its first job that waits. */
+static Job *asked_job(Api *api, HttpRequest *request)
+{
+        gint64 array;
+        Job *job = api_job_or_array(api, request, &array);
+        Job *waiting = job && array ? api_array_waiting(api, array) : NULL;
+
+        if (waiting)
+                job_unref(job);
+        return waiting ? waiting : job;
+}
+
 static void explain_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        Job *job = api_job(api, request);
+        Job *job = asked_job(api, request);
         Question *question;
 
         if (!job)

@@ -60,7 +60,9 @@ static bool take_change(const HttpCaller *caller, const json_t *body, Wanted *re
 static void change_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(Job) job = api_job(api, request);
+        gint64 array;
+        g_autoptr(Job) job = api_job_or_array(api, request, &array);
+        g_autofree char *id = job && array ? api_array_id(api, array) : NULL;
         g_auto(Wanted) wanted = { 0 };
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = NULL;
@@ -71,8 +73,8 @@ static void change_job(HttpRequest *request, void *arg)
         if (body && take_change(http_request_caller(request), body, &wanted, &error) &&
             (!wanted.change.queue ||
              auth_check_queue(http_request_caller(request), wanted.change.queue, &error)))
-                engine_change_job(api->engine, job->id, &wanted.change, api_answer_job,
-                                  api_answer_new(api, request));
+                engine_change_array(api->engine, array, id ? id : job->id, &wanted.change, api_answer_job,
+                                    api_answer_array_new(api, request, array));
         else
                 http_fail(request, error);
 }
@@ -89,17 +91,33 @@ static const struct {
         { "/saved", ACT_SAVED },
 };
 
+/* The view of a job that is forgotten is nobody's business any more. */
+static void forgotten(Job *job, bool repeated, const GError *error, void *arg)
+{
+        api_answer_job(NULL, repeated, error, arg);
+}
+
+void api_act(Api *api, HttpRequest *request, JobAction action)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        bool forget = action == ACT_DELETE;
+        gint64 array;
+        g_autoptr(Job) job = api_job_or_array(api, request, &array);
+        g_autofree char *id = job && array ? api_array_id(api, array) : NULL;
+
+        if (job)
+                engine_act_array(api->engine, array, id ? id : job->id, action, caller->user, caller->admin,
+                                 forget ? forgotten : api_answer_job,
+                                 api_answer_array_new(api, request, forget ? 0 : array));
+}
+
 static void act_on_job(HttpRequest *request, void *arg)
 {
-        Api *api = arg;
-        const HttpCaller *caller = http_request_caller(request);
         const char *path = http_request_route(request)->path;
-        g_autoptr(Job) job = api_job(api, request);
 
-        for (gsize i = 0; job && i < G_N_ELEMENTS(actions); i++)
+        for (gsize i = 0; i < G_N_ELEMENTS(actions); i++)
                 if (g_str_has_suffix(path, actions[i].path))
-                        engine_act(api->engine, job->id, actions[i].action, caller->user, caller->admin,
-                                   api_answer_job, api_answer_new(api, request));
+                        api_act(arg, request, actions[i].action);
 }
 
 /* An empty body asks for nothing in particular. */
@@ -118,17 +136,11 @@ static bool take_force(HttpRequest *request, bool *ret, GError **error)
 
 static void cancel_job(HttpRequest *request, void *arg)
 {
-        Api *api = arg;
-        const HttpCaller *caller = http_request_caller(request);
-        g_autoptr(Job) job = api_job(api, request);
         g_autoptr(GError) error = NULL;
         bool force = false;
 
-        if (!job)
-                return;
         if (take_force(request, &force, &error))
-                engine_act(api->engine, job->id, force ? ACT_KILL : ACT_CANCEL, caller->user, caller->admin,
-                           api_answer_job, api_answer_new(api, request));
+                api_act(arg, request, force ? ACT_KILL : ACT_CANCEL);
         else
                 http_fail(request, error);
 }
@@ -317,14 +329,14 @@ const HttpRoute change_routes[] = {
           "Submit many jobs, all or none; they may name each other in after.", NULL, "Batch", "BatchJobs",
           201, NULL },
         { "PATCH", "/v1/jobs/{job}", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_MEMORY, CHANGE_MAX, change_job,
-          "Change queue, priority, labels or annotations of a job.", QUERY_USER, "JobChange", "Job", 0,
-          NULL },
+          "Change queue, priority, labels or annotations of a job or an array.", QUERY_USER, "JobChange",
+          "Job", 0, NULL },
         { "POST", "/v1/jobs/{job}/cancel", ACCESS_JOB, VERB_DELETE, HTTP_BODY_MEMORY, CHANGE_MAX, cancel_job,
-          "Cancel a job; with force, or when it is stopping for good already, without its grace.", QUERY_USER,
-          "Cancel", "Job", 0, NULL },
-        ACTION("hold", "Hold a job: it waits, and stops first if it runs."),
-        ACTION("release", "Let a job that is held go on."),
-        ACTION("requeue", "Stop a running job and put it back into its queue."),
+          "Cancel a job or an array; with force, or when it is stopping for good already, without its grace.",
+          QUERY_USER, "Cancel", "Job", 0, NULL },
+        ACTION("hold", "Hold a job or an array: it waits, and stops first if it runs."),
+        ACTION("release", "Let a job or an array that is held go on."),
+        ACTION("requeue", "Stop a running job, or those of an array, and put it back into its queue."),
         ACTION("saved", "Say that the job's work up to now survives an eviction."),
         { 0 },
 };

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "model/array.h"
 
 enum { PAGE = 256, LIST_MAX = 10000 };
 
@@ -21,8 +22,24 @@ typedef struct {
         Api *api;
         char *user; /* NULL: sees all */
         gint64 job_seq, since;
-        bool all; /* until there is no more */
+        int n_jobs; /* of an array, from job_seq on; 0: one job, or all */
+        bool all;   /* until there is no more */
 } Follow;
+
+/* Jobs of an array have numbers in a row. */
+static GPtrArray *read_events(Api *api, const Follow *about, int limit, GError **error)
+{
+        return about->n_jobs
+                       ? store_events_of(api->store, about->since, about->job_seq, about->n_jobs, limit,
+                                         error)
+                       : store_events(api->store, about->since, about->job_seq, about->user, limit, error);
+}
+
+static void set_jobs(Follow *about, const Job *job, gint64 array)
+{
+        about->job_seq = array ? array : job->seq;
+        about->n_jobs = array ? array_size(job->spec) : 0;
+}
 
 /* What there was has been sent. */
 static StreamState finish(const Follow *follow, GString *out)
@@ -44,7 +61,7 @@ static StreamState follow_pull(GString *out, void *arg)
 
         if (engine_revision(follow->api->engine) <= follow->since)
                 return finish(follow, out);
-        events = store_events(follow->api->store, follow->since, follow->job_seq, follow->user, PAGE, &error);
+        events = read_events(follow->api, follow, PAGE, &error);
         if (!events) {
                 g_autoptr(json_t) body = json_from_error(error, NULL);
                 g_autofree char *text = json_format(body);
@@ -108,39 +125,41 @@ static void follow_events(HttpRequest *request, void *arg)
         const HttpCaller *caller = http_request_caller(request);
         const char *name = http_request_query(request, "job");
         g_autoptr(Job) job = NULL;
-        gint64 since;
+        gint64 since, array;
         Follow *follow;
         bool on;
 
         if (!api_query_boolean(request, "follow", true, &on) || !first_revision(api, request, !on, &since) ||
             !within_horizon(api, request, since))
                 return;
-        if (name && !(job = api_find_job(api, request, name)))
+        if (name && !(job = api_find_any(api, request, name, &array)))
                 return;
         follow = g_new0(Follow, 1);
-        *follow = (Follow){ .api = api,
-                            .user = caller->admin ? NULL : g_strdup(caller->user),
-                            .job_seq = job ? job->seq : 0,
-                            .since = since,
-                            .all = !on };
+        *follow = (Follow){
+                .api = api, .user = caller->admin ? NULL : g_strdup(caller->user), .since = since, .all = !on
+        };
+        if (job)
+                set_jobs(follow, job, array);
         live_stream_start(live_stream_new(api, follow_pull, follow_close, follow), request);
 }
 
 static void list_events(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        gint64 since, limit;
+        Follow about = { .api = api };
+        gint64 limit, array;
         g_autoptr(Job) job = NULL;
         g_autoptr(GError) error = NULL;
         g_autoptr(GPtrArray) events = NULL;
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
 
-        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &since) ||
+        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &about.since) ||
             !http_request_query_int(request, "limit", 1, LIST_MAX, 1000, &limit) ||
-            !(job = api_job(api, request)))
+            !(job = api_job_or_array(api, request, &array)))
                 return;
-        events = store_events(api->store, since, job->seq, NULL, (int)limit, &error);
+        set_jobs(&about, job, array);
+        events = read_events(api, &about, (int)limit, &error);
         if (!events) {
                 reply_gone(api, request, error);
                 return;
@@ -158,10 +177,10 @@ const HttpRoute event_routes[] = {
           "absent.;follow:boolean:Wait "
           "for more, true when absent. Otherwise begin with the oldest event that is kept, and end with the "
           "newest.;job:string:Only "
-          "events of this job.;user:string:Whose job a name means (administrators).",
+          "events of this job or array.;user:string:Whose job a name means (administrators).",
           NULL, "Event", 0, "text/event-stream" },
         { "GET", "/v1/jobs/{job}/events", ACCESS_EVENT, VERB_SHOW, HTTP_BODY_NONE, 0, list_events,
-          "List the events of a job.",
+          "List the events of a job or an array.",
           "user:string:Whose job a name means (administrators).;since:integer:Only events with a larger "
           "revision.;"
           "limit:integer:At most this many, 1 to 10000.",

@@ -47,6 +47,23 @@ bool api_check_user(Api *api, const char *name, GError **error);
 Job *api_find_job(Api *api, HttpRequest *request, const char *name);
 /* The one that a route's {job} names. */
 Job *api_job(Api *api, HttpRequest *request);
+/* The same where a whole array may be meant: then *ret_array is its number, and the job one of its elements;
+ * else 0. */
+Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array);
+Job *api_job_or_array(Api *api, HttpRequest *request, gint64 *ret_array);
+
+/* ---- arrays.c ---- */
+
+/* One of its elements, or NULL when all are forgotten. The caller's reference. */
+Job *api_array_job(Api *api, gint64 array_seq);
+/* Its id, "" when its first element is forgotten. The caller's. */
+char *api_array_id(Api *api, gint64 array_seq);
+/* The member `array` of a job that is an element. */
+json_t *api_format_element(Api *api, const Job *job);
+/* A whole array, of which `one` is an element; with the first of its elements that failed, or without. */
+json_t *api_format_array(Api *api, const Job *one, bool failed);
+/* The first of its elements that waits, or NULL. The caller's reference. */
+Job *api_array_waiting(Api *api, gint64 array_seq);
 
 /* The job of that seq, or NULL when it is forgotten. The caller's reference. */
 Job *api_job_by_seq(Api *api, gint64 seq);
@@ -59,6 +76,11 @@ void job_ids_free(JobIds *ids);
  * api_answer_new's. */
 void api_answer_job(Job *job, bool repeated, const GError *error, void *arg);
 void *api_answer_new(Api *api, HttpRequest *request);
+/* The same of an array (not 0), which is then the answer. */
+void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq);
+
+/* Does it to the job or array that the route names, and answers. */
+void api_act(Api *api, HttpRequest *request, JobAction action);
 
 /* Takes over the body of a submission: paths, package and flavours are checked and filled in. */
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error);

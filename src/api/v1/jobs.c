@@ -37,7 +37,9 @@ typedef struct {
 static char *answer_write(void *arg, gsize *ret_len)
 {
         const Answer *answer = arg;
-        g_autoptr(json_t) object = api_format_job(answer->api, answer->job);
+        const Job *job = answer->job;
+        g_autoptr(json_t) object =
+                job->array_seq ? api_format_array(answer->api, job, false) : api_format_job(answer->api, job);
         char *text;
 
         if (answer->seed)
@@ -167,16 +169,17 @@ static bool query_labels(char *const *labels, GError **error)
         return true;
 }
 
-/* The array that a job of it names; a job that is of none finds nothing, as its own array would be empty. */
+/* The array of this name or id, or that a job of it names. */
 static bool query_array(Api *api, HttpRequest *request, gint64 *ret)
 {
         const char *name = http_request_query(request, "array");
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = NULL;
+        gint64 array;
 
         if (!name)
                 return true;
-        job = api_find_job(api, request, name);
+        job = api_find_any(api, request, name, &array);
         if (!job)
                 return false;
         if (job->array_seq) {
@@ -188,41 +191,104 @@ static bool query_array(Api *api, HttpRequest *request, gint64 *ret)
         return false;
 }
 
+/* ?collapse=true: an array is one item, if its own state is asked for. Its jobs have numbers in a row, so the
+ * list goes on before the first of them. */
+typedef struct {
+        Api *api;
+        JobQuery query;
+        bool collapse;
+        json_t *items;
+        gint64 next;
+} List;
+
+enum { CHUNK = 20 }; /* jobs read at a time while arrays are collapsed */
+
+static bool asks_for(const List *list, const json_t *item)
+{
+        JobState state;
+
+        return !list->query.states ||
+               (job_state_parse(json_string_value(json_object_get(item, "state")), &state) &&
+                (list->query.states >> state & 1));
+}
+
+static void add_item(List *list, const Job *job, bool whole)
+{
+        json_t *item = whole ? api_format_array(list->api, job, false) : api_format_job(list->api, job);
+
+        if (whole && !asks_for(list, item)) {
+                json_decref(item);
+                return;
+        }
+        json_object_del(item, "members");
+        json_object_del(item, "spec");
+        json_array_append_new(list->items, item);
+}
+
+static bool add_chunk(List *list, int limit, GError **error)
+{
+        g_autoptr(GPtrArray) jobs = NULL;
+        gint64 array = 0;
+
+        list->query.limit = list->collapse ? MIN(limit, CHUNK) : limit;
+        jobs = store_jobs(list->api->store, &list->query, &list->next, error);
+        for (guint i = 0; jobs && i < jobs->len; i++) {
+                const Job *job = jobs->pdata[i];
+
+                if (list->collapse && job->array_seq && job->array_seq == array)
+                        continue;
+                array = list->collapse ? job->array_seq : 0;
+                add_item(list, job, array != 0);
+        }
+        if (list->next && array)
+                list->next = MIN(list->next, array); /* behind the last page's last array */
+        list->query.before_seq = list->next;
+        return jobs != NULL;
+}
+
+/* Ends where a chunk brings nothing: a page may be short and yet not the last. */
+static bool fill_list(List *list, int limit, GError **error)
+{
+        int before, n = 0;
+
+        do {
+                before = n;
+                if (!add_chunk(list, limit - before, error))
+                        return false;
+                n = (int)json_array_size(list->items);
+        } while (list->collapse && list->next && n > before && n < limit);
+        return true;
+}
+
 static void list_jobs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         const char *states = http_request_query(request, "state");
         g_auto(GStrv) labels = http_request_queries(request, "label");
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) jobs = NULL;
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
-        JobQuery query = { .name = http_request_query(request, "name"),
-                           .queue = http_request_query(request, "queue"),
-                           .labels = (const char *const *)labels };
-        gint64 limit, after, next = 0;
+        List list = { .api = api,
+                      .items = items,
+                      .query = { .name = http_request_query(request, "name"),
+                                 .queue = http_request_query(request, "queue"),
+                                 .labels = (const char *const *)labels } };
+        gint64 limit, after;
 
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
             !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after) ||
-            !query_array(api, request, &query.array_seq))
+            !query_array(api, request, &list.query.array_seq))
                 return;
-        query.limit = (int)limit;
-        query.before_seq = after;
-        if (!query_user(request, &query.user, &error) || !query_labels(labels, &error) ||
-            (states && !query_states(states, &query.states, &error)) ||
-            !(jobs = store_jobs(api->store, &query, &next, &error))) {
+        list.query.before_seq = after;
+        if (!query_user(request, &list.query.user, &error) || !query_labels(labels, &error) ||
+            !api_query_flag(request, "collapse", &list.collapse, &error) ||
+            (states && !query_states(states, &list.query.states, &error)) ||
+            !fill_list(&list, (int)limit, &error)) {
                 http_fail(request, error);
                 return;
         }
-        for (guint i = 0; i < jobs->len; i++) {
-                json_t *item = api_format_job(api, jobs->pdata[i]);
-
-                json_object_del(item, "members");
-                json_object_del(item, "spec");
-                json_array_append_new(items, item);
-        }
         reply = json_pack("{s:O, s:o}", "items", items, "next",
-                          next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null());
+                          list.next ? json_sprintf("%" G_GINT64_FORMAT, list.next) : json_null());
         http_reply_json(request, 200, reply);
 }
 
@@ -232,29 +298,52 @@ typedef struct {
         Api *api;
         HttpRequest *request;
         char *id;
+        gint64 array; /* not 0: this whole array, of which `id` is a job */
         gint64 revision;
-        Waiter *waiter;
+        bool ended; /* changes before the end are passed over */
 } Watch;
+
+static void watch_free(Watch *watch)
+{
+        http_request_unref(watch->request);
+        g_free(watch->id);
+        g_free(watch);
+}
+
+static bool is_news(const Watch *watch, bool open, gint64 revision)
+{
+        return !open || (!watch->ended && revision > watch->revision);
+}
+
+static bool array_is_news(const Watch *watch)
+{
+        gint64 revision;
+        bool open = engine_array_open(watch->api->engine, watch->array, &revision);
+
+        return is_news(watch, open, revision);
+}
 
 static bool watch_check(bool expired, void *arg)
 {
         Watch *watch = arg;
         g_autoptr(GError) error = NULL;
-        g_autoptr(Job) job =
-                engine_find(watch->api->engine, http_request_caller(watch->request)->user, watch->id, &error);
+        g_autoptr(Job) job = NULL;
 
-        if (job && !expired && job->revision <= watch->revision)
+        if (watch->array && !expired && !array_is_news(watch))
+                return true;
+        job = engine_find(watch->api->engine, http_request_caller(watch->request)->user, watch->id, &error);
+        if (job && !watch->array && !expired &&
+            !is_news(watch, !job_state_is_final(job->state), job->revision))
                 return true;
         if (job) {
-                g_autoptr(json_t) reply = api_format_job(watch->api, job);
+                g_autoptr(json_t) reply = watch->array ? api_format_array(watch->api, job, true)
+                                                       : api_format_job(watch->api, job);
 
                 http_reply_json(watch->request, 200, reply);
         } else {
                 http_fail(watch->request, error);
         }
-        http_request_unref(watch->request);
-        g_free(watch->id);
-        g_free(watch);
+        watch_free(watch);
         return false;
 }
 
@@ -275,23 +364,45 @@ static void reply_view(Api *api, HttpRequest *request, const Job *job)
         http_reply(request, 200, "application/json", bytes, len);
 }
 
-static void show_job(HttpRequest *request, void *arg)
+static void reply_now(Api *api, HttpRequest *request, const Job *job, gint64 array)
 {
-        Api *api = arg;
-        gint64 wait_ms, revision;
-        g_autoptr(Job) job = NULL;
-        Watch *watch;
+        g_autoptr(json_t) reply = NULL;
 
-        if (!http_request_query_int(request, "wait_ms", 0, WAIT_MS_MAX, 0, &wait_ms) ||
-            !http_request_query_int(request, "revision", 0, G_MAXINT64, 0, &revision) ||
-            !(job = api_job(api, request)))
-                return;
-        if (!wait_ms || job->revision > revision || job_state_is_final(job->state)) {
+        if (!array) {
                 reply_view(api, request, job);
                 return;
         }
+        reply = api_format_array(api, job, true);
+        http_reply_json(request, 200, reply);
+}
+
+static void show_job(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        gint64 wait_ms, revision, array;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
+        Watch *watch;
+        bool ended;
+
+        if (!http_request_query_int(request, "wait_ms", 0, WAIT_MS_MAX, 0, &wait_ms) ||
+            !http_request_query_int(request, "revision", 0, G_MAXINT64, 0, &revision))
+                return;
+        if (!api_query_flag(request, "ended", &ended, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        job = api_job_or_array(api, request, &array);
+        if (!job)
+                return;
         watch = g_new0(Watch, 1);
-        *watch = (Watch){ api, http_request_ref(request), g_strdup(job->id), revision, NULL };
+        *watch = (Watch){ api, http_request_ref(request), g_strdup(job->id), array, revision, ended };
+        if (!wait_ms ||
+            (array ? array_is_news(watch) : is_news(watch, !job_state_is_final(job->state), job->revision))) {
+                reply_now(api, request, job, array);
+                watch_free(watch);
+                return;
+        }
         (void)notifier_add(api->notifier, NULL, clock_monotonic_ms() + wait_ms, watch_check, watch);
 }
 
@@ -311,28 +422,16 @@ static void list_members(HttpRequest *request, void *arg)
 
 /* ---- cancel, forget ---- */
 
-/* The view of a job that is forgotten is nobody's business any more. */
-static void forgotten(Job *job, bool repeated, const GError *error, void *arg)
-{
-        api_answer_job(NULL, repeated, error, arg);
-}
-
 static void cancel_job(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const HttpCaller *caller = http_request_caller(request);
         g_autoptr(GError) error = NULL;
-        g_autoptr(Job) job = NULL;
         bool forget;
 
-        if (!api_query_flag(request, "forget", &forget, &error)) {
+        if (api_query_flag(request, "forget", &forget, &error))
+                api_act(api, request, forget ? ACT_DELETE : ACT_CANCEL);
+        else
                 http_fail(request, error);
-                return;
-        }
-        job = api_job(api, request);
-        if (job)
-                engine_act(api->engine, job->id, forget ? ACT_DELETE : ACT_CANCEL, caller->user,
-                           caller->admin, forget ? forgotten : api_answer_job, api_answer_new(api, request));
 }
 
 #define QUERY_USER "user:string:Whose job a name means (administrators)."
@@ -348,16 +447,20 @@ const HttpRoute job_routes[] = {
           "(administrators).;name:string:Only this name.;"
           "state:string:Only these states, separated by commas.;queue:string:Only jobs of this queue.;"
           "label:array:Only jobs that carry this KEY=VALUE, and each that follows.;"
-          "array:string:Only jobs of the array that this job is of.;"
+          "array:string:Only jobs of this array, or of the one that this job is of.;"
+          "collapse:boolean:An array is one item, with how many of its jobs are in which state, and is found "
+          "by "
+          "its own state.;"
           "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before.",
           NULL, "JobList", 0, NULL },
         { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, show_job,
-          "Show a job by id or name, or wait for its next change.",
+          "Show a job or a whole array by id or name, or wait for its next change.",
           QUERY_USER ";wait_ms:integer:Wait so long, at most 30000, for a newer "
-                     "revision.;revision:integer:The revision already known.",
+                     "revision.;revision:integer:The revision already known.;ended:boolean:Wait for its end "
+                     "and not for changes before it.",
           NULL, "Job", 0, NULL },
         { "DELETE", "/v1/jobs/{job}", ACCESS_JOB, VERB_DELETE, HTTP_BODY_NONE, 0, cancel_job,
-          "Cancel a job, once more to kill what is stopping, or forget one that is finished.",
+          "Cancel a job or an array, once more to kill what is stopping, or forget one that is finished.",
           QUERY_USER ";forget:boolean:Forget it with its events, 204.", NULL, "Job", 0, NULL },
         { "GET", "/v1/jobs/{job}/members", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, list_members,
           "List the members of a job.", QUERY_USER, NULL, "MemberList", 0, NULL },
