@@ -18,6 +18,8 @@ def member():
             return os.environ[name]
     if "TRAINING_ROLE" in os.environ:
         return os.environ["TRAINING_ROLE"].lower() + "-" + os.environ["PADDLE_TRAINER_ID"]
+    if os.environ["PF_JOB_FRAMEWORK"] == "pytorch":
+        return "worker-" + os.environ["RANK"]
     return "driver-0"
 
 with open("/proc/self/status") as file:

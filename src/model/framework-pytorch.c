@@ -1,5 +1,7 @@
-/* The PyTorch row: the variables of torch.distributed's env:// rendezvous (scheduling.md 8.1, 15.3). Ranks go
- * over all members, the master's first; rank 0 serves the rendezvous at its own leased port. */
+/* The PyTorch row: the variables of torch.distributed's env:// rendezvous (scheduling.md 8.1, 15.3), those
+ * that torchrun gives its processes beside them, and the settings of torchrun itself (PET_..., its arguments
+ * in capitals). Ranks go over all members, the master's first; rank 0 serves the rendezvous at its own leased
+ * port. */
 #include "base/err.h"
 #include "model/framework-rows.h"
 
@@ -14,20 +16,41 @@ static bool check(const Spec *spec, GError **error)
                check_replicas(spec, "worker", masters(spec) > 0 ? 0 : 1, SPEC_REPLICAS_MAX, error);
 }
 
+/* Members share this machine, or each is a machine (a group, as torchrun says) of its own. Programs take the
+ * local rank for the index of their device among those they see: who sees its own GPUs only has 0. */
+static void local_env(int rank, int world, bool apart, GPtrArray *env)
+{
+        env_put(env, "LOCAL_RANK", "%d", apart ? 0 : rank);
+        env_put(env, "LOCAL_WORLD_SIZE", "%d", apart ? 1 : world);
+        env_put(env, "GROUP_RANK", "%d", apart ? rank : 0);
+        env_put(env, "GROUP_WORLD_SIZE", "%d", apart ? world : 1);
+}
+
+/* For members that run torchrun: each is a node, with a process for each GPU. */
+static void launcher_env(const Placement *placement, int first, int rank, int world, gint64 gpus,
+                         GPtrArray *env)
+{
+        env_put(env, "PET_NNODES", "%d", world);
+        env_put(env, "PET_NODE_RANK", "%d", rank);
+        env_put(env, "PET_MASTER_ADDR", "%s", placement_host(placement, first, 0));
+        env_put(env, "PET_MASTER_PORT", "%d", placement_port(placement, first, 0));
+        env_put(env, "PET_NPROC_PER_NODE", "%" G_GINT64_FORMAT, MAX(gpus, 1));
+}
+
 static void member_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         const Spec *spec = placement->spec;
         int first = spec_role_index(spec, masters(spec) > 0 ? "master" : "worker");
         int world = masters(spec) + spec_replicas(spec, "worker");
         int rank = (role == first ? 0 : masters(spec)) + index;
-        bool sees_own_gpus_only = spec->roles[role].each.gpus > 0;
+        gint64 gpus = spec->roles[role].each.gpus;
 
         env_put(env, "MASTER_ADDR", "%s", placement_host(placement, first, 0));
         env_put(env, "MASTER_PORT", "%d", placement_port(placement, first, 0));
         env_put(env, "WORLD_SIZE", "%d", world);
         env_put(env, "RANK", "%d", rank);
-        /* programs take it for the index of their device among those they see */
-        env_put(env, "LOCAL_RANK", "%d", sees_own_gpus_only ? 0 : rank);
+        local_env(rank, world, gpus > 0 || !placement_is_here(placement, role), env);
+        launcher_env(placement, first, rank, world, gpus, env);
 }
 
 const Framework framework_pytorch = {

@@ -1,5 +1,5 @@
-"""Real TensorFlow, Spark and Open MPI on real data, each in several members, from the examples as an ordinary user submits
-them: members run as that user, in the sandbox that is on by default.
+"""Real TensorFlow, PyTorch, PaddlePaddle 3, Spark and Open MPI on real data, each in several members, from the examples as an ordinary
+user submits them: members run as that user, in the sandbox that is on by default.
 
 `make test-frameworks` installs what they need and runs this; the first run downloads a gigabyte."""
 
@@ -27,6 +27,17 @@ total = np.empty(1 << 20)
 world.Allreduce(np.full(1 << 20, world.rank + 1.0), total)
 print(f"rank {world.rank} of {world.size}: {int(total.sum())}", flush=True)
 """
+PYTHON = "/usr/bin/python3"  # whose PyTorch is Debian's: PyPI's brings CUDA
+LAUNCHED = [
+    PYTHON,
+    "-m",
+    "torch.distributed.run",
+    "--redirects",
+    "1",
+    "--tee",
+    "1",
+    "train.py",
+]  # 1.13 fails without on Python 3.11
 ann, uid, witness = people.ann, people.uid, people.witness  # fixtures
 
 
@@ -52,6 +63,11 @@ def submit(ann, witness):
 
 def members(server, job):
     return {member["name"]: member for member in server.get(f"/v1/jobs/{job}/members").json["items"]}
+
+
+def ran(server, job):
+    """For how many seconds all its members were up."""
+    return server.job(job)["stages"]["running_ms"] / 1000
 
 
 def accuracy(text):
@@ -91,6 +107,56 @@ def test_tensorflow_chief_coordinates(server, submit, witness, uid, tmp_path):
     reached = accuracy(server.member_log(job, "master-0"))
     print(
         f"\ntensorflow: ParameterServerStrategy, 2 servers, 2 workers, a chief, test accuracy {reached:.4f} (bar {BAR})"
+    )
+
+
+@pytest.mark.parametrize(
+    "how, command",
+    [("python", [PYTHON, "train.py"]), ("torchrun", LAUNCHED)],
+)
+def test_pytorch_ranks_average_their_gradients(server, ann, submit, witness, uid, tmp_path, how, command):
+    """DistributedDataParallel over gloo: by the program alone, and by PyTorch's own launcher in each member."""
+    name = f"ddp-{how}"
+    job = submit("digits_pytorch", name, "--framework", "pytorch", "-n", 4, "--output", name, "--", *command)
+    names = [f"worker-{index}" for index in range(4)]
+    assert set(members(server, job)) == set(names)
+    logs = [server.member_log(job, member) for member in names]
+    for index, log in enumerate(logs):
+        local = index if how == "python" else 0  # a launcher starts its own first process
+        assert f"rank {index} of 4 (local rank {local}): {TRAIN // 4} digits" in log
+    reached = {accuracy(log) for log in logs}
+    assert len(reached) == 1 and len({tuple(re.findall(r"weights ([-\d.]+)", log)) for log in logs}) == 1
+    witness.saw(name, names, uid)
+    ann.paddle("download", name, tmp_path / "model", check=0)
+    assert (tmp_path / "model/model.pt").stat().st_size > 0
+    print(
+        f"\npytorch ({how}): 4 ranks, test accuracy {reached.pop():.4f} (bar {BAR}), running {ran(server, job):.1f} s"
+    )
+
+
+def test_paddlepaddle_3_trains_together(server, ann, witness, uid, tmp_path):
+    """The collective example with the PaddlePaddle of today; t/test_paddle.py has 2.6.2."""
+    shutil.copytree(EXAMPLES / "fit_a_line", tmp_path / "line", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(EXAMPLES / "fit_a_line/requirements-paddle3.txt", tmp_path / "line/requirements.txt")
+    say = "import paddle; print('paddle', paddle.__version__)"
+    ann.paddle(
+        *("submit", "--name", "line3", "-n", 2, "--output", "line3", "-e", "NUM_PASS=10", *witness.options, "--follow"),
+        *("--", "sh", "-c", f'python -c "{say}"; exec python train.py'),
+        cwd=tmp_path / "line",
+        check=0,
+        timeout=TIMEOUT,
+    )
+    job = ann.id_of("line3")
+    logs = [server.member_log(job, f"trainer-{index}") for index in (0, 1)]
+    (version,) = re.findall(r"^paddle (3\.[\d.]+)", logs[0], re.M)
+    finals = [re.findall(r"final test error ([\d.]+)", log) for log in logs]
+    assert finals[0] == finals[1] != [], "the trainers do not have the same model"
+    assert (
+        "trainer 1 of 2: 202 districts" in logs[1] and float(finals[0][0]) < 6
+    )  # the mean price as a guess is off by 9
+    witness.saw("line3", ["trainer-0", "trainer-1"], uid)
+    print(
+        f"\npaddlepaddle {version}: 2 collective trainers, test error {finals[0][0]}, running {ran(server, job):.1f} s"
     )
 
 

@@ -309,7 +309,8 @@ static void test_pytorch(void)
                   { one_port, two_ports },
                   1,
                   1,
-                  { "MASTER_PORT=5000", "WORLD_SIZE=3", "RANK=2", "LOCAL_RANK=2" } },
+                  { "MASTER_PORT=5000", "WORLD_SIZE=3", "RANK=2", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3",
+                    "GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "PET_NNODES=3", "PET_NODE_RANK=2" } },
                 { "pytorch",
                   ROLE("worker", 2),
                   { two_ports },
@@ -317,11 +318,13 @@ static void test_pytorch(void)
                   1,
                   { "MASTER_PORT=9000", "WORLD_SIZE=2", "RANK=1", "PF_JOB_MODE=Collective" } },
                 { "pytorch",
-                  "{`name`:`worker`,`replicas`:2,`gpus`:1}",
+                  "{`name`:`worker`,`replicas`:2,`gpus`:4}",
                   { two_ports },
                   0,
                   1,
-                  { "RANK=1", "LOCAL_RANK=0" } }, /* it sees its own devices only */
+                  { "RANK=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1", "GROUP_RANK=1", "GROUP_WORLD_SIZE=2",
+                    "PET_NPROC_PER_NODE=4", "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=9000" } }, /* it
+                                                                       sees its own devices only */
         };
 
         check_members(cases, G_N_ELEMENTS(cases));
@@ -361,12 +364,14 @@ static void test_apart(void)
         g_autoptr(Spec) spark =
                 spec("{`command`:[`x`],`framework`:`spark`,`roles`:[" ROLE("executor", 2) "]}");
         g_autoptr(Spec) plain = spec("{`command`:[`x`],`framework`:`plain`,`roles`:[" ROLE("worker", 2) "]}");
+        g_autoptr(Spec) torch =
+                spec("{`command`:[`x`],`framework`:`pytorch`,`roles`:[" ROLE("worker", 2) "]}");
         g_autoptr(Spec) collective = spec("{`command`:[`x`],`roles`:[" ROLE("trainer", 2) "]}");
         Placement p = placement(mpi, NULL);
         int *const ports[] = { ps_ports, trainer_ports };
         g_autoptr(Spec) ps =
                 spec("{`command`:[`x`],`roles`:[" ROLE("pserver", 2) "," ROLE("trainer", 1) "]}");
-        g_auto(GStrv) master = NULL, driver = NULL, trainer = NULL, server = NULL, worker = NULL;
+        g_auto(GStrv) master = NULL, driver = NULL, trainer = NULL, server = NULL, worker = NULL, rank = NULL;
 
         p.hosts = hosts;
         master = framework_environment(&p, 1, 0);
@@ -391,6 +396,11 @@ static void test_apart(void)
         assert_env(server, (const char *const[]){
                                    "PADDLE_INIT_PSERVERS=w0.j.ns.svc,w1.j.ns.svc", "PADDLE_INIT_PORT=7000",
                                    "PADDLE_PSERVERS_IP_PORT_LIST=w0.j.ns.svc:6000,w1.j.ns.svc:6001", NULL });
+        p.spec = torch;
+        rank = framework_environment(&p, 0, 1);
+        assert_env(rank,
+                   (const char *const[]){ "MASTER_ADDR=w0.j.ns.svc", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
+                                          "GROUP_RANK=1", "PET_NPROC_PER_NODE=1", NULL });
         p.ports = NULL;
         p.spec = plain;
         worker = framework_environment(&p, 0, 1);
