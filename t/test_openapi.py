@@ -169,6 +169,9 @@ def test_replies_are_as_described(shared_server, document):
     check("GET", f"/v1/jobs/{job}/members", route="/v1/jobs/{job}/members")
     check("GET", f"/v1/jobs/{job}/events", route="/v1/jobs/{job}/events")
     check("GET", f"/v1/jobs/{job}/logs?follow=false", route="/v1/jobs/{job}/logs")
+    times = "timestamps=true&since=1h&attempt=1&partial=true&raw=true"
+    check("GET", f"/v1/jobs/{job}/logs?follow=false&{times}", route="/v1/jobs/{job}/logs")
+    check("GET", "/v1/events?follow=false")
     check("GET", f"/v1/jobs/{job}/logs/worker-0", route="/v1/jobs/{job}/logs/{member}")
     running = server.submit(["sleep", "60"], grace="1s")["id"]
     check("DELETE", f"/v1/jobs/{running}", route="/v1/jobs/{job}")

@@ -1,4 +1,5 @@
 /* paddle logs: what the members of a job wrote. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,8 +34,9 @@ static const Option options[] = {
         { "timestamps", 0, OPTION_BOOL, offsetof(Logs, timestamps), NULL, NULL,
           "when each line was written, in front of it (RFC 3339, UTC)", 0, 0, NULL },
         { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL, NULL,
-          "every byte as the job wrote it: all states of redrawn lines; on a terminal, too, what moves the "
-          "cursor or sets titles",
+          "what the job wrote: all states of redrawn lines; on a terminal, too, what moves the cursor or "
+          "sets "
+          "titles; of one --member without -f every byte",
           0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
@@ -63,6 +65,38 @@ static char *newest_job(Cli *cli, GError **error)
         return g_strdup(text_of(job, "id"));
 }
 
+/* ---- one member's bytes ---- */
+
+static bool put(const char *data, gsize len, void *arg, GError **error)
+{
+        return fwrite(data, 1, len, stdout) == len || err_set_errno(error, errno, "cannot print the log");
+}
+
+/* The stream of all members is text: bytes that are none come from the member's own route. */
+static bool is_for_bytes(const FollowOptions *follow)
+{
+        return follow->raw && follow->members && !strchr(follow->members, ',') && !follow->follow &&
+               !follow->whole && !follow->since && !follow->timestamps;
+}
+
+static bool copy_log(Cli *cli, const FollowOptions *follow, GError **error)
+{
+        g_autofree char *member = url_escape(follow->members);
+        g_autofree char *suffix =
+                g_strdup_printf("/logs/%s?attempt=%" G_GINT64_FORMAT, member, follow->attempt);
+        g_autofree char *path = job_path(follow->job, suffix);
+        g_autofree char *tail =
+                follow->tail >= 0 ? g_strdup_printf("%s&tail=%" G_GINT64_FORMAT, path, follow->tail) : NULL;
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall call = { .method = "GET", .path = tail ? tail : path, .receive = put };
+
+        if (!http_call(cli->client, &call, &reply, error))
+                return false;
+        return reply.status / 100 == 2 || http_reply_error(&reply, error);
+}
+
+/* ---- the verb ---- */
+
 static bool show(Cli *cli, const FollowOptions *follow, GError **error)
 {
         g_autofree char *path = job_path(follow->job, "");
@@ -70,7 +104,9 @@ static bool show(Cli *cli, const FollowOptions *follow, GError **error)
 
         if (!cli_client(cli, error) || !http_call_json(cli->client, "GET", path, NULL, &job, error))
                 return false;
-        return is_array(job) ? follow_array(cli, job, follow, error) : follow_job(cli, follow, NULL, error);
+        if (is_array(job))
+                return follow_array(cli, job, follow, error);
+        return is_for_bytes(follow) ? copy_log(cli, follow, error) : follow_job(cli, follow, NULL, error);
 }
 
 static bool parse_attempt(const char *text, FollowOptions *follow, GError **error)
