@@ -202,7 +202,8 @@ def test_replies_are_as_described(shared_server, document):
     check("GET", "/v1/jobs/none", route="/v1/jobs/{job}", status=404)
     check("DELETE", f"/v1/jobs/{job}", route="/v1/jobs/{job}", status=409)
     # the rest are streams without end, and single sign-on, which needs an issuer: t/security/test_sso.py
-    streams = {("GET", "/v1/events"), ("GET", "/v1/jobs/{job}/members/{member}/exec")}
+    sockets = {("GET", f"/v1/jobs/{{job}}/members/{{member}}/{name}") for name in ("exec", "attach", "forward")}
+    streams = {("GET", "/v1/events")} | sockets
     sso = {("POST", "/v1/login/sso"), ("POST", "/v1/login/sso/device")}
     assert routes_of(document) - seen <= streams | sso, routes_of(document) - seen
 

@@ -25,13 +25,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/group.h"
+#include "agent/listener.h"
 #include "agent/sandbox.h"
+#include "terminal/terminal.h"
 
 enum {
         EXIT_GONE = 125,
         EXIT_NOT_RUN = 126,
         EXIT_NOT_FOUND = 127,
-        TEXT_MAX = 4 << 20, /* of a file in /proc */
         GROUPS_MAX = 65536, /* the kernel's NGROUPS_MAX */
         IDS = 4,            /* real, effective, saved, of file access */
         SPACES = 4,
@@ -71,6 +73,7 @@ typedef struct {
         bool sandboxed;     /* nor capabilities, and not all system calls */
         int dir;            /* the member's working directory */
         int spaces[SPACES]; /* its namespaces; -1: the one that we are in */
+        Listener listener;  /* of "relay PORT" */
 } Target;
 
 static int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -85,23 +88,6 @@ static int fail(int status, const char *format, ...)
         va_end(args);
         (void)fputc('\n', stderr);
         return status;
-}
-
-/* All of a file below an open directory with a NUL behind; NULL with errno. */
-static char *read_at(int dir, const char *file, size_t *ret_len)
-{
-        int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-        char *text = fd >= 0 ? malloc(TEXT_MAX + 1) : NULL;
-        ssize_t got = 0;
-
-        *ret_len = 0;
-        while (text && *ret_len < TEXT_MAX && (got = read(fd, text + *ret_len, TEXT_MAX - *ret_len)) > 0)
-                *ret_len += (size_t)got;
-        if (fd >= 0)
-                close(fd);
-        if (text)
-                text[*ret_len] = '\0';
-        return text;
 }
 
 /* ---- the request ---- */
@@ -189,7 +175,7 @@ static bool has_only(const char *status, const char *name, unsigned long expecte
 static bool is_as_expected(const Target *target)
 {
         size_t len;
-        char *status = read_at(target->proc, "status", &len);
+        char *status = group_read(target->proc, "status", &len);
         bool is = status && has_only(status, "\nUid:\t", target->uid) &&
                   has_only(status, "\nGid:\t", target->gid);
 
@@ -213,65 +199,31 @@ static bool open_process(Target *target, const char *pid)
 
 /* ---- its cgroups ---- */
 
-static bool lists(const char *options, const char *controllers, size_t len)
+static bool join(const char *file)
 {
-        for (const char *at = options; (at = strstr(at, controllers)); at++)
-                if (strncmp(at, controllers, len) == 0 && (at == options || at[-1] == ',') &&
-                    (at[len] == ',' || at[len] == '\0' || at[len] == '\n'))
-                        return true;
-        return false;
-}
+        int fd = open(file, O_WRONLY | O_CLOEXEC);
+        bool joined = fd >= 0 && write(fd, "0", 1) == 1;
 
-/* Writes us into the group `path` of the hierarchy that is mounted with these controllers ("": version 2). */
-static bool join(const char *mounts, const char *controllers, const char *path)
-{
-        char *copy = strdup(mounts), *save = NULL;
-        bool joined = false;
-
-        for (char *line = strtok_r(copy, "\n", &save); line && !joined; line = strtok_r(NULL, "\n", &save)) {
-                char root[PATH_MAX], point[PATH_MAX], type[64], options[1024], file[3 * PATH_MAX];
-                const char *rest = strstr(line, " - "), *below = path;
-                int fd;
-
-                if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2 ||
-                    sscanf(rest, " - %63s %*s %1023s", type, options) != 2 ||
-                    strcmp(type, *controllers ? "cgroup" : "cgroup2") != 0 ||
-                    (*controllers && !lists(options, controllers, strlen(controllers))))
-                        continue;
-                if (strcmp(root, "/") != 0 && strncmp(path, root, strlen(root)) == 0)
-                        below = path + strlen(root);
-                (void)snprintf(file, sizeof file, "%s%s/cgroup.procs", point, below);
-                fd = open(file, O_WRONLY | O_CLOEXEC);
-                joined = fd >= 0 && write(fd, "0", 1) == 1;
-                if (fd >= 0)
-                        close(fd);
-        }
-        free(copy);
+        if (fd >= 0)
+                close(fd);
         return joined;
 }
 
 /* What it uses counts as the member's, and ends with it. A hierarchy that the member shares with us (it has
- * no group of its own there) needs nothing. */
-/* What is counted and limited nowhere does not run: 0, or the exit status. */
+ * no group of its own there) needs nothing. What is counted and limited nowhere does not run: 0, or the exit
+ * status. */
 static int join_groups(int proc)
 {
-        size_t len;
+        Groups groups;
+        char file[GROUP_FILE_SIZE];
         int status = 0;
-        char *groups = read_at(proc, "cgroup", &len),
-             *mounts = read_at(AT_FDCWD, "/proc/self/mountinfo", &len), *save = NULL;
 
-        for (char *line = groups && mounts ? strtok_r(groups, "\n", &save) : NULL; line && !status;
-             line = strtok_r(NULL, "\n", &save)) {
-                char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
-
-                if (!second || (!strstr(second, "/slot-") && !strstr(second, "/egress")))
-                        continue;
-                *second = '\0';
-                if (!join(mounts, first + 1, second + 1))
-                        status = fail(EXIT_GONE, "the member's group '%s' cannot be entered: %m", second + 1);
-        }
-        free(groups);
-        free(mounts);
+        groups_open(&groups, proc);
+        while (!status && groups_next(&groups))
+                if (!groups_file(&groups, file) || !join(file))
+                        status =
+                                fail(EXIT_GONE, "the member's group '%s' cannot be entered: %m", groups.path);
+        groups_close(&groups);
         return status;
 }
 
@@ -342,12 +294,21 @@ static char **take_surroundings(Target *target, const char *pid, const char *job
 
         if (!open_process(target, pid))
                 return NULL;
-        text = read_at(target->proc, "environ", &len);
+        text = group_read(target->proc, "environ", &len);
         env = text ? split_environment(text, len) : NULL;
         target->dir = openat(target->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
         for (int i = 0; i < SPACES; i++)
                 target->spaces[i] = open_space(target->proc, i);
         return names_job(env, job) && target->dir >= 0 ? env : NULL;
+}
+
+/* No program is run, so nothing of ours may be left open. */
+static int relay(const Target *target, const char *what)
+{
+        (void)close_range(3, ~0u, 0);
+        if (strcmp(what, "terminal") == 0)
+                return terminal_relay();
+        return listener_relay(&target->listener);
 }
 
 static int run(const Target *target, char **argv, char **env)
@@ -359,6 +320,8 @@ static int run(const Target *target, char **argv, char **env)
         if (target->sandboxed && !sandbox_filter_calls())
                 return fail(EXIT_NOT_RUN, "the command cannot be kept from system calls: %m");
         environ = env;
+        if (strcmp(argv[ARG_STREAMS], "relay") == 0)
+                return relay(target, argv[ARG_WORDS]);
         if (strcmp(argv[ARG_STREAMS], "tty") == 0)
                 (void)setenv("TERM", "xterm", 0);
         execvp(argv[ARG_WORDS], argv + ARG_WORDS);
@@ -422,14 +385,29 @@ static int go_as_child(const Target *target, char **argv, char **env)
         return stand_by(command, &signals);
 }
 
+/* "relay PORT": which socket of the member that is. While we see all processes, and have our rights. */
+static int find_listener(Target *target, char **argv)
+{
+        unsigned long port;
+
+        if (strcmp(argv[ARG_STREAMS], "relay") != 0 || strcmp(argv[ARG_WORDS], "terminal") == 0)
+                return 0;
+        if (!read_number(argv[ARG_WORDS], UINT16_MAX, &port) || port == 0)
+                return fail(2, "'%s' is no port", argv[ARG_WORDS]);
+        return listener_find(target->proc, (uint16_t)port, &target->listener)
+                       ? 0
+                       : fail(LISTENER_NONE, "nothing listens on port %lu there", port);
+}
+
 int enter_main(int argc, char **argv)
 {
         static Target target; /* too large for a stack */
         char **env;
+        int status;
 
         if (argc <= ARG_WORDS || !read_whom(argv, &target))
                 return fail(2, "usage: paddle-spawner enter PID JOB UID GID GROUP,... "
-                               "sandboxed|confined|free tty|pipe "
+                               "sandboxed|confined|free tty|pipe|relay "
                                "WORD...");
         env = take_surroundings(&target, argv[ARG_PID], argv[ARG_JOB]);
         if (!env)
@@ -439,5 +417,8 @@ int enter_main(int argc, char **argv)
                         EXIT_NOT_RUN,
                         "the member's program runs with other rights than its user's (a set-uid program); "
                         "wait until it has them no more");
+        status = find_listener(&target, argv);
+        if (status)
+                return status;
         return target.spaces[0] >= 0 ? go_as_child(&target, argv, env) : go(&target, argv, env);
 }

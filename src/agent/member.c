@@ -293,7 +293,26 @@ static char **pointers(const char *strings, uint32_t n, int gate)
         return list;
 }
 
-static _Noreturn void execute(const Spawn *spawn, int gate, int proxy_port)
+/* Ourselves, as the host of the program's terminal. */
+static _Noreturn void execute_host(const Spawn *spawn, int gate, int self, char **argv)
+{
+        static char role[] = "terminal", name[] = "paddle-terminal";
+        char hangup[24];
+        char **words = mmap(NULL, (spawn->head->n_argv + 4) * sizeof *words, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (words == MAP_FAILED)
+                fail(gate, errno, "no memory for %u words: %m", spawn->head->n_argv);
+        (void)snprintf(hangup, sizeof hangup, "%lld", (long long)spawn->head->hangup_ms);
+        words[0] = name;
+        words[1] = role;
+        words[2] = hangup;
+        memcpy(words + 3, argv, (spawn->head->n_argv + 1) * sizeof *words);
+        (void)fexecve(self, words, environ);
+        fail(gate, errno, "cannot become the host of its terminal: %m");
+}
+
+static _Noreturn void execute(const Spawn *spawn, int gate, int self, int proxy_port)
 {
         char **argv = pointers(spawn->argv, spawn->head->n_argv, gate);
         int err;
@@ -301,6 +320,8 @@ static _Noreturn void execute(const Spawn *spawn, int gate, int proxy_port)
         environ = pointers(spawn->env, spawn->head->n_env, gate);
         if (proxy_port)
                 proxied_variables(proxy_port);
+        if (spawn->head->tty)
+                execute_host(spawn, gate, self, argv);
         execvp(argv[0], argv);
         err = errno;
         if (err == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
@@ -316,6 +337,8 @@ static _Noreturn void execute(const Spawn *spawn, int gate, int proxy_port)
 
 void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
 {
+        /* While /proc is the machine's, and by no name that a user may not reach. */
+        int self = spawn->head->tty ? open("/proc/self/exe", O_PATH | O_CLOEXEC) : -1;
         int proxy_port;
 
         die_with(keeper);
@@ -339,5 +362,5 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         reset_signals();
         if (spawn->head->sandbox & SANDBOX_CALLS && !sandbox_filter_calls())
                 fail(gate, errno, "cannot be kept from system calls: %m");
-        execute(spawn, gate, proxy_port);
+        execute(spawn, gate, self, proxy_port);
 }

@@ -157,6 +157,7 @@ static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
                 { "user_processes", 4194304, &ret->user_processes },
                 { "log_bytes", G_MAXINT64 / 2, &ret->log_bytes },
                 { "grace_ms", GRACE_MAX_MS, &ret->grace_ms },
+                { "hangup_ms", GRACE_MAX_MS, &ret->hangup_ms },
                 { "ready_port", 65535, &ret->ready_port },
                 { "ready_port_other", 65535, &ret->ready_port_other },
         };
@@ -184,7 +185,8 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
         if (!get_texts(object, ret, error) || !get_numbers(object, ret, error) ||
             !get_user(object, ret, error) || !get_denied(object, &ret->limits.denied, error) ||
             !json_get_bool(object, "", "new_privileges", &ret->new_privileges, error) ||
-            !get_sandbox(object, ret, error) || !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
+            !json_get_bool(object, "", "tty", &ret->tty, error) || !get_sandbox(object, ret, error) ||
+            !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
             !get_strings(object, "binds", BINDS_MAX, &ret->binds, error) ||
             !get_strings(object, "proxy", PROXY_MAX, &ret->proxy, error))
@@ -242,6 +244,8 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .limits = request->limits,
                 .log_bytes = request->log_bytes,
                 .grace_ms = request->grace_ms,
+                .tty = request->tty,
+                .hangup_ms = request->hangup_ms,
         };
         GByteArray *message = g_byte_array_sized_new(4096);
         g_autofree char *groups = request->groups ? format_groups(request->groups) : NULL;

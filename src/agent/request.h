@@ -16,6 +16,8 @@ typedef struct {
         gint64 uid, gid; /* -1: the agent's own */
         bool new_privileges; /* set-uid programs give the member the rights of their owners */
         guint32 sandbox;     /* SandboxPart bits that are wanted */
+        bool tty;            /* its program has a terminal, */
+        gint64 hangup_ms;    /* ... and is hung up when it has had no watcher for so long; 0: never */
         bool egress;         /* it may connect only where the server allows it */
         bool shared;         /* the members of the task's attempt share them */
         const char *place;   /* the attempt's directory, of what is shared */

@@ -22,6 +22,7 @@
 #include "agent/keeper.h"
 #include "agent/record.h"
 #include "agent/sandbox-pool.h"
+#include "terminal/terminal.h"
 
 enum { MEMORY_SIZE = sizeof(WireSpawn) + WIRE_INLINE_MAX };
 
@@ -233,6 +234,8 @@ int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "enter") == 0)
                 return enter_main(argc - 1, argv + 1);
+        if (argc > 1 && strcmp(argv[1], "terminal") == 0)
+                return terminal_host(argc - 2, argv + 2);
         if (argc > 1 && strcmp(argv[1], "probe") == 0)
                 return sandbox_probe_main();
         void *memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -50,10 +50,11 @@ typedef struct {
         uint32_t uid, gid;
         uint32_t confined; /* set-uid programs give the member nothing (no_new_privs) */
         uint32_t sandbox;  /* SandboxPart bits */
+        uint32_t tty;      /* its program has a terminal, held by a host (terminal/terminal.h) */
         uint32_t shared;   /* by several members, so that somebody has to hold it */
         int32_t ready_ports[TASK_READY_PORTS];
         SlotLimits limits;
-        int64_t log_bytes, grace_ms;
+        int64_t log_bytes, grace_ms, hangup_ms; /* the last: of `tty` */
 } WireSpawn;
 
 typedef enum {

@@ -157,6 +157,11 @@ static bool check_words(const Verb *verb, char *const *words, GError **error)
                 return err_set(error, ERR_USAGE,
                                "'paddle %s' does not take '%s'\nUsage: paddle %s [OPTIONS] %s", verb->name,
                                words[verb->max_words], verb->name, verb->args);
+        if (verb->words == WORDS_MEMBER) {
+                g_autofree char *job = g_strndup(words[0], strcspn(words[0], "/"));
+
+                return check_jobs((char *[]){ job, NULL }, 1, error);
+        }
         return check_jobs(words,
                           verb->words == WORDS_JOBS  ? G_MAXINT
                           : verb->words == WORDS_JOB ? 1

@@ -64,7 +64,8 @@ typedef struct {
 typedef enum {
         WORDS_NONE,
         WORDS_JOBS,
-        WORDS_JOB, /* the first is a job, what follows is the verb's own */
+        WORDS_JOB,    /* the first is a job, what follows is the verb's own */
+        WORDS_MEMBER, /* the first is JOB or JOB/MEMBER, what follows is the verb's own */
         WORDS_FILES,
         WORDS_COMMAND,
         WORDS_SHELLS,

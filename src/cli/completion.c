@@ -51,6 +51,7 @@ static const char *const bash_words[] = {
         [WORDS_NONE] = ":",
         [WORDS_JOBS] = "_paddle_jobs",
         [WORDS_JOB] = "_paddle_jobs",
+        [WORDS_MEMBER] = "_paddle_jobs",
         [WORDS_FILES] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
         [WORDS_COMMAND] = "COMPREPLY=($(compgen -c -f -- \"$cur\"))",
         [WORDS_SHELLS] = "COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\"))",
@@ -143,6 +144,7 @@ static const char *const zsh_words[] = {
         [WORDS_NONE] = "",
         [WORDS_JOBS] = " '*:job:_paddle_jobs'",
         [WORDS_JOB] = " '1:job:_paddle_jobs' '*::command:_normal'",
+        [WORDS_MEMBER] = " '1:job:_paddle_jobs'",
         [WORDS_FILES] = " '*:file:_files'",
         [WORDS_COMMAND] = " '*::command:_normal'",
         [WORDS_SHELLS] = " '1:shell:(bash zsh fish)'",
@@ -231,7 +233,7 @@ static void fish_verb(GString *out, const Verb *verb)
                         g_string_append_printf(out, "complete -c paddle -n '%s' -l no-%s -d 'not: %s'\n",
                                                seen, option->name, help);
         }
-        if (verb->words == WORDS_JOBS || verb->words == WORDS_JOB)
+        if (verb->words == WORDS_JOBS || verb->words == WORDS_JOB || verb->words == WORDS_MEMBER)
                 g_string_append_printf(out, "complete -c paddle -n '%s' -f -a '(__paddle_jobs)'\n", seen);
         else if (verb->words == WORDS_OBJECTS)
                 g_string_append_printf(out, "complete -c paddle -n '%s' -f -a '(__paddle_objects %s)'\n",

@@ -181,6 +181,8 @@ static void on_state(Follower *f, const json_t *data)
         } else if (f->status_open) {
                 close_status(f);
         }
+        if (f->options->until_running && strcmp(stage, "running") == 0)
+                f->ended = true;
         g_free(f->stage);
         g_free(f->reason);
         f->stage = g_strdup(stage);

@@ -26,17 +26,11 @@ static int distance(const char *a, const char *b)
 
 /* Names that other systems have for our commands. */
 static const char *const synonyms[][2] = {
-        { "ls", "list" },         { "ps", "list" },
-        { "jobs", "list" },       { "squeue", "list" },
-        { "kill", "cancel" },     { "stop", "cancel" },
-        { "rm", "delete" },       { "scancel", "cancel" },
-        { "describe", "status" }, { "show", "status" },
-        { "get", "status" },      { "run", "submit" },
-        { "sbatch", "submit" },   { "create", "submit" },
-        { "attach", "exec" },     { "ssh", "exec" },
-        { "shell", "exec" },      { "log", "logs" },
-        { "tail", "logs" },       { "sinfo", "top" },
-        { "nodes", "top" },       { "logout", "token revoke" },
+        { "ls", "list" },         { "ps", "list" },       { "jobs", "list" },  { "squeue", "list" },
+        { "kill", "cancel" },     { "stop", "cancel" },   { "rm", "delete" },  { "scancel", "cancel" },
+        { "describe", "status" }, { "show", "status" },   { "get", "status" }, { "run", "submit" },
+        { "sbatch", "submit" },   { "create", "submit" }, { "ssh", "exec" },   { "log", "logs" },
+        { "tail", "logs" },       { "sinfo", "top" },     { "nodes", "top" },  { "logout", "token revoke" },
 };
 
 const char *verb_nearest(const Verb *const *verbs, const char *word)

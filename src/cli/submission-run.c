@@ -146,12 +146,43 @@ static bool check_follow(const Submission *s, GError **error)
                err_set(error, ERR_USAGE, "--follow cannot be combined with --dry-run");
 }
 
+static bool send(Cli *cli, const Submission *s, const char *package, json_t *spec, json_t **ret_job,
+                 GError **error)
+{
+        char key[ID_LEN + 1];
+
+        id_new(key);
+        return (!package || pack_send(cli, package, spec, error)) &&
+               post(cli, spec, s->idempotency_key ? s->idempotency_key : key,
+                    package ? RETRIES : RETRIES_FIRST, ret_job, error);
+}
+
+bool submission_start(Cli *cli, const Submission *s, char *const *words, const json_t *extra,
+                      void (*finish)(json_t *spec), json_t **ret_job, GError **error)
+{
+        g_autoptr(json_t) spec = NULL;
+        g_autofree char *package = NULL;
+        Format format;
+
+        if (!format_parse(s->format, &format, error) ||
+            !prepare(cli, s, SUBMIT_WORDS, words, &spec, &package, error) || !cli_client(cli, error) ||
+            !submission_put_cluster(cli, s, spec, error))
+                return false;
+        json_object_update(spec, (json_t *)extra);
+        finish(spec);
+        if (s->dry_run)
+                return dry_run(cli, spec, format, error);
+        if (!send(cli, s, package, spec, ret_job, error))
+                return false;
+        print_submitted(cli, *ret_job, format, !s->detach);
+        return true;
+}
+
 bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const *words, GError **error)
 {
         g_autoptr(json_t) spec = NULL;
         g_autoptr(json_t) job = NULL;
         g_autofree char *package = NULL;
-        char key[ID_LEN + 1];
         Format format;
 
         if (!check_follow(s, error) || !format_parse(s->format, &format, error) ||
@@ -160,11 +191,7 @@ bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const 
                 return false;
         if (s->dry_run)
                 return dry_run(cli, spec, format, error);
-        if (package && !pack_send(cli, package, spec, error))
-                return false;
-        id_new(key);
-        if (!post(cli, spec, s->idempotency_key ? s->idempotency_key : key, package ? RETRIES : RETRIES_FIRST,
-                  &job, error))
+        if (!send(cli, s, package, spec, &job, error))
                 return false;
         print_submitted(cli, job, format, s->follow);
         if (!s->follow)

@@ -312,6 +312,16 @@ const Option submission_short_options[] = {
         { 0 },
 };
 
+const Option submission_shell_options[] = {
+        { "detach", 'd', OPTION_BOOL, FIELD(detach), NULL, NULL,
+          "start the job, print its name and leave it to `paddle attach`", 0, 0, NULL },
+        { "hangup-after", 0, OPTION_STRING, FIELD(hangup_after), "TIME", NULL,
+          "how long the job goes on after its terminal was closed: 60s unless said", 0, 0, NULL },
+        SEED_OPTIONS,
+        OWN_OPTIONS,
+        { 0 },
+};
+
 /* ---- checks ---- */
 
 static bool check_gpus(const Submission *s, GError **error)
@@ -399,6 +409,7 @@ static bool check_quantities(const Submission *s, GError **error)
                 { "--ps-memory", s->ps_memory, memory_parse },
                 { "--time-limit", s->time_limit, time_parse },
                 { "--grace", s->grace, time_parse },
+                { "--hangup-after", s->hangup_after, time_parse },
                 { "--retries", s->retries, retries_parse },
         };
         gint64 value;

@@ -23,6 +23,8 @@ typedef struct {
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;
         bool follow, no_package, allow_large;
+        bool detach;        /* shell */
+        char *hangup_after; /* shell; NULL: not given */
         char *file, *idempotency_key, *format;
 } Submission;
 
@@ -34,6 +36,7 @@ typedef enum {
 /* The rows of both forms (cloud.md 1.4 and our own). */
 extern const Option submission_options[];       /* job submit, train */
 extern const Option submission_short_options[]; /* submit: with -n and --ps */
+extern const Option submission_shell_options[]; /* shell: of one process */
 
 /* The object for POST /v1/jobs, without package. `file` is the job file's value or NULL: the flags win over
  * it. It may be written as doc/rest.md has it, or with the seed's names. *ret_package is the directory to
@@ -64,6 +67,11 @@ json_t *submission_read_file(const char *path, GError **error);
 /* The file of the package that a command starts ("train.py" of "python -u train.py"), or NULL when none can
  * be told; the caller's. */
 char *submission_program(const json_t *command);
+
+/* Packs, sends, submits and prints the name: for a verb that goes on with the job. `extra` are members of the
+ * specification that the verb adds, `finish` may change it. *ret_job NULL: it was a dry run. */
+bool submission_start(Cli *cli, const Submission *submission, char *const *words, const json_t *extra,
+                      void (*finish)(json_t *spec), json_t **ret_job, GError **error);
 
 /* Packs, sends, submits, follows: the run of all three verbs. */
 bool submission_run(Cli *cli, const Submission *submission, SubmitForm form, char *const *words,

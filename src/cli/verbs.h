@@ -3,6 +3,8 @@
 
 #include "cli/cli.h"
 
+extern const Verb verb_attach, verb_port_forward, verb_shell;
+
 extern const Verb verb_audit_list, verb_audit_verify, verb_cancel, verb_delete, verb_completion, verb_doctor,
         verb_down, verb_download, verb_events, verb_exec, verb_explain, verb_help, verb_hold, verb_job_submit,
         verb_list, verb_login, verb_logs, verb_release, verb_requeue, verb_sched_decisions,

@@ -332,6 +332,8 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         ops->start(slot->runtime, &about,
                    &(TaskStart){ .task = task,
                                  .argv = argv,
+                                 .tty = job->spec->tty,
+                                 .hangup_ms = job->spec->detach ? 0 : job->spec->hangup_ms,
                                  .env = env,
                                  .secrets = stand->secrets.list,
                                  .n_secrets = stand->secrets.n,

@@ -432,6 +432,12 @@ static void attempt_failed(Life *life, const Member *member, bool permanent)
                 stop(life, after_loss(job), why);
                 return;
         }
+        if (job->spec->tty && member->exit_code == TASK_HUNG_UP) {
+                g_free(why);
+                stop(life, JOB_CANCELLED,
+                     g_strdup("its terminal was closed; `paddle shell --detach` starts one that stays"));
+                return;
+        }
         job->failures++;
         stop(life, job->failures <= job->spec->retries && !permanent ? (int)LIFE_RETRY : (int)JOB_FAILED,
              why);

@@ -10,6 +10,9 @@
  *                            a package, where an image of its own cannot be had (unpack.c)
  *   serve [PORT]             runs what members of the job ask for, and
  *   call HOST[:PORT] WORD... asks (shell.c)
+ *   terminal HANGUP_MS PROGRAM [ARGUMENT...]
+ *                            becomes the host of the program's terminal (terminal/terminal.h), and
+ *   relay                    connects standard input and output with it
  *
  * INDEX is the number at the end of PADDLE_GATE_MEMBER: the name of the pod, or the number of a job's pod.
  *
@@ -31,6 +34,7 @@
 #include <unistd.h>
 
 #include "gate/gate.h"
+#include "terminal/terminal.h"
 
 enum {
         CONNECT_MS = 1000,
@@ -356,19 +360,22 @@ static int run(int argc, char **argv)
         fail(errno == ENOENT ? NOT_FOUND : NOT_RUN, "cannot run '%s': %s", argv[2], strerror(errno));
 }
 
+static int relay(int argc, char **argv)
+{
+        return terminal_relay();
+}
+
 int main(int argc, char **argv)
 {
         static const struct {
                 const char *name;
                 int (*run)(int argc, char **argv);
-        } verbs[] = { { "wait", wait_for_all },
-                      { "run", run },
-                      { "unpack", unpack },
-                      { "serve", serve },
-                      { "call", call } };
+        } verbs[] = { { "wait", wait_for_all }, { "run", run },   { "unpack", unpack },
+                      { "serve", serve },       { "call", call }, { "terminal", terminal_host },
+                      { "relay", relay } };
 
         for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof verbs[0]; i++)
                 if (strcmp(argv[1], verbs[i].name) == 0)
                         return verbs[i].run(argc - 2, argv + 2);
-        fail(USAGE, "which of wait, run, unpack, serve, call?");
+        fail(USAGE, "which of wait, run, unpack, serve, call, terminal, relay?");
 }

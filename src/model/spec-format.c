@@ -65,6 +65,14 @@ static json_t *role_format(const Role *role)
         return object;
 }
 
+static void terminal_format(const Spec *spec, json_t *object)
+{
+        json_object_set_new(object, "tty", json_true());
+        if (spec->detach)
+                json_object_set_new(object, "detach", json_true());
+        json_object_set_new(object, "hangup_after", duration(spec->hangup_ms));
+}
+
 json_t *spec_format(const Spec *spec)
 {
         json_t *object = json_object(), *roles = json_array();
@@ -92,6 +100,8 @@ json_t *spec_format(const Spec *spec)
         json_object_set_new(object, "ready", json_string(spec->ready_declared ? "declared" : "listen"));
         if (spec->network_none)
                 json_object_set_new(object, "network", json_string("none"));
+        if (spec->tty)
+                terminal_format(spec, object);
         secrets_format(spec, object);
         schedule_format(spec, object);
         return object;

@@ -18,6 +18,8 @@ enum {
         GPUS_MAX = 1024,
         FLAVOUR_MAX = 60, /* bytes of its name */
         RETRIES_MAX = 1000,
+        HANGUP_DEFAULT_MS = 60000,
+        HANGUP_MIN_MS = 1000,
 };
 
 char **draft_own(Draft *draft, GPtrArray *list)
@@ -593,6 +595,43 @@ static bool check_gpus(Draft *draft, GError **error)
         return true;
 }
 
+/* "tty", "detach", "hangup_after". */
+static bool take_terminal(Draft *draft, const json_t *object, GError **error)
+{
+        Spec *spec = &draft->spec;
+
+        spec->hangup_ms = HANGUP_DEFAULT_MS;
+        if (!json_get_bool(object, "", "tty", &spec->tty, error) ||
+            !json_get_bool(object, "", "detach", &spec->detach, error) ||
+            !take_duration(object, "hangup_after", SPEC_DAY_MS, &spec->hangup_ms, error))
+                return false;
+        if (!spec->tty && (spec->detach || is_given(object, "hangup_after")))
+                return err_set(error, ERR_INVALID, "%s needs tty: true\nIt is for jobs with a terminal.",
+                               spec->detach ? "detach" : "hangup_after");
+        if (spec->hangup_ms < HANGUP_MIN_MS)
+                return err_set(
+                        error, ERR_INVALID,
+                        "hangup_after must be at least %d s\nSay `detach: true` for a job that goes on "
+                        "without a terminal.",
+                        HANGUP_MIN_MS / 1000);
+        return true;
+}
+
+/* A terminal belongs to one program, at which a person sits. */
+static bool check_terminal(const Spec *spec, GError **error)
+{
+        if (!spec->tty)
+                return true;
+        if (spec_members(spec) != 1)
+                return err_set(error, ERR_INVALID,
+                               "tty: a job with a terminal has one process, this one has %d",
+                               spec_members(spec));
+        if (spec->array || spec->retries)
+                return err_set(error, ERR_INVALID, "tty: a job with a terminal cannot have %s",
+                               spec->array ? "an array" : "retries");
+        return true;
+}
+
 /* The framework's own rule, and the sum of all members. It looks at roles as a finished Spec has them. */
 static bool check_counts(const Spec *spec, GError **error)
 {
@@ -609,12 +648,12 @@ static bool check_counts(const Spec *spec, GError **error)
         return true;
 }
 
-static const char *const spec_fields[] = { "name",         "framework",  "command", "roles",
-                                           "env",          "image",      "package", "package_name",
-                                           "requirements", "input",      "output",  "retries",
-                                           "backoff",      "time_limit", "grace",   "on_lost",
-                                           "use_gpu",      "ready",      "network", "secrets",
-                                           "secret_files", NULL };
+static const char *const spec_fields[] = {
+        "name",         "framework",    "command",      "roles",  "env",     "image",   "package",
+        "package_name", "requirements", "input",        "output", "retries", "backoff", "time_limit",
+        "grace",        "on_lost",      "use_gpu",      "ready",  "network", "secrets", "secret_files",
+        "tty",          "detach",       "hangup_after", NULL
+};
 
 /* The two lists of members as one, for json_only. */
 static bool check_members(const json_t *object, GError **error)
@@ -644,7 +683,8 @@ static bool take_all(Draft *draft, const json_t *object, GError **error)
             !take_choice(object, "ready", "listen", "declared", &listens, error) ||
             !take_choice(object, "network", "host", "none", &on_host, error) ||
             !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error) ||
-            !take_secrets(draft, object, error) || !take_schedule(draft, object, error))
+            !take_terminal(draft, object, error) || !take_secrets(draft, object, error) ||
+            !take_schedule(draft, object, error))
                 return false;
         draft->spec.ready_declared = !listens;
         draft->spec.network_none = !on_host;
@@ -664,7 +704,7 @@ static Spec *parse(const json_t *object, bool foreign_kinds, GError **error)
         if (!take_all(&draft, object, error))
                 return NULL;
         spec = spec_copy(&draft.spec, draft.roles);
-        return check_counts(spec, error) ? g_steal_pointer(&spec) : NULL;
+        return check_counts(spec, error) && check_terminal(spec, error) ? g_steal_pointer(&spec) : NULL;
 }
 
 Spec *spec_parse(const json_t *object, GError **error)

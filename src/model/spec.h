@@ -81,6 +81,9 @@ typedef struct Spec {
                                 "host", the default: whatever the machine reaches */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on
                                 their port */
+        bool tty;            /* the program of its one member has a terminal (doc/interactive.md) */
+        bool detach;         /* ... and goes on when no terminal is connected */
+        gint64 hangup_ms;    /* ... else it is hung up after so long; default 60000 */
         int n_roles;
         Role roles[];
 } Spec;

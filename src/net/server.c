@@ -95,7 +95,7 @@ static void set_defaults(HttpServerConfig *config)
         config->max_connections = config->max_connections ? config->max_connections : 4096;
         config->max_per_holder = config->max_per_holder ? config->max_per_holder : config->max_connections;
         config->max_streams = config->max_streams ? config->max_streams : 1000;
-        config->max_streams_per_user = config->max_streams_per_user ? config->max_streams_per_user : 100;
+        config->max_streams_per_user = config->max_streams_per_user ? config->max_streams_per_user : 250;
         config->pool_threads = config->pool_threads ? config->pool_threads : 8;
         config->pool_line_max = config->pool_line_max ? config->pool_line_max : 64;
         config->body_bytes_max = config->body_bytes_max ? config->body_bytes_max : 256 << 20;

@@ -113,7 +113,7 @@ typedef struct {
         int max_connections;     /* 0: 4096; above it 503; an eighth is the Unix socket's alone */
         int max_per_holder; /* connections of one address, network or Unix user (peer.h); 0: all of them */
         int max_streams;    /* streams and WebSockets in all; 0: 1000 */
-        int max_streams_per_user;  /* 0: 100 */
+        int max_streams_per_user;  /* 0: 250 */
         gint64 body_bytes_max;     /* bytes of bodies in memory in flight; 0: 256 MiB; above it 503 */
         gint64 user_bytes_max;     /* of them of one user; 0: all */
         gint64 stranger_bytes_max; /* of them of callers who are not known, of one holder an eighth; 0: all */

@@ -6,6 +6,11 @@
 #include "runtime/exec.h"
 
 #include "base/err.h"
+#include "base/id.h"
+#include "runtime/runtime.h"
+#include "terminal/terminal.h"
+
+G_STATIC_ASSERT((int)TASK_HUNG_UP == (int)TERMINAL_HUNG_UP);
 
 struct ExecRoom {
         GMainContext *context;
@@ -201,7 +206,7 @@ RuntimeExec *exec_new(ExecRoom *room, const ExecOps *ops, const ExecStart *start
         exec->room = room;
         exec->ops = ops;
         exec->start = *start;
-        exec->argv = g_strdupv((char **)start->argv);
+        exec->argv = g_strdupv((char **)start->argv); /* NULL of NULL */
         exec->start.argv = (const char *const *)exec->argv;
         exec->arg = arg;
         exec->free_arg = free_arg;
@@ -210,6 +215,14 @@ RuntimeExec *exec_new(ExecRoom *room, const ExecOps *ops, const ExecStart *start
         else
                 end_with(exec, ERR_UNAVAILABLE, closing);
         return exec;
+}
+
+char *exec_terminal_variable(void)
+{
+        char word[ID_LEN + 1];
+
+        id_new(word);
+        return g_strconcat(TERMINAL_VARIABLE "=", word, NULL);
 }
 
 /* ---- for drivers ---- */

@@ -12,17 +12,28 @@
 
 typedef struct RuntimeExec RuntimeExec;
 
+typedef enum {
+        EXEC_COMMAND,
+        EXEC_TERMINAL, /* the member's own terminal: input and output are the frames of terminal/terminal.h */
+        EXEC_PORT,     /* a connection to a port that the member listens on */
+} ExecKind;
+
+/* The last two end with the status 0 when the other side is through, else with one of their own, and say why
+ * as errors (`output` with fd 2). */
 typedef struct {
-        const char *const *argv;
-        bool tty; /* its standard error comes as its output then */
+        ExecKind kind;
+        int port;                /* of EXEC_PORT */
+        const char *const *argv; /* of EXEC_COMMAND */
+        bool tty;                /* its standard error comes as its output then */
         int columns, rows;
         /* The job's user, as RuntimeJob has it; the engine's. Borrowed for the call that makes the command.
          */
         const char *user;
         gint64 user_seq;
         /* On the driver's thread; short, and not from within one of the functions below. */
-        void (*output)(int fd, const char *data, gsize len, void *arg); /* 1 or 2 */
-        void (*taken)(gsize len, void *arg);                            /* of what was written */
+        /* fd 1 or 2. EXEC_PORT: `len` 0 says that the other side has sent its end. */
+        void (*output)(int fd, const char *data, gsize len, void *arg);
+        void (*taken)(gsize len, void *arg); /* of what was written */
         /* Once, however it ends; the last of all. `error` NULL: the command's status, 128 + N for signal N.
          * ERR_NOT_FOUND: the member does not run; ERR_FAILED: the command does not start; ERR_UNAVAILABLE. */
         void (*done)(int status, const GError *error, void *arg);
@@ -61,6 +72,10 @@ void exec_close_input(RuntimeExec *exec);
 void exec_resize(RuntimeExec *exec, int columns, int rows);
 void exec_hold(RuntimeExec *exec, bool hold); /* no output, or again */
 void exec_cancel(RuntimeExec *exec);          /* done follows */
+
+/* "PADDLE_TERMINAL=WORD": names the terminal of an attempt that is about to start, by a secret; the caller's.
+ */
+char *exec_terminal_variable(void);
 
 /* ---- for drivers, on the context's thread ---- */
 

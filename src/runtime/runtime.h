@@ -15,6 +15,9 @@
  * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
+/* Exit status of a member whose terminal went and did not come back (terminal/terminal.h). */
+enum { TASK_HUNG_UP = 129 };
+
 /* A secret of the job's user for a member: a variable or a file. */
 typedef struct {
         const char *variable; /* or NULL */
@@ -50,6 +53,8 @@ typedef struct {
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */
         const char *const *proxy; /* of this machine: no network but a proxy (agent/proxied.h); or NULL */
+        bool tty;                 /* argv has a terminal, held by a host (terminal/terminal.h), */
+        gint64 hangup_ms;         /* ... and is hung up when none has been connected for so long; 0: never */
         bool new_privileges; /* of this machine: set-uid programs give the member the rights of their owners
                               */
         const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),

@@ -67,6 +67,8 @@ def test_a_read_token_looks_and_does_nothing(served, ann):
         ("POST", f"/v1/jobs/{job['id']}/cancel", {}),
         ("POST", f"/v1/jobs/{job['id']}/hold", None),
         ("GET", f"/v1/jobs/{job['id']}/members/worker-0/exec?command=id", None),
+        ("GET", f"/v1/jobs/{job['id']}/members/worker-0/attach", None),
+        ("GET", f"/v1/jobs/{job['id']}/members/worker-0/forward?port=80", None),
         ("POST", f"{ann.home}/d", {"op": "mkdir"}),
         ("PUT", f"{ann.home}/f", {}),
         ("DELETE", f"{ann.home}/f", None),
@@ -149,6 +151,8 @@ def test_one_queue(served, ann):
         ("POST", f"/v1/jobs/{other}/cancel", {}),
         ("POST", f"/v1/jobs/{other}/requeue", None),
         ("GET", f"/v1/jobs/{other}/members/worker-0/exec?command=id", None),
+        ("GET", f"/v1/jobs/{other}/members/worker-0/attach", None),
+        ("GET", f"/v1/jobs/{other}/members/worker-0/forward?port=80", None),
     ):
         reply = call(served, token, method, path, body)
         assert reply.status == 403 and only in reply.json["message"], (method, path, reply.body)

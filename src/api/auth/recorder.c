@@ -34,10 +34,13 @@ static void add_text(GString *out, const char *name, const char *text)
 
 static char *action_of(const HttpRoute *route)
 {
+        static const char *const connections[] = { "/exec", "/attach", "/forward" };
+
         if (route->kind == ACCESS_LOGIN)
                 return g_strdup("login");
-        if (g_str_has_suffix(route->path, "/exec"))
-                return g_strdup("job exec");
+        for (gsize i = 0; i < G_N_ELEMENTS(connections); i++)
+                if (g_str_has_suffix(route->path, connections[i]))
+                        return g_strconcat("job ", connections[i] + 1, NULL);
         return g_strdup_printf("%s %s", access_kind_name((AccessKind)route->kind),
                                access_verb_name((AccessVerb)route->verb));
 }

@@ -549,7 +549,7 @@ static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *
         return true;
 }
 
-/* The engine's variables, then the secrets' (the later one wins); the caller's. */
+/* The engine's variables, then the secrets', then ours (the later one wins); the caller's. */
 static char **with_secrets(const TaskStart *task, const Plan *plan)
 {
         g_autoptr(GStrvBuilder) list = g_strv_builder_new();
@@ -566,6 +566,11 @@ static char **with_secrets(const TaskStart *task, const Plan *plan)
         }
         if (plan->secrets) {
                 g_autofree char *entry = g_strconcat("PADDLE_SECRETS_DIR=", plan->secrets, NULL);
+
+                g_strv_builder_add(list, entry);
+        }
+        if (task->tty) {
+                g_autofree char *entry = exec_terminal_variable();
 
                 g_strv_builder_add(list, entry);
         }

@@ -143,6 +143,10 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
         add_list(out, "binds", task->binds);
         if (task->proxy)
                 add_list(out, "proxy", task->proxy);
+        if (task->tty) {
+                g_string_append(out, ",\"tty\":true");
+                add_number(out, "hangup_ms", task->hangup_ms);
+        }
         if (task->new_privileges)
                 g_string_append(out, ",\"new_privileges\":true");
         if (sandbox && (sandbox->parts || sandbox->egress))

@@ -42,6 +42,7 @@ typedef struct {
         GPid pid;
         int pidfd;
         int in, out[OUTPUTS]; /* ours; -1: closed. Of a terminal out[0] is all, and `in` a copy of it */
+        ExecKind kind;
         bool tty, closing, held, ended;
         int status;
         GString *queued; /* input */
@@ -123,6 +124,8 @@ static gboolean on_output(int fd, GIOCondition condition, gpointer arg)
                 return G_SOURCE_CONTINUE;
         drop(&backend->reader[i]);
         shut(&backend->out[i]);
+        if (backend->kind == EXEC_PORT && i == 0)
+                exec_output(backend->exec, 1, "", 0);
         finish(backend);
         return G_SOURCE_REMOVE;
 }
@@ -302,7 +305,11 @@ static void set_nonblocking(Backend *backend)
 static bool spawn(Backend *backend, const Target *target, const ExecStart *start, const int theirs[3],
                   GError **error)
 {
+        static const char *const stream_words[][2] = { [EXEC_COMMAND] = { "pipe", "tty" },
+                                                       [EXEC_TERMINAL] = { "relay", "relay" },
+                                                       [EXEC_PORT] = { "relay", "relay" } };
         g_autoptr(GPtrArray) argv = g_ptr_array_new();
+        g_autofree char *port = g_strdup_printf("%d", start->port);
         const char *const head[] = { target->spawner,
                                      "enter",
                                      target->pid,
@@ -313,11 +320,15 @@ static bool spawn(Backend *backend, const Target *target, const ExecStart *start
                                      target->sandboxed  ? "sandboxed"
                                      : target->confined ? "confined"
                                                         : "free",
-                                     start->tty ? "tty" : "pipe" };
+                                     stream_words[start->kind][start->tty] };
 
         for (gsize i = 0; i < G_N_ELEMENTS(head); i++)
                 g_ptr_array_add(argv, (char *)head[i]);
-        for (const char *const *word = start->argv; *word; word++)
+        if (start->kind == EXEC_TERMINAL)
+                g_ptr_array_add(argv, "terminal");
+        else if (start->kind == EXEC_PORT)
+                g_ptr_array_add(argv, port);
+        for (const char *const *word = start->argv; word && *word; word++)
                 g_ptr_array_add(argv, (char *)*word);
         g_ptr_array_add(argv, NULL);
         if (!g_spawn_async_with_pipes_and_fds(NULL, (const char *const *)argv->pdata, NULL,
@@ -355,6 +366,7 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
                               .pidfd = -1,
                               .in = -1,
                               .out = { -1, -1 },
+                              .kind = start->kind,
                               .tty = start->tty,
                               .queued = g_string_new(NULL) };
         ok = (start->tty ? open_terminal(backend, theirs, error) : open_pipes(backend, theirs, error)) &&

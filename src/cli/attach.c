@@ -1,0 +1,163 @@
+/* Attaching (see attach.h).
+ *
+ *   CONNECT ──▶ TALK ──▶ the program has ended, or the terminal was left
+ *      ▲          └─▶ lost ──▶ has the job ended? ──▶ its end
+ *      └──── pause ◀─────────────────┘ */
+#include "cli/attach.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/follow.h"
+#include "cli/listing.h"
+#include "cli/member.h"
+#include "cli/retry.h"
+#include "cli/session.h"
+#include "cli/summary.h"
+
+enum { SIGNALLED = 128 };
+
+typedef struct {
+        Cli *cli;
+        const char *id, *name;
+        char *member;
+        Session session;
+        bool shown; /* something of it was shown */
+        Retry retry;
+} Attached;
+
+bool attach_check_terminal(const char *verb, const char *instead, GError **error)
+{
+        if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+                return true;
+        return err_set(error, ERR_USAGE, "`paddle %s` needs a terminal: its standard %s is none\n%s", verb,
+                       isatty(STDIN_FILENO) ? "output" : "input", instead);
+}
+
+static char *attach_path(const Attached *attached)
+{
+        g_autofree char *member = url_escape(attached->member), *window = session_window_query();
+        g_autofree char *tail = g_strdup_printf("/members/%s/attach?%s", member, window);
+        GString *path = g_string_new(NULL);
+        g_autofree char *base = job_path(attached->id, tail);
+
+        g_string_append(path, base);
+        if (attached->session.placed)
+                g_string_append_printf(path, "%soffset=%" G_GUINT64_FORMAT, *window ? "&" : "",
+                                       attached->session.offset);
+        return g_string_free(path, FALSE);
+}
+
+/* One connection: false with an error when it was lost. */
+static bool talk_once(Attached *attached, GError **error)
+{
+        Session *session = &attached->session;
+        g_autofree char *path = NULL;
+        g_autoptr(WebSocketClient) socket = NULL;
+        bool ok;
+
+        if (!attached->member && !member_choose(attached->cli, attached->id, &attached->member, error))
+                return false;
+        path = attach_path(attached);
+        socket = websocket_client_open(attached->cli->client, path, error);
+        if (!socket)
+                return false;
+        if (retry_succeeded(&attached->retry))
+                cli_say(attached->cli, "paddle: connected again");
+        *session = (Session){ .socket = socket,
+                              .input_open = true,
+                              .detaches = true,
+                              .signals = session->signals,
+                              .placed = session->placed,
+                              .offset = session->offset };
+        (void)session_make_raw();
+        ok = session_talk(session, error);
+        session_make_usual();
+        attached->shown |= session->placed;
+        g_clear_error(&session->failed);
+        return ok;
+}
+
+/* The job as it is; NULL: the server is away. */
+static json_t *look(const Attached *attached)
+{
+        g_autofree char *path = job_path(attached->id, "");
+        json_t *job = NULL;
+
+        (void)http_call_json(attached->cli->client, "GET", path, NULL, &job, NULL);
+        return job;
+}
+
+/* Its end came while we were not connected. */
+static bool tell_end(Attached *attached, const json_t *job, GError **error)
+{
+        const json_t *member = json_array_get(json_object_get(job, "members"), 0);
+        const char *reason = text_of(job, "reason");
+        FollowOptions log = { .job = attached->id, .tail = -1 };
+
+        if (!attached->shown && member && !follow_job(attached->cli, &log, NULL, error))
+                return false;
+        attached->cli->status = is_set(member, "exit_code") ? (int)int_of(member, "exit_code")
+                                : is_set(member, "signal")  ? SIGNALLED + (int)int_of(member, "signal")
+                                                            : !job_succeeded(job);
+        cli_say(attached->cli, "job '%s' %s%s%s", attached->name, text_of(job, "state"), *reason ? ": " : "",
+                reason);
+        return true;
+}
+
+/* True: there is reason to connect again. */
+static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError **error)
+{
+        bool away = retry_is_worth(cause) || cause->code == ERR_UNAVAILABLE;
+        g_autoptr(json_t) job = look(attached);
+
+        if (job && job_is_final(job)) {
+                g_error_free(cause);
+                *ret_ended = true;
+                return tell_end(attached, job, error);
+        }
+        /* A server that has just started does not know yet what runs. */
+        if (!away && !(attached->shown && cause->code == ERR_CONFLICT)) {
+                g_propagate_error(error, cause);
+                return false;
+        }
+        if (cause->code == ERR_CONFLICT) {
+                g_error_free(cause);
+                cause = NULL;
+                err_set(&cause, ERR_UNAVAILABLE, "the job's member does not answer yet");
+        }
+        return retry_after(&attached->retry, attached->cli, cause, error);
+}
+
+static void say_goodbye(const Attached *attached)
+{
+        if (!attached->session.detached)
+                return;
+        cli_say(attached->cli,
+                "\nleft '%s', which goes on\n`paddle attach %s` connects again, `paddle cancel %s` ends it.",
+                attached->name, attached->name, attached->name);
+}
+
+bool attach_run(Cli *cli, const char *id, const char *name, GError **error)
+{
+        Attached attached = { .cli = cli, .id = id, .name = name };
+        bool ok = true, ended = false;
+
+        attached.session.signals = session_listen_to_size();
+        retry_init(&attached.retry, "`paddle attach` connects again.");
+        while (ok && !ended) {
+                GError *cause = NULL;
+
+                if (talk_once(&attached, &cause)) {
+                        cli->status = attached.session.detached ? 0 : attached.session.status;
+                        say_goodbye(&attached);
+                        break;
+                }
+                ok = goes_on(&attached, cause, &ended, error);
+        }
+        if (attached.session.signals >= 0)
+                close(attached.session.signals);
+        g_free(attached.member);
+        return ok;
+}

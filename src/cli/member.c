@@ -1,0 +1,62 @@
+/* Choosing a member (see member.h). */
+#include "cli/member.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/listing.h"
+
+static bool is_up(const json_t *member)
+{
+        static const char *const up[] = { "running", "ready" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(up); i++)
+                if (strcmp(text_of(member, "state"), up[i]) == 0)
+                        return true;
+        return false;
+}
+
+bool member_choose(Cli *cli, const char *job, char **ret, GError **error)
+{
+        g_autofree char *path = job_path(job, "/members");
+        g_autoptr(json_t) reply = NULL;
+        const json_t *member, *found = NULL;
+        gsize i;
+
+        if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        json_array_foreach(json_object_get(reply, "items"), i, member)
+        {
+                const char *role = text_of(member, "role");
+                bool works = strcmp(role, "trainer") == 0 || strcmp(role, "worker") == 0;
+
+                if (is_up(member) && (!found || (works && strcmp(text_of(found, "role"), "trainer") != 0 &&
+                                                 strcmp(text_of(found, "role"), "worker") != 0)))
+                        found = member;
+        }
+        if (!found)
+                return err_set(error, ERR_CONFLICT, "no member of job '%s' runs\nSee `paddle status %s`.",
+                               job, job);
+        *ret = g_strdup(text_of(found, "name"));
+        return true;
+}
+
+bool member_resolve(Cli *cli, const char *job, char **ret_id, char **member, GError **error)
+{
+        g_autofree char *path = job_path(job, "");
+        g_autoptr(json_t) found = NULL;
+
+        if (!http_call_json(cli->client, "GET", path, NULL, &found, error) ||
+            (!*member && !member_choose(cli, text_of(found, "id"), member, error)))
+                return false;
+        *ret_id = g_strdup(text_of(found, "id"));
+        return true;
+}
+
+void member_split(const char *word, char **ret_job, char **ret_member)
+{
+        const char *slash = strchr(word, '/');
+
+        *ret_job = slash ? g_strndup(word, (gsize)(slash - word)) : g_strdup(word);
+        *ret_member = slash ? g_strdup(slash + 1) : NULL;
+}

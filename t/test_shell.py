@@ -1,0 +1,329 @@
+"""`paddle shell` and `paddle attach`: a job with a terminal (doc/interactive.md)."""
+
+import signal
+
+import pytest
+from conftest import wait_for
+from screen import Screen
+
+LEAVE = "\x10\x11"  # Ctrl-P Ctrl-Q
+
+
+@pytest.fixture
+def room(tmp_path):
+    """A directory to start from."""
+    place = tmp_path / "room"
+    place.mkdir()
+    (place / "hello.txt").write_text("here\n")
+    return place
+
+
+@pytest.fixture
+def shell(server, room):
+    """Starts `paddle shell` in a directory with a file; all are closed after the test."""
+    screens = []
+
+    def start(*words, verb="shell", **about):
+        screens.append(Screen(server, verb, *words, cwd=room, **about))
+        return screens[-1]
+
+    yield start
+    for screen in screens:
+        screen.close()
+
+
+PLAIN = ("--name", "lab", "--", "sh", "-c", "PS1='$ ' exec sh")
+
+
+def test_a_shell_in_a_copy_of_the_directory(server, shell):
+    screen = shell("--name", "lab", size=(91, 33))
+    screen.until("starting")
+    screen.type("cat hello.txt; echo at-$((40+2)); test -t 0 && test -t 1 && test -t 2 && echo it-is-$((1+1))\r")
+    screen.until("here\r\nat-42\r\nit-is-2")
+    screen.type("stty size\r")
+    screen.until("33 91")
+    screen.resize(100, 44)
+    screen.type("until [ \"$(stty size)\" = '44 100' ]; do sleep 0.1; done; echo now-$((2+3))\r")
+    screen.until("now-5")
+    screen.type("exit 7\r")
+    assert screen.wait() == 7
+    assert screen.is_as_before()
+    assert "at-42" in server.member_log("lab")
+    assert server.wait("lab")["spec"]["tty"] is True
+
+
+def test_keys_go_inside(server, shell):
+    screen = shell(*PLAIN)
+    screen.until("$ ")
+    screen.type("sleep 600\r")
+    screen.until("sleep 600")
+    screen.type("\x03")
+    screen.until("$ ")
+    screen.type("cat\rx\r")
+    screen.until("x\r\nx\r\n")
+    screen.type("\x04echo $?-is-0\r")
+    screen.until("0-is-0")
+    screen.type("sh -c 'kill -9 $$'\r")
+    screen.until("Killed")
+    screen.type("exit\r")
+    assert screen.wait() == 137
+
+
+def test_a_signal_ends_both_alike(server, shell):
+    screen = shell("--name", "lab", "--", "sh", "-c", "kill -15 $$")
+    assert screen.wait() == 128 + 15
+    assert server.wait("lab")["members"][0]["signal"] == 15
+
+
+def test_a_program_that_is_over_at_once_was_seen(shell):
+    screen = shell("--", "echo", "only this")
+    assert screen.wait() == 0
+    assert screen.seen.count(b"only this") == 1
+
+
+def test_a_program_that_does_not_exist(shell):
+    screen = shell("--", "no-such-program")
+    assert screen.wait() == 127
+    assert b"cannot run 'no-such-program'" in screen.seen
+
+
+def test_a_server_that_is_killed_costs_nothing(server, shell):
+    """What is written meanwhile comes afterwards, once."""
+    script = "i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo line-$i; sleep 0.02; done; read x; echo got-$x"
+    screen = shell("--name", "lab", "--", "sh", "-c", script)
+    screen.until("line-20\r")
+    server.kill()
+    screen.until("connection lost")
+    server.start()
+    screen.until("connected again")
+    screen.until("line-300\r")
+    screen.type("it\r")
+    screen.until("got-it")
+    assert screen.wait() == 0
+    assert [screen.seen.count(b"line-%d\r" % i) for i in range(1, 301)] == [1] * 300
+
+
+def test_whose_terminal_goes_is_hung_up(server, shell):
+    screen = shell(
+        "--hangup-after",
+        "1s",
+        "--name",
+        "lab",
+        "--",
+        "sh",
+        "-c",
+        "trap 'echo hung up; exit' HUP; echo up; sleep 600 & wait",
+    )
+    screen.until("up")
+    screen.process.send_signal(signal.SIGKILL)
+    job = server.wait("lab")
+    assert job["state"] == "cancelled"
+    assert "terminal was closed" in job["reason"]
+    assert "hung up" in server.member_log("lab")
+
+
+def test_one_that_nobody_connects_with_ends(server):
+    server.submit(["sleep", "600"], name="lab", tty=True, hangup_after="1s")
+    assert server.wait("lab")["state"] == "cancelled"
+
+
+def test_a_client_that_is_ended_gives_its_terminal_back(server, shell):
+    screen = shell(*PLAIN)
+    screen.until("$ ")
+    assert not screen.is_as_before()
+    screen.process.send_signal(signal.SIGTERM)
+    assert screen.wait() == -15
+    assert screen.is_as_before()
+    server.paddle("cancel", "lab", check=0)
+
+
+def test_left_and_found_again(server, shell):
+    screen = shell("--hangup-after", "1s", *PLAIN)
+    screen.until("$ ")
+    screen.type("secret=word; echo first-$((1+0))\r")
+    screen.until("first-1")
+    screen.type(LEAVE)
+    assert screen.wait() == 0
+    assert screen.is_as_before()
+    assert b"paddle attach lab" in screen.seen
+    again = shell("lab", verb="attach")
+    again.until("first-1")  # shown again
+    again.type("echo it is $secret; sleep 2.5; echo still-$((5+5))\r")
+    again.until("it is word")
+    again.process.send_signal(signal.SIGKILL)  # it was left once: it stays
+    last = shell("lab", verb="attach")
+    last.until("still-10")
+    last.type("exit 3\r")
+    assert last.wait() == 3
+
+
+def test_a_prefix_alone_goes_inside(shell):
+    screen = shell("--", "sh", "-c", "stty raw -echo; echo ready; head -c 3 | od -An -tx1; stty sane")
+    screen.until("ready")
+    screen.type("\x10a\x10b")
+    screen.until("10 61 10")
+    assert screen.wait() == 0
+
+
+def test_detached_from_the_start(server, room, shell):
+    done = server.paddle("shell", "--detach", "--name", "lab", "--hangup-after", "1s", cwd=room)
+    assert done.returncode == 2, done.stderr
+    done = server.paddle(
+        "shell",
+        "--detach",
+        "--name",
+        "lab",
+        "--",
+        "sh",
+        "-c",
+        "echo up; read x; echo got $x; exit 5",
+        cwd=room,
+        check=0,
+    )
+    assert done.stdout.split()[0] == "lab"
+    server.wait("lab", "running")
+    wait_for(lambda: "up" in server.member_log("lab"), what="its output")
+    screen = shell("lab", verb="attach")
+    screen.until("up")
+    screen.type("this\r")
+    screen.until("got this")
+    assert screen.wait() == 5
+
+
+def test_several_watchers(server, shell):
+    screen = shell(*PLAIN)
+    screen.until("$ ")
+    other = shell("lab", verb="attach", size=(70, 20))
+    other.until("$ ")
+    other.type("stty size; echo from-$((1+1))\r")
+    other.until("20 70\r\nfrom-2")
+    screen.until("20 70\r\nfrom-2")
+    screen.type("exit 4\r")
+    assert (screen.wait(), other.wait()) == (4, 4)
+
+
+def test_cancel_ends_a_shell_at_once(server, shell):
+    screen = shell("--grace", "60s", *PLAIN)
+    screen.until("$ ")
+    server.paddle("cancel", "lab", check=0)
+    assert server.wait("lab", timeout=30)["state"] == "cancelled"
+    assert screen.wait() != 0
+
+
+def test_a_program_has_its_grace(server, shell):
+    script = """
+import signal, sys, time
+def save(number, frame):
+    time.sleep(1)
+    print("saved")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("up")
+while True:
+    time.sleep(1)
+"""
+    screen = shell("--name", "lab", "--", "python3", "-c", script)
+    screen.until("up")
+    server.paddle("cancel", "lab", check=0)
+    server.wait("lab")
+    assert "saved" in server.member_log("lab")
+
+
+def test_waiting_is_shown_and_interrupted(server, shell):
+    server.submit(["sleep", "600"], name="big", roles=[{"name": "worker", "replicas": 1, "cpu": 8}])
+    server.wait("big", "running")
+    screen = shell("--name", "lab", "--cpu", "8", "--", "true")
+    screen.until("queued")
+    screen.until("waits for 8 cores")
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.wait() == 130
+    assert server.wait("lab")["state"] == "cancelled"
+
+
+def test_a_flood_can_be_stopped(server, shell):
+    screen = shell(*PLAIN)
+    screen.until("$ ")
+    screen.type("yes the same line over and over\r")
+    screen.until("over and over\r\nthe same line over and over\r\n")
+    while len(screen.seen) < 4 << 20:
+        screen.read(1)
+    screen.type("\x03")
+    screen.type("echo over-$((1+1))\r")
+    screen.until("over-2")
+    screen.type("exit\r")
+    assert screen.wait() == 0
+
+
+def test_who_does_not_read_is_left_behind(server, shell):
+    """It stops the program for a while, not for good."""
+    screen = shell(
+        "--name",
+        "lab",
+        "--",
+        "sh",
+        "-c",
+        "echo ready; read x; head -c 8388608 /dev/zero | tr '\\0' x; echo; echo through; sleep 600",
+    )
+    screen.until("ready")
+    other = shell("lab", verb="attach")
+    other.until("ready")
+    screen.type("go\r")
+    screen.until("xxxx")
+    other.process.send_signal(signal.SIGSTOP)
+    screen.until("through")
+    other.process.send_signal(signal.SIGCONT)
+    server.paddle("cancel", "lab", check=0)
+
+
+def test_a_terminal_is_needed(server, room):
+    for words in (("shell",), ("shell", "--", "ls")):
+        done = server.paddle(*words, cwd=room, input="ls\n")
+        assert done.returncode == 2
+        assert "needs a terminal" in done.stderr
+        assert "paddle submit --follow" in done.stderr
+    assert server.get("/v1/jobs").json["items"] == []
+
+
+def test_a_job_without_one_says_what_to_do(server, shell):
+    server.submit(["sleep", "600"], name="plain")
+    server.wait("plain", "running")
+    for done in (server.paddle("attach", "plain"), server.paddle("attach", "none")):
+        assert done.returncode == 1
+    assert "paddle logs -f plain" in server.paddle("attach", "plain").stderr
+    reply = server.get("/v1/jobs/plain/members/worker-0/attach")
+    assert reply.status == 409
+    assert "no terminal" in reply.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({"tty": True, "array": "0-3"}, "array"),
+        ({"tty": True, "retries": 1}, "retries"),
+        ({"tty": True, "roles": [{"name": "trainer", "replicas": 2}]}, "one process"),
+        ({"detach": True}, "tty"),
+        ({"hangup_after": "5s"}, "tty"),
+        ({"tty": True, "hangup_after": "0s"}, "at least 1 s"),
+        ({"tty": "yes"}, "tty"),
+    ],
+)
+def test_what_is_no_such_job(server, spec, says):
+    reply = server.post("/v1/jobs", {"command": ["sh"], **spec})
+    assert reply.status == 400, reply.body
+    assert says in reply.json["message"]
+
+
+def test_it_is_only_for_who_may_change_the_job(server):
+    server.submit(["sleep", "600"], name="lab", tty=True, detach=True)
+    server.wait("lab", "running")
+    job = server.job("lab")["id"]
+    assert server.post("/v1/users", {"name": "eve"}).status == 201
+    headers = {"Authorization": f"Bearer {server.post('/v1/tokens', {'user': 'eve'}).json['token']}"}
+    for path in ("attach", "forward?port=80"):
+        assert server.request("GET", f"/v1/jobs/{job}/members/worker-0/{path}", headers=headers).status == 404
+    reader = server.post("/v1/tokens", {"user": server.get("/v1/whoami").json["user"], "scope": "read"}).json["token"]
+    for path in ("attach", "forward?port=80"):
+        reply = server.request(
+            "GET", f"/v1/jobs/{job}/members/worker-0/{path}", headers={"Authorization": f"Bearer {reader}"}
+        )
+        assert reply.status == 403, reply.body
