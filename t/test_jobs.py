@@ -64,6 +64,25 @@ def test_a_time_limit_ends_the_job(shared_server):
     assert job["state"] == "failed" and "time limit" in job["reason"]
 
 
+def test_a_server_that_never_listens_fails_its_job(shared_server):
+    roles = [{"name": "pserver", "replicas": 1, "cpu": "100m"}, {"name": "trainer", "replicas": 1, "cpu": "100m"}]
+    job = shared_server.submit("sleep 600", name="deaf", roles=roles, start_timeout="1s", retries=1, grace="1s")
+    assert job["spec"]["start_timeout"] == "1s"
+    job = shared_server.wait(job["id"])
+    port = next(member["port"] for member in job["members"] if member["role"] == "pserver")
+    assert job["state"] == "failed" and job["attempt"] == 2
+    assert job["reason"] == (
+        f"pserver-0 did not listen on port {port} within 1s; see `paddle logs deaf --member pserver-0`; "
+        "--start-timeout allows more time"
+    )
+
+
+@pytest.mark.parametrize("value", ["soon", -1, "4000d", []])
+def test_a_start_timeout_is_a_duration(shared_server, value):
+    reply = shared_server.post("/v1/jobs", {"command": "true", "start_timeout": value})
+    assert reply.status == 400 and b"start_timeout" in reply.body
+
+
 def test_memory_limit_is_enforced_and_named(shared_server):
     job = shared_server.submit(
         ["python3", "-c", "x = bytearray(300 << 20); print(len(x))"], roles=worker(memory="64Mi"), name="hungry"

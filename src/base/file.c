@@ -40,6 +40,26 @@ bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError *
         return true;
 }
 
+int file_open_below(const char *dir, const char *path)
+{
+        gsize len = strlen(dir);
+        g_auto(GStrv) parts = NULL;
+        int at;
+
+        if (!g_str_has_prefix(path, dir) || path[len] != '/' || strstr(path + len, "/../"))
+                return -1;
+        parts = g_strsplit(path + len + 1, "/", -1);
+        at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        for (char **part = parts; at >= 0 && *part; part++) {
+                int flags = part[1] ? O_PATH | O_DIRECTORY : O_RDONLY | O_NONBLOCK | O_NOCTTY;
+                int next = openat(at, *part, flags | O_NOFOLLOW | O_CLOEXEC);
+
+                close(at);
+                at = next;
+        }
+        return at;
+}
+
 bool file_write_all(int fd, const void *data, gsize len, GError **error)
 {
         const char *at = data;

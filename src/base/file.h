@@ -33,6 +33,10 @@ static inline gint64 file_mtime_ms(const struct stat *st)
  * `max`. */
 bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error);
 
+/* Opens a file below `dir` for reading, following no link on the way from there and not waiting for a writer.
+ * `path` begins with `dir`. -1: there is none, or it is not below. */
+int file_open_below(const char *dir, const char *path);
+
 /* Writes all of `data`, going on after short writes and EINTR. */
 bool file_write_all(int fd, const void *data, gsize len, GError **error);
 

@@ -199,6 +199,16 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
+                { "start-timeout",                                                                               \
+                  0,                                                                                             \
+                  OPTION_STRING,                                                                                 \
+                  FIELD(start_timeout),                                                                          \
+                  "TIME",                                                                                        \
+                  NULL,                                                                                          \
+                  "fail when the start makes no progress for this long; 0: never (10m)",                         \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
                 { "grace",                                                                                       \
                   0,                                                                                             \
                   OPTION_STRING,                                                                                 \
@@ -408,6 +418,7 @@ static bool check_quantities(const Submission *s, GError **error)
                 { "--ps-cpu", s->ps_cpu, cpu_parse },
                 { "--ps-memory", s->ps_memory, memory_parse },
                 { "--time-limit", s->time_limit, time_parse },
+                { "--start-timeout", s->start_timeout, time_parse },
                 { "--grace", s->grace, time_parse },
                 { "--hangup-after", s->hangup_after, time_parse },
                 { "--retries", s->retries, retries_parse },
@@ -679,6 +690,7 @@ static void put_flags(json_t *spec, const Submission *s)
         put_text(spec, "network", s->network);
         put_number(spec, "retries", s->retries);
         put_text(spec, "time_limit", s->time_limit);
+        put_text(spec, "start_timeout", s->start_timeout);
         put_text(spec, "grace", s->grace);
         if (s->use_gpu || s->gpus)
                 json_object_set_new(spec, "use_gpu", json_true());

@@ -16,7 +16,7 @@ typedef struct {
         GPtrArray *env_files;              /* paths */
         GPtrArray *secrets, *secret_files; /* "VARIABLE=SECRET", "FILE=SECRET", or "SECRET" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost, *network;
-        char *retries, *time_limit, *grace; /* NULL: not given; 0 wins over a job file, too */
+        char *retries, *time_limit, *start_timeout, *grace; /* NULL: not given; 0 wins over a job file, too */
         char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources,
                 *topology;
         GPtrArray *labels, *annotations, *after, *node_labels;

@@ -111,6 +111,8 @@ static void fire_timers(Engine *engine)
 
                 if (live->due > engine->batch.now)
                         return;
+                if (live_put_off(engine, live))
+                        continue;
                 life = batch_life(engine, live);
                 life_clock(&life);
                 batch_end_life(engine, live, &life);

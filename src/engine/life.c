@@ -98,6 +98,42 @@ static bool is_ready(const Job *job, const Member *member)
         return member->state == MEMBER_READY || is_done(member) || !is_missed(member);
 }
 
+static int phase_of(const Job *job, const Member *member)
+{
+        const FrameworkRole *role = role_of(job, member);
+
+        return role ? role->phase : 0;
+}
+
+/* The first phase that has a member for which `missing` is true, or -1. */
+static int first_phase(const Job *job, bool (*missing)(const Job *job, const Member *member))
+{
+        int first = -1;
+
+        for (int i = 0; i < job->n_members; i++) {
+                int phase = phase_of(job, &job->members[i]);
+
+                if (missing(job, &job->members[i]) && (first < 0 || phase < first))
+                        first = phase;
+        }
+        return first;
+}
+
+static bool is_waiting(const Job *job, const Member *member)
+{
+        return member->state == MEMBER_WAITING;
+}
+
+static bool is_not_ready(const Job *job, const Member *member)
+{
+        return member->state != MEMBER_WAITING && !is_ready(job, member);
+}
+
+static bool is_not_up(const Job *job, const Member *member)
+{
+        return !is_up(member);
+}
+
 /* A member that was never intended has nothing to end. */
 static bool all_ended(const Job *job)
 {
@@ -133,6 +169,44 @@ gint64 life_queued_since(const Job *job)
         return job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
 }
 
+/* ---- a start that makes no progress ----
+ * Its clock restarts with each member that gets a node, starts or is ready. It stops while a member waits for
+ * a node, since that is waiting for resources, not a failure. Only the first phase that is not ready counts:
+ * those behind wait for it. */
+
+/* It has its place, but its program does not run yet, or does not listen. */
+static bool is_held_up(const Job *job, const Member *member)
+{
+        return member->state == MEMBER_INTENDED ? member->stands_on != NULL
+                                                : member->state == MEMBER_RUNNING && !is_ready(job, member);
+}
+
+/* NULL: none, or one of its phase still waits for a node. */
+static const Member *first_held_up(const Job *job)
+{
+        int phase = first_phase(job, is_not_ready);
+        const Member *first = NULL;
+
+        for (int i = 0; phase >= 0 && i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+
+                if (phase_of(job, member) != phase)
+                        continue;
+                if (member->state == MEMBER_INTENDED && !member->stands_on)
+                        return NULL;
+                if (!first && is_held_up(job, member))
+                        first = member;
+        }
+        return first;
+}
+
+static gint64 start_due(const Job *job)
+{
+        bool counts = job->spec->start_timeout_ms > 0 && first_held_up(job);
+
+        return counts ? MAX(job->progressed, job->admitted) + job->spec->start_timeout_ms : 0;
+}
+
 static gint64 warn_due(const Job *job)
 {
         const Spec *spec = job->spec;
@@ -146,6 +220,8 @@ gint64 life_due(const Job *job)
 {
         if (job->state == JOB_PREEMPTING)
                 return job->kill_at;
+        if (job->state == JOB_STARTING)
+                return start_due(job);
         if (job->state != JOB_RUNNING || job->spec->time_limit_ms <= 0 || life_is_done(job))
                 return 0;
         return warn_due(job) ? warn_due(job) : job->running + job->spec->time_limit_ms;
@@ -307,42 +383,10 @@ static void intend_phase(Life *life, int phase)
         Job *job = life->job;
         bool all = life->orders || (life->gates && framework_phases_listen(job->spec));
 
-        for (int i = 0; i < job->n_members; i++) {
-                const FrameworkRole *role = role_of(job, &job->members[i]);
-
-                if ((all || (role ? role->phase : 0) == phase) && job->members[i].state == MEMBER_WAITING)
+        for (int i = 0; i < job->n_members; i++)
+                if ((all || phase_of(job, &job->members[i]) == phase) &&
+                    job->members[i].state == MEMBER_WAITING)
                         job->members[i].state = MEMBER_INTENDED;
-        }
-}
-
-/* The first phase that has a member for which `missing` is true, or -1. */
-static int first_phase(const Job *job, bool (*missing)(const Job *job, const Member *member))
-{
-        int first = -1;
-
-        for (int i = 0; i < job->n_members; i++) {
-                const FrameworkRole *role = role_of(job, &job->members[i]);
-                int phase = role ? role->phase : 0;
-
-                if (missing(job, &job->members[i]) && (first < 0 || phase < first))
-                        first = phase;
-        }
-        return first;
-}
-
-static bool is_waiting(const Job *job, const Member *member)
-{
-        return member->state == MEMBER_WAITING;
-}
-
-static bool is_not_ready(const Job *job, const Member *member)
-{
-        return member->state != MEMBER_WAITING && !is_ready(job, member);
-}
-
-static bool is_not_up(const Job *job, const Member *member)
-{
-        return !is_up(member);
 }
 
 /* Intends the next phase when all before it are ready; running when every member is up. */
@@ -423,21 +467,11 @@ static int after_loss(Job *job)
         return job->spec->restart_lost && job->losses <= LIFE_LOST_MAX ? (int)LIFE_RETRY : (int)JOB_FAILED;
 }
 
-static void attempt_failed(Life *life, const Member *member, bool permanent)
+/* Takes `why`. */
+static void use_retry(Life *life, bool permanent, char *why)
 {
         Job *job = life->job;
-        char *why = say_exit(job, member);
 
-        if (member->state == MEMBER_LOST) {
-                stop(life, after_loss(job), why);
-                return;
-        }
-        if (job->spec->tty && member->exit_code == TASK_HUNG_UP) {
-                g_free(why);
-                stop(life, JOB_CANCELLED,
-                     g_strdup("its terminal was closed; `paddle shell --detach` starts one that stays"));
-                return;
-        }
         job->failures++;
         stop(life, job->failures <= job->spec->retries && !permanent ? (int)LIFE_RETRY : (int)JOB_FAILED,
              why);
@@ -451,6 +485,35 @@ static char *clean_text(const char *text)
         g_auto(GStrv) lines = valid ? g_strsplit(g_strchomp(valid), "\n", -1) : NULL;
 
         return lines ? g_strjoinv(". ", lines) : NULL;
+}
+
+/* The last line often says the cause. An exit status without a fault of its own (see say_exit) and other ends
+ * have none. Takes `why`. */
+static char *with_last_line(char *why, const Member *member, const char *line)
+{
+        g_autofree char *own = why, *text = clean_text(line);
+
+        if (!text || member->state == MEMBER_LOST || member->oom)
+                return g_steal_pointer(&own);
+        return g_strdup_printf("%s; last line: %s", own, text);
+}
+
+static void attempt_failed(Life *life, const Member *member, const MemberEnd *end)
+{
+        bool permanent = end->kind == END_START_FAILED && end->permanent;
+        char *why = with_last_line(say_exit(life->job, member), member, end->last_line);
+
+        if (member->state == MEMBER_LOST) {
+                stop(life, after_loss(life->job), why);
+                return;
+        }
+        if (life->job->spec->tty && member->exit_code == TASK_HUNG_UP) {
+                g_free(why);
+                stop(life, JOB_CANCELLED,
+                     g_strdup("its terminal was closed; `paddle shell --detach` starts one that stays"));
+                return;
+        }
+        use_retry(life, permanent, why);
 }
 
 /* Of what was told, unless it cannot be: the clock of another machine may be wrong. Then it is when we heard
@@ -504,7 +567,7 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
                 if (all_ended(job))
                         conclude(life);
         } else if (!left && !was_done && (!is_done(member) || must_stay(job, member))) {
-                attempt_failed(life, member, end->kind == END_START_FAILED && end->permanent);
+                attempt_failed(life, member, end);
         } else if (life_is_done(job)) {
                 wind_down(life);
         } else {
@@ -565,7 +628,7 @@ void life_admitted(Life *life)
         job->stop_to = 0;
         job->warned = false;
         move_by(life, JOB_ADMITTED, JOB_STARTING);
-        job->admitted = life->now;
+        job->admitted = job->progressed = life->now;
         note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
         intend_phase(life, first_phase(job, is_waiting));
 }
@@ -588,6 +651,7 @@ void life_member_started(Life *life, int index, int pid, gint64 time)
         if (member->state != MEMBER_INTENDED)
                 return;
         member->state = MEMBER_RUNNING;
+        life->job->progressed = life->now;
         note_member(life, "member.started", member);
         advance(life);
 }
@@ -599,6 +663,7 @@ void life_member_placed(Life *life, int index, const char *node)
 
         g_free(member->stands_on);
         member->stands_on = g_strdup(node);
+        life->job->progressed = life->now;
         note(life, "member.placed",
              json_pack("{s:s, s:s, s:i}", "member", name, "node", node, "attempt", life->job->attempt));
 }
@@ -624,6 +689,7 @@ void life_member_ready(Life *life, int index, gint64 time)
         if (member->state != MEMBER_RUNNING)
                 return;
         member->state = MEMBER_READY;
+        life->job->progressed = life->now;
         note_member(life, "member.ready", member);
         advance(life);
 }
@@ -924,6 +990,38 @@ static void expire(Life *life)
         stop(life, JOB_FAILED, g_strdup_printf("time limit of %s reached", limit));
 }
 
+static char *say_not_started(const Member *member, const char *limit)
+{
+        g_autofree char *why = clean_text(member->error);
+
+        return g_strdup_printf("did not start on node '%s' within %s%s%s", member->stands_on, limit,
+                               why ? ": " : "", why ? why : "");
+}
+
+static char *say_not_ready(const Job *job, const Member *member, const char *name, const char *limit)
+{
+        g_autofree char *see = see_log(job, name);
+        g_autofree char *port = g_strdup_printf("listen on port %d", member->port);
+
+        return g_strdup_printf("did not %s within %s; %s",
+                               job->spec->ready_declared ? "create $PADDLE_READY_FILE"
+                               : member->port            ? port
+                                                         : "listen on its port",
+                               limit, see);
+}
+
+/* Names the member, its port or node, and what to do. */
+static void give_up_start(Life *life)
+{
+        const Job *job = life->job;
+        const Member *member = first_held_up(job);
+        g_autofree char *name = member_name(job, member), *limit = limit_format(job->spec->start_timeout_ms);
+        g_autofree char *what = member->state == MEMBER_INTENDED ? say_not_started(member, limit)
+                                                                 : say_not_ready(job, member, name, limit);
+
+        use_retry(life, false, g_strdup_printf("%s %s; --start-timeout allows more time", name, what));
+}
+
 void life_clock(Life *life)
 {
         Job *job = life->job;
@@ -931,6 +1029,8 @@ void life_clock(Life *life)
         if (job->state == JOB_PREEMPTING) {
                 job->kill_at = 0;
                 stop_members(job);
+        } else if (job->state == JOB_STARTING) {
+                give_up_start(life);
         } else if (life->now >= job->running + job->spec->time_limit_ms) {
                 expire(life);
         } else {

@@ -59,10 +59,11 @@ typedef struct {
         bool oom;
         gint64 time;
         gint64 peak_memory, cpu_us;
-        const char *text; /* why, or NULL */
-        const char *note; /* EXITED: Observation.note */
-        bool permanent;   /* could not be started, and never will be */
-        bool rebooted;    /* reported as left over from before a restart of the machine */
+        const char *text;      /* why, or NULL */
+        const char *note;      /* EXITED: Observation.note */
+        const char *last_line; /* EXITED: Observation.last_line */
+        bool permanent;        /* could not be started, and never will be */
+        bool rebooted;         /* reported as left over from before a restart of the machine */
 } MemberEnd;
 
 void life_submitted(Life *life, EnvState env);
@@ -107,7 +108,7 @@ void life_after(Life *life, const char *entry);
 void life_changed(Life *life, const char *by);
 
 /* What its clock says at life->now: the warning before its time limit, the limit, the end of an eviction's
- * grace. */
+ * grace, a start that made no progress for its start timeout. */
 void life_clock(Life *life);
 
 /* When the clock matters next to this job, ms; 0: never. That of waiting jobs is the scheduler's. */

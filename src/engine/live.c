@@ -6,6 +6,8 @@
 
 #include "base/keyed-hash.h"
 
+enum { PUT_OFF_MS = 1000 };
+
 /* ---- keys ---- */
 
 static guint id_hash(gconstpointer live)
@@ -266,6 +268,14 @@ static void set_timer(Engine *engine, Live *live, gint64 due)
         live->due = due;
         if (due)
                 live->timer = g_sequence_insert_sorted(engine->timers, live, by_due, NULL);
+}
+
+bool live_put_off(Engine *engine, Live *live)
+{
+        if (live->job->state != JOB_STARTING || slot_of(engine, live->job)->connected)
+                return false;
+        set_timer(engine, live, engine->batch.now + PUT_OFF_MS);
+        return true;
 }
 
 void live_settle(Engine *engine, Live *live)

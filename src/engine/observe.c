@@ -41,6 +41,7 @@ static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Obs
                             .cpu_us = observed->cpu_us,
                             .text = observed->text,
                             .note = observed->note,
+                            .last_line = observed->last_line,
                             .permanent = observed->permanent,
                             .rebooted = is_rebooted(engine, slot) };
 }

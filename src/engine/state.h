@@ -142,6 +142,9 @@ Live *live_by_key(Engine *engine, const char *user, const char *key);
 /* Puts the job where its state says: in the books of its queue or not, among the timers or not; and notes
  * that the scheduler may have to be told. After every change of it. */
 void live_settle(Engine *engine, Live *live);
+/* True when its clock is due and cannot count yet, for its cluster is away: what it knows may be that the
+ * start made progress. Looked at again a second later. */
+bool live_put_off(Engine *engine, Live *live);
 /* Open jobs of a queue, of all or one user. */
 gint64 live_open_of(Engine *engine, const char *user); /* in all queues */
 int live_array_open(Engine *engine, gint64 array_seq);

@@ -98,6 +98,8 @@ json_t *spec_format(const Spec *spec)
         json_object_set_new(object, "on_lost", json_string(spec->restart_lost ? "retry" : "fail"));
         json_object_set_new(object, "use_gpu", json_boolean(spec->use_gpu));
         json_object_set_new(object, "ready", json_string(spec->ready_declared ? "declared" : "listen"));
+        if (spec->start_timeout_ms != SPEC_START_TIMEOUT_MS)
+                json_object_set_new(object, "start_timeout", duration(spec->start_timeout_ms));
         if (spec->network_none)
                 json_object_set_new(object, "network", json_string("none"));
         if (spec->tty)

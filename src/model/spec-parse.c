@@ -272,9 +272,12 @@ static bool take_times(Draft *draft, const json_t *object, GError **error)
         Spec *spec = &draft->spec;
         gint64 retries = 0;
 
+        spec->start_timeout_ms = SPEC_START_TIMEOUT_MS;
         spec->grace_ms = 30000;
         spec->backoff_ms = 1000;
         if (!take_duration(object, "time_limit", (gint64)3650 * SPEC_DAY_MS, &spec->time_limit_ms, error) ||
+            !take_duration(object, "start_timeout", (gint64)3650 * SPEC_DAY_MS, &spec->start_timeout_ms,
+                           error) ||
             !take_duration(object, "grace", SPEC_DAY_MS, &spec->grace_ms, error) ||
             !take_duration(object, "backoff", SPEC_DAY_MS, &spec->backoff_ms, error) ||
             !json_get_int(object, "", "retries", 0, RETRIES_MAX, &retries, error))
@@ -649,10 +652,10 @@ static bool check_counts(const Spec *spec, GError **error)
 }
 
 static const char *const spec_fields[] = {
-        "name",         "framework",    "command",      "roles",  "env",     "image",   "package",
-        "package_name", "requirements", "input",        "output", "retries", "backoff", "time_limit",
-        "grace",        "on_lost",      "use_gpu",      "ready",  "network", "secrets", "secret_files",
-        "tty",          "detach",       "hangup_after", NULL
+        "name",         "framework",    "command",      "roles",         "env",     "image",   "package",
+        "package_name", "requirements", "input",        "output",        "retries", "backoff", "time_limit",
+        "grace",        "on_lost",      "use_gpu",      "ready",         "network", "secrets", "secret_files",
+        "tty",          "detach",       "hangup_after", "start_timeout", NULL
 };
 
 /* The two lists of members as one, for json_only. */

@@ -24,6 +24,7 @@ enum {
         SPEC_LABELS_MAX = 100,       /* labels, annotations: so many of each */
         SPEC_ORIGIN_MAX = 64 * 1024, /* bytes */
         SPEC_PRIORITY_MAX = 1000,    /* and as far below 0 */
+        SPEC_START_TIMEOUT_MS = 10 * 60 * 1000,
 };
 
 typedef struct {
@@ -51,11 +52,13 @@ typedef struct Spec {
         char *input;          /* /pfs/... or NULL */
         char *output;         /* /pfs/... or NULL */
         gint64 time_limit_ms; /* 0: none */
-        gint64 grace_ms;      /* TERM to KILL; default 30000 */
-        gint64 backoff_ms;    /* before the first retry, doubled each time up to 5 min; default 1000 */
-        int retries;          /* further attempts after a failure; default 0 */
-        bool restart_lost;    /* on_lost: "retry" (an attempt lost to a machine restart is repeated without
-                                 costing a retry) or "fail" */
+        gint64 start_timeout_ms; /* an attempt fails when its start makes no progress for this long; 0: never,
+                                    default SPEC_START_TIMEOUT_MS */
+        gint64 grace_ms;         /* TERM to KILL; default 30000 */
+        gint64 backoff_ms;       /* before the first retry, doubled each time up to 5 min; default 1000 */
+        int retries;             /* further attempts after a failure; default 0 */
+        bool restart_lost;       /* on_lost: "retry" (an attempt lost to a machine restart is repeated without
+                                    costing a retry) or "fail" */
         bool use_gpu;
         char *queue;   /* NULL: QUEUE_DEFAULT */
         int priority;  /* -1000..1000; words very-low -200, low -100, normal 0, high 100, very-high 200 */

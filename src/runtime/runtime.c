@@ -69,11 +69,17 @@ bool runtime_node_equal(const RuntimeNode *a, const RuntimeNode *b)
                same_labels(a->labels, b->labels);
 }
 
+bool observation_is_failure(const Observation *observation)
+{
+        return observation->kind == OBSERVED_EXITED && (observation->exit_code != 0 || observation->signal);
+}
+
 void observation_free(Observation *observation)
 {
         if (!observation)
                 return;
         g_free(observation->text);
         g_free(observation->note);
+        g_free(observation->last_line);
         g_free(observation);
 }

@@ -104,8 +104,11 @@ typedef struct {
         gint64 cpu_us;
         char *text; /* or NULL */
         char *note; /* EXITED with a failure: a likely reason, as a clause ("disk quota: ..."); or NULL */
+        char *last_line; /* EXITED with a failure: the last line of its log (last-line.h); or NULL */
 } Observation;
 void observation_free(Observation *observation);
+/* A program that ended with another status than 0, or by a signal. */
+bool observation_is_failure(const Observation *observation);
 
 /* Called from the runtime's own thread; takes the observation. Must not block. */
 typedef void (*ObserveFunc)(Observation *observation, void *arg);

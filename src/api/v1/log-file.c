@@ -60,22 +60,7 @@ bool log_member_unknown(const Job *job, const char *member, GError **error)
 
 int member_log_open(const Api *api, const char *path)
 {
-        gsize len = strlen(api->state_dir);
-        g_auto(GStrv) parts = NULL;
-        int at;
-
-        if (!g_str_has_prefix(path, api->state_dir) || path[len] != '/')
-                return -1;
-        parts = g_strsplit(path + len + 1, "/", -1);
-        at = open(api->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        for (char **part = parts; at >= 0 && *part; part++) {
-                int flags = part[1] ? O_PATH | O_DIRECTORY : O_RDONLY | O_NONBLOCK | O_NOCTTY;
-                int next = openat(at, *part, flags | O_NOFOLLOW | O_CLOEXEC);
-
-                close(at);
-                at = next;
-        }
-        return at;
+        return file_open_below(api->state_dir, path);
 }
 
 guint64 member_log_tail(int fd, guint64 size, gint64 lines)

@@ -208,6 +208,30 @@ static void test_steal(Scratch *s, const void *unused)
         g_assert_cmpint(fcntl(taken, F_GETFD), ==, -1);
 }
 
+static void test_open_below(Scratch *scratch, const void *unused)
+{
+        static const char *const bad[] = {
+                "%s/none", "%s/link", "%s/way/file", "%s/../%s", "/dev/null", "%s"
+        };
+        g_autofree char *dir = g_build_filename(scratch->dir, "dir", NULL);
+        g_autofree char *file = g_build_filename(dir, "file", NULL),
+                        *link = g_build_filename(scratch->dir, "link", NULL);
+        g_autofree char *way = g_build_filename(scratch->dir, "way", NULL);
+        fd_auto int fd = -1;
+
+        g_assert_true(file_mkdirs(dir, 0700, NULL));
+        g_assert_true(g_file_set_contents(file, "x", 1, NULL));
+        g_assert_cmpint(symlink(file, link), ==, 0);
+        g_assert_cmpint(symlink(dir, way), ==, 0);
+        fd = file_open_below(scratch->dir, file);
+        g_assert_cmpint(fd, >=, 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+                g_autofree char *path = g_strdup_printf(bad[i], scratch->dir, scratch->dir);
+
+                g_assert_cmpint(file_open_below(scratch->dir, path), ==, -1);
+        }
+}
+
 int main(int argc, char **argv)
 {
         static const struct {
@@ -223,6 +247,7 @@ int main(int argc, char **argv)
                 { "/file/remove-deep", test_remove_deep },
                 { "/file/remove-link", test_remove_link },
                 { "/file/steal", test_steal },
+                { "/file/open-below", test_open_below },
         };
 
         g_test_init(&argc, &argv, NULL);

@@ -6,6 +6,7 @@
  *   kill                                                              a cancel that leaves no grace
  *   start R I · stop R I [GRACE] · forget R I · clean · prepare       was asked for
  *   no start R I · no stop R I                                        was not
+ *   placed R I NODE · wrote R I LINE (and exited with 1)
  *   behind R I ADDRESSES · together R I N                             what the start of a member said
  */
 #include <string.h>
@@ -48,6 +49,14 @@ static const Scenario scenarios[] = {
           .steps = { "started worker 0", "exit worker 0 3", "is failed",
                      "reason worker-0 exited with status 3; see `paddle logs a --member worker-0`",
                      "failures 1", "forget worker 0", "clean" } },
+        { "fails with a last line", PLAIN ",'retries':1}",
+          .steps = { "started worker 0", "wrote worker 0 KeyError: 'lr'", "is queued",
+                     "because attempt 1 failed: worker-0 exited with status 1; see `paddle logs a --member "
+                     "worker-0`; last line: KeyError: 'lr'",
+                     "pass 1000", "started worker 0", "wrote worker 0 done \"1\"", "is failed",
+                     "reason worker-0 exited with status 1; see `paddle logs a --member worker-0`; last "
+                     "line: "
+                     "done \"1\"" } },
         { "is killed", PLAIN "}",
           .steps = { "started worker 0", "signal worker 0 9", "is failed",
                      "reason worker-0 was ended by signal 9 (Killed)" } },
@@ -243,6 +252,35 @@ static const Scenario scenarios[] = {
           .steps = { "start worker 0", "start worker 1", "start master 0", "started master 0", "is starting",
                      "started worker 0", "started worker 1", "is running", "exit master 0 0", "stop worker 0",
                      "stop worker 1", "signal worker 0 15", "signal worker 1 15", "is succeeded" } },
+        { "a server that never listens fails its job", PS "}",
+          .steps = { "started pserver 0", "started pserver 1", "pass 599999", "is starting", "pass 1",
+                     "is stopping", "stop pserver 0", "stop pserver 1", "signal pserver 0 15",
+                     "signal pserver 1 15", "is failed",
+                     "reason pserver-0 did not listen on port 20000 within 10m; see `paddle logs digits "
+                     "--member pserver-0`; --start-timeout allows more time",
+                     "failures 1" } },
+        { "a start timeout costs a retry", PS ",'start_timeout':'5s','retries':1}",
+          .steps = { "started pserver 0", "started pserver 1", "ready pserver 0", "pass 5000", "is stopping",
+                     "reason pserver-1 did not listen on port 20001 within 5s", "signal pserver 0 15",
+                     "signal pserver 1 15", "is queued", "pass 1000", "attempt 2", "start pserver 0" } },
+        { "each step of a start begins its timeout again", PS "}",
+          .steps = { "started pserver 0", "pass 500000", "started pserver 1", "pass 500000", "is starting",
+                     "ready pserver 1", "pass 599999", "is starting", "ready pserver 0", "pass 600000",
+                     "is starting", "started trainer 0", "started trainer 1", "is running", "pass 600000",
+                     "is running" } },
+        { "a start without a timeout goes on", PS ",'start_timeout':0}",
+          .steps = { "started pserver 0", "started pserver 1", "pass 86400000", "is starting" } },
+        { "a server that does not declare itself ready fails its job", PS ",'ready':'declared'}",
+          .steps = { "started pserver 0", "started pserver 1", "pass 600000", "is stopping",
+                     "reason pserver-0 did not create $PADDLE_READY_FILE within 10m" } },
+        { "waiting for a node is no start", PS "}", .gates = true,
+          .steps = { "pass 86400000", "is starting", "placed pserver 0 n1", "pass 86400000", "is starting",
+                     "placed pserver 1 n2", "pass 599999", "is starting", "pass 1", "is stopping",
+                     "reason pserver-0 did not start on node 'n1' within 10m; --start-timeout allows more "
+                     "time" } },
+        { "trainers that wait for a node do not excuse their servers", PS "}", .gates = true,
+          .steps = { "started pserver 0", "started pserver 1", "pass 600000", "is stopping",
+                     "reason pserver-0 did not listen on port 20000" } },
         { "MPI's master is started when its workers run", MPI "}", .gates = true,
           .steps = { "start worker 0", "start worker 1", "no start master 0", "started worker 0",
                      "started worker 1", "start master 0" } },
@@ -289,6 +327,16 @@ static int number(const char *text)
 static void do_started(Stage *stage)
 {
         say(stage, OBSERVED_STARTED);
+}
+
+/* With the last line of its log. */
+static void do_wrote(Stage *stage)
+{
+        g_autofree char *task = stage_task(stage);
+        Observation said = { .kind = OBSERVED_EXITED, .exit_code = 1, .last_line = (char *)stage->rest };
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(stage->house->script, &said);
 }
 
 static void do_ready(Stage *stage)
@@ -465,6 +513,15 @@ static void do_prepare(Stage *stage)
         g_assert_cmpint(script_count(stage->house->script, line), ==, 1);
 }
 
+static void do_placed(Stage *stage)
+{
+        g_autofree char *task = stage_task(stage);
+        Observation said = { .kind = OBSERVED_PLACED, .exit_code = -1, .text = (char *)stage->rest };
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(stage->house->script, &said);
+}
+
 static void do_behind(Stage *stage)
 {
         g_autofree char *task = stage_task(stage), *addresses = script_waits_for(stage->house->script, task);
@@ -485,6 +542,7 @@ static const struct {
         void (*run)(Stage *stage);
 } words[] = {
         { "started ", true, do_started },    { "ready ", true, do_ready },
+        { "placed ", true, do_placed },      { "wrote ", true, do_wrote },
         { "lost ", true, do_lost },          { "exit ", true, do_exit },
         { "signal ", true, do_signal },      { "oom ", true, do_oom },
         { "refused ", true, do_refused },    { "impossible ", true, do_impossible },

@@ -175,6 +175,39 @@ static void test_timers_go_on(void)
 }
 
 /* The line is as it was, and numbers go on where they were. */
+/* A start has its timeout across restarts of the server. It is judged when the runtime has told what it
+ * knows: the servers may have been ready for long. */
+static void test_start_timeout_goes_on(void)
+{
+        static const struct {
+                bool ready;
+                JobState state;
+        } cases[] = { { false, JOB_STOPPING }, { true, JOB_STARTING } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                House *house = house_new();
+                g_autofree char *id = house_submit_ok(house, PS);
+                g_autofree char *task = task_of(id, 1, "pserver", 0);
+
+                script_say_kind(house->script, OBSERVED_STARTED, task);
+                house_barrier(house);
+                house_pass(house, 500000);
+                house_close(house);
+                house->clock_ms += 3600000;
+                house_open(house);
+                house_barrier(house);
+                house_pass(house, 1000);
+                assert_state(house, id, JOB_STARTING);
+                script_say_kind(house->script, OBSERVED_STARTED, task);
+                if (cases[i].ready)
+                        script_say_kind(house->script, OBSERVED_READY, task);
+                house_sync(house);
+                house_pass(house, 1000);
+                assert_state(house, id, cases[i].state);
+                house_free(house);
+        }
+}
+
 static void test_line(void)
 {
         House *house = house_new();
@@ -266,6 +299,7 @@ int main(int argc, char **argv)
         }
         g_test_add_func("/restart/phases", test_phases);
         g_test_add_func("/restart/timers go on", test_timers_go_on);
+        g_test_add_func("/restart/start timeout goes on", test_start_timeout_goes_on);
         g_test_add_func("/restart/line", test_line);
         g_test_add_func("/restart/broken report", test_broken_report);
         g_test_add_func("/restart/smaller machine", test_smaller_machine);

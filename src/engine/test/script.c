@@ -271,6 +271,7 @@ void script_say(Script *script, const Observation *said)
 
         observation->text = g_strdup(said->text);
         observation->note = g_strdup(said->note);
+        observation->last_line = g_strdup(said->last_line);
         script->observe(observation, script->arg);
 }
 

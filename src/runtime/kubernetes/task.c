@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "runtime/last-line.h"
 
 /* ---- telling ---- */
 
@@ -126,6 +127,8 @@ void task_tell_end(Task *task, Observation *end)
 {
         task->ended = true;
         usages_drop(task->k8s->usages, task->task);
+        if (observation_is_failure(end) && !end->last_line)
+                end->last_line = last_line_of_task(task->k8s->state_dir, task->task);
         task->k8s->observe(end, task->k8s->observe_arg);
         task_settle(task);
 }

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "fs/storage.h"
 #include "model/job.h"
+#include "runtime/last-line.h"
 #include "runtime/local/builds.h"
 #include "runtime/local/gpus.h"
 #include "runtime/local/inventory.h"
@@ -199,8 +200,7 @@ static void note_full_disk(LocalRuntime *local, Observation *observation)
         g_autofree char *job = g_strndup(observation->task, strcspn(observation->task, "."));
         g_autofree char *dir = NULL;
 
-        if (!local->projects || observation->kind != OBSERVED_EXITED || observation->oom ||
-            (observation->exit_code == 0 && !observation->signal))
+        if (!local->projects || observation->oom || !observation_is_failure(observation))
                 return;
         dir = builds_dir_of_task(local->builds, observation->task);
         if (!dir)
@@ -225,6 +225,12 @@ static void sweep_secrets(LocalRuntime *local, const Observation *observation)
         }
 }
 
+static void add_last_line(LocalRuntime *local, Observation *observation)
+{
+        if (observation_is_failure(observation))
+                observation->last_line = last_line_of_task(local->state_dir, observation->task);
+}
+
 static void deliver(Observation *observation, void *arg)
 {
         LocalRuntime *local = arg;
@@ -232,10 +238,12 @@ static void deliver(Observation *observation, void *arg)
         sweep_secrets(local, observation);
         note_pid(local, observation);
         note_full_disk(local, observation);
-        if (builds_observe(local->builds, observation))
+        if (builds_observe(local->builds, observation)) {
                 observation_free(observation);
-        else
+        } else {
+                add_last_line(local, observation);
                 local->observe(observation, local->observe_arg);
+        }
 }
 
 /* ---- copies of packages ---- */
