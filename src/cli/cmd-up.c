@@ -2,13 +2,14 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cli/discover.h"
 #include "cli/embedded.h"
 #include "cli/verbs.h"
 
 typedef struct {
         Common common;
         char *listen, *tls_cert, *tls_key;
-        bool plain_http;
+        bool plain_http, stay;
 } Up;
 
 static const Option options[] = {
@@ -19,28 +20,42 @@ static const Option options[] = {
         { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", NULL, "its key (PEM)", 0, 0, NULL },
         { "plain-http", 0, OPTION_BOOL, offsetof(Up, plain_http), NULL, NULL,
           "listen beyond this machine without TLS", 0, 0, NULL },
+        { "stay", 0, OPTION_BOOL, offsetof(Up, stay), NULL, NULL,
+          "run until `paddle down`; without it, the server ends after an hour without jobs and commands", 0,
+          0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
 
+/* A server for others does not end by itself. */
+static bool read_idle(const Up *up, char **ret, GError **error)
+{
+        if (!up->stay && !up->listen)
+                return embedded_idle(ret, error);
+        *ret = g_strdup("0");
+        return true;
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Up *up = target;
-        g_autofree char *url = embedded_url();
+        g_autofree char *url = embedded_url(), *idle = NULL;
         bool started = false;
 
         if (cli->common->server)
                 return err_set(error, ERR_USAGE,
                                "--server='%s' names a server, and 'up' starts the embedded one",
                                cli->common->server);
-        const EmbeddedListen listen = { up->listen, up->tls_cert, up->tls_key, up->plain_http };
-        if (!embedded_ensure(up->listen ? &listen : NULL, &started, error))
+        if (!read_idle(up, &idle, error))
                 return false;
-        if (!started && up->listen)
+        const EmbeddedListen listen = { up->listen, up->tls_cert, up->tls_key, up->plain_http, idle };
+        if (!embedded_ensure(&listen, &started, error))
+                return false;
+        if (!started && (up->listen || up->stay))
                 return err_set(error, ERR_CONFLICT,
-                               "the embedded server is up already (process %d); --listen was not applied\n"
+                               "the embedded server is up already (process %d); --%s was not applied\n"
                                "`paddle down` stops it; jobs run on.",
-                               (int)embedded_pid());
+                               (int)embedded_pid(), up->listen ? "listen" : "stay");
         puts(url);
         cli_say(cli,
                 started ? "the embedded server is up (process %d)"
@@ -58,7 +73,11 @@ const Verb verb_up = {
         .summary = "Start the embedded server of this user",
         .about = "Other verbs start it by themselves when no server is named. It keeps its state in "
                  "$HOME/.paddle (PADDLE_HOME moves it) "
-                 "and runs until `paddle down`.",
+                 "and ends by itself after an hour without open jobs and commands; the next command starts "
+                 "it again. "
+                 "With --stay or --listen it runs until `paddle down`. `embeddedIdle: 8h` in the "
+                 "configuration is "
+                 "another time, 0 never.",
         .options = options,
         .size = sizeof(Up),
         .run = run,

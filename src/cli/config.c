@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/yaml.h"
 
 enum {
@@ -26,6 +27,7 @@ void client_config_free(ClientConfig *config)
         g_free(config->ca);
         g_free(config->cert);
         g_free(config->key);
+        g_free(config->idle);
         g_free(config->registry_domain);
         g_free(config->registry_username);
         g_free(config->registry_password);
@@ -190,6 +192,8 @@ static bool read_registry(ClientConfig *config, const json_t *root, GError **err
 
 static bool read_root(ClientConfig *config, const json_t *root, GError **error)
 {
+        gint64 idle_ms;
+
         if (!json_is_object(root) && !json_is_null(root))
                 return err_set(error, ERR_FAILED, "not a list of 'key: value' lines");
         if (!check_version(root, error) || !read_registry(config, root, error) ||
@@ -197,7 +201,10 @@ static bool read_root(ClientConfig *config, const json_t *root, GError **error)
             !take_text(root, "", "token", &config->token, error) ||
             !take_text(root, "", "caCert", &config->ca, error) ||
             !take_text(root, "", "clientCert", &config->cert, error) ||
-            !take_text(root, "", "clientKey", &config->key, error))
+            !take_text(root, "", "clientKey", &config->key, error) ||
+            !take_text(root, "", "embeddedIdle", &config->idle, error))
+                return false;
+        if (config->idle && !duration_parse("embeddedIdle", config->idle, &idle_ms, error))
                 return false;
         if (config->server && !clean_url("paddleServer", config->server, error))
                 return false;

@@ -10,6 +10,8 @@
  *     caCert: FILE                 # of TLS, where the server's authority is none of the system's, and
  *     clientCert: FILE             # what this client shows of itself, instead of a token
  *     clientKey: FILE
+ *     embeddedIdle: 8h             # the server that commands start ends after this time without jobs and
+ *                                  # commands; 0: never, default an hour
  *
  * or, from the older generation, `datacenters` (a list of name, username, password, endpoint, token) with
  * `current-datacenter`. With both, `paddleServer` holds. Keys that are not named here are left alone: other
@@ -23,6 +25,7 @@ typedef struct {
         char *server;          /* URL without trailing slashes, or NULL: the file names none */
         char *token;           /* or NULL */
         char *ca, *cert, *key; /* of TLS: paths of PEM files, or NULL */
+        char *idle;            /* a duration, or NULL */
         char *registry_domain; /* "docker.io" by default */
         char *registry_username, *registry_password; /* or NULL */
 } ClientConfig;

@@ -90,6 +90,24 @@ HttpClient *discovery_client(const Discovery *found, const char *token, GError *
         return client;
 }
 
+bool embedded_idle(char **ret, GError **error)
+{
+        g_autofree char *path = client_config_path();
+        g_autoptr(ClientConfig) config = client_config_read(path, error);
+
+        if (!config)
+                return false;
+        *ret = g_steal_pointer(&config->idle);
+        return true;
+}
+
+static bool start(GError **error)
+{
+        g_autofree char *idle = NULL;
+
+        return embedded_idle(&idle, error) && embedded_ensure(&(EmbeddedListen){ .idle = idle }, NULL, error);
+}
+
 Discovery *discover(const char *server, const char *token, DiscoverMode mode, GError **error)
 {
         g_autoptr(Discovery) found = g_new0(Discovery, 1);
@@ -107,7 +125,7 @@ Discovery *discover(const char *server, const char *token, DiscoverMode mode, GE
         if (found->url)
                 return g_steal_pointer(&found);
         found->source = "embedded";
-        if (mode == DISCOVER_START && !embedded_ensure(NULL, NULL, error))
+        if (mode == DISCOVER_START && !start(error))
                 return NULL;
         found->url = embedded_url();
         return g_steal_pointer(&found);

@@ -31,3 +31,5 @@ HttpClient *discovery_client(const Discovery *found, const char *token, GError *
 
 /* Path of the configuration file: PADDLE_CONFIG, else `config` in the home of embedded.h. The caller's. */
 char *client_config_path(void);
+/* `embeddedIdle` of the configuration, for EmbeddedListen.idle; NULL: it says nothing. The caller's. */
+bool embedded_idle(char **ret, GError **error);

@@ -148,8 +148,9 @@ static GPtrArray *command_line(const char *program, const char *home, const Embe
 
         g_ptr_array_add(argv, g_strdup(program));
         add_option(argv, "--state", home);
-        add_option(argv, "--listen", listen ? listen->address : "none");
-        if (listen) {
+        add_option(argv, "--listen", listen && listen->address ? listen->address : "none");
+        add_option(argv, "--end-when-idle", listen && listen->idle ? listen->idle : EMBEDDED_IDLE);
+        if (listen && listen->address) {
                 add_path(argv, "--tls-cert", listen->tls_cert);
                 add_path(argv, "--tls-key", listen->tls_key);
         } else {

@@ -15,13 +15,17 @@ pid_t embedded_pid(void);
 
 /* Options of paddled; those that are NULL are not given. Paths of files are absolute, or from here. */
 typedef struct {
-        const char *address, *tls_cert, *tls_key;
+        const char *address, *tls_cert, *tls_key; /* address NULL: no TCP */
         bool plain_http;
+        const char *idle; /* it ends after this time without jobs and clients: "1h", "0" for never; NULL:
+                             EMBEDDED_IDLE */
 } EmbeddedListen;
 
-/* Makes sure that it is up and ready; `listen` is NULL for no TCP. *ret_started (may be NULL) tells whether
- * this call started it. A lock keeps two callers from starting two. ERR_UNREACHABLE with the last lines of
- * its log when it does not come up. */
+#define EMBEDDED_IDLE "1h"
+
+/* Makes sure that it is up and ready; `listen` NULL: as of all defaults. *ret_started (may be NULL) tells
+ * whether this call started it. A lock keeps two callers from starting two. ERR_UNREACHABLE with the last
+ * lines of its log when it does not come up. */
 bool embedded_ensure(const EmbeddedListen *listen, bool *ret_started, GError **error);
 
 /* Stops it with SIGTERM and waits for its end; its jobs run on. *ret_pid is 0 when none was up. */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
 #include "server/first-password.h"
+#include "server/idle.h"
 #include "server/listeners.h"
 #include "server/option-lists.h"
 #include "server/options.h"
@@ -41,6 +43,9 @@ enum {
         STRANGER_DISCARD_MAX = 16 << 10, /* as much as the body of a log-in */
 };
 enum { OIDC_SECRET_MAX = 4096 };
+
+#define SOCKET "paddled.sock" /* in the state directory */
+#define SOCKET_ASIDE "paddled.sock.ending"
 
 typedef struct {
         ServerOptions options;
@@ -74,6 +79,8 @@ typedef struct {
         SealKey *secrets;       /* of users */
         SecondFactorFor factor_for;
         char *first_password; /* file of root's, until it is changed */
+        Idle idle;
+        int start_lock; /* while it ends by itself */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -556,7 +563,7 @@ static bool open_audit(Server *server, GError **error)
 
 static bool open_http(Server *server, GError **error)
 {
-        g_autofree char *socket = state_path(server, "paddled.sock");
+        g_autofree char *socket = state_path(server, SOCKET);
         g_autofree char *temp = state_path(server, "tmp");
         bool tcp = strcmp(server->options.listen, "none") != 0;
         const HttpFace faces[] = { flow_face(server->flow), { NULL } };
@@ -789,6 +796,79 @@ static void listen_to_signals(Server *server)
         g_unix_signal_add(SIGINT, on_signal, server);
 }
 
+/* ---- ending without work ----
+ * In two steps, so that no command meets a server that ends: the lock is taken that commands take before they
+ * start a server, and the socket is moved away; a moment later, if nobody came just before, the server ends.
+ * A command that comes meanwhile finds no socket, waits for the lock, and starts another server. */
+
+enum { LAST_LOOK_MS = 200 };
+
+static void watch_idleness(Server *server);
+
+static IdleLook look_around(const Server *server)
+{
+        EngineMetrics engine;
+        HttpMetrics http;
+
+        engine_metrics(server->engine, &engine);
+        http_server_metrics(server->http, &http);
+        return (IdleLook){ engine.open_jobs, http.connections, http.requests };
+}
+
+/* False: a command has it now. */
+static bool take_start_lock(Server *server)
+{
+        g_autofree char *path = state_path(server, "paddled.start");
+        fd_auto int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return false;
+        server->start_lock = fd_steal(&fd);
+        return true;
+}
+
+static void move_socket(const Server *server, const char *from, const char *to)
+{
+        g_autofree char *here = state_path(server, from), *there = state_path(server, to);
+
+        if (rename(here, there) < 0)
+                log_warning("the socket cannot be moved", "error", g_strerror(errno), NULL);
+}
+
+static gboolean on_last_look(void *arg)
+{
+        Server *server = arg;
+        IdleLook seen = look_around(server);
+
+        if (idle_look(&server->idle, &seen, clock_monotonic_ms())) {
+                log_info("no jobs and no clients: the server ends, the next command starts it again", NULL);
+                g_main_loop_quit(server->loop);
+                return G_SOURCE_REMOVE;
+        }
+        move_socket(server, SOCKET_ASIDE, SOCKET);
+        close(server->start_lock);
+        watch_idleness(server);
+        return G_SOURCE_REMOVE;
+}
+
+static gboolean on_idle_timer(void *arg)
+{
+        Server *server = arg;
+        IdleLook seen = look_around(server);
+
+        if (!idle_look(&server->idle, &seen, clock_monotonic_ms()) || !take_start_lock(server))
+                return G_SOURCE_CONTINUE;
+        move_socket(server, SOCKET, SOCKET_ASIDE);
+        g_timeout_add(LAST_LOOK_MS, on_last_look, server);
+        return G_SOURCE_REMOVE;
+}
+
+static void watch_idleness(Server *server)
+{
+        if (server->options.idle_ms > 0)
+                g_timeout_add((guint)idle_step_ms(&server->idle), on_idle_timer, server);
+}
+
 static void serve(Server *server)
 {
         g_autofree char *port = g_strdup_printf("%d", http_server_port(server->http));
@@ -797,6 +877,8 @@ static void serve(Server *server)
 
         log_info("serving", "state", server->options.state, "listen", server->options.listen, "port", port,
                  "metrics_port", metrics, "tls", server->tls ? "yes" : "no", "version", PADDLE_VERSION, NULL);
+        idle_init(&server->idle, server->options.idle_ms, clock_monotonic_ms());
+        watch_idleness(server);
         g_main_loop_run(server->loop);
         log_info("stopping; jobs run on", NULL);
 }

@@ -210,6 +210,8 @@ const Option server_options[] = {
         { "job-templates", 0, OPTION_STRING, FIELD(job_templates), "FILE", NULL,
           "extension templates of jobs that bring none: YAML documents, the comment at the end of each names "
           "it" },
+        { "end-when-idle", 0, OPTION_DURATION, FIELD(idle_ms), "TIME", "0",
+          "end after this time without open jobs and without clients; 0: never" },
         { "audit-file-size", 0, OPTION_STRING, FIELD(audit_size), "SIZE", "16Mi",
           "size at which the audit log goes on in a new file" },
         { "audit-file-age", 0, OPTION_DURATION, FIELD(audit_age_ms), "TIME", "168h",

@@ -52,7 +52,7 @@ typedef struct {
 
         /* builds of environments */
         char *build_cpus, *build_memory, *build_network, *build_allow;
-        gint64 builds, builds_per_user, build_processes, build_limit_ms;
+        gint64 builds, builds_per_user, build_processes, build_limit_ms, idle_ms;
         bool requirement_urls;
 
         /* sandboxes of members */
