@@ -31,7 +31,8 @@ class Terminal:
     def __init__(self, server, *args, width=80, height=24, env=None):
         self.master, slave = pty.openpty()
         self.resize(width, height)
-        clean = {key: value for key, value in os.environ.items() if key not in ("LC_ALL", "LC_CTYPE", "NO_COLOR")}
+        others = ("LC_ALL", "LC_CTYPE", "NO_COLOR", "COLUMNS")
+        clean = {key: value for key, value in os.environ.items() if key not in others}
         self.process = subprocess.Popen(
             [BIN / "paddle", *args],
             stdin=slave,

@@ -1,25 +1,33 @@
-/* paddle list: jobs, newest first, page by page. */
+/* paddle list: jobs, newest first, page by page. Without a word on which ones: the open ones, then those that
+ * ended last, since a person may have thousands. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/follow-array.h"
+#include "cli/hint.h"
 #include "cli/listing.h"
+#include "cli/paint.h"
 #include "cli/summary.h"
 #include "cli/verbs.h"
+#include "model/job.h"
 
 typedef struct {
         Common common;
-        bool all, elements;
+        bool all, elements, all_states;
         char *state, *user, *name, *queue, *array, *format;
         GPtrArray *labels;
         gint64 limit;
 } List;
 
+enum { RECENT = 20, COUNT_MAX = 1000 };
+
 static const Option options[] = {
         { "all", 'a', OPTION_BOOL, offsetof(List, all), NULL, NULL, "jobs of all users (administrators)", 0,
           0, NULL },
+        { "all-states", 'A', OPTION_BOOL, offsetof(List, all_states), NULL, NULL,
+          "open jobs and all that have ended; without it, the 20 newest of these", 0, 0, NULL },
         { "state", 's', OPTION_STRING, offsetof(List, state), "STATES", NULL,
           "only these states, separated by commas: queued,running", 0, 0, NULL },
         { "user", 'u', OPTION_STRING, offsetof(List, user), "NAME", NULL,
@@ -34,8 +42,8 @@ static const Option options[] = {
           0, NULL },
         { "elements", 'e', OPTION_BOOL, offsetof(List, elements), NULL, NULL,
           "each job of an array in a row of its own; without it, an array is one row", 0, 0, NULL },
-        { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", NULL, "at most N jobs; without it, all", 1,
-          100000000, NULL },
+        { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", NULL,
+          "the N newest jobs, whatever their state", 1, 100000000, NULL },
         FORMAT_OPTION(offsetof(List, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -89,8 +97,14 @@ static char *cell_ran(const json_t *job, const Terminal *terminal)
         return ms > 0 ? duration_format(ms) : NULL;
 }
 
+/* The list has no room for commands. */
+static char *cell_reason(const json_t *job, const Terminal *terminal)
+{
+        return hint_drop(text_of(job, "reason"));
+}
+
 static const Column columns[] = {
-        { "NAME", .cell = cell_name, .fit = { .min = 20 } },
+        { "NAME", .cell = cell_name, .fit = { .min = 20, .middle = true } },
         { "ID", .member = "id", .fit = { 4, TABLE_WHOLE } },
         { "USER", true, .member = "user" },
         { "FRAMEWORK", true, .member = "framework" },
@@ -98,13 +112,13 @@ static const Column columns[] = {
         { ">PRIORITY", true, .member = "priority" },
         { "LABELS", true, .member = "labels" },
         { "ARRAY", true, cell_array },
-        { "STATE", .member = "state" },
+        { "STATE", .member = "state", .paint = state_paint },
         { "MEMBERS", .cell = cell_members, .fit = { 2 } },
         { ">ATTEMPT", true, .member = "attempt" },
         { ">RAN", .cell = cell_ran, .fit = { 5 } },
         { ">AGE", .cell = cell_age, .fit = { 3 } },
         { "SUBMITTED", true, .member = "submitted_at" },
-        { "REASON", .member = "reason", .fit = { 1, 24 } },
+        { "REASON", .cell = cell_reason, .fit = { 1, 24, .wish = 60 } },
         { 0 },
 };
 
@@ -116,13 +130,14 @@ static void add_query(GString *path, const char *name, const char *value)
                 g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
 }
 
-static char *list_path(const List *list)
+/* `states`: NULL: all. */
+static char *list_path(const List *list, const char *states)
 {
         g_autoptr(GString) path = g_string_new("/v1/jobs");
 
         add_query(path, "user", list->user);
         add_query(path, "name", list->name);
-        add_query(path, "state", list->state);
+        add_query(path, "state", states);
         add_query(path, "queue", list->queue);
         add_query(path, "array", list->array);
         for (guint i = 0; list->labels && i < list->labels->len; i++)
@@ -158,28 +173,83 @@ static bool check_name(Cli *cli, const char *path, const char *name, GError **er
         return !name || http_call_json(cli->client, "GET", whole, NULL, NULL, error);
 }
 
+/* The person did not say which jobs: neither how many nor in which state nor by name. */
+static bool shows_recent(const List *list)
+{
+        return !list->all_states && !list->state && !list->name && !list->array && !list->limit;
+}
+
+/* "queued,running,...": of the states that are final, or of the others. */
+static char *states_text(bool final)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        for (int state = 0; state < JOB_STATES; state++)
+                if (job_state_is_final((JobState)state) == final)
+                        g_string_append_printf(text, "%s%s", text->len ? "," : "",
+                                               job_state_name((JobState)state));
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static bool fetch_recent(Cli *cli, const List *list, Listing *listing, ListingCount *ret, GError **error)
+{
+        g_autofree char *open = states_text(false), *ended = states_text(true);
+        g_autofree char *first = list_path(list, open), *path = list_path(list, ended);
+        g_autofree char *second = g_strdup_printf("%s&count=%d", path, COUNT_MAX);
+        ListingCount count;
+
+        if (!listing_fetch(listing, cli->client, first, 0, &count, error) ||
+            !listing_fetch(listing, cli->client, second, RECENT, ret, error))
+                return false;
+        ret->items += count.items;
+        return true;
+}
+
+static void say_more(Cli *cli, gint64 more)
+{
+        if (more >= COUNT_MAX)
+                cli_say(cli,
+                        "at least %d jobs that ended earlier are not shown; `paddle list --all-states` shows "
+                        "all",
+                        COUNT_MAX);
+        else if (more > 0)
+                cli_say(cli, "%d job%s that ended earlier %s not shown; `paddle list --all-states` shows all",
+                        (int)more, more == 1 ? "" : "s", more == 1 ? "is" : "are");
+}
+
+static bool fetch(Cli *cli, const List *list, Listing *listing, ListingCount *ret, GError **error)
+{
+        g_autofree char *path = list_path(list, list->state);
+
+        return shows_recent(list) ? fetch_recent(cli, list, listing, ret, error)
+                                  : listing_fetch(listing, cli->client, path, list->limit, ret, error);
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const List *list = target;
-        g_autofree char *path = NULL;
         g_autoptr(Listing) listing = NULL;
-        gint64 items = 0;
+        ListingCount count = { 0 };
         Format format;
 
         if (list->all && list->user)
                 return err_set(error, ERR_USAGE, "--all cannot be combined with --user='%s'", list->user);
+        if (list->all_states && list->state)
+                return err_set(error, ERR_USAGE, "--all-states cannot be combined with --state='%s'",
+                               list->state);
         if (!check_labels(list, error) || !format_parse(list->format, &format, error) ||
             !cli_client(cli, error))
                 return false;
-        path = list_path(list);
         listing = listing_new(cli, format, columns, "name");
-        if (!listing_pages(listing, cli->client, path, list->limit, &items, error))
+        if (!fetch(cli, list, listing, &count, error))
                 return false;
-        if (items == 0 && (!check_name(cli, "/v1/users/", list->user, error) ||
-                           !check_name(cli, "/v1/queues/", list->queue, error)))
+        listing_end(listing);
+        if (count.items == 0 && (!check_name(cli, "/v1/users/", list->user, error) ||
+                                 !check_name(cli, "/v1/queues/", list->queue, error)))
                 return false;
-        if (items == 0)
+        if (count.items == 0)
                 cli_say(cli, is_narrowed(list) ? "no job matches" : "no jobs yet; `paddle submit` makes one");
+        say_more(cli, count.more);
         return true;
 }
 
@@ -187,9 +257,13 @@ const Verb verb_list = {
         .name = "list",
         .args = "",
         .summary = "List jobs, newest first",
-        .about =
-                "An array is one row, with how many of its jobs are in which state; --array NAME lists them, "
-                "as `sw[3]`.",
+        .about = "Shows the open jobs, then the 20 newest of those that have ended, and says how many more "
+                 "there "
+                 "are. --all-states shows all; --state, --name, --array and --limit show just what they ask "
+                 "for. "
+                 "An array is one row, with how many of its jobs are in which state; --array NAME lists "
+                 "them, as "
+                 "`sw[3]`.",
         .examples = "paddle list --state queued,running\twhat is open\n"
                     "paddle list --queue vision --label team=a\tof one queue, with one label\n"
                     "paddle cancel $(paddle list --state queued -o name)\tnames for other commands",

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "cli/follow-array.h"
 #include "cli/listing.h"
+#include "cli/paint.h"
 #include "cli/summary.h"
 #include "cli/verbs.h"
 
@@ -23,6 +24,14 @@ static void print_line(const char *name, const char *value)
 
         if (*visible)
                 printf("%-12s %s\n", name, visible);
+}
+
+static void print_state(const Cli *cli, const json_t *job)
+{
+        g_autofree char *visible = text_visible(text_of(job, "state"));
+        g_autofree char *text = state_text(visible, cli->terminal.out_colour);
+
+        printf("%-12s %s\n", "state", text);
 }
 
 static void print_roles(const json_t *job)
@@ -127,7 +136,7 @@ static void print_job(const Cli *cli, const json_t *job)
         if (is_element(job))
                 print_line("array", text_of(json_object_get(job, "array"), "name"));
         print_line("user", text_of(job, "user"));
-        print_line("state", text_of(job, "state"));
+        print_state(cli, job);
         print_line("reason", text_of(job, "reason"));
         print_sharing(job);
         print_line("framework", text_of(job, "framework"));

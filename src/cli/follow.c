@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "cli/hint.h"
 #include "cli/listing.h"
 #include "cli/retry.h"
 #include "cli/summary.h"
@@ -85,7 +86,7 @@ static void print_status(Follower *f, const char *stage, const char *reason)
         g_autofree char *line = g_strdup_printf("%8s  %-11s  %s", time, stage, reason);
         g_autofree char *visible = text_visible(line);
         g_autofree char *cut = terminal->err_is_terminal
-                                       ? text_cut(visible, terminal->width - 1, terminal->utf8)
+                                       ? hint_cut(visible, terminal->width - 1, terminal->utf8)
                                        : g_strdup(visible);
 
         g_strchomp(cut);

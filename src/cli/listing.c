@@ -124,6 +124,15 @@ static bool is_shown(const Listing *listing, const Column *column)
         return !column->wide || listing->format == FORMAT_WIDE;
 }
 
+static void paint_columns(const Listing *listing)
+{
+        guint n = 0;
+
+        for (const Column *column = listing->columns; column->head; column++)
+                if (is_shown(listing, column))
+                        table_paint(listing->table, n++, column->paint);
+}
+
 Listing *listing_new(const Cli *cli, Format format, const Column *columns, const char *name)
 {
         Listing *listing = g_new0(Listing, 1);
@@ -139,6 +148,8 @@ Listing *listing_new(const Cli *cli, Format format, const Column *columns, const
         }
         g_ptr_array_add(heads, NULL);
         listing->table = table_new((const char *const *)heads->pdata);
+        if (cli->terminal.out_colour)
+                paint_columns(listing);
         if (cli->terminal.out_is_terminal && format == FORMAT_TABLE)
                 table_fit(listing->table, cli->terminal.width, cli->terminal.utf8,
                           (const TableFit *)(gpointer)fits->data);
@@ -239,7 +250,7 @@ static char *page_path(const char *path, gint64 limit, const char *after)
                                limit, after ? "&after=" : "", after ? escaped : "");
 }
 
-bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
+bool listing_fetch(Listing *listing, HttpClient *client, const char *path, gint64 limit, ListingCount *ret,
                    GError **error)
 {
         gint64 asked = limit > 0 ? limit : G_MAXINT64, left = asked;
@@ -251,16 +262,29 @@ bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint6
                 gsize i;
                 json_t *item;
 
+                if (after) /* the last page waits for what may follow, so that their columns are in line */
+                        listing_page(listing);
                 if (!http_call_json(client, "GET", page, NULL, &reply, error))
                         return false;
                 json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
-                listing_page(listing);
                 left -= (gint64)json_array_size(json_object_get(reply, "items"));
+                ret->more = int_of(reply, "more");
                 g_free(after);
                 after = is_set(reply, "next") ? g_strdup(text_of(reply, "next")) : NULL;
         } while (after && left > 0);
+        ret->items = asked - left;
+        return true;
+}
+
+bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
+                   GError **error)
+{
+        ListingCount count;
+
+        if (!listing_fetch(listing, client, path, limit, &count, error))
+                return false;
         listing_end(listing);
-        *ret_items = asked - left;
+        *ret_items = count.items;
         return true;
 }
 

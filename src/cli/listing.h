@@ -20,8 +20,9 @@ typedef struct {
         const char *head; /* '>' in front: to the right; NULL ends the list */
         bool wide;        /* only with -o wide */
         char *(*cell)(const json_t *item, const Terminal *terminal); /* the caller's; NULL shows "-" */
-        const char *member; /* without a cell: this member as value_text has it */
-        TableFit fit;       /* on a terminal that is too narrow for all of the table */
+        const char *member;                     /* without a cell: this member as value_text has it */
+        TableFit fit;                           /* on a terminal that is too narrow for all of the table */
+        const char *(*paint)(const char *cell); /* its colour on a terminal, see table_paint; or NULL */
 } Column;
 
 typedef struct Listing Listing;
@@ -33,8 +34,17 @@ void listing_add(Listing *listing, const json_t *item);
 void listing_page(Listing *listing); /* a page is complete: print it */
 void listing_end(Listing *listing);
 
+typedef struct {
+        gint64 items; /* added */
+        gint64 more;  /* not added, where the path asks for their number (`count`) */
+} ListingCount;
+
 /* Asks for `path` (with a query, or without) page by page and adds all items, at most `limit` of them (0: no
- * limit). *ret_items counts them. */
+ * limit). More may follow: what was added is complete after listing_end. */
+bool listing_fetch(Listing *listing, HttpClient *client, const char *path, gint64 limit, ListingCount *ret,
+                   GError **error);
+
+/* The same, and that is all: prints it. *ret_items counts the items. */
 bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
                    GError **error);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "cli/listing.h"
+#include "cli/paint.h"
 #include "cli/table.h"
 #include "model/job.h"
 
@@ -113,10 +114,9 @@ char *summary_line(const json_t *job, bool colour)
         g_autofree char *time = to >= from && from > 0 ? duration_format(to - from) : NULL;
         g_autofree char *name = text_visible(text_of(job, "name"));
         g_autofree char *reason = text_visible(text_of(job, "reason"));
-        const char *paint = !colour ? "" : good ? "\033[32m" : "\033[31m";
+        g_autofree char *state = state_text(text_of(job, "state"), colour);
 
-        return g_strdup_printf("%s %s%s%s%s%s%s%s", name, paint, text_of(job, "state"),
-                               colour ? "\033[0m" : "", time ? " after " : "", time ? time : "",
+        return g_strdup_printf("%s %s%s%s%s%s", name, state, time ? " after " : "", time ? time : "",
                                !good && *reason ? ": " : "", good ? "" : reason);
 }
 

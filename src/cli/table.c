@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cli/paint.h"
 
 struct Table {
         guint columns;
@@ -12,10 +13,11 @@ struct Table {
         int *widths;
         GPtrArray *cells; /* char *, row after row */
         bool head_printed;
-        int max;        /* columns of a line; 0: any number */
-        bool utf8;      /* of the ellipsis */
-        TableFit *fits; /* with `max` */
-        bool *left_out; /* decided before the heads are printed */
+        int max;                                  /* columns of a line; 0: any number */
+        bool utf8;                                /* of the ellipsis */
+        TableFit *fits;                           /* with `max` */
+        bool *left_out;                           /* decided before the heads are printed */
+        const char *(**paints)(const char *cell); /* of each column; NULL: none */
 };
 
 int text_columns(const char *text)
@@ -62,6 +64,29 @@ char *text_cut(const char *text, int max, bool utf8)
         return room > 0 ? g_strdup_printf("%.*s%s", (int)(at - text), text, mark) : g_strdup("");
 }
 
+/* The longest end of the text that has at most `max` columns. */
+static const char *last_columns(const char *text, int max)
+{
+        int left = text_columns(text);
+
+        for (; left > max; text = g_utf8_next_char(text)) {
+                gunichar c = g_utf8_get_char(text);
+
+                left -= g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
+        }
+        return text;
+}
+
+char *text_cut_middle(const char *text, int max, bool utf8)
+{
+        int mark = text_columns(utf8 ? "…" : "..."), room = max - mark;
+        g_autofree char *first = text_cut(text, room - room / 2 + mark, utf8);
+
+        if (text_columns(text) <= max || room < 2)
+                return text_cut(text, max, utf8);
+        return g_strconcat(first, last_columns(text, max - text_columns(first)), NULL);
+}
+
 Table *table_new(const char *const *heads)
 {
         Table *table = g_new0(Table, 1);
@@ -71,6 +96,7 @@ Table *table_new(const char *const *heads)
         table->right = g_new0(bool, table->columns);
         table->widths = g_new0(int, table->columns);
         table->left_out = g_new0(bool, table->columns);
+        table->paints = g_malloc0_n(table->columns, sizeof *table->paints);
         table->cells = g_ptr_array_new_with_free_func(g_free);
         for (guint i = 0; i < table->columns; i++) {
                 table->right[i] = heads[i][0] == '>';
@@ -89,6 +115,7 @@ void table_free(Table *table)
         g_free(table->widths);
         g_free(table->fits);
         g_free(table->left_out);
+        g_free(table->paints);
         g_ptr_array_unref(table->cells);
         g_free(table);
 }
@@ -109,6 +136,11 @@ void table_fit(Table *table, int width, bool utf8, const TableFit *fits)
         table->utf8 = utf8;
         g_free(table->fits);
         table->fits = g_memdup2(fits, table->columns * sizeof *fits);
+}
+
+void table_paint(Table *table, guint column, const char *(*paint)(const char *cell))
+{
+        table->paints[column] = paint;
 }
 
 /* ---- as wide as the terminal ---- */
@@ -133,7 +165,13 @@ static int line_width(const Table *table, const int *widths)
         return sum;
 }
 
-/* The column that can be spared best among those that have more than `least`; -1: none. Of several the last.
+/* How gladly a column is shortened. */
+static int readiness(const TableFit *fit)
+{
+        return fit->middle ? G_MAXINT : fit->spare;
+}
+
+/* The column that is shortened first among those that have more than `least`; -1: none. Of several the last.
  */
 static int most_spare(const Table *table, const int *widths, const int *least)
 {
@@ -141,24 +179,35 @@ static int most_spare(const Table *table, const int *widths, const int *least)
 
         for (guint i = 0; i < table->columns; i++)
                 if (!table->left_out[i] && widths[i] > least[i] &&
-                    (best < 0 || table->fits[i].spare >= table->fits[best].spare))
+                    (best < 0 || readiness(&table->fits[i]) >= readiness(&table->fits[best])))
                         best = (int)i;
         return best;
 }
 
-static void leave_out(Table *table, int max, const int *least)
+/* Those of `spare` and more. */
+static void leave_out(Table *table, int max, const int *least, int spare)
 {
         while (line_width(table, least) > max) {
                 int worst = -1;
 
                 for (guint i = 0; i < table->columns; i++)
-                        if (!table->left_out[i] && table->fits[i].spare > 0 &&
+                        if (!table->left_out[i] && table->fits[i].spare >= spare &&
                             (worst < 0 || table->fits[i].spare >= table->fits[worst].spare))
                                 worst = (int)i;
                 if (worst < 0)
                         return;
                 table->left_out[worst] = true;
         }
+}
+
+/* So that the columns that matter have what they should have. */
+static void leave_out_extras(Table *table, int max, const int *least)
+{
+        g_autofree int *wished = g_memdup2(least, table->columns * sizeof *least);
+
+        for (guint i = 0; i < table->columns; i++)
+                wished[i] = MAX(least[i], MIN(table->widths[i], table->fits[i].wish));
+        leave_out(table, max, wished, TABLE_EXTRA);
 }
 
 static void shorten(const Table *table, int max, int *widths, const int *least)
@@ -182,8 +231,10 @@ static int *fitted_widths(Table *table, int max)
                 return widths;
         for (guint i = 0; i < table->columns; i++)
                 least[i] = least_width(table, i);
-        if (!table->head_printed)
-                leave_out(table, max, least);
+        if (!table->head_printed) {
+                leave_out_extras(table, max, least);
+                leave_out(table, max, least, 1);
+        }
         shorten(table, max, widths, least);
         for (guint i = 0; i < table->columns; i++)
                 least[i] = table->right[i] ? table->widths[i] : CELL_LEAST;
@@ -191,19 +242,29 @@ static int *fitted_widths(Table *table, int max)
         return widths;
 }
 
-static void print_row(const Table *table, char *const *cells, const int *widths, int indent, FILE *to)
+static char *fitted_cell(const Table *table, guint i, const char *cell, int width)
+{
+        if (!table->fits)
+                return g_strdup(cell);
+        return table->fits[i].middle ? text_cut_middle(cell, width, table->utf8)
+                                     : text_cut(cell, width, table->utf8);
+}
+
+/* `paints`: of the columns, or NULL. */
+static void print_row(const Table *table, char *const *cells, const char *(*const *paints)(const char *cell),
+                      const int *widths, int indent, FILE *to)
 {
         g_autoptr(GString) line = g_string_new(NULL);
 
         for (guint i = 0; i < table->columns; i++) {
-                g_autofree char *cell =
-                        table->fits ? text_cut(cells[i], widths[i], table->utf8) : g_strdup(cells[i]);
+                g_autofree char *cell = fitted_cell(table, i, cells[i], widths[i]);
                 int blanks = widths[i] - text_columns(cell);
+                const char *paint = paints && paints[i] ? paints[i](cells[i]) : "";
 
                 if (table->left_out[i])
                         continue;
                 g_string_append_printf(line, "%*s", table->right[i] ? blanks : 0, "");
-                g_string_append(line, cell);
+                g_string_append_printf(line, "%s%s%s", paint, cell, *paint ? PAINT_END : "");
                 g_string_append_printf(line, "%*s", (table->right[i] ? 0 : blanks) + GAP, "");
         }
         g_strchomp(line->str);
@@ -215,9 +276,9 @@ void table_print(Table *table, int indent, FILE *to)
         g_autofree int *widths = fitted_widths(table, table->max - indent);
 
         if (!table->head_printed)
-                print_row(table, table->heads, widths, indent, to);
+                print_row(table, table->heads, NULL, widths, indent, to);
         table->head_printed = true;
         for (guint i = 0; i < table->cells->len; i += table->columns)
-                print_row(table, (char *const *)table->cells->pdata + i, widths, indent, to);
+                print_row(table, (char *const *)table->cells->pdata + i, table->paints, widths, indent, to);
         g_ptr_array_set_size(table->cells, 0);
 }

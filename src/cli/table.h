@@ -20,13 +20,19 @@ typedef struct {
         int spare; /* 0: always shown. The column of the highest number is shortened and left out first. */
         int min; /* columns that a shortened cell keeps; 0: TABLE_CELL_MIN; TABLE_WHOLE: it is never shortened
                   */
+        bool middle; /* a shortened cell keeps its beginning and its end; such columns are shortened first */
+        int wish; /* columns that a cell should have before those of spare TABLE_EXTRA and more are shown */
 } TableFit;
 
-enum { TABLE_CELL_MIN = 12, TABLE_WHOLE = G_MAXINT };
+enum { TABLE_CELL_MIN = 12, TABLE_WHOLE = G_MAXINT, TABLE_EXTRA = 4 };
 
 /* Lines are at most `width` wide from now on: cells are shortened, then columns are left out. `fits` has one
  * row a column, and is copied. `utf8`: the ellipsis is one character. */
 void table_fit(Table *table, int width, bool utf8, const TableFit *fits);
+
+/* Shows the cells of a column in colours: `paint` says for each which escape sequence comes before it, "" for
+ * none. */
+void table_paint(Table *table, guint column, const char *(*paint)(const char *cell));
 
 /* One cell a column, copied; NULL reads as "-". */
 void table_row(Table *table, const char *const *cells);
@@ -41,3 +47,5 @@ int text_columns(const char *text);
 char *text_visible(const char *text);
 /* At most `max` columns, cut with "..." or the one character for it; the caller's. */
 char *text_cut(const char *text, int max, bool utf8);
+/* The same, cut in the middle: names differ at their ends. */
+char *text_cut_middle(const char *text, int max, bool utf8);

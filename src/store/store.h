@@ -136,6 +136,10 @@ typedef struct {
  * for and enough jobs were looked at (so that no page takes long). */
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error);
 
+/* How many jobs the query finds, at most `max` (1..1000); fewer than there are, when a page of store_jobs
+ * would be shorter, too. `query->limit` is not used. False with *error. */
+bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GError **error);
+
 /* A whole array, counted. */
 typedef struct {
         int counts[JOB_STATES];

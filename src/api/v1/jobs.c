@@ -260,6 +260,14 @@ static bool fill_list(List *list, int limit, GError **error)
         return true;
 }
 
+/* Behind the page that ends with `next`, at most `max`. */
+static bool count_more(Api *api, JobQuery query, gint64 next, int max, int *ret, GError **error)
+{
+        query.before_seq = next;
+        *ret = 0;
+        return !next || !max || store_jobs_count(api->store, &query, max, ret, error);
+}
+
 static void list_jobs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -273,9 +281,11 @@ static void list_jobs(HttpRequest *request, void *arg)
                       .query = { .name = http_request_query(request, "name"),
                                  .queue = http_request_query(request, "queue"),
                                  .labels = (const char *const *)labels } };
-        gint64 limit, after;
+        gint64 limit, after, count;
+        int more = 0;
 
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
+            !http_request_query_int(request, "count", 0, LIST_MAX, 0, &count) ||
             !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after) ||
             !query_array(api, request, &list.query.array_seq))
                 return;
@@ -283,12 +293,15 @@ static void list_jobs(HttpRequest *request, void *arg)
         if (!query_user(request, &list.query.user, &error) || !query_labels(labels, &error) ||
             !api_query_flag(request, "collapse", &list.collapse, &error) ||
             (states && !query_states(states, &list.query.states, &error)) ||
-            !fill_list(&list, (int)limit, &error)) {
+            !fill_list(&list, (int)limit, &error) ||
+            !count_more(api, list.query, list.next, (int)count, &more, &error)) {
                 http_fail(request, error);
                 return;
         }
         reply = json_pack("{s:O, s:o}", "items", items, "next",
                           list.next ? json_sprintf("%" G_GINT64_FORMAT, list.next) : json_null());
+        if (count > 0)
+                json_object_set_new(reply, "more", json_integer(more));
         http_reply_json(request, 200, reply);
 }
 
@@ -451,7 +464,9 @@ const HttpRoute job_routes[] = {
           "collapse:boolean:An array is one item, with how many of its jobs are in which state, and is found "
           "by "
           "its own state.;"
-          "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before.",
+          "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before.;"
+          "count:integer:Also count the jobs behind this page in the reply's more, up to this many, 0 to "
+          "1000.",
           NULL, "JobList", 0, NULL },
         { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, show_job,
           "Show a job or a whole array by id or name, or wait for its next change.",

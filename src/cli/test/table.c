@@ -63,6 +63,48 @@ static void test_visible(void)
         }
 }
 
+static void test_cut_middle(void)
+{
+        static const struct {
+                const char *in;
+                int max;
+                bool utf8;
+                const char *out;
+        } cases[] = {
+                { "train-digits-7", 20, true, "train-digits-7" },
+                { "train-digits-7", 9, true, "trai…ts-7" },
+                { "train-digits-7", 8, true, "trai…s-7" },
+                { "train-digits-7", 9, false, "tra...s-7" },
+                { "木木木木", 6, true, "木…木" },
+                { "abcdef", 2, true, "a…" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *out = text_cut_middle(cases[i].in, cases[i].max, cases[i].utf8);
+
+                g_assert_cmpstr(out, ==, cases[i].out);
+        }
+}
+
+static const char *paint(const char *cell)
+{
+        return strcmp(cell, "bad") == 0 ? "\033[31m" : "";
+}
+
+/* Columns stay in line: colours have no width. */
+static void test_paint(void)
+{
+        static const char *const heads[] = { "STATE", "REST", NULL };
+        g_autoptr(Table) table = table_new(heads);
+        g_autofree char *text = NULL;
+
+        table_paint(table, 0, paint);
+        table_row(table, (const char *const[]){ "bad", "x" });
+        table_row(table, (const char *const[]){ "good", "y" });
+        text = printed(table, 0);
+        g_assert_cmpstr(text, ==, "STATE  REST\n\033[31mbad\033[0m    x\ngood   y\n");
+}
+
 static void test_cut(void)
 {
         static const struct {
@@ -136,6 +178,8 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/table/alignment", test_alignment);
         g_test_add_func("/cli/table/visible", test_visible);
         g_test_add_func("/cli/table/cut", test_cut);
+        g_test_add_func("/cli/table/cut-middle", test_cut_middle);
+        g_test_add_func("/cli/table/paint", test_paint);
         g_test_add_func("/cli/table/fit", test_fit);
         g_test_add_func("/cli/table/fit-of-pages", test_fit_of_pages);
         return g_test_run();

@@ -285,6 +285,23 @@ static GPtrArray *make_jobs(const GPtrArray *rows, GError **error)
         return g_steal_pointer(&jobs);
 }
 
+bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GError **error)
+{
+        g_auto(Listing) listing = { 0 };
+        JobQuery counted = *query;
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok;
+
+        if (!conn)
+                return false;
+        counted.limit = max - 1;
+        ok = find_seqs(&listing, conn, &counted, error);
+        pool_give(&store->pool, conn);
+        if (ok)
+                *ret = MIN((int)listing.seqs->len, max);
+        return ok;
+}
+
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error)
 {
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)job_row_free);

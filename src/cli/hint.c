@@ -1,0 +1,45 @@
+/* Hints in reasons (see hint.h). */
+#include "cli/hint.h"
+
+#include <string.h>
+
+#include "cli/table.h"
+
+enum { WORDS_LEAST = 30 /* columns for what comes before a hint */ };
+
+static const char begins[] = "; see `", last_line[] = "; last line: ";
+
+/* The hint and what follows it; NULL: there is none. */
+static const char *find(const char *text, const char **ret_rest)
+{
+        const char *hint = strstr(text, begins);
+        const char *end = hint ? strchr(hint + strlen(begins), '`') : NULL;
+
+        if (end)
+                *ret_rest = end + 1;
+        return end ? hint : NULL;
+}
+
+char *hint_drop(const char *reason)
+{
+        const char *rest, *hint = find(reason, &rest);
+
+        if (!hint)
+                return g_strdup(reason);
+        if (g_str_has_prefix(rest, last_line))
+                return g_strdup_printf("%.*s: %s", (int)(hint - reason), reason, rest + strlen(last_line));
+        return g_strdup_printf("%.*s%s", (int)(hint - reason), reason, rest);
+}
+
+char *hint_cut(const char *text, int max, bool utf8)
+{
+        const char *rest, *hint = find(text, &rest);
+        int left = hint ? max - text_columns(hint) : 0;
+        g_autofree char *whole = NULL, *cut = NULL;
+
+        if (text_columns(text) <= max)
+                return g_strdup(text);
+        whole = left < WORDS_LEAST ? hint_drop(text) : g_strndup(text, (gsize)(hint - text));
+        cut = text_cut(whole, left < WORDS_LEAST ? max : left, utf8);
+        return g_strconcat(cut, left < WORDS_LEAST ? "" : hint, NULL);
+}
