@@ -80,9 +80,9 @@ def test_it_fits(room, width):
     heads = ESCAPES.sub("", lines[0]).split()
     assert {"NAME", "STATE", "REASON"} <= set(heads), heads
     row = next(line for line in lines if "failed" in line.split())
-    # the hint that every row would have is left out, so that the cause is there
-    assert width < 80 or "worker-0 exited" in row
-    assert width < 120 or LAST in row
+    # the status and the hint that every row would have are left out, so that the cause is there
+    assert "worker-0: KeyError" in row
+    assert width < 100 or LAST in row
     running = next(line for line in lines if "recog" in line)
     assert "name-7" in running  # names are cut in the middle
 

@@ -20,6 +20,18 @@ static const char *find(const char *text, const char **ret_rest)
         return end ? hint : NULL;
 }
 
+/* The end of "worker-0" in "worker-0 exited with status 1" before `end`: a last line says more than a status.
+ * `end`, where anything else is said. */
+static const char *without_status(const char *text, const char *end)
+{
+        const char *status = g_strstr_len(text, end - text, " exited with status ");
+        const char *digits = status ? status + strlen(" exited with status ") : NULL;
+
+        while (digits && g_ascii_isdigit(*digits))
+                digits++;
+        return digits == end ? status : end;
+}
+
 char *hint_drop(const char *reason)
 {
         const char *rest, *hint = find(reason, &rest);
@@ -27,7 +39,8 @@ char *hint_drop(const char *reason)
         if (!hint)
                 return g_strdup(reason);
         if (g_str_has_prefix(rest, last_line))
-                return g_strdup_printf("%.*s: %s", (int)(hint - reason), reason, rest + strlen(last_line));
+                return g_strdup_printf("%.*s: %s", (int)(without_status(reason, hint) - reason), reason,
+                                       rest + strlen(last_line));
         return g_strdup_printf("%.*s%s", (int)(hint - reason), reason, rest);
 }
 

@@ -5,8 +5,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* The reason without its hint, for a place that is too narrow for commands: "exited with status 1: ..."; the
- * caller's. */
+/* The reason without its hint, for a place that is too narrow for commands: "worker-0 exited with status 1",
+ * or "worker-0: KeyError: 'lr'" where there is a last line; the caller's. */
 char *hint_drop(const char *reason);
 
 /* At most `max` columns (text_cut): the words before the hint are cut, or the hint is left out; the caller's.
