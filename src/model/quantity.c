@@ -1,4 +1,4 @@
-/* Quantities (see resources.h) follow the grammar of Kubernetes: a decimal number, then a binary unit
+/* Quantities (see resources.h) follow the grammar of Kubernetes: a decimal number, maybe with a plus, then a binary unit
  * (Ki..Ei), a decimal one (n..E) or an exponent. All is computed in 128 bits and rounded up, so "0.1" of a
  * core is exactly 100 milli-cores and nothing asked for is ever lost. */
 #include "model/resources.h"
@@ -122,6 +122,7 @@ static bool parse_wide(const char *text, int scale, Wide most, Wide *ret)
 {
         Quantity quantity = { 0 };
 
+        text += text && *text == '+';
         return text && take_digits(&text, &quantity) && take_unit(text, &quantity) &&
                to_integer(quantity, scale, most, ret);
 }
@@ -171,10 +172,9 @@ bool quantity_parse(const char *what, int kind, const char *text, gint64 *ret, G
 
 bool quantity_parse_nano(const char *what, const char *text, __int128 *ret_nano, GError **error)
 {
-        const char *number = text && *text == '+' ? text + 1 : text;
         Wide value;
 
-        if (!parse_wide(number, NANO_SCALE, (Wide)G_MAXINT64 * QUANTITY_NANO, &value))
+        if (!parse_wide(text, NANO_SCALE, (Wide)G_MAXINT64 * QUANTITY_NANO, &value))
                 return err_set(error, ERR_INVALID, "%s: '%.64s' is not a quantity such as 500m, 2 or 4Gi",
                                what, text ? text : "");
         *ret_nano = (__int128)value;

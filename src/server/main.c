@@ -566,7 +566,7 @@ static bool open_http(Server *server, GError **error)
         g_autofree char *socket = state_path(server, SOCKET);
         g_autofree char *temp = state_path(server, "tmp");
         bool tcp = strcmp(server->options.listen, "none") != 0;
-        const HttpFace faces[] = { flow_face(server->flow), { NULL } };
+        const HttpFace faces[] = { flow_face(server->flow), flow_face_outside(server->flow), { NULL } };
         HttpServerConfig config = {
                 .faces = faces,
                 .listen = tcp ? server->options.listen : NULL,

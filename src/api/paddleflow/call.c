@@ -129,6 +129,24 @@ static void fail(HttpRequest *request, const GError *error, void *arg)
                     map);
 }
 
+/* Outside of the base path there is nothing, whoever asks. */
+static void fail_outside(HttpRequest *request, const GError *error, void *arg)
+{
+        static const CodeMap map[] = { { ERR_NOT_FOUND, CODE_PathNotFound },
+                                       { ERR_INVALID, CODE_InvalidURI },
+                                       CODE_MAP_END };
+
+        add_request_id(arg, request);
+        reply_error(arg, request, error, map);
+}
+
+HttpFace flow_face_outside(Flow *flow)
+{
+        static const HttpRoute none[] = { { 0 } };
+
+        return (HttpFace){ "/api", none, flow, authenticate, fail_outside, credential };
+}
+
 HttpFace flow_face(Flow *flow)
 {
         return (HttpFace){ FLOW_BASE "/", flow_routes(), flow, authenticate, fail, credential };
@@ -163,6 +181,7 @@ bool call_begin(Call *call, HttpRequest *request, void *arg)
 
         *call = (Call){ .flow = arg, .request = request, .user = caller->user, .root = caller->admin };
         call->catalog = engine_catalog(call->flow->engine);
+        call->texts = g_ptr_array_new_with_free_func(g_free);
         if (strcmp(method, "GET") != 0 && strcmp(method, "DELETE") != 0)
                 call->body = go_parse(text, len, &call->unread);
         if (check_speaker(call, &error))
@@ -174,6 +193,7 @@ bool call_begin(Call *call, HttpRequest *request, void *arg)
 void call_end(Call *call)
 {
         catalog_unref(call->catalog);
+        g_ptr_array_unref(call->texts);
         json_decref(call->body);
         g_clear_error(&call->unread);
 }
@@ -207,7 +227,16 @@ const char *call_query(const Call *call, const char *name)
 
 const char *call_param(const Call *call, const char *name)
 {
-        return http_request_param(call->request, name);
+        char *text = g_strstrip(g_strdup(http_request_param(call->request, name)));
+
+        g_ptr_array_add(call->texts, text);
+        return text;
+}
+
+bool flow_number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret,
+                       GError **error)
+{
+        return number_parse(what, text + (*text == '+'), min, max, ret, error);
 }
 
 bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, gint64 fallback, gint64 *ret,
@@ -217,7 +246,7 @@ bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, 
         g_autoptr(GError) why = NULL;
 
         *ret = fallback;
-        return !*text || number_parse(name, text, min, max, ret, &why) ||
+        return !*text || flow_number_parse(name, text, min, max, ret, &why) ||
                flow_set(error, CODE_InvalidURI, "%s", why->message);
 }
 

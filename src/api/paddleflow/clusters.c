@@ -17,10 +17,8 @@ static json_t *show_cluster(Flow *flow, const Catalog *catalog, const Object *ob
         const Cluster *cluster = (const Cluster *)object;
         g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
         g_autofree char *setting = cluster->setting ? cluster_setting_show(cluster->setting) : NULL;
-        json_t *namespaces = json_null(), *shown;
+        json_t *namespaces = json_array(), *shown;
 
-        if (cluster->namespaces)
-                namespaces = json_array();
         for (char **at = cluster->namespaces; at && *at; at++)
                 json_array_append_new(namespaces, json_string(*at));
         shown = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:s}", "id",
@@ -120,17 +118,12 @@ static bool fill(Cluster *cluster, const json_t *body, Code credential, Code oth
 
 /* ---- create ---- */
 
-static bool is_blank(const char *text)
-{
-        return strspn(text, " \t\r\n") == strlen(text);
-}
-
 static bool check_new(const Call *call, const json_t *body, GError **error)
 {
         const char *name = go_text(body, "clusterName");
 
         return check_name(name, error) && call_root(call, CODE_OnlyRootAllowed, error) &&
-               (!is_blank(go_text(body, "endpoint")) ||
+               (*go_text(body, "endpoint") ||
                 flow_set(error, CODE_InvalidClusterProperties, "endpoint is missing")) &&
                (*go_text(body, "clusterType") ||
                 flow_set(error, CODE_InvalidClusterProperties,
@@ -187,6 +180,7 @@ static const EditKind clusters = {
         .member = "clusterName",
         .param = "clusterName",
         .body = cluster_body,
+        .trims = true,
         .check_new = check_new,
         .fill = fill_new,
         .check_change = check_change,

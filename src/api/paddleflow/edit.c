@@ -144,6 +144,15 @@ void edit_put(const Call *call, const EditRow *row, Object *draft, const char *m
 
 /* ---- whole requests ---- */
 
+static json_t *edit_body(const Call *call, const EditKind *kind, GError **error)
+{
+        json_t *body = call_body(call, kind->body, error);
+
+        if (body && kind->trims)
+                go_trim(body, kind->member);
+        return body;
+}
+
 void edit_create(HttpRequest *request, void *arg, const EditKind *kind)
 {
         g_auto(Call) call;
@@ -153,7 +162,7 @@ void edit_create(HttpRequest *request, void *arg, const EditKind *kind)
 
         if (!call_begin(&call, request, arg))
                 return;
-        body = call_body(&call, kind->body, &error);
+        body = edit_body(&call, kind, &error);
         if (body && kind->check_new(&call, body, &error)) {
                 draft = object_new(kind->made.kind, go_text(body, kind->member));
                 if (kind->fill(&call, draft, body, &error)) {
@@ -174,7 +183,7 @@ void edit_update(HttpRequest *request, void *arg, const EditKind *kind)
         if (!call_begin(&call, request, arg))
                 return;
         name = call_param(&call, kind->param);
-        body = call_body(&call, kind->body, &error);
+        body = edit_body(&call, kind, &error);
         if (body && kind->check_change(&call, name, body, &error))
                 edit_change(&call, &kind->changed, name, g_steal_pointer(&body));
         else

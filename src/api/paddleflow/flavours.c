@@ -155,14 +155,17 @@ static bool is_listed(const Call *call, const Object *object, void *arg)
                (!flavour->cluster || strcmp(flavour->cluster, call_query(call, "clusterName")) == 0);
 }
 
+/* The page is judged before the cluster is looked for. */
 static void list_flavours(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
         GError *error = NULL;
+        Page page;
 
         if (!call_begin(&call, request, arg))
                 return;
-        if (check_cluster(&call, call_query(&call, "clusterName"), &error))
+        if (page_take(&call, "flavourList", &page, &error) &&
+            check_cluster(&call, call_query(&call, "clusterName"), &error))
                 page_reply(&call, KIND_FLAVOUR, "flavourList", is_listed, NULL, show_flavour);
         else
                 call_fail(&call, error);

@@ -163,11 +163,25 @@ static bool take_struct(const json_t *value, const GoField *fields, const char *
         return true;
 }
 
+void go_trim(json_t *object, const char *name)
+{
+        const char *key;
+        json_t *value;
+
+        json_object_foreach(object, key, value)
+        {
+                g_autofree char *text = json_is_string(value) ? g_strdup(json_string_value(value)) : NULL;
+
+                if (text && strcmp(key, name) != 0)
+                        json_string_set(value, g_strstrip(text));
+        }
+}
+
 json_t *go_decode(const json_t *object, const GoField *fields, GError **error)
 {
         json_t *decoded = NULL;
 
-        if (!json_is_object(object)) {
+        if (!json_is_object(object) && !json_is_null(object)) { /* null says nothing */
                 err_set(error, ERR_INVALID, "the body is not a JSON object");
                 return NULL;
         }

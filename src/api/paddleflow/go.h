@@ -33,8 +33,10 @@ struct GoField {
 /* One JSON value; of equal members the last counts. ERR_INVALID. */
 json_t *go_parse(const char *text, gsize len, GError **error);
 /* A new object with the members of `fields` that `object` has, under their own names; what is null is left
- * out. ERR_INVALID names the member and its type. */
+ * out, and null instead of an object has no members. ERR_INVALID names the member and its type. */
 json_t *go_decode(const json_t *object, const GoField *fields, GError **error);
+/* Cuts off the blanks around its strings (not those within lists and objects), but for the member `name`. */
+void go_trim(json_t *object, const char *name);
 /* The member that Go would take for `name`: the one spelled so, else the last that differs in case only; NULL
  * when there is none, or null. Borrowed. */
 const json_t *go_member(const json_t *object, const char *name);

@@ -50,7 +50,8 @@ typedef struct {
         const char *user;
         bool root; /* an administrator */
         Catalog *catalog;
-        json_t *body; /* of POST and PUT, as it was sent; NULL: none that can be read, why is in: */
+        GPtrArray *texts; /* char *: what was made of its path */
+        json_t *body;     /* of POST and PUT, as it was sent; NULL: none that can be read, why is in: */
         GError *unread;
 } Call;
 
@@ -63,9 +64,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_end)
 json_t *call_body(const Call *call, const GoField *fields, GError **error);
 /* True for an administrator, else `code`. */
 bool call_root(const Call *call, Code code, GError **error);
-/* The value of a query parameter, "" when it is not there; a part of the path. */
+/* The value of a query parameter, "" when it is not there; a part of the path, without blanks around it. */
 const char *call_query(const Call *call, const char *name);
 const char *call_param(const Call *call, const char *name);
+/* A whole number as strconv.Atoi reads it: "+5" is one. Else as number_parse. */
+bool flow_number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret,
+                       GError **error);
 /* Integer query parameter, `fallback` when it is not there or empty. InvalidURI. */
 bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, gint64 fallback, gint64 *ret,
                     GError **error);
@@ -133,6 +137,7 @@ void edit_put(const Call *call, const EditRow *row, Object *draft, const char *m
 typedef struct {
         const char *member, *param; /* the name: in the body of a new one, in the path */
         const GoField *body;
+        bool trims; /* blanks around texts of the body are cut off, but for its name */
         bool (*check_new)(const Call *call, const json_t *body, GError **error);
         bool (*fill)(const Call *call, Object *draft, const json_t *body, GError **error); /* a new one */
         bool (*check_change)(const Call *call, const char *name, const json_t *body, GError **error);

@@ -140,9 +140,9 @@ static bool take_filter(const Call *call, Filter *filter, GError **error)
         filter->query.states = job_word_states(filter->word);
         filter->query.user = call->root ? NULL : call->user;
         filter->query.queue = *queue ? queue : NULL;
-        if (*queue && !catalog_queue(call->catalog, queue))
-                return flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", queue);
-        return take_times(call, &filter->query, error) && take_labels(call, filter, error);
+        return take_times(call, &filter->query, error) && take_labels(call, filter, error) &&
+               (!*queue || catalog_queue(call->catalog, queue) ||
+                flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", queue));
 }
 
 /* Up to `max` jobs; *ret_next is the seq to go on before, 0 at the end. A state of the store may stand for
@@ -319,6 +319,17 @@ static void modify(const Call *call, const Job *job, const json_t *body)
                 flow_reply_empty(call->request);
 }
 
+/* What can be said against it without the job. */
+static bool check_modify(const json_t *body, GError **error)
+{
+        g_auto(Wanted) wanted = { 0 };
+
+        return take_priority(body, &wanted.priority, error) &&
+               merge_map("labels", NULL, json_object_get(body, "labels"), &wanted.labels, error) &&
+               merge_map("annotations", NULL, json_object_get(body, "annotations"), &wanted.annotations,
+                         error);
+}
+
 static void change_job(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
@@ -332,7 +343,7 @@ static void change_job(HttpRequest *request, void *arg)
                 return;
         action = call_query(&call, "action");
         modifies = strcmp(action, "modify") == 0;
-        if (modifies && !(body = call_body(&call, modify_body, &error)))
+        if (modifies && (!(body = call_body(&call, modify_body, &error)) || !check_modify(body, &error)))
                 ;
         else if (!modifies && strcmp(action, "stop") != 0)
                 flow_set(&error, CODE_ActionNotAllowed, "action '%.40s' is neither stop nor modify", action);

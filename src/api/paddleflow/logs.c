@@ -90,7 +90,8 @@ static bool take_window(const Call *call, LogWindow *ret, GError **error)
                                 call_query(call, "readFromTail"));
         if (*lines && !is_number(lines))
                 return flow_set(error, CODE_InvalidURI, "lineLimit: '%.40s' is not a number", lines);
-        (void)number_parse("lineLimit", lines, 1, LOG_LINES_MAX, &ret->lines, NULL); /* else the usual (13) */
+        (void)flow_number_parse("lineLimit", lines, 1, LOG_LINES_MAX, &ret->lines,
+                                NULL); /* else the usual (13) */
         if (*size && !memory_parse("sizeLimit", size, &ret->size, &why))
                 return flow_set(error, CODE_InvalidURI, "%s", why->message);
         if (ret->size < 1 || ret->size > SIZE_MAX_BYTES)

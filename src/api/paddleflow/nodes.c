@@ -493,12 +493,21 @@ static json_t *run_action(const Call *call, GError **error)
         return NULL;
 }
 
+/* The query is judged before the cluster is looked for; a body after it (2.6). */
+static bool check_query(const Call *call, GError **error)
+{
+        RuntimeAsk ask = { .verb = ASK_GET };
+
+        return strcmp(http_request_route(call->request)->method, "GET") != 0 ||
+               name_object(text_of_query, call, &ask, error);
+}
+
 static json_t *use_object(const Call *call, GError **error)
 {
         const char *name = call_param(call, "clusterName");
         const Cluster *cluster = catalog_cluster(call->catalog, name);
 
-        if (!call_root(call, CODE_OnlyRootAllowed, error))
+        if (!call_root(call, CODE_OnlyRootAllowed, error) || !check_query(call, error))
                 return NULL;
         if (!cluster)
                 flow_set(error, CODE_ClusterNameNotFound, "there is no cluster '%.255s'", name);

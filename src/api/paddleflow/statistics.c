@@ -132,24 +132,29 @@ typedef struct {
         bool truncated;
 } Span;
 
-static bool take_span(const Call *call, const Job *job, Span *ret, GError **error)
+/* What the query says; 0: nothing. */
+static bool take_span(const Call *call, Span *ret, GError **error)
 {
         *ret = (Span){ 0 };
         if (!call_query_int(call, "start", 0, G_MAXINT32, 0, &ret->start, error) ||
             !call_query_int(call, "end", 0, G_MAXINT32, 0, &ret->end, error) ||
             !call_query_int(call, "step", 1, G_MAXINT32, STEP, &ret->step, error))
                 return false;
-        if (ret->start && ret->end && ret->start > ret->end)
-                return flow_set(error, CODE_InvalidURI, "start is after end");
-        if (!ret->start)
-                ret->start = (job->running ? job->running : job->submitted) / 1000;
-        if (!ret->end && job_state_is_final(job->state))
-                ret->end = MAX(job->finished / 1000, ret->start);
-        if (!ret->end)
-                ret->end = ret->start + AHEAD_S;
-        ret->end = MIN(ret->end, clock_now_ms() / 1000); /* of what is to come nothing is known */
-        ret->truncated = (ret->end - ret->start) / ret->step >= POINTS_MAX;
-        return true;
+        return !ret->start || !ret->end || ret->start <= ret->end ||
+               flow_set(error, CODE_InvalidURI, "start is after end");
+}
+
+/* What it does not say is the job's. */
+static void complete_span(const Job *job, Span *span)
+{
+        if (!span->start)
+                span->start = (job->running ? job->running : job->submitted) / 1000;
+        if (!span->end && job_state_is_final(job->state))
+                span->end = MAX(job->finished / 1000, span->start);
+        if (!span->end)
+                span->end = span->start + AHEAD_S;
+        span->end = MIN(span->end, clock_now_ms() / 1000); /* of what is to come nothing is known */
+        span->truncated = (span->end - span->start) / span->step >= POINTS_MAX;
 }
 
 /* What was used between the sample before and this one. */
@@ -209,11 +214,13 @@ static void show_series(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        job = call_job(&call, call_param(&call, "jobID"), CODE_AccessDenied, &error);
-        if (!job || !take_span(&call, job, &span, &error)) {
+        if (take_span(&call, &span, &error))
+                job = call_job(&call, call_param(&call, "jobID"), CODE_AccessDenied, &error);
+        if (!job) {
                 call_fail(&call, error);
                 return;
         }
+        complete_span(job, &span);
         result = json_array();
         for (int i = 0; i < job->n_members; i++)
                 json_array_append_new(result, task_series(call.flow, job, i, &span));
