@@ -422,6 +422,11 @@ def crowd_history():
     return crowd.history(sys.modules[__name__])
 
 
+def crowd_list():
+    """`paddle list` with a million jobs in the store."""
+    return crowd.listing(sys.modules[__name__])
+
+
 def crowd_rate():
     """Jobs of `true` with queues, quotas and accounting on, beside an earlier build (BENCH_BASELINE=DIR) and Slurm."""
     return crowd.before(sys.modules[__name__])
@@ -471,6 +476,7 @@ BENCHES = {
     "queues-rate": crowd_rate,
     "queued": crowd_queued,
     "history": crowd_history,
+    "list": crowd_list,
     "neighbours": neighbours,
     "partial": partial_lines,
     "tls": tls_beside_plain,

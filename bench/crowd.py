@@ -125,6 +125,38 @@ def history(bench):
     }
 
 
+def commands(bench, server, count, *line):
+    """Milliseconds of `count` runs of `paddle`, each a new process from its start to its end, sorted."""
+    environment = {**os.environ, "PADDLE_SERVER": server.url}
+    times = []
+    for _ in range(count):
+        start = time.monotonic()
+        done = subprocess.run([bench.BIN / "paddle", *line], env=environment, capture_output=True, check=True)
+        times.append((time.monotonic() - start) * 1000)
+        assert len(done.stdout.splitlines()) > 20, done
+    return sorted(times)
+
+
+def listing(bench):
+    """`paddle list` with 10 and with 1,000,000 jobs of one user that have ended."""
+    with bench.Scratch("--cpus", "1") as server:
+        server.submit(["sleep", "900"], grace="1s")
+        for _ in range(20):
+            server.wait(server.submit("true")["id"])
+        few = commands(bench, server, 20 * bench.ROUNDS, "list")
+        server.stop()
+        fill_finished(server.state / "paddle.db", 1000000)
+        server.start()
+        bench.wait_for(lambda: bench.ready(server), 60)
+        many = [commands(bench, server, 20, "list") for _ in range(bench.ROUNDS)]
+        bench.kill_open(server)
+    return {
+        "ms, 1,000,000 jobs (bar 30)": bench.spread([bench.statistics.median(times) for times in many]),
+        "ms p99, 1,000,000 jobs": round(p99(sorted(sum(many, []))), 2),
+        "ms, 20 jobs": round(bench.statistics.median(few), 2),
+    }
+
+
 def before(bench):
     """Jobs of `true` with queues, quotas and fair shares on, beside an earlier build's (BENCH_BASELINE=DIR) and a bare spawn."""
     ours, theirs, spawn = [], [], []
