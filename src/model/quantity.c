@@ -1,6 +1,6 @@
-/* Quantities (see resources.h) follow the grammar of Kubernetes: a decimal number, maybe with a plus, then a binary unit
- * (Ki..Ei), a decimal one (n..E) or an exponent. All is computed in 128 bits and rounded up, so "0.1" of a
- * core is exactly 100 milli-cores and nothing asked for is ever lost. */
+/* Quantities (see resources.h) follow the grammar of Kubernetes: a decimal number, maybe with a plus, then a
+ * binary unit (Ki..Ei), a decimal one (n..E) or an exponent. All is computed in 128 bits and rounded up, so
+ * "0.1" of a core is exactly 100 milli-cores and nothing asked for is ever lost. */
 #include "model/resources.h"
 
 #include <string.h>
