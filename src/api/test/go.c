@@ -52,7 +52,7 @@ static void test_decode(void)
                 { "{'members':[{'count':1},{'count':'x'}]}", NULL,
                   "members[1].count must be a whole number" },
                 { "[]", NULL, "not a JSON object" },
-                { "null", NULL, "not a JSON object" },
+                { "null", "{}", NULL },
                 { "'text'", NULL, "not a JSON object" },
         };
 
