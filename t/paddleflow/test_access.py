@@ -47,7 +47,7 @@ WHO = {
     "POST /cluster/resource": ("root", "", {}),
     "GET /cluster/{clusterName}/nodeInfos": ("root", "", None),
     "POST /cluster/{clusterName}/k8s/object": ("root", "", OBJECT),
-    "GET /cluster/{clusterName}/k8s/object": ("root", "", None),
+    "GET /cluster/{clusterName}/k8s/object": ("root", "?name=x&kind=Pod&apiVersion=v1", None),
     "PUT /cluster/{clusterName}/k8s/object": ("root", "", OBJECT),
     "POST /resourcepool": ("root", "", {"name": "{new}", "namespace": "default", "totalResources": AMOUNTS}),
     "GET /resourcepool": ("user", "", None),

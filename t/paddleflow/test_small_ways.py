@@ -150,18 +150,7 @@ def test_parameters_are_judged_before_the_object(flow, row):
 # -- request ids
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        BASE,
-        "/api/paddleflow/v2/user",
-        "/api/paddleflow",
-        "/api/paddleflow/v1x/user",
-        "/api/Paddleflow/v1/user",
-        "/api",
-        "/api/v7",
-    ],
-)
+@pytest.mark.parametrize("path", [BASE, "/api/paddleflow/v2/user", "/api/paddleflow", "/api/paddleflow/v1x/user"])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_answers_outside_the_base_carry_a_request_id(flow, path, method):
     wanted = {"x-pf-request-id": "mine-1"}

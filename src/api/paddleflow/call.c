@@ -144,7 +144,7 @@ HttpFace flow_face_outside(Flow *flow)
 {
         static const HttpRoute none[] = { { 0 } };
 
-        return (HttpFace){ "/api", none, flow, authenticate, fail_outside, credential };
+        return (HttpFace){ "/api/paddleflow", none, flow, authenticate, fail_outside, credential };
 }
 
 HttpFace flow_face(Flow *flow)

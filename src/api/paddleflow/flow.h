@@ -35,6 +35,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Flow, flow_free)
 
 /* For HttpServerConfig.faces. */
 HttpFace flow_face(Flow *flow);
-/* Answers what is below /api and not of this interface: 404, with its request id and envelope. Comes after
- * it. */
+/* Answers what is below /api/paddleflow and not of this interface: 404, with its request id and envelope.
+ * Comes after it. */
 HttpFace flow_face_outside(Flow *flow);

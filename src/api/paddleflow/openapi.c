@@ -70,9 +70,10 @@ static json_t *schemas(void)
                 if (is_request(shape->name)) {
                         json_decref(schema);
                         schema = schema_of(shape->fields, true);
-                        json_object_set_new(schema, "type", json_string("object"));
                         if (shape->partial)
                                 json_object_del(schema, "required");
+                        if (json_object_get(schema, "required")) /* null has no members (go_decode) */
+                                json_object_set_new(schema, "type", json_string("object"));
                 }
                 json_object_set_new(all, shape->name, schema);
         }
