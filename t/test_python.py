@@ -14,6 +14,7 @@ import threading
 import tracemalloc
 
 import paddlecloud
+import people
 import pytest
 from conftest import BIN, PATIENCE, ROOT, wait_for
 from paddlecloud import client as client_module
@@ -63,6 +64,28 @@ def test_pip_installs_it(tmp_path, shared_server):
     path, version = done.stdout.split()
     assert path.startswith(str(venv))
     assert version == shared_server.get("/v1/version").json["version"]
+
+
+# -- in jobs
+
+
+def test_every_job_can_import_it(shared_server, client, tmp_path):
+    """Also a package that was sent as it is, and a job of a user who is not the server's: the server brings the SDK of its version."""
+    write_program(tmp_path / "plain", "import paddlecloud as pc\nprint(pc.__version__, pc.job.on_platform())\n")
+    job = client.submit({"command": "python train.py", "package": client.send_package(str(tmp_path / "plain"))}).wait()
+    assert [line.text for line in job.logs()] == [f"{paddlecloud.__version__} True"], job.reason
+    assert people.Person(shared_server, "sdk-user").run(
+        "python3 -c 'import paddlecloud; print(paddlecloud.__version__)'"
+    ) == (f"{paddlecloud.__version__}\n")
+    brought = {path.name: path.read_bytes() for path in (shared_server.state / "python/paddlecloud").glob("*.*")}
+    assert brought == {path.name: path.read_bytes() for path in (ROOT / "python/paddlecloud").glob("*.*")}
+
+
+def test_a_package_of_ones_own_wins(client, tmp_path):
+    write_program(tmp_path / "own", "import paddlecloud\nprint(paddlecloud.WORD)\n")
+    (tmp_path / "own/paddlecloud.py").write_text("WORD = 'mine'\n")
+    job = client.submit({"command": "python train.py", "package": client.send_package(str(tmp_path / "own"))}).wait()
+    assert [line.text for line in job.logs()] == ["mine"], job.reason
 
 
 # -- a program that submits itself

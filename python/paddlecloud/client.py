@@ -504,9 +504,9 @@ class Client:
         if not whole.is_array:
             yield from self._logs_of(whole.id, query)
             return
-        for job in sorted(self.jobs(array=whole.id), key=lambda job: job.array["index"]):
+        for job in sorted(self.jobs(array=whole.id), key=_index_of):
             for line in self._logs_of(job.id, query):
-                yield dataclasses.replace(line, job=f"{whole.name}[{job.array['index']}]")
+                yield dataclasses.replace(line, job=f"{whole.name}[{_index_of(job)}]")
 
     def _logs_of(self, id_or_name: str, query: Mapping[str, Any]) -> Iterator[LogLine]:
         begun: Dict[Tuple[int, str], str] = {}  # lines without their end so far, by attempt and member
@@ -670,6 +670,11 @@ def _line_of(source: Tuple[int, str], text: str, when: Optional[str], partial: b
     """A carriage return within the line marks what follows it as the last state of a redrawn one (doc/rest.md)."""
     _, redrawn, state = text.rstrip("\r").rpartition("\r")
     return LogLine(source[1], source[0], state if redrawn else text, bool(redrawn), when, partial)
+
+
+def _index_of(job: Job) -> int:
+    """In its array; -1 for a job of none."""
+    return int((job.array or {}).get("index", -1))
 
 
 def _quote(text: str) -> str:

@@ -30,6 +30,7 @@
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
 #include "runtime/local/search-path.h"
+#include "runtime/local/sdk.h"
 #include "runtime/local/secret-files.h"
 #include "runtime/local/terminal.h"
 #include "runtime/local/variables.h"
@@ -61,6 +62,7 @@ typedef struct {
         char *egress;        /* what members of users may connect to; or NULL */
         char **no_sandbox;   /* users who have none; or NULL */
         char **keep;         /* directories that no sandbox hides */
+        char *sdk;           /* holds our Python package, for PYTHONPATH; or NULL */
         char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         GpuDevices gpus;
@@ -600,7 +602,8 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .ready_file = plan->ready_file,
                               .gpus = task->gpus,
                               .gpus_seen = plan->gpus_seen,
-                              .fallback_path = local->fallback_path };
+                              .fallback_path = local->fallback_path,
+                              .sdk = local->sdk };
         g_auto(GStrv) env = with_secrets(task, plan);
 
         plan->env =
@@ -1152,6 +1155,7 @@ Runtime *local_runtime_new(const LocalConfig *config, GError **error)
         }
         storage_set_projects(local->storage, local->projects);
         make_fallback_path(local);
+        local->sdk = sdk_write(local->state_dir);
         connect_parts(local, config);
         return &local->runtime;
 }
@@ -1182,6 +1186,7 @@ void local_runtime_free(Runtime *runtime)
         g_free(local->egress);
         g_strfreev(local->keep);
         g_free(local->fallback_path);
+        g_free(local->sdk);
         g_free(local->state_dir);
         g_free(local->agent_program);
         g_free(local->dc);

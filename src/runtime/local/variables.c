@@ -122,7 +122,7 @@ static void set_paths(Variables *variables, const MemberPlace *place)
         g_autofree char *bin = place->environment ? g_build_filename(place->environment, "bin", NULL) : NULL;
         const char *const path[] = { bin, get(variables, "PATH"), place->fallback_path };
         const char *const modules[] = { place->by_name ? place->work : NULL, place->by_name,
-                                        get(variables, "PYTHONPATH") };
+                                        get(variables, "PYTHONPATH"), place->sdk };
         g_autofree char *path_text = join_paths(path, G_N_ELEMENTS(path));
         g_autofree char *modules_text = join_paths(modules, G_N_ELEMENTS(modules));
 

@@ -22,6 +22,7 @@ typedef struct {
         const char *gpus, *gpus_seen; /* a list of GPUs as the engine gives it, and how CUDA numbers them for
                                          the member; or NULL */
         const char *fallback_path;    /* directory to be searched after all others, or NULL */
+        const char *sdk;              /* holds our Python package; likewise, for modules */
 } MemberPlace;
 
 /* Parts 1 and 2 without USER, from the server's own environment; the caller's g_strfreev. */

@@ -78,7 +78,8 @@ static void test_full(void)
                               .input = "/i",
                               .output = "/o",
                               .ready_file = "/r",
-                              .fallback_path = "/f" };
+                              .fallback_path = "/f",
+                              .sdk = "/sdk" };
         const char *const task[] = { "PATH=/mine",
                                      "PYTHONPATH=/lib",
                                      "LANG=de_DE.UTF-8",
@@ -91,7 +92,7 @@ static void test_full(void)
         g_auto(GStrv) env = complete(&place, task);
 
         expect(env, "PATH", "/e/bin:/mine:/f");
-        expect(env, "PYTHONPATH", "/w:/p:/lib");
+        expect(env, "PYTHONPATH", "/w:/p:/lib:/sdk");
         expect(env, "VIRTUAL_ENV", "/e");
         expect(env, "LANG", "de_DE.UTF-8");
         expect(env, "HOME", "/h");
