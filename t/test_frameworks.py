@@ -31,6 +31,46 @@ else:
 print(f"rank {rank} of {world}: sum {total}", flush=True)
 """
 
+# What PaddlePaddle's fleet does with the variables: server 0 serves the start barrier (gloo) to as many trainers as it was told of, once,
+# then its own port; trainers meet at the barrier, then ask all servers whether the work is done.
+FLEET = r"""
+import os, pathlib, socket, time
+
+def place(text):
+    host, port = text.rsplit(":", 1)
+    return host, int(port)
+
+def call(where):
+    while True:
+        try:
+            with socket.create_connection(where) as peer:
+                return peer.recv(8)
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+
+def serve(server, times, answer):
+    while times != 0:
+        peer, _ = server.accept()
+        with peer:
+            peer.sendall(answer())
+        times -= 1
+
+index, trainers = os.environ["PADDLE_TRAINER_ID"], int(os.environ["PADDLE_TRAINERS_NUM"])
+barrier = place(os.environ["PADDLE_GLOO_HTTP_ENDPOINT"]) if os.environ["PADDLE_WITH_GLOO"] == "1" else None
+if os.environ["TRAINING_ROLE"] == "PSERVER":
+    if barrier and index == "0":
+        with socket.create_server(barrier) as server:
+            serve(server, trainers, lambda: b"go")
+    with socket.create_server(place(os.environ["PADDLE_CURRENT_ENDPOINT"])) as server:
+        serve(server, -1, lambda: b"done" if pathlib.Path("done").exists() else b"go on")
+if barrier:
+    call(barrier)
+print(f"trainer {index} of {trainers}", flush=True)
+servers = [place(text) for text in os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")]
+while any(call(server) != b"done" for server in servers):
+    time.sleep(0.05)
+print("ends", flush=True)
+"""
 SERVE = "echo serving; exec sleep 1000"
 
 
@@ -51,6 +91,79 @@ def test_pytorch_ranks_meet(shared_server, counts):
         shared_server.member_log(job["id"], f"{name}-{index}") for name in counts for index in range(counts[name])
     )
     assert sorted(re.findall(r"rank (\d) of 3: sum 3", logs)) == ["0", "1", "2"]
+
+
+def states(server, job):
+    return {member["name"]: member["state"] for member in server.get(f"/v1/jobs/{job['id']}/members").json["items"]}
+
+
+def work(server, job, *names):
+    """Waits until these members have said that they are at work."""
+    for name in names:
+        wait_for(lambda name=name: "trainer" in server.member_log(job["id"], name), what=f"the work of {name}")
+
+
+def sleeper(server, cpu):
+    return server.submit(["sleep", "1000"], roles=[{"name": "worker", "cpu": cpu}], grace="1s")
+
+
+def elastic(server, framework, program, **roles_):
+    """A job of two to four of its main role beside a job of two cores, on as many cores as it wants; and that job."""
+    other = sleeper(server, "2")
+    server.wait(other["id"], "running")
+    listed = [{"name": name, "cpu": "1", **about} for name, about in roles_.items()]
+    job = server.submit(["python3", "-c", program], framework=framework, roles=listed, grace="10s")
+    server.wait(job["id"], "running")
+    return job, other
+
+
+def test_elastic_paddle_trainers_join_and_leave(make_server):
+    """None waits for a barrier that has passed, or for one that left; the servers end with the last."""
+    server = make_server("--cpus", "5")
+    job, other = elastic(server, "paddle-ps", FLEET, pserver={}, trainer={"replicas": 4, "min": 2})
+    work(server, job, "trainer-0", "trainer-1")
+    assert states(server, job)["trainer-2"] == "surplus"
+    server.cancel([other["id"]])
+    work(server, job, "trainer-2", "trainer-3")
+    assert "trainer 3 of 4" in server.member_log(job["id"], "trainer-3")
+    wants = sleeper(server, "1")
+    server.wait(wants["id"], "running")
+    assert states(server, job)["trainer-3"] == "surplus"
+    (server.state / "jobs" / job["id"][:2] / job["id"] / "1/work/done").touch()
+    done = server.wait(job["id"])
+    assert (done["state"], done["attempt"]) == ("succeeded", 1), done["reason"]
+    assert ends(server, job)["pserver-0"][1] == 15
+    assert all(server.member_log(job["id"], f"trainer-{i}").endswith("ends\n") for i in range(3))
+
+
+WORLD = r"""
+import os, pathlib, time
+print("trainer", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], flush=True)
+while not pathlib.Path("done").exists():
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("framework, role", [("pytorch", "worker"), ("paddle-collective", "trainer")])
+def test_a_world_keeps_its_size(make_server, framework, role):
+    """Members of a collective job agree on their number at the start: it starts with fewer, and grows when it starts again."""
+    server = make_server("--cpus", "4")
+    job, other = elastic(server, framework, WORLD, **{role: {"replicas": 4, "min": 2}})
+    work(server, job, f"{role}-0", f"{role}-1")
+    server.cancel([other["id"]])
+    wants = sleeper(server, "1")
+    server.wait(wants["id"], "running")  # the scheduler has looked at the room that is free
+    assert states(server, job)[f"{role}-2"] == states(server, job)[f"{role}-3"] == "surplus"
+    server.cancel([wants["id"]])
+    server.paddle("requeue", job["id"], check=0)
+    wait_for(lambda: server.job(job["id"])["attempt"] == 2, what="its second attempt")
+    server.wait(job["id"], "running")
+    for index in range(4):
+        wait_for(
+            lambda index=index: "of 4" in server.member_log(job["id"], f"{role}-{index}", "?attempt=2"), what="a rank"
+        )
+    (server.state / "jobs" / job["id"][:2] / job["id"] / "2/work/done").touch()
+    assert server.wait(job["id"])["state"] == "succeeded"
 
 
 def test_tensorflow_members_know_each_other(shared_server):

@@ -174,6 +174,36 @@ def test_a_killed_trainer_fails_the_attempt_and_the_retry_trains(server, ann):
     assert processes_of(job) == []
 
 
+def test_elastic_trainers_join_and_leave(server, ann):
+    """Trainers that come later find the servers and learn with the others; one that has to go is not waited for."""
+    reply = server.post("/v1/queues", {"name": "lab", "everyone": True, "max": {"cpu": "6"}})
+    assert reply.status == 201, reply.body
+    ann.paddle("submit", "--no-package", "--name", "other", "--queue", "lab", "--cpu", 2, "--", "sleep", 1000, check=0)
+    server.wait(ann.id_of("other"), "running")
+    ann.paddle(
+        *("submit", "--name", "elastic", "--queue", "lab", "-n", 4, "--min-trainers", 2, "--ps", 2, "--cpu", 1),
+        *("--output", "elastic", "-e", "NUM_PASS=60", "--", "python", "train.py"),
+        cwd=EXAMPLES / "recognize_digits",
+        check=0,
+    )
+    job = ann.id_of("elastic")
+    wait_for(lambda: "pass 1/" in server.member_log(job, "trainer-0"), 200, "the first pass")
+    assert "trainer 1 of 2: 718 digits" in server.member_log(job, "trainer-1")
+    ann.paddle("cancel", "other", check=0)
+    wait_for(lambda: "trainer 3 of 4: 359 digits" in server.member_log(job, "trainer-3"), 200, "the growth")
+    ann.paddle("submit", "--no-package", "--name", "wants", "--queue", "lab", "--cpu", 1, "--", "sleep", 1000, check=0)
+    server.wait(ann.id_of("wants"), "running")
+    done = server.wait(job, timeout=300)
+    assert done["state"] == "succeeded" and done["attempt"] == 1, done["reason"]
+    ends = {m["name"]: m for m in server.get(f"/v1/jobs/{job}/members").json["items"]}
+    assert ends["trainer-3"]["state"] == "surplus"
+    assert [ends[f"trainer-{i}"]["exit_code"] for i in range(3)] == [0, 0, 0]
+    assert {ends[f"pserver-{i}"]["signal"] for i in range(2)} == {signal.SIGTERM}
+    (accuracy,) = numbers(r"final test accuracy ([\d.]+)", server.member_log(job, "trainer-0"))
+    assert accuracy >= BAR
+    ann.paddle("cancel", "wants", check=0)
+
+
 def test_processes_of_finds_a_member(server):
     """The check above can fail."""
     job = server.submit(["sleep", "60"], grace="1s")

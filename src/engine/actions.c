@@ -123,6 +123,7 @@ static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *sl
                                         .queue = job->queue,
                                         .namespace = spec->namespace,
                                         .attempt = job->attempt,
+                                        .elastic = spec_is_elastic(spec),
                                         .hosts = (char *const *const *)stand->hosts,
                                         .ports = (int *const *)stand->ports,
                                         .extra_ports = &job->extra_port,

@@ -122,7 +122,8 @@ static void start(Engine *engine, Live *live, const Decision *decision, const Sc
         give_shares(engine, life.job);
         make_members(engine, life.job, tasks, ports);
         life_admitted(&life);
-        feed_known(engine, live);
+        if (!life.job->settled) /* else the scheduler does not know yet that its size is fixed */
+                feed_known(engine, live);
         batch_end_life(engine, live, &life);
 }
 

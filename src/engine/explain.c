@@ -833,6 +833,55 @@ static void add_members(const Job *job, json_t *reasons)
         }
 }
 
+enum { LATE_MS = 60 * 1000 }; /* after others have ended well */
+
+typedef struct {
+        const Member *first;
+        int n;
+} Crowd;
+
+static void crowd_add(Crowd *crowd, const Member *member)
+{
+        if (!crowd->first)
+                crowd->first = member;
+        crowd->n++;
+}
+
+/* "trainer-0", "trainer-0 and 2 more"; the caller's. */
+static char *crowd_format(const Job *job, const Crowd *crowd)
+{
+        g_autofree char *name = member_name(job, crowd->first);
+
+        return crowd->n > 1 ? g_strdup_printf("%s and %d more", name, crowd->n - 1) : g_steal_pointer(&name);
+}
+
+/* Some members have ended well a while ago, and others that have to end as well go on: they may never end. */
+static void add_late(const Job *job, gint64 now, json_t *reasons)
+{
+        g_autofree char *ended_text = NULL, *late_text = NULL, *first = NULL, *message = NULL;
+        Crowd ended = { 0 }, late = { 0 };
+        gint64 last = 0;
+
+        for (int i = 0; i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+
+                if (framework_role_end(job->spec, member->role) != ENDS_WITH_ALL ||
+                    member->state == MEMBER_SURPLUS)
+                        continue;
+                crowd_add(member->state == MEMBER_EXITED ? &ended : &late, member);
+                last = member->state == MEMBER_EXITED ? MAX(last, member->finished) : last;
+        }
+        if (ended.n == 0 || late.n == 0 || now - last < LATE_MS)
+                return;
+        ended_text = crowd_format(job, &ended);
+        late_text = crowd_format(job, &late);
+        first = member_name(job, late.first);
+        message = g_strdup_printf("%s ended more than a minute ago, %s still run%s; see `paddle logs %s "
+                                  "--member %s`",
+                                  ended_text, late_text, late.n == 1 ? "s" : "", job->name, first);
+        json_array_append_new(reasons, own_reason("members", message));
+}
+
 json_t *engine_reasons(Engine *engine, const Job *job)
 {
         gint64 now = engine_now(engine);
@@ -842,6 +891,8 @@ json_t *engine_reasons(Engine *engine, const Job *job)
                 add_away(engine, job, reasons);
         if (job->state == JOB_STARTING || job->state == JOB_RUNNING)
                 add_members(job, reasons);
+        if (job->state == JOB_RUNNING)
+                add_late(job, now, reasons);
         if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
                 return reasons;
         own = engine_reason(engine, job, now);

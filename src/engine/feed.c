@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "model/catalog.h"
+#include "model/framework.h"
 
 enum { NODE = 0 };
 
@@ -168,6 +169,8 @@ static bool is_held(const Live *live)
 {
         const Job *job = live->job;
 
+        if (!life_is_at_rest(job))
+                return job->settled;
         return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_WAITING ||
                job->env_state == ENV_BUILDING || job->env_state == ENV_FAILED || job->after || live->portless;
 }
@@ -221,6 +224,15 @@ static SpecShare share_of(Engine *engine, const Job *job)
         return slot_share(slot_of(engine, job), catalog, catalog_queue(catalog, job->queue), job->spec);
 }
 
+/* Of a job whose members agreed on their number none leaves either. */
+static void need_present(const Job *job, SchedRole *roles)
+{
+        for (int r = 0; r < job->spec->n_roles; r++)
+                roles[r].min = 0;
+        for (int i = 0; i < job->n_members; i++)
+                roles[job->members[i].role].min += job->members[i].state != MEMBER_SURPLUS;
+}
+
 /* What `put` holds is borrowed from the job and from `tasks`. */
 static void fill_job(Engine *engine, const Live *live, const SchedTask *tasks, SchedJobFill *fill,
                      SchedJob *put)
@@ -241,6 +253,8 @@ static void fill_job(Engine *engine, const Live *live, const SchedTask *tasks, S
                            .saved = job->saved,
                            .tasks = tasks };
         feed_spec(job->spec, share_of(engine, job), engine->topology, fill, put);
+        if (!life_is_at_rest(job) && job->settled && job->spec->framework->fixed)
+                need_present(job, fill->roles);
 }
 
 static void mix(guint64 *digest, guint64 value)
@@ -257,6 +271,7 @@ static guint64 digest_of(const SchedJob *put, bool builds, int n_tasks)
         for (int r = 0; r < put->n_roles; r++) {
                 mix(&digest, (guint64)put->roles[r].each.cpu_milli);
                 mix(&digest, (guint64)put->roles[r].each.memory);
+                mix(&digest, (guint64)put->roles[r].min);
         }
 
         mix(&digest, (guint64)put->queue << 32 | (guint32)put->priority);

@@ -563,6 +563,8 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
         record_end(life, member, end);
         if (left)
                 member->state = MEMBER_SURPLUS;
+        else if (is_done(member) && spec_is_elastic(job->spec))
+                job->settled = true; /* the work is nearly done: one that joined now would begin it anew */
         if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING) {
                 if (all_ended(job))
                         conclude(life);
@@ -627,6 +629,7 @@ void life_admitted(Life *life)
         job->not_before = job->kill_at = 0;
         job->stop_to = 0;
         job->warned = false;
+        job->settled = spec_is_elastic(job->spec) && job->spec->framework->fixed;
         move_by(life, JOB_ADMITTED, JOB_STARTING);
         job->admitted = job->progressed = life->now;
         note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
@@ -737,19 +740,24 @@ void life_evicted(Life *life, const char *for_text, const char *for_id)
                 conclude(life);
 }
 
+/* False: it goes already, or has no place to give. */
+static bool let_go(Member *member)
+{
+        if (member->state == MEMBER_SURPLUS || member->state == MEMBER_STOPPING)
+                return false;
+        member->state =
+                member->state == MEMBER_WAITING || member_is_ended(member) ? MEMBER_SURPLUS : MEMBER_STOPPING;
+        return true;
+}
+
 void life_shrunk(Life *life, const bool *stays, const char *for_text, const char *for_id)
 {
         Job *job = life->job;
         int n = 0;
 
-        for (int i = 0; i < job->n_members; i++) {
-                Member *member = &job->members[i];
-
-                if (stays[i] || member_is_ended(member) || member->state == MEMBER_STOPPING)
-                        continue;
-                member->state = member->state == MEMBER_WAITING ? MEMBER_SURPLUS : MEMBER_STOPPING;
-                n++;
-        }
+        for (int i = 0; i < job->n_members; i++)
+                if (!stays[i])
+                        n += let_go(&job->members[i]);
         set_evicted_for(job, for_id);
         note_room(life, "job.shrunk", for_id, n);
         advance(life);

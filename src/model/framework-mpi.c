@@ -128,6 +128,7 @@ const Framework framework_mpi = {
         .flow_name = "mpi",
         .tells_all = true,
         .single = true,
+        .fixed = true,
         .secret = true,
         .check = check,
         .member_env = member_env,

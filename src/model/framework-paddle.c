@@ -109,12 +109,15 @@ static void endpoint_env(const Placement *placement, int role, int index, GPtrAr
 
 /* operator.md 2.15, 2.21: the start barrier, served over HTTP by server 0. A trainer that comes back inside
  * an attempt finds the others past the barrier, so it must not wait there; as trainer 0 it must not set the
- * parameters anew either. */
+ * parameters anew either.
+ * Gloo's group is that of the trainers that were there at the start: one that joins an elastic job later
+ * would wait for a barrier that has passed, and one that leaves would be waited for at the next. So such a
+ * job has no group; its trainers meet on the servers alone. */
 static void gloo_env(const Placement *placement, const char *role, int index, GPtrArray *env)
 {
         bool again = placement->restart > 0 && strcmp(role, "trainer") == 0;
 
-        env_put(env, "PADDLE_WITH_GLOO", "%d", !again);
+        env_put(env, "PADDLE_WITH_GLOO", "%d", !again && !placement->elastic);
         env_put(env, "PADDLE_GLOO_RENDEZVOUS", "3");
         env_put(env, "PADDLE_GLOO_HTTP_ENDPOINT", "%s:%d",
                 placement_host(placement, spec_role_index(placement->spec, "pserver"), 0),
@@ -163,6 +166,7 @@ const Framework framework_paddle_collective = {
         .main_role = "trainer",
         .flow_name = "paddle",
         .tells_all = true,
+        .fixed = true,
         .check = check_collective,
         .member_env = collective_env,
 };

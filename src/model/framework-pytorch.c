@@ -61,6 +61,7 @@ const Framework framework_pytorch = {
         .main_role = "worker",
         .flow_name = "pytorch",
         .single = true,
+        .fixed = true,
         .check = check,
         .member_env = member_env,
 };

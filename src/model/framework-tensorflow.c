@@ -72,6 +72,7 @@ const Framework framework_tensorflow = {
         .flow_name = "tensorflow",
         .tells_all = true,
         .single = true,
+        .fixed = true,
         .role_end = role_end,
         .check = check,
         .member_env = member_env,

@@ -48,6 +48,8 @@ typedef struct Framework {
         RoleEnd (*role_end)(const Spec *spec,
                             const FrameworkRole *role); /* where it depends on the job; NULL: role->end */
         bool tells_all;  /* each member is told where all members of each role stand, a role in a variable */
+        bool fixed;      /* its members agree on their number at the start (a rendezvous, a host file): of an
+                          * elastic      job none joins or leaves while an attempt runs */
         bool single;     /* its members stand for themselves, also where a role could be one object */
         bool secret;     /* its members know a secret of the attempt's, where they stand on machines of their
                           * own: PADDLE_GATE_SECRET, and the gate (src/gate) as PADDLE_GATE */
@@ -61,10 +63,11 @@ typedef struct Framework {
 struct Placement {
         const Spec *spec;
         const char *job_id, *job_name, *user, *dc;
-        const char *queue;         /* NULL: "default" */
-        const char *namespace;     /* NULL: the user's name stands for one */
-        int attempt;               /* from 1 */
-        int restart;               /* > 0 for a member that is started again inside the attempt */
+        const char *queue;     /* NULL: "default" */
+        const char *namespace; /* NULL: the user's name stands for one */
+        int attempt;           /* from 1 */
+        int restart;           /* > 0 for a member that is started again inside the attempt */
+        bool elastic;          /* members may join and leave during the attempt; `spec` counts those of now */
         char *const *const *hosts; /* hosts[role][index]: where others reach the member; NULL: all members
                                     * stand on this machine */
         int *const *ports;         /* ports[role][index], 0 where the role has none */

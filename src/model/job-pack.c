@@ -60,6 +60,7 @@ static const Field job_fields[] = {
         JOB_FIELD(evictions, I32, 0, G_MAXINT32),
         JOB_FIELD(evicted_for, TEXT, 0, 0),
         JOB_FIELD(warned, BOOL8, 0, 1),
+        JOB_FIELD(settled, BOOL8, 0, 1),
         JOB_FIELD(kill_at, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(progressed, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(submitted, I64, G_MININT64, G_MAXINT64),

@@ -108,6 +108,7 @@ typedef struct Job {
         int evictions;     /* how often it was made to go or shrink for others */
         char *evicted_for; /* id of the job it is going or went for; or NULL */
         bool warned;       /* the signal before the time limit was sent in this attempt */
+        bool settled;      /* elastic, and no member joins in this attempt any more */
         gint64 kill_at;    /* ms: preempting, stopping: who is there still is killed then; 0: the stop has its
                               own    grace */
         gint64 progressed; /* ms: starting: when the start last made progress, see life.h */

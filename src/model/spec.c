@@ -132,6 +132,11 @@ int spec_members_min(const Spec *spec)
         return n;
 }
 
+bool spec_is_elastic(const Spec *spec)
+{
+        return spec_members_min(spec) < spec_members(spec);
+}
+
 bool spec_declares_cpu(const Spec *spec)
 {
         for (int i = 0; i < spec->n_roles; i++)

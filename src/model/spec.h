@@ -115,6 +115,7 @@ json_t *spec_from_seed(const json_t *object, GError **error);
 
 int spec_members(const Spec *spec);
 int spec_members_min(const Spec *spec); /* with so many it may start */
+bool spec_is_elastic(const Spec *spec); /* it may start with fewer members than it asks for */
 
 /* The indices of an array in order, each once (GArray of int), and how many may run at once (0: all).
  * ERR_INVALID for what is none, for more than SPEC_ARRAY_MAX, for indices above SPEC_ARRAY_INDEX_MAX. */

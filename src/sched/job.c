@@ -263,7 +263,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
 
 static bool is_below_full(const Job *job)
 {
-        if (job->state != SCHED_RUNNING || job->run->going)
+        if (job->state != SCHED_RUNNING || job->run->going || job->held)
                 return false;
         for (int i = 0; i < job_ask(job)->n_tasks; i++)
                 if (job->run->tasks[i].node < 0)

@@ -97,7 +97,7 @@ typedef struct {
         gint64 time_limit_ms; /* declared; 0: none */
         gint64 grace_ms;      /* from the warning to the end, when it is evicted */
         bool held;        /* waits for something that is not the scheduler's (environment, dependency, hold):
-                             takes no part and holds up nobody */
+                             takes no part and holds up nobody. RUNNING: it does not grow */
         bool preemptable; /* false: neither evicted nor shrunk */
         int array, array_max; /* jobs of one array (> 0) run at most array_max at a time; 0: no limit */
         int topology;         /* index of the label key within one value of which all tasks should stand; -1:

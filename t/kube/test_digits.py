@@ -92,3 +92,49 @@ def test_what_the_image_lacks_is_named(joined, tmp_path):
         assert words in done.stdout + done.stderr
     assert "numpy (" not in done.stdout + done.stderr
     check_nothing_is_left(kube_node)
+
+
+def test_trainers_join_and_leave(joined):
+    """As on one machine: those that come later find the servers, and one that has to go is not waited for."""
+    server, kube_node = joined
+    server.paddle("queue", "create", "lab", "--cluster", "prod", "--max", "cpu=600m", check=0)
+    place = ("--queue", "lab", "--cluster", "prod", "--no-package", "--base-image", PADDLE)
+    server.paddle("submit", "--name", "other", *place, "--cpu", "200m", "--", "sleep", "1000", check=0)
+    server.wait("other", "running", timeout=120)
+    server.paddle(
+        *(
+            "submit",
+            "--name",
+            "elastic",
+            "--queue",
+            "lab",
+            "--cluster",
+            "prod",
+            "-n",
+            4,
+            "--min-trainers",
+            2,
+            "--ps",
+            2,
+        ),
+        *("--cpu", "100m", "--output", "elastic", "-e", "NUM_PASS=40", "--", "python", "train.py"),
+        cwd=ROOT / "examples/recognize_digits",
+        check=0,
+    )
+    job = server.job("elastic")["id"]
+    wait_for(lambda: "pass 1/" in server.member_log(job, "trainer-0"), 200, "the first pass")
+    assert "trainer 1 of 2" in server.member_log(job, "trainer-1")
+    server.paddle("cancel", "other", check=0)
+    wait_for(lambda: "trainer 3 of 4" in server.member_log(job, "trainer-3"), 200, "the growth")
+    server.paddle("submit", "--name", "wants", *place, "--cpu", "100m", "--", "sleep", "1000", check=0)
+    server.wait("wants", "running", timeout=120)
+    done = server.wait(job, timeout=TRAINING_S)
+    assert done["state"] == "succeeded" and done["attempt"] == 1, done["reason"]
+    ends = {member["name"]: member for member in done["members"]}
+    assert ends["trainer-3"]["state"] == "surplus"
+    assert [ends[f"trainer-{index}"]["exit_code"] for index in range(3)] == [0, 0, 0]
+    (accuracy,) = re.findall(r"final test accuracy ([\d.]+)", server.member_log(job, "trainer-0"))
+    assert float(accuracy) >= BAR
+    server.paddle("cancel", "wants", check=0)
+    server.wait("wants", timeout=120)
+    check_nothing_is_left(kube_node)

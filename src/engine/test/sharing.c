@@ -625,6 +625,105 @@ static void test_elastic(void)
         house_free(house);
 }
 
+/* Where the others ended long ago, the reason names the one that goes on. */
+static void test_late(void)
+{
+        House *house = house_new();
+        g_autofree char *id = submit(house, "ann", ELASTIC("e", ""));
+        g_autoptr(Job) job = NULL;
+        g_autofree char *early = NULL, *late = NULL;
+
+        for (int i = 0; i < 4; i++)
+                started(house, id, 1, i);
+        for (int i = 0; i < 3; i++)
+                ended(house, id, 1, i, 0);
+        job = house_job(house, id);
+        early = engine_explain(house->engine, job);
+        g_assert_null(early);
+        house_pass(house, 61000);
+        late = engine_explain(house->engine, job);
+        g_assert_cmpstr(
+                late, ==,
+                "worker-0 and 2 more ended more than a minute ago, worker-3 still runs; see `paddle logs e "
+                "--member worker-3`");
+        house_free(house);
+}
+
+/* A member that has ended well says that the work is nearly done: none joins after it. */
+static void test_no_growth_at_the_end(void)
+{
+        House *house = house_new();
+        g_autofree char *other = submit(house, "bob", JOB("other", "2", ""));
+        g_autofree char *id = submit(house, "ann", ELASTIC("e", ""));
+
+        started(house, id, 1, 0);
+        started(house, id, 1, 1);
+        ended(house, id, 1, 0, 0);
+        ended(house, other, 1, 0, 0);
+        house_pass(house, 1);
+        assert_member(house, id, 2, MEMBER_SURPLUS);
+        g_assert_cmpint(asked(house, "start", id, 1, 2, ""), ==, 0);
+        assert_state(house, id, JOB_RUNNING);
+        ended(house, id, 1, 1, 0);
+        assert_state(house, id, JOB_SUCCEEDED);
+        house_free(house);
+}
+
+/* The place of one that has ended well is given like that of one that works. */
+static void test_ended_members_give_their_place(void)
+{
+        House *house = house_new();
+        g_autofree char *id = NULL, *owner = NULL;
+
+        house_queue(house, "mine", "{'everyone':true,'min':{'cpu':'2'}}");
+        house_queue(house, "yours", "{'everyone':true,'min':{'cpu':'2'}}");
+        id = submit(house, "ann", ELASTIC("e", ",'queue':'yours'"));
+        for (int i = 0; i < 4; i++)
+                started(house, id, 1, i);
+        ended(house, id, 1, 3, 0);
+        owner = submit(house, "bob", JOB("b", "1", ",'queue':'mine'"));
+        house_barrier(house);
+        assert_member(house, id, 2, MEMBER_RUNNING);
+        assert_member(house, id, 3, MEMBER_SURPLUS);
+        assert_state(house, owner, JOB_STARTING);
+        for (int i = 0; i < 3; i++)
+                ended(house, id, 1, i, 0);
+        assert_state(house, id, JOB_SUCCEEDED);
+        house_free(house);
+}
+
+/* Members that agree on their number at the start: neither joins nor leaves one, and the whole goes instead.
+ */
+static void test_fixed_size(void)
+{
+        House *house = house_new();
+        g_autofree char *other = NULL, *id = NULL, *owner = NULL;
+
+        house_queue(house, "mine", "{'everyone':true,'min':{'cpu':'3'}}");
+        house_queue(house, "yours", "{'everyone':true}");
+        other = submit(house, "bob", JOB("other", "2", ",'queue':'yours'"));
+        id = submit(house, "ann",
+                    "{'name':'c','command':['t'],'framework':'pytorch','queue':'yours','roles':[{'name':"
+                    "'worker','replicas':4,'min':1,'cpu':'1'}]}");
+        started(house, id, 1, 0);
+        started(house, id, 1, 1);
+        assert_state(house, id, JOB_RUNNING); /* with two of four */
+        ended(house, other, 1, 0, 0);
+        house_pass(house, 1);
+        assert_member(house, id, 2, MEMBER_SURPLUS);
+        assert_state(house, id, JOB_RUNNING);
+        owner = submit(house, "bob", JOB("b", "3", ",'queue':'mine'"));
+        house_pass(house, 120000);
+        assert_state(house, id, JOB_PREEMPTING);
+        ended(house, id, 1, 0, 143);
+        ended(house, id, 1, 1, 143);
+        assert_state(house, owner, JOB_STARTING);
+        assert_state(house, id, JOB_STARTING); /* anew, with the one core that is left */
+        assert_member(house, id, 0, MEMBER_INTENDED);
+        assert_member(house, id, 1, MEMBER_SURPLUS);
+        house_free(house);
+}
+
 /* Its surplus goes before anybody is evicted, and comes back under the same names. */
 static void test_shrunk(void)
 {
@@ -1244,6 +1343,10 @@ int main(int argc, char **argv)
         g_test_add_func("/sharing/reclaimed", test_reclaimed);
         g_test_add_func("/sharing/elastic", test_elastic);
         g_test_add_func("/sharing/shrunk", test_shrunk);
+        g_test_add_func("/sharing/late", test_late);
+        g_test_add_func("/sharing/no-growth-at-the-end", test_no_growth_at_the_end);
+        g_test_add_func("/sharing/ended-members-give-their-place", test_ended_members_give_their_place);
+        g_test_add_func("/sharing/fixed-size", test_fixed_size);
         g_test_add_func("/sharing/hold", test_hold);
         g_test_add_func("/sharing/requeue", test_requeue);
         g_test_add_func("/sharing/lesser-administrator", test_lesser_administrator);

@@ -156,6 +156,21 @@ static void test_restarted(void)
         assert_env(server, (const char *const[]){ "PADDLE_WITH_GLOO=1", "TEST_MODE=(none)", NULL });
 }
 
+/* Members of an elastic job join and leave, so none of them waits for a group that is fixed at the start. */
+static void test_elastic_ps(void)
+{
+        g_autoptr(Spec) s = spec(PS);
+        int *const ports[] = { ps_ports, trainer_ports };
+        Placement p = placement(s, ports);
+
+        p.elastic = true;
+        for (int role = 0; role < 2; role++) {
+                g_auto(GStrv) env = framework_environment(&p, role, 0);
+
+                assert_env(env, (const char *const[]){ "PADDLE_WITH_GLOO=0", "TEST_MODE=(none)", NULL });
+        }
+}
+
 static void test_collective(void)
 {
         g_autoptr(Spec) s =
@@ -730,6 +745,7 @@ int main(int argc, char **argv)
         g_test_add_func("/framework/ps-trainer", test_ps_trainer);
         g_test_add_func("/framework/ps-server", test_ps_server);
         g_test_add_func("/framework/restarted", test_restarted);
+        g_test_add_func("/framework/elastic_ps", test_elastic_ps);
         g_test_add_func("/framework/collective", test_collective);
         g_test_add_func("/framework/plain", test_plain);
         g_test_add_func("/framework/tensorflow", test_tensorflow);

@@ -137,7 +137,7 @@ static Job *full_job(void)
         job->saved = 4000;
         job->evictions = 3;
         job->evicted_for = g_strdup("0123456789abcdef");
-        job->warned = true;
+        job->warned = job->settled = true;
         job->kill_at = 9000;
         job->n_members = 3;
         job->members = g_new0(Member, 3);
@@ -199,7 +199,8 @@ static void test_pack(void)
         g_assert_true(back->spec_seq == 5 && back->array_seq == 5);
         g_assert_true(back->array_index == 2 && back->array_max == 50);
         g_assert_cmpstr(back->after[1], ==, "any:second");
-        g_assert_true(back->saved == 4000 && back->evictions == 3 && back->warned && back->kill_at == 9000);
+        g_assert_true(back->saved == 4000 && back->evictions == 3 && back->warned && back->settled &&
+                      back->kill_at == 9000);
         g_assert_cmpstr(back->evicted_for, ==, "0123456789abcdef");
 }
 
@@ -217,7 +218,8 @@ static void test_unpack_older(void)
                       job->array_max == 0);
         g_assert_true(job->spec_seq == 7 && job->seq == 7);
         g_assert_true(!job->labels && !job->annotations && !job->after && !job->evicted_for);
-        g_assert_true(!job->warned && job->saved == 0 && job->evictions == 0 && job->kill_at == 0);
+        g_assert_true(!job->warned && !job->settled && job->saved == 0 && job->evictions == 0 &&
+                      job->kill_at == 0);
         g_assert_true(job_labels(job) == (char *const *)job->spec->labels);
 }
 
