@@ -8,6 +8,7 @@ import subprocess
 
 import people
 import pytest
+import readme
 from conftest import BIN, PATIENCE, ROOT, Server, wait_for
 
 EXAMPLES = ROOT / "examples"
@@ -115,12 +116,16 @@ def test_the_demo_reaches_its_accuracy_and_its_model_predicts(server, tmp_path):
         [EXAMPLES / "demo"],
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # as at a terminal
         text=True,
         timeout=480,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout
+    (shown,) = [shown for command, shown in readme.transcripts("Two commands") if command == "make demo"]
+    said = done.stdout.replace(str(tmp_path / "model"), "build/demo")
+    assert readme.missing(shown, said.splitlines()) == [], said
     assert len(re.findall(r"trainer-0 +\| pass \d+/\d+: test accuracy", done.stdout)) >= 5
     (accuracy,) = numbers(r"test accuracy +([\d.]+) \(at least", done.stdout)
     assert accuracy >= BAR
