@@ -1,9 +1,13 @@
 """`paddle shell` and `paddle attach`: a job with a terminal (doc/interactive.md)."""
 
+import os
+import pathlib
 import signal
+import struct
+import subprocess
 
 import pytest
-from conftest import wait_for
+from conftest import ROOT, wait_for
 from screen import Screen
 
 LEAVE = "\x10\x11"  # Ctrl-P Ctrl-Q
@@ -327,3 +331,34 @@ def test_it_is_only_for_who_may_change_the_job(server):
             "GET", f"/v1/jobs/{job}/members/worker-0/{path}", headers={"Authorization": f"Bearer {reader}"}
         )
         assert reply.status == 403, reply.body
+
+
+def frame(kind, content):
+    return kind + struct.pack("<I", len(content)) + content
+
+
+def frames_of(data):
+    while data:
+        (size,) = struct.unpack("<I", data[1:5])
+        yield data[:1], data[5 : 5 + size]
+        data = data[5 + size :]
+
+
+def test_the_gate_of_pods_is_such_a_host():
+    """What runs in a container is another build of the same: host and relay by themselves (src/terminal/terminal.h)."""
+    gate = ROOT / "build/asan/src/gate/paddle-gate"
+    env = {**os.environ, "PADDLE_TERMINAL": f"test-{os.getpid()}"}
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
+    with subprocess.Popen([gate, "terminal", "60000", "sh", "-c", "read x; echo got $x; exit 5"], **streams) as host:
+        with subprocess.Popen([gate, "relay"], **streams) as relay:
+            wait_for(lambda: f"@paddle-terminal-{env['PADDLE_TERMINAL']}" in pathlib.Path("/proc/net/unix").read_text())
+            relay.stdin.write(
+                frame(b"a", b"\xff" * 8) + frame(b"s", struct.pack("<HH", 90, 30)) + frame(b"i", b"this\n")
+            )
+            relay.stdin.flush()
+            came = list(frames_of(relay.stdout.read()))
+        assert host.stdout.read().replace(b"\r", b"").endswith(b"got this\n")
+    assert host.returncode == 5
+    assert came[0] == (b"p", bytes(8))
+    assert b"got this" in b"".join(content for kind, content in came if kind == b"o")
+    assert came[-1] == (b"e", struct.pack("<I", 5))

@@ -33,6 +33,9 @@ enum {
 };
 
 typedef enum { CHANNEL_INPUT, CHANNEL_OUTPUT, CHANNEL_ERRORS, CHANNEL_STATUS, CHANNEL_RESIZE } Channel;
+/* Of a port (k8s.io/kubelet, pkg/cri/streaming/portforward/websocket.go): each begins with the port, lowest
+ * byte first. */
+enum { PORT_DATA, PORT_ERROR, PORT_CHANNELS, PORT_BYTES = 2 };
 enum { CHANNEL_CLOSE = 255 /* v5 */ };
 
 typedef enum { EXEC_CHECKING, EXEC_CONNECTING, EXEC_ASKING, EXEC_OPEN, EXEC_ENDED } ExecState;
@@ -58,6 +61,7 @@ struct KubeExec {
         gsize taken;     /* of out, into pieces */
         char *piece;     /* what the connection is being given: it does not move or grow until it is sent */
         gsize piece_len, sent;
+        gsize skipped[PORT_CHANNELS]; /* of what a channel of a port begins with */
         bool can_close, input_closed;
         bool deaf; /* the server takes nothing any more; what it has said may still be read */
         bool held;
@@ -312,12 +316,45 @@ static void take_status(KubeExec *exec, const char *data, gsize len)
         }
 }
 
+static void refuse_port(KubeExec *exec, const char *data, gsize len)
+{
+        g_autofree char *text = g_strndup(data, len), *valid = g_utf8_make_valid(text, -1);
+        g_autoptr(GError) error = NULL;
+
+        if (strstr(valid, "refused"))
+                err_set(&error, ERR_CONFLICT, "nothing listens on port %d there", exec->config.port);
+        else
+                err_set(&error, ERR_CONFLICT, "%s", valid);
+        end(exec, -1, error);
+}
+
+static void take_port(KubeExec *exec, const char *data, gsize len)
+{
+        guint8 channel = (guint8)data[0];
+        gsize skip;
+
+        if (channel >= PORT_CHANNELS)
+                return;
+        skip = MIN(PORT_BYTES - exec->skipped[channel], len - 1);
+        exec->skipped[channel] += skip;
+        data += 1 + skip;
+        len -= 1 + skip;
+        if (len && channel == PORT_ERROR)
+                refuse_port(exec, data, len);
+        else if (len && exec->config.output)
+                exec->config.output(1, data, len, exec->config.arg);
+}
+
 static bool on_message(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         KubeExec *exec = arg;
 
         if (opcode == FRAME_PING)
                 send_message(exec, FRAME_PONG, data, len);
+        else if (opcode == FRAME_CLOSE && exec->config.port)
+                end(exec, 0, NULL);
+        else if (exec->config.port && opcode != FRAME_PONG && len > 0)
+                take_port(exec, data, len);
         else if (opcode == FRAME_CLOSE)
                 end_with(exec, ERR_UNAVAILABLE, "the server closed the connection before the command ended");
         else if (opcode != FRAME_PONG && len > 0 && data[0] == CHANNEL_STATUS)
@@ -434,6 +471,8 @@ static void receive(KubeExec *exec)
                 }
                 if (exec->state == EXEC_ASKING && exec->head->len)
                         take_head(exec, "", 0, true);
+                else if (exec->state == EXEC_OPEN && exec->config.port)
+                        end(exec, 0, NULL);
                 else
                         end_with(exec, ERR_UNAVAILABLE, "the connection ended before the command");
                 return;
@@ -492,8 +531,9 @@ static void ask(KubeExec *exec)
         g_string_append_printf(exec->out,
                                "GET %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: Upgrade\r\n"
                                "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n"
-                               "Sec-WebSocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io\r\n",
-                               base, exec->path, host, reach->agent, key);
+                               "Sec-WebSocket-Protocol: %sv4.channel.k8s.io\r\n",
+                               base, exec->path, host, reach->agent, key,
+                               exec->config.port ? "" : "v5.channel.k8s.io, ");
         for (const struct curl_slist *line = identity; line; line = line->next)
                 g_string_append_printf(exec->out, "%s\r\n", line->data);
         reach->api->slist_free_all(identity);
@@ -562,6 +602,13 @@ static void on_late(void *arg)
         end_with(arg, ERR_TIMEOUT, "the connection did not open in time");
 }
 
+static char *port_path(const KubeExecConfig *config)
+{
+        g_autofree char *base = kube_path(&kube_pods, config->namespace, config->pod, "portforward");
+
+        return g_strdup_printf("%s?ports=%d", base, config->port);
+}
+
 static char *exec_path(const KubeExecConfig *config)
 {
         g_autofree char *base = kube_path(&kube_pods, config->namespace, config->pod, "exec");
@@ -590,7 +637,7 @@ KubeExec *kube_exec(KubeClient *client, const KubeExecConfig *config)
         exec->refs = 1;
         exec->client = client;
         exec->config = *config;
-        exec->path = exec_path(config);
+        exec->path = config->port ? port_path(config) : exec_path(config);
         exec->pod_path = kube_path(&kube_pods, config->namespace, config->pod, NULL);
         exec->head = g_string_new(NULL);
         exec->queued = g_string_new(NULL);

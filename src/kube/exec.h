@@ -1,5 +1,6 @@
-/* A command in a container of a pod, by the remote command protocol (v5 and v4.channel.k8s.io) over a
- * WebSocket of its own. Same thread as the client, and freed before it; nothing waits. */
+/* A command in a container of a pod, or a connection to a port of it, by the remote command protocol (v5 and
+ * v4.channel.k8s.io) over a WebSocket of its own. Same thread as the client, and freed before it; nothing
+ * waits. */
 #pragma once
 
 #include "kube/client.h"
@@ -9,9 +10,12 @@ typedef struct KubeExec KubeExec;
 typedef struct {
         const char *namespace, *pod, *container; /* container NULL: the pod's default */
         const char *const *argv;                 /* NULL-terminated */
-        bool tty;                                /* standard error comes as standard output then */
-        bool input;                              /* kube_exec_write will be used */
-        gint64 open_ms;                          /* the connection must stand by then, 0: 30 s */
+        int port;   /* > 0: no command but a connection to this port, within the pod's network. Its end is the
+                       status 0; that this side has sent its end cannot be said (kubelet). ERR_CONFLICT: the
+                       port does not take it */
+        bool tty;   /* standard error comes as standard output then */
+        bool input; /* kube_exec_write will be used */
+        gint64 open_ms; /* the connection must stand by then, 0: 30 s */
         /* fd: 1 or 2. It may cancel. */
         void (*output)(int fd, const char *data, gsize len, void *arg);
         void (*drained)(void *arg); /* all that was written is on its way; or NULL */

@@ -11,6 +11,7 @@
 #include "gate/bytes.h"
 #include "kube/kind.h"
 #include "podspec/objects.h"
+#include "runtime/exec.h"
 #include "runtime/kubernetes/member.h"
 
 #define FOLDER "/.paddle"
@@ -180,6 +181,25 @@ json_t *gate_secret(const char *namespace, const char *name)
         json_object_set_new(made, "stringData",
                             json_pack("{s:o}", secret_key, json_sprintf("%s%s", half, other)));
         return made;
+}
+
+/* ---- a terminal ---- */
+
+const char *const gate_relay[] = { PROGRAM, "relay", NULL };
+
+void gate_terminal(json_t *pod, gint64 hangup_ms)
+{
+        json_t *container = main_of(pod), *words;
+        g_autofree char *variable = exec_terminal_variable(),
+                        *hangup = g_strdup_printf("%" G_GINT64_FORMAT, hangup_ms);
+        const char *value = strchr(variable, '=') + 1;
+        g_autofree char *name = g_strndup(variable, (gsize)(value - variable) - 1);
+
+        mount_program(pod, container);
+        podspec_env(container, name, value);
+        words = json_pack("[s, s, s]", PROGRAM, "terminal", hangup);
+        json_array_extend(words, json_object_get(container, "command"));
+        json_object_set_new(container, "command", words);
 }
 
 /* ---- variables ---- */

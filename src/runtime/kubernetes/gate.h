@@ -38,5 +38,11 @@ void gate_run(json_t *pod, const char *config_map, const char *role, const char 
 void gate_lend(json_t *pod, const char *secret);
 json_t *gate_secret(const char *namespace, const char *name); /* a new one, random */
 
+/* Its program has a terminal (terminal/terminal.h), held by the gate; `hangup_ms` as TaskStart has it. After
+ * everything else that changes the command. */
+void gate_terminal(json_t *pod, gint64 hangup_ms);
+/* What connects with it, as a command in the container; NULL-terminated. */
+extern const char *const gate_relay[];
+
 /* A file of variables, from entries of a container's `env` (name, value); the caller's. */
 char *gate_variables_format(const json_t *env);

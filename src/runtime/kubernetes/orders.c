@@ -459,7 +459,7 @@ void k8s_mark_preempting(Runtime *runtime, const char *task, const char *why)
 
 /* On the thread. */
 static bool find_pod(void *arg, const char *task_name, const char **ret_namespace, const char **ret_pod,
-                     const char **ret_container)
+                     const char **ret_container, bool *ret_on_host)
 {
         const Kubernetes *k8s = arg;
         const Task *task = g_hash_table_lookup(k8s->tasks, task_name);
@@ -469,6 +469,7 @@ static bool find_pod(void *arg, const char *task_name, const char **ret_namespac
         *ret_namespace = task->namespace;
         *ret_pod = task->pod;
         *ret_container = member_container(task_pod(task));
+        *ret_on_host = json_is_true(kube_get(task_pod(task), "spec.hostNetwork"));
         return true;
 }
 

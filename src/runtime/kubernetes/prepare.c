@@ -233,6 +233,8 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
                 gate_wait(pod, task->wait_for);
         if (has_secret(form, job))
                 lend_gate(pod, job);
+        if (task->tty)
+                gate_terminal(pod, task->hangup_ms);
         confine(k8s, job, spec);
         pod_secrets_put(pod, job, task->secrets, task->n_secrets);
         before = before_pod(k8s, &home, job, task, has_secret(form, job), package);

@@ -4,10 +4,12 @@
 
 #include "base/err.h"
 #include "kube/exec.h"
+#include "runtime/kubernetes/gate.h"
 
 typedef struct {
         RuntimeExec *exec;
         KubeExec *kube;
+        ExecKind kind;
         gsize written; /* not told as taken */
         bool writing;
 } Backend;
@@ -57,6 +59,8 @@ static void on_done(int status, const GError *error, void *arg)
         Backend *backend = arg;
 
         backend->kube = NULL;
+        if (backend->kind == EXEC_PORT && !error)
+                exec_output(backend->exec, 1, "", 0);
         exec_end(backend->exec, status, error);
 }
 
@@ -70,12 +74,21 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
                                   .output = on_output,
                                   .drained = on_drained,
                                   .done = on_done };
+        bool on_host;
 
-        if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod, &config.container))
+        if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod, &config.container, &on_host))
                 return err_set(error, ERR_NOT_FOUND, "the member has no pod");
+        if (start->kind == EXEC_PORT && on_host)
+                return err_set(error, ERR_DENIED,
+                               "the member's pod has its node's network, whose ports are not forwarded");
+        if (start->kind == EXEC_TERMINAL)
+                config.argv = gate_relay;
+        if (start->kind == EXEC_PORT)
+                config.port = start->port;
         backend = g_new0(Backend, 1);
         config.arg = backend;
         backend->exec = exec;
+        backend->kind = start->kind;
         exec_set_backend(exec, backend);
         backend->kube = kube_exec(pod->client, &config);
         if (start->tty && start->columns > 0 && start->rows > 0)

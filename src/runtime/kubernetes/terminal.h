@@ -11,9 +11,10 @@ extern const ExecOps terminal_pod_ops;
 typedef struct {
         KubeClient *client;
         char *task;
-        /* Its pod and the container there, borrowed; on the thread. False: it has none. */
+        /* Its pod and the container there, borrowed, and whether it has its node's network; on the thread.
+         * False: it has none. */
         bool (*find)(void *arg, const char *task, const char **ret_namespace, const char **ret_pod,
-                     const char **ret_container);
+                     const char **ret_container, bool *ret_on_host);
         void *arg;
 } TerminalPod;
 
