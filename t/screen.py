@@ -56,11 +56,16 @@ class Screen:
         """Reads until `text` has come after what was looked for before."""
         text = text.encode() if isinstance(text, str) else text
         end = time.monotonic() + timeout
-        while text not in self.seen[self.taken :]:
-            assert time.monotonic() < end, f"no {text!r} in:\n{self.seen.decode(errors='replace')}"
+        looked = self.taken
+        while (found := self.seen.find(text, looked)) < 0:
+            looked = max(looked, len(self.seen) - len(text))
+            assert time.monotonic() < end, f"no {text!r} in:\n{self.end()}"
             if not self.read(0.2) and self.process.poll() is not None and not self.read(0.5):
-                assert text in self.seen[self.taken :], f"ended without {text!r}:\n{self.seen.decode(errors='replace')}"
-        self.taken = self.seen.index(text, self.taken) + len(text)
+                assert self.seen.find(text, looked) >= 0, f"ended without {text!r}:\n{self.end()}"
+        self.taken = found + len(text)
+
+    def end(self):
+        return self.seen[-4000:].decode(errors="replace")
 
     def type(self, text):
         data = text.encode() if isinstance(text, str) else text
@@ -72,7 +77,7 @@ class Screen:
         """The exit status; reads meanwhile."""
         end = time.monotonic() + timeout
         while self.process.poll() is None:
-            assert time.monotonic() < end, f"still runs:\n{self.seen.decode(errors='replace')}"
+            assert time.monotonic() < end, f"still runs:\n{self.end()}"
             self.read(0.05)
         while self.read(0):
             pass

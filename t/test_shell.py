@@ -266,7 +266,7 @@ def test_who_does_not_read_is_left_behind(server, shell):
         "--",
         "sh",
         "-c",
-        "echo ready; read x; head -c 8388608 /dev/zero | tr '\\0' x; echo; echo through; sleep 600",
+        "echo ready; read x; head -c 2097152 /dev/zero | tr '\\0' x; echo; echo through; sleep 600",
     )
     screen.until("ready")
     other = shell("lab", verb="attach")
