@@ -141,6 +141,7 @@ static KubeExec *start(KubeClient *client, const char *pod, Result *result)
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"                  \
         "Sec-WebSocket-Accept: @ACCEPT@\r\nSec-WebSocket-Protocol: " version "\r\n\r\n"
 #define V5 SWITCH("v5.channel.k8s.io")
+#define V4 SWITCH("v4.channel.k8s.io")
 #define SUCCESS "\x82\x15\x03{\"status\":\"Success\"}"
 #define EXITED                                                                                               \
         "\x82\x7e\x00\x78\x03{\"status\":\"Failure\",\"reason\":\"NonZeroExitCode\",\"details\":{"           \
@@ -163,6 +164,12 @@ static const RogueRow rows[] = {
         ROW("lost", ROGUE_CLOSE, V5 "\x82\x03\x01hi"),
         ROW("closed", ROGUE_HOLD, V5 "\x88\x02\x03\xe8"),
         ROW("wild", ROGUE_HOLD, V5 "\x82\x81"),
+        { "/pods/ports/portforward?ports=80 ", 0, ROGUE_CLOSE,
+          V4 "\x82\x02\x00P\x82\x02\x00\x00\x82\x03\x01P\x00\x82\x06\x00hello", sizeof V4 - 1 + 21 },
+        { "/pods/ports/portforward?ports=81 ", 0, ROGUE_HOLD, V4 "\x82\x03\x01Q\x00\x82\x08\x01refused",
+          sizeof V4 - 1 + 15 },
+        { "/pods/ports/portforward?ports=82 ", 0, ROGUE_HOLD, V4 "\x82\x0b\x01R\x00no route",
+          sizeof V4 - 1 + 13 },
         ROW("v3", ROGUE_HOLD, SWITCH("channel.k8s.io")),
         ROW("other", ROGUE_HOLD, "HTTP/1.1 101 X\r\nSec-WebSocket-Accept: x\r\n\r\n"),
         ROW("refused", ROGUE_HOLD,
@@ -218,6 +225,43 @@ static void test_ends(void)
                                     "/exec?container=main&stdin=true&stdout=true&stderr=true&command=echo&"
                                     "command=&command=a%20b%26c HTTP/1.1"),
                         ==, 11);
+        g_clear_pointer(&client, kube_client_free);
+        rogue_stop(&rogue);
+}
+
+/* Each channel begins with the port, in pieces, too. */
+static void test_port(void)
+{
+        static const struct {
+                int port, status, code;
+                const char *seen, *says;
+        } cases[] = {
+                { 80, 0, -1, "1:hello ", NULL },
+                { 81, -1, ERR_CONFLICT, "", "nothing listens on port 81" },
+                { 82, -1, ERR_CONFLICT, "", "no route" },
+        };
+        Rogue rogue;
+
+        rogue_start(&rogue, rows);
+        g_autoptr(KubeClient) client = rogue_client(&rogue, "", NULL);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                Result result = { .seen = g_string_new(NULL) };
+                KubeExecConfig config = { .namespace = "n",
+                                          .pod = "ports",
+                                          .port = cases[i].port,
+                                          .output = on_output,
+                                          .done = on_done,
+                                          .arg = &result };
+
+                result.exec = kube_exec(client, &config);
+                run_until(result.done);
+                g_assert_cmpstr(result.seen->str, ==, cases[i].seen);
+                g_assert_cmpint(result.status, ==, cases[i].status);
+                g_assert_cmpint(result.code, ==, cases[i].code);
+                if (cases[i].says && !strstr(result.message, cases[i].says))
+                        g_error("'%s' is not in '%s'", cases[i].says, result.message);
+                result_clear(&result);
+        }
         g_clear_pointer(&client, kube_client_free);
         rogue_stop(&rogue);
 }
@@ -399,6 +443,7 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/exec/append", test_append);
         g_test_add_func("/kube/exec/ends", test_ends);
         g_test_add_func("/kube/exec/input", test_input);
+        g_test_add_func("/kube/exec/port", test_port);
         g_test_add_func("/kube/exec/early-end", test_early_end);
         g_test_add_func("/kube/exec/held", test_held);
         g_test_add_func("/kube/exec/late", test_late);

@@ -476,9 +476,11 @@ static bool find_pod(void *arg, const char *task_name, const char **ret_namespac
 RuntimeExec *k8s_exec(Runtime *runtime, const char *task, const ExecStart *start)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        const TerminalPod about = {
-                .client = k8s->client, .task = (char *)task, .find = find_pod, .arg = k8s
-        };
+        const TerminalPod about = { .client = k8s->client,
+                                    .context = k8s->context,
+                                    .task = (char *)task,
+                                    .find = find_pod,
+                                    .arg = k8s };
 
         return exec_new(k8s->terminals, &terminal_pod_ops, start, terminal_pod_copy(&about),
                         terminal_pod_free);

@@ -4,12 +4,19 @@
 
 #include "base/err.h"
 #include "kube/exec.h"
+#include "kube/timer.h"
 #include "runtime/kubernetes/gate.h"
+
+/* A member cannot be told that a connection's other side has sent its end, nor that it is gone. It may answer
+ * for as long as it keeps on. */
+enum { SILENCE_MS = 10000 };
 
 typedef struct {
         RuntimeExec *exec;
         KubeExec *kube;
         ExecKind kind;
+        KubeTimer *silence; /* of EXEC_PORT */
+        bool closing;
         gsize written; /* not told as taken */
         bool writing;
 } Backend;
@@ -34,6 +41,8 @@ static void on_output(int fd, const char *data, gsize len, void *arg)
 {
         const Backend *backend = arg;
 
+        if (backend->closing)
+                kube_timer_set(backend->silence, SILENCE_MS);
         exec_output(backend->exec, fd, data, len);
 }
 
@@ -64,6 +73,14 @@ static void on_done(int status, const GError *error, void *arg)
         exec_end(backend->exec, status, error);
 }
 
+static void on_silence(void *arg)
+{
+        const Backend *backend = arg;
+
+        exec_output(backend->exec, 1, "", 0);
+        exec_end(backend->exec, 0, NULL);
+}
+
 static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError **error)
 {
         const TerminalPod *pod = arg;
@@ -89,6 +106,8 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
         config.arg = backend;
         backend->exec = exec;
         backend->kind = start->kind;
+        if (start->kind == EXEC_PORT)
+                backend->silence = kube_timer_new(pod->context, on_silence, backend);
         exec_set_backend(exec, backend);
         backend->kube = kube_exec(pod->client, &config);
         if (start->tty && start->columns > 0 && start->rows > 0)
@@ -113,6 +132,9 @@ static void close_input(RuntimeExec *exec)
 {
         Backend *backend = exec_backend(exec);
 
+        backend->closing = backend->silence != NULL;
+        if (backend->closing)
+                kube_timer_set(backend->silence, SILENCE_MS);
         kube_exec_close_input(backend->kube);
 }
 
@@ -135,6 +157,8 @@ static void stop(RuntimeExec *exec)
         Backend *backend = exec_backend(exec);
 
         kube_exec_cancel(backend->kube);
+        if (backend->silence)
+                kube_timer_free(backend->silence);
         g_free(backend);
 }
 

@@ -6,10 +6,11 @@
 
 extern const ExecOps terminal_pod_ops;
 
-/* What terminal_pod_ops.start is given: a terminal_pod_copy, freed with terminal_pod_free. `client` and `arg`
- * outlive the room. */
+/* What terminal_pod_ops.start is given: a terminal_pod_copy, freed with terminal_pod_free. `client`,
+ * `context` and `arg` outlive the room. */
 typedef struct {
         KubeClient *client;
+        GMainContext *context;
         char *task;
         /* Its pod and the container there, borrowed, and whether it has its node's network; on the thread.
          * False: it has none. */
