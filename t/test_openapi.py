@@ -167,6 +167,7 @@ def test_replies_are_as_described(shared_server, document):
     check("GET", "/v1/jobs?state=succeeded&limit=1")
     check("GET", f"/v1/jobs/{job}", route="/v1/jobs/{job}")
     check("GET", f"/v1/jobs/{job}/members", route="/v1/jobs/{job}/members")
+    check("GET", f"/v1/jobs/{job}/results", route="/v1/jobs/{job}/results")
     check("GET", f"/v1/jobs/{job}/events", route="/v1/jobs/{job}/events")
     check("GET", f"/v1/jobs/{job}/logs?follow=false", route="/v1/jobs/{job}/logs")
     times = "timestamps=true&since=1h&attempt=1&partial=true&raw=true"

@@ -10,6 +10,7 @@ from . import dist, errors, job
 from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
+from .report import report
 from .spec import Role, Spec
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "dist",
     "errors",
     "job",
+    "report",
 ]
 __version__ = "0.1.0"

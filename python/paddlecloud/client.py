@@ -231,6 +231,10 @@ class Job:
         """As Client.cancel of this job; returns this job, brought up to date."""
         return self._take(self._owner().cancel(self.id, force))
 
+    def results(self) -> List[Dict[str, Any]]:
+        """Client.results of this job, or of each job of this array."""
+        return self._owner().results(self.id)
+
     def explain(self) -> "Explanation":
         """Why it waits, and when it may start."""
         return self._owner().explain(self.id)
@@ -266,6 +270,10 @@ class Job:
     def members(self) -> List[Member]:
         """Its processes; empty in a job that came from Client.jobs()."""
         return [_fields_of(Member, item) for item in self.raw.get("members", [])]
+
+
+def _index_of(job: Job) -> int:
+    return int((job.array or {}).get("index", 0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -371,6 +379,18 @@ class Client:
         """What submit() would lead to; nothing is made."""
         reply = self._transport.json("POST", "/v1/jobs?dry_run=true", dict(spec), repeatable=True)
         return _fields_of(DryRun, reply)
+
+    def results(self, id_or_name: str) -> List[Dict[str, Any]]:
+        """What the program reported (`report`), of an array a row for each of its jobs, by index: `{"id", "name", "index", "state",
+        "parameters": {"lr": "0.1"}, "results": {"loss": {"last", "min", "max"}}}`."""
+        rows: List[Dict[str, Any]] = []
+        query: Dict[str, Any] = {}
+        while True:
+            page = self._transport.json("GET", f"/v1/jobs/{_quote(id_or_name)}/results?" + _query(query))
+            rows += page["items"]
+            if not page["next"]:
+                return sorted(rows, key=lambda row: int(row["index"] or 0))
+            query["after"] = page["next"]
 
     def explain(self, id_or_name: str) -> Explanation:
         """Why a job waits, and when it may start, worked out anew."""

@@ -24,6 +24,7 @@
 #include "agent/logfile.h"
 #include "agent/member.h"
 #include "agent/record.h"
+#include "agent/report.h"
 #include "agent/tree.h"
 #include "base/log-times.h"
 
@@ -33,6 +34,7 @@ enum {
         KILL_PASS_MAX_MS = 500,
         LOG_CHECK_MS = 1000,
         SLOT_DIR_MAX = 400,
+        REPORT_PATH_MAX = 4096,
         SHARED_KEPT_MAX = 16 << 20, /* with more, the next member gets another slot */
 };
 
@@ -49,6 +51,8 @@ typedef struct {
         Phase phase;
         int64_t deadline, pass_ms;
         int64_t log_bytes;
+        ReportFile reports;
+        int64_t reports_due; /* looked at next */
         bool log_cut;
         LogClock log_clock;
         int64_t log_due, log_cap_due; /* monotonic ms: the next looks at it */
@@ -81,6 +85,17 @@ static void keep_slot(Keeper *keeper, const Spawn *spawn)
                 memcpy(dirs[i], dir, len + 1);
                 keeper->slot.dir[i] = dirs[i];
         }
+}
+
+/* The result is beside the log. */
+static void keep_reports(Keeper *keeper, const Spawn *spawn)
+{
+        static char result[REPORT_PATH_MAX]; /* outlives the request */
+        const WireSpawn *head = spawn->head;
+
+        (void)snprintf(result, sizeof result, "%s.results", spawn->strings[WIRE_LOG]);
+        report_open(&keeper->reports, spawn->strings[WIRE_PROGRESS], result,
+                    head->as_user ? (uid_t)head->uid : (uid_t)-1, (gid_t)head->gid);
 }
 
 /* ── the start ─────────────────────────────────────────────────────────── */
@@ -175,6 +190,7 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
                                strerrordesc_np(errno));
                 return false;
         }
+        keep_reports(keeper, spawn);
         if (spawn->head->as_user)
                 log_file_share(keeper->log_fd, spawn->strings[WIRE_LOG]);
         if (!slot_begin(&keeper->slot, &keeper->limits, &file)) {
@@ -307,6 +323,12 @@ static int64_t watch_log(Keeper *keeper)
         due = keeper->log_due;
         if (keeper->log_bytes > 0 && keeper->log_cap_due < due)
                 due = keeper->log_cap_due;
+        if (keeper->reports.fd >= 0 && now >= keeper->reports_due) {
+                report_look(&keeper->reports, false);
+                keeper->reports_due = now + LOG_CHECK_MS;
+        }
+        if (keeper->reports.fd >= 0 && keeper->reports_due < due)
+                due = keeper->reports_due;
         return due - now;
 }
 
@@ -386,6 +408,7 @@ static _Noreturn void end_exited(Keeper *keeper)
                 end.signal = WTERMSIG(keeper->status);
         else
                 end.exit_code = WEXITSTATUS(keeper->status);
+        report_look(&keeper->reports, true);
         if (keeper->log_bytes > 0)
                 log_file_finish(keeper->log_fd, keeper->log_bytes);
         log_clock_finish(&keeper->log_clock, keeper->log_fd);
@@ -436,6 +459,7 @@ void keeper_run(Spawn *spawn, int state_fd, int report_fd, const char *boot_id)
                 .member = -1,
                 .child = -1,
                 .proc = -1,
+                .reports = { .fd = -1, .result_fd = -1 },
                 .pass_ms = KILL_PASS_MS,
                 .log_bytes = spawn->head->log_bytes,
                 .limits = spawn->head->limits,

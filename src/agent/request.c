@@ -81,6 +81,7 @@ static bool get_texts(const json_t *object, StartRequest *ret, GError **error)
                 { "banner", 4000, &ret->banner },
                 { "ready_file", RECORD_READY_MAX - 1, &ret->ready_file },
                 { "place", RECORD_READY_MAX - 1, &ret->place },
+                { "progress", RECORD_READY_MAX - 1, &ret->progress },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
@@ -257,6 +258,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                                       spare,
                                       groups,
                                       request->shared ? request->place : sandboxes,
+                                      request->progress,
                                       request->egress ? egress : NULL };
 
         G_STATIC_ASSERT(G_N_ELEMENTS(texts) == WIRE_SLOT_DIRS);

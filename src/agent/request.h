@@ -10,6 +10,7 @@ enum { TASK_NAME_SIZE = 161 }; /* with its NUL; the rule is in doc/agent.md */
 /* All borrowed from the JSON object. Lists may be NULL. */
 typedef struct {
         const char *task, *dir, *log, *banner, *ready_file;
+        const char *progress; /* of what it reports (report.h); or NULL */
         json_t *argv, *env, *binds;
         json_t *proxy;   /* no network but a proxy: its program, then its variables (proxied.h); or NULL */
         json_t *groups;  /* numbers; of `uid` */

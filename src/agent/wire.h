@@ -29,10 +29,11 @@ typedef enum {
         WIRE_LOG,
         WIRE_BANNER,
         WIRE_READY_FILE,
-        WIRE_SPARE,  /* a cleared state file to be renamed, see record_clear */
-        WIRE_GROUPS, /* "10,20": supplementary groups of as_user */
-        WIRE_PLACE,  /* directory of the attempt, of a sandbox */
-        WIRE_EGRESS, /* a cgroup that limits what the member may connect to */
+        WIRE_SPARE,    /* a cleared state file to be renamed, see record_clear */
+        WIRE_GROUPS,   /* "10,20": supplementary groups of as_user */
+        WIRE_PLACE,    /* directory of the attempt, of a sandbox */
+        WIRE_PROGRESS, /* file of what the member reports; its result is beside the log (report.h) */
+        WIRE_EGRESS,   /* a cgroup that limits what the member may connect to */
         WIRE_SLOT_DIRS,
         WIRE_STRINGS = WIRE_SLOT_DIRS + SLOT_CONTROLLERS
 } WireString;

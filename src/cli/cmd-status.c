@@ -1,4 +1,6 @@
 /* paddle status: one job in full. */
+#include <math.h>
+
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/follow-array.h"
@@ -116,6 +118,29 @@ static void print_sharing(const json_t *job)
                 print_line("evicted", evictions);
 }
 
+/* "loss 0.1 (0.05 to 2.3)" */
+static void print_results(const json_t *job)
+{
+        const char *name, *label = "results";
+        json_t *value;
+
+        json_object_foreach(json_object_get(job, "results"), name, value)
+        {
+                const json_t *last = json_object_get(value, "last"), *min = json_object_get(value, "min");
+                g_autofree char *text =
+                        g_strdup_printf("%s %.6g", name,
+                                        json_is_number(last) ? json_number_value(last) : (double)NAN);
+                g_autofree char *range =
+                        json_is_number(min)
+                                ? g_strdup_printf("%s (%.6g to %.6g)", text, json_number_value(min),
+                                                  json_number_value(json_object_get(value, "max")))
+                                : g_strdup(text);
+
+                print_line(label, range);
+                label = "";
+        }
+}
+
 static void print_attempts(const json_t *job)
 {
         g_autofree char *text =
@@ -142,6 +167,7 @@ static void print_job(const Cli *cli, const json_t *job)
         print_line("framework", text_of(job, "framework"));
         print_line("environment", strcmp(environment, "none") == 0 ? "" : environment);
         print_attempts(job);
+        print_results(job);
         print_roles(job);
         print_spec(job);
         print_line("submitted", text_of(job, "submitted_at"));

@@ -24,6 +24,10 @@
                 SHARE_LIST("annotation", annotations, "K=V", "remark that is kept with the job"),            \
                 SHARE_TEXT("array", 0, array, "INDICES",                                                     \
                            "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10"), \
+                SHARE_LIST("sweep", sweep, "NAME=V1,V2",                                                     \
+                           "one job for each value, of several sweeps for each combination; the value is a " \
+                           "variable"),                                                                      \
+                SHARE_TEXT("sweep-parallel", 0, sweep_parallel, "N", "at most N jobs of the sweep at once"), \
                 SHARE_LIST("after", after, "WHEN:JOB",                                                       \
                            "wait for another job or array: ok:JOB, any:JOB or fail:JOB"),                    \
                 SHARE_TEXT("begin", 0, begin, "TIME",                                                        \

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "cli/field.h"
 #include "cli/when.h"
+#include "model/spec.h"
 
 /* ---- members ---- */
 
@@ -90,6 +91,68 @@ static bool check_texts(const Submission *s, GError **error)
         return true;
 }
 
+/* "lr=0.1,0.01" into {"lr": ["0.1", "0.01"]}. */
+static bool put_parameter(json_t *sweep, const char *text, GError **error)
+{
+        const char *equals = strchr(text, '=');
+        g_autofree char *name = equals ? g_strndup(text, (gsize)(equals - text)) : NULL;
+        g_auto(GStrv) values = equals ? g_strsplit(equals + 1, ",", -1) : NULL;
+        json_t *list;
+
+        if (!equals || equals == text || !values[0] || !g_utf8_validate(text, -1, NULL))
+                return err_set(error, ERR_USAGE, "--sweep: '%.80s' is not NAME=VALUE,VALUE", text);
+        if (json_object_get(sweep, name))
+                return err_set(error, ERR_USAGE, "--sweep: '%s' is given twice", name);
+        list = json_array();
+        for (char **value = values; *value; value++)
+                json_array_append_new(list, json_string(*value));
+        json_object_set_new(sweep, name, list);
+        return true;
+}
+
+/* How many combinations; more than an array may have is refused with the specification. */
+static gint64 combinations(const json_t *sweep)
+{
+        gint64 n = 1;
+        const char *name;
+        json_t *values;
+
+        json_object_foreach((json_t *)sweep, name, values) n =
+                MIN(n * (gint64)json_array_size(values), G_MAXINT32);
+        return n;
+}
+
+static bool put_sweep(json_t *spec, const Submission *s, GError **error)
+{
+        json_t *sweep = s->sweep ? json_object() : NULL;
+        gint64 parallel = 0;
+
+        if (s->sweep && s->array) {
+                json_decref(sweep);
+                return err_set(error, ERR_USAGE,
+                               "--sweep cannot be combined with --array\n--sweep-parallel N limits how many "
+                               "run at once.");
+        }
+        if (!sweep && !s->sweep_parallel)
+                return true;
+        if (sweep)
+                json_object_set_new(spec, "sweep", sweep);
+        for (guint i = 0; s->sweep && i < s->sweep->len; i++)
+                if (!put_parameter(sweep, s->sweep->pdata[i], error))
+                        return false;
+        sweep = json_object_get(spec, "sweep");
+        if (!s->sweep_parallel)
+                return true;
+        if (!json_is_object(sweep))
+                return err_set(error, ERR_USAGE, "--sweep-parallel goes with --sweep");
+        if (!number_parse("--sweep-parallel", s->sweep_parallel, 1, SPEC_ARRAY_MAX, &parallel, error))
+                return false;
+        json_object_set_new(spec, "array",
+                            json_sprintf("0-%" G_GINT64_FORMAT "%%%" G_GINT64_FORMAT,
+                                         MIN(combinations(sweep) - 1, SPEC_ARRAY_INDEX_MAX), parallel));
+        return true;
+}
+
 bool submission_put_sharing(const Submission *s, json_t *spec, gint64 now, GError **error)
 {
         g_autofree char *begin = s->begin ? begin_parse("--begin", s->begin, now, error) : NULL;
@@ -110,7 +173,7 @@ bool submission_put_sharing(const Submission *s, json_t *spec, gint64 now, GErro
         return put_labels(spec, "labels", "--label", s->labels, error) &&
                put_labels(spec, "annotations", "--annotation", s->annotations, error) &&
                put_labels(spec, "node_labels", "--node-label", s->node_labels, error) &&
-               put_after(spec, s->after, error);
+               put_sweep(spec, s, error) && put_after(spec, s->after, error);
 }
 
 bool submission_speaks_of_role(const Submission *s)

@@ -17,9 +17,9 @@ typedef struct {
         GPtrArray *secrets, *secret_files; /* "VARIABLE=SECRET", "FILE=SECRET", or "SECRET" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost, *network;
         char *retries, *time_limit, *start_timeout, *grace; /* NULL: not given; 0 wins over a job file, too */
-        char *queue, *cluster, *priority, *array, *begin, *signal, *on_preempt, *flavour, *resources,
-                *topology;
-        GPtrArray *labels, *annotations, *after, *node_labels;
+        char *queue, *cluster, *priority, *array, *sweep_parallel, *begin, *signal, *on_preempt, *flavour,
+                *resources, *topology;
+        GPtrArray *sweep, *labels, *annotations, *after, *node_labels;
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;
         bool follow, no_package, allow_large;

@@ -8,6 +8,7 @@ const Verb *const cli_verbs[] = {
         &verb_list,
         &verb_status,
         &verb_explain,
+        &verb_results,
         &verb_logs,
         &verb_shell,
         &verb_attach,

@@ -10,6 +10,7 @@
 #include "engine/task.h"
 #include "model/array.h"
 #include "model/framework.h"
+#include "model/sweep.h"
 
 /* ---- a member's start ---- */
 
@@ -228,6 +229,18 @@ static char **add_array(char **env, Engine *engine, const Job *job)
         return add_variable(env, "PADDLE_ARRAY_ID", id ? id : job->id);
 }
 
+static char **add_sweep(char **env, const Job *job)
+{
+        g_auto(GStrv) values = sweep_values(job->spec, job->array_index);
+
+        for (char **pair = values; pair && *pair; pair++) {
+                g_autofree char *name = g_strndup(*pair, (gsize)(strchr(*pair, '=') - *pair));
+
+                env = add_variable(env, name, strchr(*pair, '=') + 1);
+        }
+        return env;
+}
+
 /* ---- what it waits for, and who comes with it ---- */
 
 static const FrameworkRole *row_of(const Job *job, const Member *member)
@@ -326,6 +339,9 @@ static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const
         if (ready)
                 env = add_variable(env, "PADDLE_READY_FILE", ready);
         env = add_array(env, engine, job);
+        env = add_sweep(env, job);
+        if (ops->progress_file)
+                env = add_variable(env, "PADDLE_PROGRESS_FILE", ops->progress_file);
         spec_member_wants(job->spec, member->role, job_share(job), &weight);
         slot_hold(engine, job, member->role, &limits);
         runtime_job_fill(engine, job, &about);

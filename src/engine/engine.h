@@ -143,6 +143,9 @@ int engine_queue_id(Engine *engine, const char *queue); /* -1: unknown */
 bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why);
 /* What a running member uses now; false: not known. Any thread, short. */
 bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsage *ret);
+/* What a member has reported until now (model/results.h): lines NAME=VALUE, the caller's; NULL: nothing. Any
+ * thread, short. */
+char *engine_report(Engine *engine, const Job *job, const Member *member);
 /* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with ERR_CONFLICT.
  * Any thread. */
 RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,

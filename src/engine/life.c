@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "engine/task.h"
 #include "model/framework.h"
+#include "model/results.h"
 
 /* ---- notes ---- */
 
@@ -552,6 +553,13 @@ static void wind_down(Life *life)
         stop_members(job);
         if (all_ended(job))
                 succeed(life);
+}
+
+void life_member_reported(Life *life, int index, const char *text)
+{
+        g_auto(GStrv) before = life->job->results;
+
+        life->job->results = results_merge(before, text, index, life->job->attempt);
 }
 
 void life_member_ended(Life *life, int index, const MemberEnd *end)

@@ -87,6 +87,8 @@ void life_member_placed(Life *life, int index, const char *node);
 /* It was asked for and does not run yet: why. */
 void life_member_waits(Life *life, int index, const char *why);
 void life_member_ready(Life *life, int index, gint64 time);
+/* What the member reported (model/results.h); before its end. */
+void life_member_reported(Life *life, int index, const char *text);
 void life_member_ended(Life *life, int index, const MemberEnd *end);
 
 /* What people ask for. False with ERR_CONFLICT when the job is in a final state, or on its way to one. What

@@ -84,6 +84,8 @@ static void member_observed(Engine *engine, RuntimeSlot *slot, Live *live, int i
         } else {
                 MemberEnd end = end_of(engine, slot, observed);
 
+                if (observed->report)
+                        life_member_reported(&life, index, observed->report);
                 life_member_ended(&life, index, &end);
         }
         batch_end_life(engine, live, &life);

@@ -149,6 +149,18 @@ bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsag
         return known;
 }
 
+char *engine_report(Engine *engine, const Job *job, const Member *member)
+{
+        Runtime *runtime = hold_runtime(engine, job);
+        char *text = runtime && runtime->ops->report
+                             ? runtime->ops->report(runtime, job->id, job->attempt,
+                                                    job->spec->roles[member->role].name, member->index)
+                             : NULL;
+
+        release_runtime(engine);
+        return text;
+}
+
 RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,
                          GError **error)
 {

@@ -14,6 +14,7 @@
 #include "model/baseline.h"
 #include "model/catalog.h"
 #include "model/framework.h"
+#include "model/sweep.h"
 
 enum {
         MAX_OPEN_JOBS = 1000000,
@@ -913,6 +914,8 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
                 job->array_seq = job->spec_seq;
                 job->array_index = g_array_index(entry->indices, int, i);
                 job->array_max = entry->array_max;
+                if (entry->spec->sweep)
+                        job->labels = sweep_labels(entry->spec, job->array_index);
         }
         if (entry->first)
                 engine_new_id(engine, job->id);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "model/framework.h"
 #include "model/job.h"
+#include "model/results.h"
 
 static const char *const env_states[] = {
         [ENV_NONE] = "none",     [ENV_BUILDING] = "building", [ENV_READY] = "ready",
@@ -230,6 +231,7 @@ json_t *job_format(const Job *job, const char *waiting)
         json_object_set_new(object, "not_before", time_or_null(job->not_before));
         json_object_set_new(object, "stages", stages_format(job, clock_now_ms()));
         json_object_set_new(object, "usage", usage_format(job));
+        json_object_set_new(object, "results", results_format(job->results));
         json_object_set_new(object, "members", members_format(job));
         return object;
 }

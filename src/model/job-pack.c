@@ -56,6 +56,7 @@ static const Field job_fields[] = {
         { "array_index", I32, offsetof(Job, array_index), -1, -1, SPEC_ARRAY_INDEX_MAX },
         JOB_FIELD(array_max, I32, 0, SPEC_ARRAY_MAX),
         JOB_FIELD(after, LIST, 0, 0),
+        JOB_FIELD(results, LIST, 0, 0),
         JOB_FIELD(saved, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(evictions, I32, 0, G_MAXINT32),
         JOB_FIELD(evicted_for, TEXT, 0, 0),

@@ -149,6 +149,7 @@ void job_unref(Job *job)
         g_free(job->idempotency_key);
         g_free(job->reason);
         g_strfreev(job->labels);
+        g_strfreev(job->results);
         g_strfreev(job->annotations);
         g_strfreev(job->after);
         g_free(job->evicted_for);
@@ -182,6 +183,7 @@ Job *job_draft(const Job *job)
         draft->idempotency_key = g_strdup(job->idempotency_key);
         draft->reason = g_strdup(job->reason);
         draft->labels = g_strdupv(job->labels);
+        draft->results = g_strdupv(job->results);
         draft->annotations = g_strdupv(job->annotations);
         draft->after = g_strdupv(job->after);
         draft->evicted_for = g_strdup(job->evicted_for);

@@ -104,6 +104,7 @@ typedef struct Job {
         int array_index;   /* -1: none */
         int array_max;     /* of the array at once; 0: all */
         char **after;      /* what of spec->after is still awaited, by id; NULL: nothing */
+        char **results;    /* what its members reported (results.h); NULL: nothing */
         gint64 saved;      /* ms: work up to here survives an eviction (the job said so); 0: never */
         int evictions;     /* how often it was made to go or shrink for others */
         char *evicted_for; /* id of the job it is going or went for; or NULL */

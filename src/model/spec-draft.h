@@ -35,6 +35,9 @@ void secrets_format(const Spec *spec, json_t *object);
 /* Letters, digits and '_', not beginning with a digit. */
 bool env_name_is_valid(const char *name, size_t len);
 
+/* "sweep" (sweep.c): after the array, which it makes when none is given. */
+bool take_sweep(Draft *draft, const json_t *object, GError **error);
+
 /* What the scheduler is told: queue, priority, labels, dependencies, times, evictions (spec-schedule.c). */
 extern const char *const spec_schedule_fields[]; /* NULL-terminated */
 bool take_schedule(Draft *draft, const json_t *object, GError **error);

@@ -10,15 +10,16 @@
 #include "model/array.h"
 #include "model/object-row.h"
 #include "model/spec-draft.h"
+#include "model/sweep.h"
 
 enum { WARN_DEFAULT_MS = 60 * 1000 };
 
 static const gint64 begin_max = 253402300799999; /* the end of the year 9999 */
 
 const char *const spec_schedule_fields[] = {
-        "queue",  "priority", "labels", "annotations", "node_labels", "topology",   "topology_required",
-        "array",  "after",    "begin",  "signal",      "preemptable", "on_preempt", "namespace",
-        "origin", NULL,
+        "queue",     "priority", "labels", "annotations", "node_labels", "topology",    "topology_required",
+        "array",     "sweep",    "after",  "begin",       "signal",      "preemptable", "on_preempt",
+        "namespace", "origin",   NULL,
 };
 
 /* ---- priorities ---- */
@@ -312,8 +313,8 @@ bool take_schedule(Draft *draft, const json_t *object, GError **error)
             !take_labels(draft, object, "labels", &spec->labels, error) ||
             !take_labels(draft, object, "annotations", &spec->annotations, error) ||
             !take_place(draft, object, error) || !take_array(draft, object, error) ||
-            !take_after(draft, object, error) || !take_begin(draft, object, error) ||
-            !take_signal(draft, object, error) ||
+            !take_sweep(draft, object, error) || !take_after(draft, object, error) ||
+            !take_begin(draft, object, error) || !take_signal(draft, object, error) ||
             !json_get_bool(object, "", "preemptable", &preemptable, error) ||
             !take_choice(object, "on_preempt", "requeue", "end", &requeue, error) ||
             !take_name(object, "namespace", &spec->namespace, error) || !take_origin(draft, object, error))
@@ -369,6 +370,8 @@ void schedule_format(const Spec *spec, json_t *object)
         if (spec->topology_required)
                 json_object_set_new(object, "topology_required", json_true());
         add_text(object, "array", spec->array);
+        if (spec->sweep)
+                json_object_set_new(object, "sweep", sweep_format(spec));
         add_after(object, spec->after);
         add_text(object, "begin", begin);
         if (spec->warn_signal)

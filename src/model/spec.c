@@ -65,6 +65,7 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
         to->annotations = keep_list(block, draft->annotations);
         to->node_labels = keep_list(block, draft->node_labels);
         to->after = keep_list(block, draft->after);
+        to->sweep = keep_list(block, draft->sweep);
         to->secrets = keep_list(block, draft->secrets);
         to->secret_files = keep_list(block, draft->secret_files);
         for (int i = 0; i < draft->n_roles; i++)

@@ -20,6 +20,8 @@ enum {
         SPEC_PATH_MAX = 4096,        /* bytes of a /pfs path */
         SPEC_ARRAY_MAX = 10000,      /* jobs of one array */
         SPEC_ARRAY_INDEX_MAX = 1000000,
+        SPEC_SWEEP_MAX = 16, /* parameters of a sweep */
+        SPEC_SWEEP_VALUE_MAX = 256,
         SPEC_AFTER_MAX = 100,        /* dependencies of one job */
         SPEC_LABELS_MAX = 100,       /* labels, annotations: so many of each */
         SPEC_ORIGIN_MAX = 64 * 1024, /* bytes */
@@ -68,6 +70,7 @@ typedef struct Spec {
         char *topology;         /* label key within one value of which the members should stand; or NULL */
         bool topology_required; /* ... have to stand */
         char *array;            /* "0-999%50", "1,3,7-9", "0-90:10", normal form; or NULL: see spec_array */
+        char **sweep;           /* "NAME=V1\nV2": the parameters of an array's jobs (sweep.h); or NULL */
         char **after;           /* "ok:ID", "any:ID", "fail:ID": starts when all of these hold; or NULL */
         gint64 begin;           /* ms since 1970: not before; 0: at once */
         int warn_signal; /* sent warn_ms before the time limit and first thing in an eviction's grace; 0: none

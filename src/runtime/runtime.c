@@ -79,6 +79,7 @@ void observation_free(Observation *observation)
         if (!observation)
                 return;
         g_free(observation->text);
+        g_free(observation->report);
         g_free(observation->note);
         g_free(observation->last_line);
         g_free(observation);

@@ -36,19 +36,20 @@ typedef struct {
         const TaskSecret *secrets; /* of the attempt. Variables override those of `env`. Values are never
                                       shown, logged or written to a disk of the server */
         int n_secrets;
-        const char *dir;          /* working directory; must exist */
-        const char *log;          /* file, made if missing, appended to; its directory is made */
-        const char *log_banner;   /* a line written to the log before the start, or NULL */
-        Resources limits;         /* 0: no limit; cpu_milli as a hard limit */
-        const char *gpus;         /* of this machine: those that it was given, "0,2"; or NULL */
-        gint64 cpu_weight_milli;  /* relative share when there is no hard limit */
-        gint64 max_processes;     /* 0: no limit */
-        gint64 user;              /* of this machine: number of the user whose members are bounded together */
-        gint64 user_processes;    /* of them all; 0: no limit */
-        gint64 log_limit;         /* bytes; 0: none */
-        gint64 grace_ms;          /* used when the member has to be ended for a reason of its keeper's own */
-        int ready_port;           /* > 0: READY is observed when a process of the member listens on it */
-        int ready_port_other;     /* > 0: or on this one */
+        const char *dir;         /* working directory; must exist */
+        const char *log;         /* file, made if missing, appended to; its directory is made */
+        const char *log_banner;  /* a line written to the log before the start, or NULL */
+        Resources limits;        /* 0: no limit; cpu_milli as a hard limit */
+        const char *gpus;        /* of this machine: those that it was given, "0,2"; or NULL */
+        gint64 cpu_weight_milli; /* relative share when there is no hard limit */
+        gint64 max_processes;    /* 0: no limit */
+        gint64 user;             /* of this machine: number of the user whose members are bounded together */
+        gint64 user_processes;   /* of them all; 0: no limit */
+        gint64 log_limit;        /* bytes; 0: none */
+        gint64 grace_ms;         /* used when the member has to be ended for a reason of its keeper's own */
+        int ready_port;          /* > 0: READY is observed when a process of the member listens on it */
+        int ready_port_other;    /* > 0: or on this one */
+        const char *progress; /* file that the member appends what it reports to (agent/report.h); or NULL */
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
         const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
                                      names, where a mount namespace can be had */
@@ -102,8 +103,9 @@ typedef struct {
         gint64 time;        /* ms since 1970, of what was observed */
         gint64 peak_memory; /* bytes, 0: not known */
         gint64 cpu_us;
-        char *text; /* or NULL */
-        char *note; /* EXITED with a failure: a likely reason, as a clause ("disk quota: ..."); or NULL */
+        char *text;   /* or NULL */
+        char *report; /* EXITED: lines NAME=VALUE of what it reported (model/results.h); or NULL */
+        char *note;   /* EXITED with a failure: a likely reason, as a clause ("disk quota: ..."); or NULL */
         char *last_line; /* EXITED with a failure: the last line of its log (last-line.h); or NULL */
 } Observation;
 void observation_free(Observation *observation);
@@ -177,8 +179,10 @@ struct RuntimeJob {
 typedef struct {
         const char *name;
         bool uses_images; /* members run in their job's image; otherwise it is only recorded */
-        bool gates;       /* a member's program waits by itself until wait_for listens: so that all phases are
-                             started at once */
+        const char
+                *progress_file; /* where members report (PADDLE_PROGRESS_FILE); NULL: start says so itself */
+        bool gates; /* a member's program waits by itself until wait_for listens: so that all phases are
+                       started at once */
 
         /* Connects; observations begin to flow, the first complete report ends with OBSERVED_SYNCED. */
         bool (*open)(Runtime *runtime, ObserveFunc observe, void *arg, GError **error);
@@ -199,6 +203,10 @@ typedef struct {
         /* What a running member uses at this moment (its cgroup's own counters); false: not known. Any
          * thread, short. */
         bool (*usage)(Runtime *runtime, const char *task, TaskUsage *ret);
+
+        /* What a member has reported until now, as lines NAME=VALUE; the caller's, NULL: nothing. Any thread,
+         * short. Or NULL: not known before its end. */
+        char *(*report)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
 
         /* Makes what the job needs before it can start (the Python environment); PREPARED or PREPARE_FAILED
          * follows. Asking again is harmless. A job that needs nothing is answered at once. */

@@ -102,9 +102,9 @@ static void test_pack(void)
 {
         static const char line[] =
                 "{\"task\":\"a\",\"argv\":[\"x\",\"\"],\"env\":[\"A=1\"],\"memory\":77,\"grace_ms\":9,"
-                "\"uid\":4000000000,\"gid\":5,\"groups\":[6,70]," BASE "}";
+                "\"uid\":4000000000,\"gid\":5,\"groups\":[6,70],\"progress\":\"/q\"," BASE "}";
         static const char strings[] = "a\0/d\0/l\0\0\0s\0"
-                                      "6,70\0\0\0/m\0\0\0/p\0\0x\0\0A=1"; /* and the literal's own NUL */
+                                      "6,70\0\0/q\0\0/m\0\0\0/p\0\0x\0\0A=1"; /* and the literal's own NUL */
         g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
         const Slot slot = { .dir = { [SLOT_MEMORY] = "/m", [SLOT_PIDS] = "/p" }, .v2 = 1u << SLOT_PIDS };
         g_autoptr(GByteArray) message = NULL;

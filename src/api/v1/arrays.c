@@ -100,8 +100,8 @@ static json_t *time_or_null(gint64 ms)
 /* Of one of its jobs only that is kept which is so of all. */
 static void put_own(Api *api, json_t *object, const Job *one, const ArrayCount *count)
 {
-        static const char *const of_jobs[] = { "members",    "not_before",  "admitted_at",
-                                               "running_at", "evicted_for", "evictions" };
+        static const char *const of_jobs[] = { "members",     "not_before", "admitted_at", "running_at",
+                                               "evicted_for", "evictions",  "results" };
         g_autofree char *id = api_array_id(api, one->array_seq), *name = array_name(one);
         gint64 revision = 0;
         bool open = engine_array_open(api->engine, one->array_seq, &revision);

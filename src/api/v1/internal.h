@@ -34,7 +34,7 @@ struct Api {
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
         secret_routes[], catalog_routes[], scheduler_routes[], metrics_routes[], ask_routes[], exec_routes[],
-        storage_routes[], audit_routes[], sso_routes[];
+        storage_routes[], audit_routes[], sso_routes[], result_routes[];
 
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
@@ -62,6 +62,8 @@ char *api_array_id(Api *api, gint64 array_seq);
 json_t *api_format_element(Api *api, const Job *job);
 /* A whole array, of which `one` is an element; with the first of its elements that failed, or without. */
 json_t *api_format_array(Api *api, const Job *one, bool failed);
+/* {"loss": {"last","min","max"}} of a job, also of its members that run (results.c). */
+json_t *api_format_results(Api *api, const Job *job);
 /* The first of its elements that waits, or NULL. The caller's reference. */
 Job *api_array_waiting(Api *api, gint64 array_seq);
 

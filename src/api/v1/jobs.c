@@ -368,7 +368,10 @@ static void reply_view(Api *api, HttpRequest *request, const Job *job)
 
         if (!text) {
                 g_autoptr(json_t) object = api_format_job(api, job);
-                char *formatted = json_format(object);
+                char *formatted;
+
+                json_object_set_new(object, "results", api_format_results(api, job));
+                formatted = json_format(object);
 
                 text = g_bytes_new_take(formatted, strlen(formatted));
                 rendered_keep(api->rendered, job, text);

@@ -271,6 +271,7 @@ static void op_free(Runtime *runtime)
 static const RuntimeOps kubernetes_ops = {
         .name = "kubernetes",
         .uses_images = true,
+        .progress_file = MEMBER_PROGRESS_FILE,
         .gates = true,
         .orders = k8s_orders,
         .open = op_open,

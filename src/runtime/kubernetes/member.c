@@ -403,6 +403,7 @@ static void look_terminated(const json_t *state, MemberLook *look)
                 return;
         }
         look->exit_code = (int)kube_get_int(state, "exitCode", -1);
+        look->report = kube_get_text(state, "message");
         look->signal = (int)kube_get_int(state, "signal", 0);
         look->oom = g_strcmp0(kube_get_text(state, "reason"), "OOMKilled") == 0;
         if (look->oom)

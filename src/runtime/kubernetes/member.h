@@ -12,6 +12,8 @@ enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
 
 #define MEMBER_CONTAINER "main"
 #define MEMBER_READY_FILE "/tmp/paddle.ready"
+/* The container's message of its end: the kubelet keeps its last 4 KiB with the pod. */
+#define MEMBER_PROGRESS_FILE "/dev/termination-log"
 
 /* Of a pod that has to go for others, set by schedulers, and by us (scheduling.md 8.2). */
 #define MEMBER_STATUS_ANNOTATION "jobStatus"
@@ -56,6 +58,7 @@ typedef struct {
         bool started, ready, ended;
         bool again;          /* its container was started again; what is said here is of the first time */
         ObservationKind end; /* EXITED, START_FAILED, LOST */
+        const char *report;  /* what it reported, borrowed from the pod; or NULL */
         int exit_code;       /* -1: not known */
         int signal;
         bool oom, permanent;

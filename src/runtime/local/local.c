@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "fs/storage.h"
 #include "model/job.h"
+#include "model/results.h"
 #include "runtime/last-line.h"
 #include "runtime/local/builds.h"
 #include "runtime/local/gpus.h"
@@ -210,6 +211,69 @@ static void note_full_disk(LocalRuntime *local, Observation *observation)
         observation->note = projects_say_full(local->projects, dir);
 }
 
+static char *environment_log(LocalRuntime *local, const char *job_id);
+
+static char *op_log_path(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+        g_autofree char *dir = NULL;
+
+        if (strcmp(role, "environment") == 0)
+                return environment_log(local, job_id);
+        dir = workdir_attempt(local->state_dir, job_id, attempt);
+        return g_strdup_printf("%s/log/%s-%d", dir, role, index);
+}
+
+/* "<id>.<attempt>.<role>.<index>"; a role has no dot. */
+typedef struct {
+        char *job, *role; /* the caller's */
+        int attempt, index;
+} TaskParts;
+
+static bool split_task(const char *task, TaskParts *ret)
+{
+        g_auto(GStrv) words = g_strsplit(task, ".", 5);
+
+        if (g_strv_length(words) != 4)
+                return false;
+        *ret = (TaskParts){ .job = g_strdup(words[0]),
+                            .role = g_strdup(words[2]),
+                            .attempt = (int)g_ascii_strtoll(words[1], NULL, 10),
+                            .index = (int)g_ascii_strtoll(words[3], NULL, 10) };
+        return true;
+}
+
+static char *read_report(const char *log)
+{
+        g_autofree char *path = g_strconcat(log, ".results", NULL);
+        char *text = NULL;
+        gsize len;
+
+        /* most members report nothing: no such file */
+        return file_read(path, RESULTS_TEXT_MAX, &text, &len, NULL) ? text : NULL;
+}
+
+/* What the member reported goes with the news of its end. */
+static void note_report(LocalRuntime *local, Observation *observation)
+{
+        TaskParts parts;
+        g_autofree char *log = NULL;
+
+        if (observation->kind != OBSERVED_EXITED || !split_task(observation->task, &parts))
+                return;
+        log = op_log_path((Runtime *)local, parts.job, parts.attempt, parts.role, parts.index);
+        observation->report = read_report(log);
+        g_free(parts.job);
+        g_free(parts.role);
+}
+
+static char *op_report(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
+{
+        g_autofree char *log = op_log_path(runtime, job_id, attempt, role, index);
+
+        return read_report(log);
+}
+
 /* Removes files with secrets of attempts that ended while no server ran: of all attempts that the agent does
  * not report before its first "synced". No start can have made files by then, as the engine starts nothing
  * before. */
@@ -240,6 +304,7 @@ static void deliver(Observation *observation, void *arg)
         sweep_secrets(local, observation);
         note_pid(local, observation);
         note_full_disk(local, observation);
+        note_report(local, observation);
         if (builds_observe(local->builds, observation)) {
                 observation_free(observation);
         } else {
@@ -405,7 +470,8 @@ static bool withdraw(LocalRuntime *local, const char *task)
 
 /* Everything of a start that is made here, so that one place frees it. */
 typedef struct {
-        char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *log, *gpus_seen;
+        char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *progress, *log,
+                *gpus_seen;
         GPtrArray *binds;
         char *secrets; /* directory of the attempt's files with secrets; or NULL */
         char **keep;   /* Sandbox.keep with that directory; NULL: the same as for all members */
@@ -423,6 +489,7 @@ static void plan_clear(Plan *plan)
         g_free(plan->input);
         g_free(plan->output);
         g_free(plan->ready_file);
+        g_free(plan->progress);
         g_free(plan->log);
         g_free(plan->gpus_seen);
         g_free(plan->secrets);
@@ -505,6 +572,16 @@ static char *log_of_task(const char *attempt_dir, const char *attempt_name, cons
         return g_strdup_printf("%s/log/%.*s-%s", attempt_dir, (int)(index - member), member, index + 1);
 }
 
+/* Of this attempt; a member that is somebody else cannot reach what is beside its log. */
+static char *progress_of(const Plan *plan)
+{
+        g_autofree char *name = g_path_get_basename(plan->log);
+
+        if (!plan->identity)
+                return g_strconcat(plan->log, ".progress", NULL);
+        return g_strdup_printf("%s/ready/%s.progress", plan->attempt_dir, name);
+}
+
 /* Beside the log is no place for a member that is somebody else. */
 static char *ready_of_other(const Plan *plan, const char *ready_file)
 {
@@ -520,6 +597,7 @@ static void plan_paths(LocalRuntime *local, const RuntimeJob *job, const TaskSta
         plan->attempt_dir = workdir_attempt(local->state_dir, job->id, job->attempt);
         plan->work = g_strconcat(plan->attempt_dir, "/work", NULL);
         plan->log = log_of_task(plan->attempt_dir, name, task->task);
+        plan->progress = progress_of(plan);
         if (job->package)
                 plan->by_name = g_strconcat(plan->attempt_dir, "/path", NULL);
         if (task->ready_file)
@@ -600,6 +678,7 @@ static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const Tas
                               .input = plan->input,
                               .output = plan->output,
                               .ready_file = plan->ready_file,
+                              .progress = plan->progress,
                               .gpus = task->gpus,
                               .gpus_seen = plan->gpus_seen,
                               .fallback_path = local->fallback_path,
@@ -681,6 +760,7 @@ static GString *plan_line(LocalRuntime *local, const RuntimeJob *job, const Task
         complete.dir = plan->work;
         complete.log = plan->log;
         complete.ready_file = plan->ready_file;
+        complete.progress = plan->progress;
         complete.new_privileges = has_new_privileges(local, job->user);
         complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
         if (!complete.log_limit)
@@ -720,7 +800,7 @@ static bool make_directories(LocalRuntime *local, const RuntimeJob *job, const P
 
         if (owner && !own_directory(local, job, plan->attempt_dir, error))
                 return false;
-        if (owner && plan->ready_file && !workdir_make_ready(plan->attempt_dir, owner, error))
+        if (owner && !workdir_make_ready(plan->attempt_dir, owner, error))
                 return false;
         return job->package || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
 }
@@ -967,17 +1047,6 @@ static char *environment_log(LocalRuntime *local, const char *job_id)
         return g_strconcat(dir, "/environment/build.log", NULL);
 }
 
-static char *op_log_path(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
-{
-        LocalRuntime *local = (LocalRuntime *)runtime;
-        g_autofree char *dir = NULL;
-
-        if (strcmp(role, "environment") == 0)
-                return environment_log(local, job_id);
-        dir = workdir_attempt(local->state_dir, job_id, attempt);
-        return g_strdup_printf("%s/log/%s-%d", dir, role, index);
-}
-
 static bool op_open(Runtime *runtime, ObserveFunc observe, void *arg, GError **error)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
@@ -1017,6 +1086,7 @@ static const RuntimeOps local_ops = {
         .stop = op_stop,
         .signal = op_signal,
         .usage = op_usage,
+        .report = op_report,
         .exec = op_exec,
         .forget = op_forget,
         .clean = op_clean,

@@ -140,6 +140,8 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
         add_number(out, "ready_port", task->ready_port);
         add_number(out, "ready_port_other", task->ready_port_other);
         add_string(out, "ready_file", task->ready_file);
+        if (task->progress)
+                add_string(out, "progress", task->progress);
         add_list(out, "binds", task->binds);
         if (task->proxy)
                 add_list(out, "proxy", task->proxy);

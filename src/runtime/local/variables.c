@@ -171,6 +171,7 @@ char **variables_complete(char *const *inherited, const MemberPlace *place, char
         set(&variables, "PF_WORK_DIR", place->work);
         set(&variables, "PWD", place->work);
         set(&variables, "PADDLE_READY_FILE", place->ready_file);
+        set(&variables, "PADDLE_PROGRESS_FILE", place->progress);
         set(&variables, "VIRTUAL_ENV", place->environment);
         set_paths(&variables, place);
         renumber_gpus(&variables, place);

@@ -5,8 +5,8 @@
  *   2. what the runtime sets by default: HOME, USER, LOGNAME, LANG, PYTHONUNBUFFERED;
  *   3. what the engine gives: the platform's variables, the framework's, the user's --env;
  *   4. directories, which only the runtime knows: PADDLE_INPUT, INPUT, PADDLE_OUTPUT, OUTPUT,
- * TRAINER_PACKAGE, PF_WORK_DIR, PWD, PADDLE_READY_FILE, VIRTUAL_ENV; and how GPUs are numbered. PATH and
- * PYTHONPATH are the user's (or inherited) with ours in front of them. Pure. */
+ * TRAINER_PACKAGE, PF_WORK_DIR, PWD, PADDLE_READY_FILE, PADDLE_PROGRESS_FILE, VIRTUAL_ENV; and how GPUs are
+ * numbered. PATH and PYTHONPATH are the user's (or inherited) with ours in front of them. Pure. */
 #pragma once
 
 #include <glib.h>
@@ -17,8 +17,8 @@ typedef struct {
         const char *work;    /* working directory */
         const char *by_name; /* directory in which the package stands under its own name; NULL: the job has no
                                 package */
-        const char *environment;                 /* its Python environment, or NULL */
-        const char *input, *output, *ready_file; /* real paths, or NULL */
+        const char *environment;                            /* its Python environment, or NULL */
+        const char *input, *output, *ready_file, *progress; /* real paths, or NULL */
         const char *gpus, *gpus_seen; /* a list of GPUs as the engine gives it, and how CUDA numbers them for
                                          the member; or NULL */
         const char *fallback_path;    /* directory to be searched after all others, or NULL */

@@ -1,0 +1,286 @@
+/* paddle results: what jobs report, best first. */
+#include <math.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *sort, *format;
+} Results;
+
+static const Option options[] = {
+        { "sort", 0, OPTION_STRING, offsetof(Results, sort), "NAME", NULL,
+          "best first: NAME for the least value ever reported, -NAME for the greatest", 0, 0, NULL },
+        { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM", "table", "table, csv or json", 0,
+          0, "output" },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+/* ---- the rows ---- */
+
+/* Which number of a name a column shows. */
+typedef enum { LAST, MINIMUM, MAXIMUM } Kind;
+static const char *const kinds[] = { [LAST] = "last", [MINIMUM] = "min", [MAXIMUM] = "max" };
+
+static double number_of(const json_t *row, const char *name, Kind kind)
+{
+        const json_t *value =
+                json_object_get(json_object_get(json_object_get(row, "results"), name), kinds[kind]);
+
+        return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+typedef struct {
+        const char *name;
+        Kind kind;
+} Order;
+
+/* "loss", "-accuracy". */
+static Order order_parse(const char *text)
+{
+        return *text == '-' ? (Order){ text + 1, MAXIMUM } : (Order){ text, MINIMUM };
+}
+
+static int by_index(const json_t *a, const json_t *b)
+{
+        gint64 x = int_of(a, "index"), y = int_of(b, "index");
+
+        return (x > y) - (x < y);
+}
+
+/* The best first; jobs that reported nothing last. */
+static int compare(gconstpointer first, gconstpointer second, gpointer arg)
+{
+        const json_t *a = *(json_t *const *)first, *b = *(json_t *const *)second;
+        const Order *order = arg;
+        double x = order ? number_of(a, order->name, order->kind) : 0;
+        double y = order ? number_of(b, order->name, order->kind) : 0;
+
+        if (isnan(x) || isnan(y) || x == y)
+                return isnan(x) != isnan(y) ? isnan(x) - isnan(y) : by_index(a, b);
+        return (x < y) == (order->kind == MINIMUM) ? -1 : 1;
+}
+
+/* Names of the members `member` of all rows, in the order in which they come first; borrowed. */
+static GPtrArray *names_of(const GPtrArray *rows, const char *member)
+{
+        g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+        GPtrArray *names = g_ptr_array_new();
+
+        for (guint i = 0; i < rows->len; i++) {
+                const char *name;
+                json_t *value;
+
+                json_object_foreach(json_object_get(rows->pdata[i], member), name, value)
+                {
+                        if (g_hash_table_add(seen, (gpointer)name))
+                                g_ptr_array_add(names, (gpointer)name);
+                }
+        }
+        return names;
+}
+
+/* ---- cells ---- */
+
+static char *number_text(double number)
+{
+        return isnan(number) ? NULL : g_strdup_printf("%.6g", number);
+}
+
+typedef struct {
+        const GPtrArray *rows;
+        GPtrArray *parameters, *names;
+        const Order *order; /* or NULL */
+} Sheet;
+
+static bool has_best(const Sheet *sheet)
+{
+        return sheet->order != NULL;
+}
+
+static void add_heads(const Sheet *sheet, GPtrArray *heads)
+{
+        g_ptr_array_add(heads, g_strdup("JOB"));
+        g_ptr_array_add(heads, g_strdup("STATE"));
+        for (guint i = 0; i < sheet->parameters->len; i++)
+                g_ptr_array_add(heads, g_strconcat(">", sheet->parameters->pdata[i], NULL));
+        if (has_best(sheet))
+                g_ptr_array_add(heads,
+                                g_strdup_printf(">%s.%s", sheet->order->name, kinds[sheet->order->kind]));
+        for (guint i = 0; i < sheet->names->len; i++)
+                g_ptr_array_add(heads, g_strconcat(">", sheet->names->pdata[i], NULL));
+        g_ptr_array_add(heads, NULL);
+}
+
+static void add_row(const Sheet *sheet, const json_t *row, Table *table)
+{
+        g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(g_free);
+
+        g_ptr_array_add(cells, g_strdup(text_of(row, "name")));
+        g_ptr_array_add(cells, g_strdup(text_of(row, "state")));
+        for (guint i = 0; i < sheet->parameters->len; i++)
+                g_ptr_array_add(cells, g_strdup(text_of(json_object_get(row, "parameters"),
+                                                        sheet->parameters->pdata[i])));
+        if (has_best(sheet))
+                g_ptr_array_add(cells, number_text(number_of(row, sheet->order->name, sheet->order->kind)));
+        for (guint i = 0; i < sheet->names->len; i++)
+                g_ptr_array_add(cells, number_text(number_of(row, sheet->names->pdata[i], LAST)));
+        table_row(table, (const char *const *)cells->pdata);
+}
+
+static void print_table(const Cli *cli, const Sheet *sheet)
+{
+        g_autoptr(GPtrArray) heads = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(Table) table = NULL;
+        g_autofree TableFit *fits = NULL;
+
+        add_heads(sheet, heads);
+        table = table_new((const char *const *)heads->pdata);
+        fits = g_new0(TableFit, heads->len);
+        for (guint i = 1; i + 1 < heads->len; i++)
+                fits[i].spare = i == 1 ? (int)heads->len
+                                       : (int)i; /* the last ones are left out first, after the state */
+        if (cli->terminal.out_is_terminal)
+                table_fit(table, cli->terminal.width, cli->terminal.utf8, fits);
+        for (guint i = 0; i < sheet->rows->len; i++)
+                add_row(sheet, sheet->rows->pdata[i], table);
+        table_print(table, 0, stdout);
+}
+
+/* Quoted where RFC 4180 wants it. */
+static void add_field(GString *line, const char *text)
+{
+        g_auto(GStrv) parts = strpbrk(text, ",\"\r\n") ? g_strsplit(text, "\"", -1) : NULL;
+        g_autofree char *quoted = parts ? g_strjoinv("\"\"", parts) : NULL;
+
+        g_string_append_printf(line, "%s%s%s%s", line->len ? "," : "", quoted ? "\"" : "",
+                               quoted ? quoted : text, quoted ? "\"" : "");
+}
+
+static void add_number(GString *line, double number)
+{
+        char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+        add_field(line, isnan(number) ? "" : g_ascii_dtostr(text, sizeof text, number));
+}
+
+static void print_csv(const Sheet *sheet)
+{
+        g_autoptr(GString) line = g_string_new("job,state");
+
+        for (guint i = 0; i < sheet->parameters->len; i++)
+                add_field(line, sheet->parameters->pdata[i]);
+        for (guint i = 0; i < sheet->names->len; i++)
+                for (Kind kind = LAST; kind <= MAXIMUM; kind++) {
+                        g_autofree char *head =
+                                kind == LAST ? g_strdup(sheet->names->pdata[i])
+                                             : g_strdup_printf("%s.%s", (char *)sheet->names->pdata[i],
+                                                               kinds[kind]);
+
+                        add_field(line, head);
+                }
+        puts(line->str);
+        for (guint r = 0; r < sheet->rows->len; r++) {
+                const json_t *row = sheet->rows->pdata[r];
+
+                g_string_truncate(line, 0);
+                add_field(line, text_of(row, "name"));
+                add_field(line, text_of(row, "state"));
+                for (guint i = 0; i < sheet->parameters->len; i++)
+                        add_field(line,
+                                  text_of(json_object_get(row, "parameters"), sheet->parameters->pdata[i]));
+                for (guint i = 0; i < sheet->names->len; i++)
+                        for (Kind kind = LAST; kind <= MAXIMUM; kind++)
+                                add_number(line, number_of(row, sheet->names->pdata[i], kind));
+                puts(line->str);
+        }
+}
+
+/* ---- the verb ---- */
+
+static bool check_order(const Sheet *sheet, GError **error)
+{
+        g_autofree char *known = NULL;
+
+        if (!sheet->order || sheet->names->len == 0)
+                return true;
+        for (guint i = 0; i < sheet->names->len; i++)
+                if (strcmp(sheet->names->pdata[i], sheet->order->name) == 0)
+                        return true;
+        g_ptr_array_add(sheet->names, NULL);
+        known = g_strjoinv(", ", (char **)sheet->names->pdata);
+        return err_set(error, ERR_USAGE, "--sort: no job reported '%s'\nThere are: %s.", sheet->order->name,
+                       known);
+}
+
+static void print_json(const GPtrArray *rows)
+{
+        g_autoptr(json_t) list = json_array();
+
+        for (guint i = 0; i < rows->len; i++)
+                json_array_append(list, rows->pdata[i]);
+        format_print(list, FORMAT_JSON, NULL);
+}
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Results *results = target;
+        static const char *const formats[] = { "table", "csv", "json", NULL };
+        Order order = results->sort ? order_parse(results->sort) : (Order){ .name = NULL };
+        g_autofree char *path = job_path(words[0], "/results");
+        g_autoptr(json_t) items = NULL;
+        g_autoptr(GPtrArray) rows = g_ptr_array_new(), parameters = NULL, names = NULL;
+        Sheet sheet = { .rows = rows, .order = results->sort ? &order : NULL };
+
+        if (!g_strv_contains(formats, results->format))
+                return err_set(error, ERR_USAGE, "--format: '%.20s' is not table, csv or json",
+                               results->format);
+        if (!cli_client(cli, error) || !(items = listing_items(cli->client, path, error)))
+                return false;
+        for (gsize i = 0; i < json_array_size(items); i++)
+                g_ptr_array_add(rows, json_array_get(items, i));
+        g_ptr_array_sort_with_data(rows, compare, (gpointer)sheet.order);
+        sheet.parameters = parameters = names_of(rows, "parameters");
+        sheet.names = names = names_of(rows, "results");
+        if (!check_order(&sheet, error))
+                return false;
+        if (strcmp(results->format, "json") == 0)
+                print_json(rows);
+        else if (strcmp(results->format, "csv") == 0)
+                print_csv(&sheet);
+        else
+                print_table(cli, &sheet);
+        if (names->len == 0)
+                cli_say(cli, "nothing is reported yet; programs call paddlecloud.report(loss=...) or append "
+                             "NAME=VALUE to "
+                             "$PADDLE_PROGRESS_FILE");
+        return true;
+}
+
+const Verb verb_results = {
+        .name = "results",
+        .args = "JOB",
+        .summary = "Show what a job, or each job of an array, reported",
+        .about =
+                "Programs report numbers with `paddlecloud.report(loss=0.1)` or as lines NAME=VALUE that "
+                "they append "
+                "to the file $PADDLE_PROGRESS_FILE. The table has a row for each job, with the parameters of "
+                "its sweep "
+                "and the last number of each name. With --sort the best come first: by the least number ever "
+                "reported, or with `-` in front by the greatest. -o csv has the last, the least and the "
+                "greatest.",
+        .examples =
+                "paddle submit --name sw --sweep lr=0.1,0.01 --sweep depth=2,3 -- python train.py\n"
+                "paddle results sw --sort loss\tthe least loss first\n"
+                "paddle results sw --sort=-accuracy -o csv\tthe greatest accuracy first, for a spreadsheet",
+        .options = options,
+        .size = sizeof(Results),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_JOBS,
+        .run = run,
+};

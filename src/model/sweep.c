@@ -1,0 +1,176 @@
+/* Sweeps (see sweep.h). In a Spec a parameter is one text, "NAME=V1\nV2"; no value has a control character.
+ */
+#include "model/sweep.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "model/spec-draft.h"
+
+/* ---- reading ---- */
+
+/* Numbers may be given as such. The caller's; NULL with the error. */
+static char *value_text(const char *name, const json_t *value, GError **error)
+{
+        g_autofree char *text = json_is_string(value) ? g_strdup(json_string_value(value))
+                                : json_is_number(value)
+                                        ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+                                        : NULL;
+
+        if (!text) {
+                err_set(error, ERR_INVALID, "sweep.%s: a value must be a string or a number", name);
+                return NULL;
+        }
+        if (!*text || strlen(text) > SPEC_SWEEP_VALUE_MAX) {
+                err_set(error, ERR_INVALID, "sweep.%s: a value has 1 to %d bytes", name,
+                        SPEC_SWEEP_VALUE_MAX);
+                return NULL;
+        }
+        for (const char *at = text; *at; at++)
+                if (g_ascii_iscntrl(*at)) {
+                        err_set(error, ERR_INVALID,
+                                "sweep.%s: a value has no line breaks or control characters", name);
+                        return NULL;
+                }
+        return g_steal_pointer(&text);
+}
+
+static bool take_values(GString *text, const char *name, const json_t *values, GError **error)
+{
+        gsize i;
+        const json_t *value;
+
+        json_array_foreach(values, i, value)
+        {
+                g_autofree char *one = value_text(name, value, error);
+
+                if (!one)
+                        return false;
+                g_string_append_printf(text, "%s%s", i ? "\n" : "", one);
+        }
+        return true;
+}
+
+/* Takes one parameter into `list`; multiplies *n. */
+static bool take_parameter(GPtrArray *list, const char *name, const json_t *values, gint64 *n, GError **error)
+{
+        g_autofree char *shown = err_shown(name);
+        g_autoptr(GString) text = g_string_new(name);
+
+        if (!env_name_is_valid(name, strlen(name)) || strlen(name) > 63)
+                return err_set(error, ERR_INVALID,
+                               "sweep: '%.64s' is not a variable's name: a letter or '_', then letters, "
+                               "digits and '_'",
+                               shown);
+        if (!json_is_array(values) || json_array_size(values) == 0)
+                return err_set(error, ERR_INVALID, "sweep.%s must be a list of values", name);
+        *n *= (gint64)json_array_size(values);
+        if (*n > SPEC_ARRAY_MAX)
+                return err_set(error, ERR_INVALID, "sweep: its parameters make more than %d jobs",
+                               SPEC_ARRAY_MAX);
+        g_string_append_c(text, '=');
+        if (!take_values(text, name, values, error))
+                return false;
+        g_ptr_array_add(list, g_string_free(g_steal_pointer(&text), FALSE));
+        return true;
+}
+
+/* The indices of a sweep are those of its combinations; "%N" of an array may limit how many run at once. */
+static bool take_indices(Draft *draft, gint64 n, GError **error)
+{
+        g_autoptr(GArray) indices = NULL;
+        int max = 0;
+
+        if (!draft->spec.array) {
+                draft->spec.array =
+                        draft_own_text(draft, n == 1 ? g_strdup("0")
+                                                     : g_strdup_printf("0-%" G_GINT64_FORMAT, n - 1));
+                return true;
+        }
+        if (!spec_array(draft->spec.array, &indices, &max, error))
+                return false;
+        return ((gint64)indices->len == n && g_array_index(indices, int, n - 1) == n - 1) ||
+               err_set(error, ERR_INVALID,
+                       "array: '%.40s' does not fit the sweep, which makes %" G_GINT64_FORMAT " jobs\n"
+                       "Leave the array out.",
+                       draft->spec.array, n);
+}
+
+bool take_sweep(Draft *draft, const json_t *object, GError **error)
+{
+        const json_t *sweep = json_object_get(object, "sweep");
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+        gint64 n = 1;
+        const char *name;
+        json_t *values;
+
+        if (!sweep || json_is_null(sweep))
+                return true;
+        if (!json_is_object(sweep) || json_object_size(sweep) == 0 ||
+            json_object_size(sweep) > SPEC_SWEEP_MAX)
+                return err_set(error, ERR_INVALID,
+                               "sweep must be an object of 1 to %d lists: {\"lr\": [0.1, 0.01]}",
+                               SPEC_SWEEP_MAX);
+        json_object_foreach((json_t *)sweep, name, values)
+        {
+                if (!take_parameter(list, name, values, &n, error))
+                        return false;
+        }
+        draft->spec.sweep = draft_own(draft, g_steal_pointer(&list));
+        return take_indices(draft, n, error);
+}
+
+/* ---- using ---- */
+
+/* The values of "NAME=V1\nV2"; the caller's. */
+static char **values_of(const char *parameter)
+{
+        return g_strsplit(strchr(parameter, '=') + 1, "\n", -1);
+}
+
+char **sweep_values(const Spec *spec, int index)
+{
+        guint n = spec->sweep ? g_strv_length(spec->sweep) : 0;
+        char **pairs = n ? g_new0(char *, n + 1) : NULL;
+
+        for (guint i = n; i-- > 0;) {
+                const char *parameter = spec->sweep[i];
+                g_auto(GStrv) values = values_of(parameter);
+                int size = (int)g_strv_length(values);
+
+                pairs[i] = g_strdup_printf("%.*s=%s", (int)(strchr(parameter, '=') - parameter), parameter,
+                                           values[index % size]);
+                index /= size;
+        }
+        return pairs;
+}
+
+json_t *sweep_format(const Spec *spec)
+{
+        json_t *object = json_object();
+
+        for (char **at = spec->sweep; at && *at; at++) {
+                g_autofree char *name = g_strndup(*at, (gsize)(strchr(*at, '=') - *at));
+                g_auto(GStrv) values = values_of(*at);
+                json_t *list = json_array();
+
+                for (char **value = values; *value; value++)
+                        json_array_append_new(list, json_string(*value));
+                json_object_set_new(object, name, list);
+        }
+        return object;
+}
+
+char **sweep_labels(const Spec *spec, int index)
+{
+        g_auto(GStrv) pairs = sweep_values(spec, index);
+        char **labels = g_strdupv(spec->labels);
+
+        for (char **pair = pairs; pair && *pair; pair++) {
+                g_autofree char *name = g_strndup(*pair, (gsize)(strchr(*pair, '=') - *pair));
+                g_auto(GStrv) before = labels;
+
+                labels = labels_with(before, name, strchr(*pair, '=') + 1);
+        }
+        return labels;
+}
