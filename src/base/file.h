@@ -29,6 +29,11 @@ static inline gint64 file_mtime_ms(const struct stat *st)
         return (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
+static inline gint64 file_mtime_ns(const struct stat *st)
+{
+        return (gint64)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
 /* Reads a whole file of at most `max` bytes; *ret is NUL-terminated and the caller's. ERR_TOO_LARGE above
  * `max`. */
 bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error);

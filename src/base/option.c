@@ -9,10 +9,10 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "base/word.h"
 
 enum {
-        HELP_COLUMN_MAX = 32,   /* a longer left part gets a line of its own */
-        NAME_MAX_COMPARED = 40, /* longer words are compared by their beginning */
+        HELP_COLUMN_MAX = 32, /* a longer left part gets a line of its own */
 };
 
 /* ---- values ---- */
@@ -116,28 +116,6 @@ static const Option *find_letter(const Option *options, char letter)
         return NULL;
 }
 
-/* Levenshtein's distance: insertions, deletions and replacements between two words. */
-static int distance(const char *a, const char *b)
-{
-        int row[NAME_MAX_COMPARED + 1];
-        int a_len = (int)strnlen(a, NAME_MAX_COMPARED), b_len = (int)strnlen(b, NAME_MAX_COMPARED);
-
-        for (int j = 0; j <= b_len; j++)
-                row[j] = j;
-        for (int i = 1; i <= a_len; i++) {
-                int diagonal = row[0];
-
-                row[0] = i;
-                for (int j = 1; j <= b_len; j++) {
-                        int above = row[j];
-
-                        row[j] = MIN(MIN(row[j - 1], above) + 1, diagonal + (a[i - 1] != b[j - 1]));
-                        diagonal = above;
-                }
-        }
-        return row[b_len];
-}
-
 /* The only name that begins with `name`, so that `--mem` suggests --memory; NULL: none or several do. */
 static const char *longer_name(const Option *options, const char *name)
 {
@@ -165,7 +143,7 @@ static const char *nearest_name(const Option *options, const char *name)
                 const char *names[] = { option->name, option->alias };
 
                 for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-                        int far = names[i] ? distance(name, names[i]) : best;
+                        int far = names[i] ? word_distance(name, names[i]) : best;
 
                         if (far < best) {
                                 best = far;

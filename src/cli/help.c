@@ -3,26 +3,7 @@
 
 #include <string.h>
 
-static int distance(const char *a, const char *b)
-{
-        gsize len = strlen(b);
-        g_autofree int *row = g_new(int, len + 1);
-
-        for (gsize j = 0; j <= len; j++)
-                row[j] = (int)j;
-        for (gsize i = 1; a[i - 1]; i++) {
-                int diagonal = row[0];
-
-                row[0] = (int)i;
-                for (gsize j = 1; j <= len; j++) {
-                        int above = row[j];
-
-                        row[j] = MIN(MIN(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-                        diagonal = above;
-                }
-        }
-        return row[len];
-}
+#include "base/word.h"
 
 /* Names that other systems have for our commands. */
 static const char *const synonyms[][2] = {
@@ -46,7 +27,7 @@ const char *verb_nearest(const Verb *const *verbs, const char *word)
         for (; *verbs; verbs++) {
                 const char *name = (*verbs)->name;
                 const char *last = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
-                int near = MIN(distance(word, name), distance(word, last));
+                int near = MIN(word_distance(word, name), word_distance(word, last));
 
                 if (near < best_distance && near < (int)strlen(word)) {
                         best = name;

@@ -1,0 +1,67 @@
+/* Words in messages (see word.h). */
+#include "base/word.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { COMPARED_MAX = 64 };
+
+int word_distance(const char *a, const char *b)
+{
+        int row[COMPARED_MAX + 1];
+        int a_len = (int)strnlen(a, COMPARED_MAX), b_len = (int)strnlen(b, COMPARED_MAX);
+
+        for (int j = 0; j <= b_len; j++)
+                row[j] = j;
+        for (int i = 1; i <= a_len; i++) {
+                int diagonal = row[0];
+
+                row[0] = i;
+                for (int j = 1; j <= b_len; j++) {
+                        int above = row[j];
+
+                        row[j] = MIN(MIN(row[j - 1], above) + 1, diagonal + (a[i - 1] != b[j - 1]));
+                        diagonal = above;
+                }
+        }
+        return row[b_len];
+}
+
+const char *word_nearest(const char *word, const char *const *list)
+{
+        const char *nearest = NULL;
+        int best = (int)MIN(strlen(word), 12) / 3 + 2; /* the first distance that is too far */
+
+        best = MIN(best, (int)strlen(word)); /* not another word altogether */
+        for (; *list; list++) {
+                int far = word_distance(word, *list);
+
+                if (far >= best)
+                        continue;
+                best = far;
+                nearest = *list;
+        }
+        return nearest;
+}
+
+static bool ends_in_one_of(const char *noun, const char *const *ends)
+{
+        for (; *ends; ends++)
+                if (g_str_has_suffix(noun, *ends))
+                        return true;
+        return false;
+}
+
+char *count_format(gint64 n, const char *noun)
+{
+        static const char *const hissing[] = { "s", "x", "z", "ch", "sh", NULL };
+        static const char *const vowel_y[] = { "ay", "ey", "oy", "uy", NULL };
+        size_t len = strlen(noun);
+
+        if (n == 1)
+                return g_strdup_printf("1 %s", noun);
+        if (len > 0 && noun[len - 1] == 'y' && !ends_in_one_of(noun, vowel_y))
+                return g_strdup_printf("%" G_GINT64_FORMAT " %.*sies", n, (int)len - 1, noun);
+        return g_strdup_printf("%" G_GINT64_FORMAT " %s%s", n, noun,
+                               ends_in_one_of(noun, hissing) ? "es" : "s");
+}
