@@ -132,7 +132,7 @@ FIELDS = [
     ({"time_limit": 10**9}, ["time_limit", "1000000000", "3650 days"]),
     ({"time_limit": "99999999999999999999d"}, ["time_limit"]),
     ({"time_limit": [1]}, ["time_limit", "[1]"]),
-    ({"grace": "2d"}, ["grace", "2d", "1 days"]),
+    ({"grace": "2d"}, ["grace", "2d", "1 day"]),
     ({"grace": 10**9}, ["grace", "1000000000"]),
     ({"grace": "x"}, ["grace", "'x'"]),
     ({"backoff": "1w"}, ["backoff", "'1w'"]),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/word.h"
 
 void json_init(void)
 {
@@ -204,12 +205,15 @@ bool json_only(const json_t *object, const char *where, const char *const *known
         json_object_foreach((json_t *)object, name, value)
         {
                 g_autofree char *words = NULL;
+                const char *near;
 
                 if (g_strv_contains(known, name))
                         continue;
                 words = json_words(known);
-                return err_set(error, ERR_INVALID, "%s'%.64s' is not a known field\nThe fields are %s.",
-                               where, name, words);
+                near = word_nearest(name, known);
+                return err_set(error, ERR_INVALID, "%s'%.64s' is not a known field\n%s%s%sThe fields are %s.",
+                               where, name, near ? "Did you mean '" : "", near ? near : "", near ? "'? " : "",
+                               words);
         }
         return true;
 }

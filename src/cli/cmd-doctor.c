@@ -115,7 +115,7 @@ static Finding check_agent(Patient *patient)
         static const char *const programs[] = { "paddled", "paddle-agent", "paddle-spawner" };
 
         if (!patient->embedded)
-                return finding(GOOD, NULL, "the server's business");
+                return finding(GOOD, NULL, "not checked: the server runs elsewhere");
         for (gsize i = 0; i < G_N_ELEMENTS(programs); i++) {
                 g_autofree char *path = program_find(programs[i]);
 

@@ -38,8 +38,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         }
         cli_say(cli, "the embedded server (process %d) has stopped", (int)pid);
         if (running != 0)
-                cli_say(cli, running == 1 ? "1 job goes on running; the next `paddle up` finds it again"
-                                          : "its jobs go on running; the next `paddle up` finds them again");
+                cli_say(cli, running == 1 ? "1 job keeps running; the next `paddle up` finds it again"
+                                          : "its jobs keep running; the next `paddle up` finds them again");
         return true;
 }
 

@@ -49,6 +49,27 @@ static const char *named_server(const char *option, const char **ret_source)
         return set_variable("PADDLE_SERVER");
 }
 
+static bool is_host_and_port(const char *text)
+{
+        const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : "";
+        gsize host = colon ? (gsize)(colon - text) : 0;
+        bool bracketed = host > 2 && text[0] == '[' && text[host - 1] == ']';
+
+        return host > 0 && *port && strspn(port, "0123456789") == strlen(port) &&
+               !g_str_has_prefix(text, "unix:") && (bracketed || strcspn(text, ":/") == host);
+}
+
+/* Without slashes at its end, and "HOST:PORT" with its http://. */
+static char *completed(const char *url)
+{
+        g_autofree char *copy = g_strdup(url);
+        gsize len = copy ? strlen(copy) : 0;
+
+        while (len > 0 && copy[len - 1] == '/')
+                copy[--len] = '\0';
+        return url && is_host_and_port(copy) ? g_strconcat("http://", copy, NULL) : g_steal_pointer(&copy);
+}
+
 static bool use_config(Discovery *found, GError **error)
 {
         g_autofree char *path = client_config_path();
@@ -69,16 +90,6 @@ static bool use_config(Discovery *found, GError **error)
                 found->key = g_steal_pointer(&config->key);
         }
         return true;
-}
-
-static char *trimmed(const char *url)
-{
-        char *copy = g_strdup(url);
-        gsize len = copy ? strlen(copy) : 0;
-
-        while (len > 0 && copy[len - 1] == '/')
-                copy[--len] = '\0';
-        return copy;
 }
 
 HttpClient *discovery_client(const Discovery *found, const char *token, GError **error)
@@ -113,7 +124,7 @@ Discovery *discover(const char *server, const char *token, DiscoverMode mode, GE
         g_autoptr(Discovery) found = g_new0(Discovery, 1);
         const char *named = named_server(server, &found->source);
 
-        found->url = trimmed(named);
+        found->url = completed(named);
         found->token = g_strdup(token ? token : set_variable("PADDLE_TOKEN"));
         found->ca = g_strdup(set_variable("PADDLE_CACERT"));
         found->cert = g_strdup(set_variable("PADDLE_CERT"));

@@ -425,7 +425,7 @@ void follow_catch_interrupt(const char *name)
         struct sigaction action = { .sa_handler = on_interrupt };
 
         g_snprintf(interrupt_note.text, sizeof interrupt_note.text,
-                   "\npaddle: the job goes on without this command\n"
+                   "\npaddle: the job keeps running without this command\n"
                    "Follow it again with `paddle logs -f %s`, stop it with `paddle cancel %s`.\n",
                    name, name);
         interrupt_note.len = strlen(interrupt_note.text);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/word.h"
 #include "cli/reasons.h"
 #include "cli/password.h"
 
@@ -212,8 +213,10 @@ static bool print_changes(const Cli *cli, const json_t *reply, Format format)
                         json_array_foreach(changes, i, change) listing_add(listing, change);
                         listing_end(listing);
                 }
-                cli_say(cli, "%d of %d jobs would fare differently; nothing is changed",
-                        (int)json_array_size(changes), (int)int_of(reply, "checked"));
+                g_autofree char *checked = count_format(int_of(reply, "checked"), "job");
+
+                cli_say(cli, "%d of %s would fare differently; nothing is changed",
+                        (int)json_array_size(changes), checked);
         } else {
                 format_print(reply, format, "job");
         }

@@ -240,7 +240,7 @@ static void append_victims(GString *out, const json_t *evicts)
         json_t *victim;
 
         if (json_array_size(evicts) > 0)
-                g_string_append(out, "For it would have to go or shrink:\n");
+                g_string_append(out, "It would preempt or shrink:\n");
         json_array_foreach(evicts, i, victim)
         {
                 g_autofree char *name = text_visible(text_of(victim, "name"));

@@ -53,7 +53,7 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
                 return err_set(
                         error, ERR_UNREACHABLE,
                         "the server at '%s' did not come back within %d s; the job itself is not touched\n"
-                        "`paddle doctor` says what is wrong, `paddle up` starts an embedded server. %s",
+                        "`paddle doctor` looks for what is wrong. %s",
                         http_client_url(cli->client), PATIENCE_MS / 1000, retry->hint);
         }
         g_clear_error(&cause);

@@ -33,14 +33,14 @@
                 SHARE_TEXT("begin", 0, begin, "TIME",                                                        \
                            "not before: 2026-03-01T22:00, 22:00, or 2h from now"),                           \
                 SHARE_TEXT("signal", 0, signal, "NAME@TIME",                                                 \
-                           "signal before the time limit, and first when the job must go: USR1@60s"),        \
+                           "signal to send before the time limit and before a preemption: USR1@60s"),         \
                 { "min-trainers",                                                                            \
                   0,                                                                                         \
                   OPTION_INT,                                                                                \
                   FIELD(min_trainers),                                                                       \
                   "N",                                                                                       \
                   NULL,                                                                                      \
-                  "start with so many trainers; the others join when there is room",                         \
+                  "start with N trainers; the others join when there is capacity",                           \
                   1,                                                                                         \
                   SPEC_REPLICAS_MAX,                                                                         \
                   "min" },                                                                                   \
@@ -50,7 +50,7 @@
                 SHARE_TEXT("topology", 0, topology, "KEY",                                                   \
                            "keep the processes together within one value of this node label"),               \
                 SHARE_FLAG("topology-required", topology_required, "wait until they fit together"),          \
-                SHARE_FLAG("no-preempt", no_preempt, "the job is never made to go or shrink for others"),    \
-                SHARE_TEXT("on-preempt", 0, on_preempt, "WHAT", "when it was made to go: requeue or end"),   \
+                SHARE_FLAG("no-preempt", no_preempt, "never preempt or shrink the job for others"),            \
+                SHARE_TEXT("on-preempt", 0, on_preempt, "WHAT", "after preemption: requeue or end"),           \
                 SHARE_FLAG("dry-run", dry_run,                                                               \
                            "submit nothing; say whether, where and when it would start"),

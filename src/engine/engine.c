@@ -600,10 +600,11 @@ Job *engine_job_by_name(Engine *engine, const char *user, const char *name)
 
 bool engine_no_job(const char *user, const char *name, GError **error)
 {
-        return err_set(error, ERR_NOT_FOUND,
-                       "no job '%s' of '%s'\n"
-                       "`paddle list` shows the newest jobs; administrators see those of others with --all.",
-                       name, user ? user : "anybody");
+        if (!user)
+                return err_set(error, ERR_NOT_FOUND,
+                               "no job '%s' of anybody\n`paddle list --all` shows all jobs.", name);
+        return err_set(error, ERR_NOT_FOUND, "no job '%s' of '%s'\n`paddle list` shows the newest jobs.",
+                       name, user);
 }
 
 /* Live first: a job that leaves the views is in the store before. An id may be another job's name, so ids

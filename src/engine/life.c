@@ -483,9 +483,8 @@ static void use_retry(Life *life, bool permanent, char *why)
 static char *clean_text(const char *text)
 {
         g_autofree char *valid = text && *text ? g_utf8_make_valid(text, -1) : NULL;
-        g_auto(GStrv) lines = valid ? g_strsplit(g_strchomp(valid), "\n", -1) : NULL;
 
-        return lines ? g_strjoinv(". ", lines) : NULL;
+        return err_line(valid);
 }
 
 /* The last line often says the cause. An exit status without a fault of its own (see say_exit) and other ends

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/keyed-hash.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "engine/secrets.h"
 #include "model/array.h"
 #include "model/baseline.h"
@@ -218,6 +219,7 @@ const Queue *submit_queue(Engine *engine, const char *name, const char *user, bo
 
 bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error)
 {
+        g_autofree char *limit = NULL, *has = NULL;
         gint64 open;
 
         if (queue->max_open_per_user <= 0)
@@ -225,10 +227,13 @@ bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gin
         open = live_open_in(engine, queue->object.name, user);
         if (open + n <= queue->max_open_per_user)
                 return true;
-        return err_set(error, ERR_QUOTA,
-                       "queue '%s' takes %d open jobs of one user: '%s' has %" G_GINT64_FORMAT
-                       ", and this would be %" G_GINT64_FORMAT " more\nTry again when some have ended.",
-                       queue->object.name, queue->max_open_per_user, user, open, n);
+        limit = count_format(queue->max_open_per_user, "open job");
+        has = count_format(open, "job");
+        return err_set(
+                error, ERR_QUOTA,
+                "queue '%s' takes %s of each user: '%s' has %s there, and this would be %" G_GINT64_FORMAT
+                " more\nTry again when some have ended.",
+                queue->object.name, limit, user, has, n);
 }
 
 static void add_lack(GString *text, const char *what, const char *where, const char *wants, const char *has)
@@ -380,6 +385,7 @@ static bool check_rate(Submission *submission)
         Engine *engine = submission->engine;
         Input *input = submission->input;
         gint64 cost = submission->n_jobs * TOKEN;
+        g_autofree char *limit = count_format(engine->config.submit_rate, "job");
         gint64 wait_s;
         Rate *rate;
 
@@ -392,9 +398,9 @@ static bool check_rate(Submission *submission)
         }
         wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
         err_set(&input->error, ERR_QUOTA,
-                "'%s' may submit %d jobs in a minute, and asks for %" G_GINT64_FORMAT
+                "'%s' may submit %s in a minute, and asks for %" G_GINT64_FORMAT
                 " more than that\nTry again in %" G_GINT64_FORMAT " s.",
-                input->user, engine->config.submit_rate, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
+                input->user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
         if (cost <= (gint64)engine->config.submit_rate * TOKEN) /* else it never passes */
                 err_add_wait(&input->error, wait_s);
         return false;
@@ -407,6 +413,7 @@ static bool check_user_count(Submission *submission, guint all)
         const Input *input = submission->input;
         gint64 max = engine->config.max_open_per_user > 0 ? engine->config.max_open_per_user
                                                           : (gint64)MAX(all / 4, 1);
+        g_autofree char *has = NULL;
         gint64 open;
 
         if (input->admin || g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
@@ -414,17 +421,19 @@ static bool check_user_count(Submission *submission, guint all)
         open = live_open_of(submission->engine, input->user);
         if (open + submission->n_jobs <= max)
                 return true;
+        has = count_format(open, "open job");
         return err_set(&submission->input->error, ERR_QUOTA,
-                       "'%s' has %" G_GINT64_FORMAT " open jobs, and this would be %" G_GINT64_FORMAT
+                       "'%s' has %s, and this would be %" G_GINT64_FORMAT
                        " more: one user may have %" G_GINT64_FORMAT
                        " (paddled --max-open-jobs-per-user)\nTry again when some have ended.",
-                       input->user, open, submission->n_jobs, max);
+                       input->user, has, submission->n_jobs, max);
 }
 
 static bool check_count(Submission *submission)
 {
         Engine *engine = submission->engine;
         guint max = engine->config.max_open_jobs > 0 ? (guint)engine->config.max_open_jobs : MAX_OPEN_JOBS;
+        g_autofree char *open = NULL;
 
         if (submission->n_jobs > MAX_JOBS)
                 return err_set(&submission->input->error, ERR_INVALID,
@@ -436,9 +445,11 @@ static bool check_count(Submission *submission)
                 return false;
         if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
                 return check_user_count(submission, max);
-        return err_set(&submission->input->error, ERR_QUOTA,
-                       "%u jobs are open, and %u is the limit\nTry again when some have ended.",
-                       g_hash_table_size(engine->by_id), max);
+        open = count_format(g_hash_table_size(engine->by_id), "job");
+        return err_set(
+                &submission->input->error, ERR_QUOTA,
+                "the server has %s that %s not ended; its limit is %u\nTry again when some have ended.", open,
+                g_hash_table_size(engine->by_id) == 1 ? "has" : "have", max);
 }
 
 /* The limits of each queue, over all entries that go to it. */

@@ -461,8 +461,8 @@ static bool drop_user(const Change *change, GError **error)
                 return err_set(error, ERR_CONFLICT, "it is built in and cannot be deleted");
         if (jobs > 0)
                 return err_set(error, ERR_CONFLICT,
-                               "%" G_GINT64_FORMAT " of the user's jobs are open\nCancel them, or wait.",
-                               jobs);
+                               "%" G_GINT64_FORMAT " of the user's jobs %s open\nCancel %s, or wait.", jobs,
+                               jobs == 1 ? "is" : "are", jobs == 1 ? "it" : "them");
         return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "model/framework.h"
 #include "model/spec-block.h"
 #include "model/spec-draft.h"
@@ -260,9 +261,11 @@ bool take_duration(const json_t *object, const char *name, gint64 max, gint64 *r
                                "%s: '%.40s' is not a duration such as 90s, 15m, 1h30m, 1:30:00 or 2d", name,
                                shown);
         }
-        if (ms > max)
-                return err_set(error, ERR_INVALID, "%s: '%.40s' is longer than %d days", name, shown,
-                               (int)(max / SPEC_DAY_MS));
+        if (ms > max) {
+                g_autofree char *days = count_format(max / SPEC_DAY_MS, "day");
+
+                return err_set(error, ERR_INVALID, "%s: '%.40s' is longer than %s", name, shown, days);
+        }
         *ret = ms;
         return true;
 }

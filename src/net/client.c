@@ -329,8 +329,10 @@ bool http_call(HttpClient *client, const HttpCall *call, HttpReply *ret, GError 
                         http_reply_clear(ret);
                         continue;
                 }
-                if (ok)
+                if (ok) {
+                        ret->url = client->endpoint.url;
                         return true;
+                }
                 http_reply_clear(ret);
                 g_propagate_error(error, g_steal_pointer(&failed));
                 return false;
@@ -379,7 +381,12 @@ bool http_reply_error(const HttpReply *reply, GError **error)
         const char *hint = json_string_value(json_object_get(body, "hint"));
 
         if (!message || !*message)
-                return err_set(error, code, "the server answered with status %d", reply->status);
+                return err_set(
+                        error, code,
+                        "the server at '%s' answered with status %d, and not as paddled does\n"
+                        "Check the address: --server, PADDLE_SERVER or `paddleServer` of the configuration. "
+                        "Without a port http:// means 80; paddled's is 8999.",
+                        reply->url ? reply->url : "", reply->status);
         if (word && err_from_word(word) != ERR_FAILED)
                 code = err_from_word(word);
         return err_set(error, code, "%s%s%s", message, hint && *hint ? "\n" : "", hint ? hint : "");
@@ -396,9 +403,12 @@ bool http_call_json(HttpClient *client, const char *method, const char *path, co
                 return false;
         if (reply.status / 100 != 2)
                 return http_reply_error(&reply, error);
-        json_t *value = NULL;
-        if (reply.body->len && !(value = json_parse(reply.body->str, reply.body->len, error)))
-                return err_prefix(error, "the reply to %s %s: ", method, path);
+        g_autoptr(GError) cause = NULL;
+        json_t *value = reply.body->len ? json_parse(reply.body->str, reply.body->len, &cause) : NULL;
+
+        if (cause)
+                return err_set(error, ERR_FAILED, "the server at '%s' does not answer as paddled does: %s",
+                               reply.url, cause->message);
         if (ret)
                 *ret = value;
         else

@@ -30,6 +30,7 @@ typedef struct {
         char *type; /* content type or NULL */
         GString *body;
         GHashTable *headers; /* lower-case name -> value */
+        const char *url;     /* of the server; the client's */
 } HttpReply;
 void http_reply_clear(HttpReply *reply);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HttpReply, http_reply_clear)

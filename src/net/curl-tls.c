@@ -2,6 +2,8 @@
 #include "base/err.h"
 #include "net/exchange.h"
 
+#include <string.h>
+
 void endpoint_set_tls(const Endpoint *endpoint, const CurlApi *api, CURL *handle)
 {
         if (endpoint->ca)
@@ -24,12 +26,31 @@ static const struct {
           "It is the path of a PEM file." },
         { CURLE_SSL_CERTPROBLEM, "the client's own certificate cannot be used",
           "PADDLE_CERT and PADDLE_KEY are the paths of a certificate and its key, PEM files." },
-        { CURLE_SSL_CONNECT_ERROR, "no TLS can be spoken with it",
-          "Does it speak TLS? If not, name it by http://." },
 };
+
+/* What the TLS libraries that libcurl is built with say of an answer that is no TLS. */
+static bool is_plain(const char *text)
+{
+        static const char *const words[] = { "wrong version number", "unexpected TLS packet", "packet length",
+                                             "unsupported protocol", "http request" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+                if (strstr(text, words[i]))
+                        return true;
+        return false;
+}
 
 bool endpoint_check_tls(const Endpoint *endpoint, CURLcode code, const char *text, GError **error)
 {
+        if (code == CURLE_SSL_CONNECT_ERROR && is_plain(text))
+                return err_set(error, ERR_UNREACHABLE,
+                               "cannot reach the server at '%s': it does not speak TLS\nName it by http://.",
+                               endpoint->url);
+        if (code == CURLE_SSL_CONNECT_ERROR)
+                return err_set(error, ERR_UNREACHABLE,
+                               "cannot reach the server at '%s': no TLS connection can be made: %s\n"
+                               "If it does not speak TLS, name it by http://.",
+                               endpoint->url, text);
         for (gsize i = 0; i < G_N_ELEMENTS(failures); i++)
                 if (failures[i].code == code)
                         return err_set(error, ERR_UNREACHABLE, "cannot reach the server at '%s': %s: %s\n%s",

@@ -179,9 +179,7 @@ static bool set_failure(const Transport *transport, CURLcode curl, Transfer *tra
                 if (failures[i].curl == curl)
                         code = failures[i].code;
         if (code == ERR_UNREACHABLE)
-                return err_set(error, code,
-                               "cannot reach the server at '%s': %s\nStart it with `paddle up`, or name "
-                               "another with --server.",
+                return err_set(error, code, "cannot reach the server at '%s': %s\n" UNREACHED,
                                transport->endpoint->url, transfer->text);
         return err_set(error, code, "%s %s%s: %s", call->method, transport->endpoint->url, call->path,
                        *transfer->text ? transfer->text : "the connection broke off");

@@ -9,6 +9,10 @@
 
 enum { REPLY_HEAD_MAX = 64 << 10 };
 
+/* What to do when no connection can be made. */
+#define UNREACHED "Check the address, and that a server runs there; --server or PADDLE_SERVER names another."
+#define UNREACHED_SOCKET "Start it with `paddle up`, or name another with --server."
+
 /* The reply as it comes, whatever the transport. */
 typedef struct {
         const HttpCall *call;

@@ -68,10 +68,9 @@ static bool set_unreachable(const Endpoint *endpoint, int err, GError **error)
                         "cannot reach the server at '%s': %s\nIt lets in its own user and the group of its "
                         "socket; others need its TCP address and a token.",
                         endpoint->url, g_strerror(err));
-        return err_set(error, ERR_UNREACHABLE,
-                       "cannot reach the server at '%s': %s\nStart it with `paddle up`, or name another with "
-                       "--server.",
-                       endpoint->url, err == EINPROGRESS || err == EAGAIN ? "no answer" : g_strerror(err));
+        return err_set(error, ERR_UNREACHABLE, "cannot reach the server at '%s': %s\n%s", endpoint->url,
+                       err == EINPROGRESS || err == EAGAIN ? "no answer" : g_strerror(err),
+                       endpoint->socket_path ? UNREACHED_SOCKET : UNREACHED);
 }
 
 /* True, or the errno in *ret_err. The time limit of connect() is the socket's for sending. */

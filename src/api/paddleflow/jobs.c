@@ -247,7 +247,7 @@ static void stop(const Call *call, const Job *job)
                 act(call, job, ACT_CANCEL);
                 return;
         }
-        flow_set(&error, CODE_ActionNotAllowed, "the job is %s already", job_word(job));
+        flow_set(&error, CODE_ActionNotAllowed, "the job has already ended: it is %s", job_word(job));
         call_fail(call, error);
 }
 

@@ -87,7 +87,7 @@ static void test_dry_run(void)
                   "\"gpus\":[]}],\"evicts\":[{\"job\":\"x\",\"name\":\"a\",\"user\":\"bob\",\"shrinks\":true}"
                   "],\"reasons\":[]}",
                   "It would start at once in queue 'q'\n  trainer-0 on n1 (GPU 0, 1)\n  trainer-1 on n2\n"
-                  "For it would have to go or shrink:\n  a (x) of bob gets fewer processes\n" },
+                  "It would preempt or shrink:\n  a (x) of bob gets fewer processes\n" },
                 { "{\"admitted\":true,\"state\":\"would "
                   "wait\",\"queue\":\"q\",\"start\":\"2026-03-01T10:00:30.000Z\","
                   "\"placement\":[],\"evicts\":[],\"reasons\":[{\"cause\":\"behind\",\"message\":\"one job "

@@ -419,7 +419,7 @@ static void test_open_limit(void)
         house_open(house);
         house_sync(house);
         a = house_submit_ok(house, ONE("a"));
-        submit_refused(house, ONE("b"), NULL, ERR_QUOTA, "1 jobs are open");
+        submit_refused(house, ONE("b"), NULL, ERR_QUOTA, "the server has 1 job that");
         run_and_end(house, a, 1);
         b = house_submit_ok(house, ONE("b"));
         house_free(house);

@@ -382,7 +382,7 @@ static void test_user_limits(void)
         a = submit(house, "ann", JOB("a", "1", ",'queue':'q'"));
         b = submit(house, "ann", JOB("b", "1", ",'queue':'q'"));
         submit_fails(house, "ann", JOB("c", "1", ",'queue':'q'"), ERR_QUOTA,
-                     "queue 'q' takes 2 open jobs of one user");
+                     "queue 'q' takes 2 open jobs of each user");
         c = submit(house, "bob", JOB("c", "1", ",'queue':'q'"));
         assert_state(house, a, JOB_STARTING);
         assert_state(house, b, JOB_QUEUED);
@@ -1052,7 +1052,7 @@ static void test_batch_queue_limits(void)
         house_queue(house, "narrow", "{'everyone':true,'max_open_per_user':1}");
         g_assert_null(house_submit_all(house, "ann", specs, &error));
         g_assert_error(error, ERR_DOMAIN, ERR_QUOTA);
-        g_assert_nonnull(strstr(error->message, "queue 'narrow' takes 1 open jobs of one user"));
+        g_assert_nonnull(strstr(error->message, "queue 'narrow' takes 1 open job of each user"));
         house_free(house);
 }
 

@@ -450,7 +450,7 @@ static void test_drops(void)
                 { KIND_CLUSTER, "c3", "cluster 'c3': its queue 'in-c3' has 3 open jobs", NULL },
                 { KIND_CLUSTER, "default-cluster", "cluster 'default-cluster': it is built in", NULL },
                 { KIND_USER, "ann", NULL, "ann/queue/left ann/queue/in-c2" },
-                { KIND_USER, "bob", "user 'bob': 1 of the user's jobs are open", NULL },
+                { KIND_USER, "bob", "user 'bob': 1 of the user's jobs is open", NULL },
                 { KIND_USER, "root", "user 'root': it is built in and cannot be deleted", NULL },
                 { KIND_FLAVOUR, "flavour1", NULL, "" },
                 { KIND_GRANT, "ann/queue/left", NULL, "" },

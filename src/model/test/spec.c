@@ -135,7 +135,7 @@ static const struct {
 } refused[] = {
         { "[]", "a specification must be a JSON object" },
         { "{}", "command is missing\n" },
-        { "{`comand`:`x`}", "'comand' is not a known field\nThe fields are name, framework, command," },
+        { "{`comand`:`x`}", "'comand' is not a known field\nDid you mean 'command'? The fields are name," },
         { "{`command`:``}", "command is empty\n" },
         { "{`command`:` \\n`}", "command is empty\n" },
         { "{`command`:[]}", "command is empty\n" },
@@ -221,7 +221,7 @@ static const struct {
         { "{`command`:`x`,`time_limit`:`soon`}", "time_limit: 'soon' is not a duration" },
         { "{`command`:`x`,`time_limit`:true}", "time_limit: 'true' is not a duration" },
         { "{`command`:`x`,`time_limit`:`99999d`}", "time_limit: '\"99999d\"' is longer than 3650 days" },
-        { "{`command`:`x`,`grace`:`2d`}", "grace: '\"2d\"' is longer than 1 days" },
+        { "{`command`:`x`,`grace`:`2d`}", "grace: '\"2d\"' is longer than 1 day" },
         { "{`command`:`x`,`retries`:-1}", "retries: '-1' is not a whole number from 0 to 1000" },
         { "{`command`:`x`,`on_lost`:`cry`}", "on_lost: 'cry' is not one of retry, fail" },
         { "{`command`:`x`,`ready`:`soon`}", "ready: 'soon' is not one of listen, declared" },

@@ -101,9 +101,8 @@ static bool check(const char *line, guint number, bool urls, GError **error)
         if (is_outside(line))
                 return err_set(
                         error, ERR_INVALID,
-                        "requirements, line %u: '%s' refers to another file, but an environment is made "
-                        "from this text alone\n"
-                        "Write the packages themselves; the job's own package is on PYTHONPATH anyway.",
+                        "requirements, line %u: '%s' refers to another file\n"
+                        "List the packages themselves. The job's own package is on PYTHONPATH anyway.",
                         number, line);
         if (!urls && names_place(line))
                 return err_set(error, ERR_INVALID,

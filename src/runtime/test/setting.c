@@ -79,9 +79,9 @@ static void test_refusals(void)
                 { "{", "not valid JSON" },
                 { "{`registry`: {`password`: `secret` `x`}}",
                   "not valid JSON at line 1, column 38: '}' expected" },
-                { "{`imag`: `a`}",
-                  "'imag' is not a known field\nThe fields are image, form, operators, builder, registry, "
-                  "pip, datacenter, volumes, volcano, log_streams" },
+                { "{`imag`: `a`}", "'imag' is not a known field\nDid you mean 'image'? The fields are image, "
+                                   "form, operators, builder, registry, "
+                                   "pip, datacenter, volumes, volcano, log_streams" },
                 { "{`image`: 7}", "image must be a string" },
                 { "{`operators`: true}", "operators must be a list" },
                 { "{`operators`: [`mpi`, `mxnet`]}",
