@@ -6,7 +6,10 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 typedef struct {
         char *base;    /* directory of the file, "" or "a/b/" */
@@ -16,8 +19,14 @@ typedef struct {
         bool negated;
 } Rule;
 
+typedef struct {
+        guint64 size;
+        gint64 mtime_ns;
+} Foreign;
+
 struct IgnoreRules {
-        GPtrArray *rules; /* Rule *, in order of adding */
+        GPtrArray *rules;    /* Rule *, in order of adding */
+        GHashTable *foreign; /* path -> Foreign */
 };
 
 /* They come before the rules of files, so that a rule of a file can override them. */
@@ -44,6 +53,7 @@ void ignore_free(IgnoreRules *rules)
         if (!rules)
                 return;
         g_ptr_array_unref(rules->rules);
+        g_hash_table_unref(rules->foreign);
         g_free(rules);
 }
 
@@ -108,6 +118,7 @@ IgnoreRules *ignore_new(void)
         IgnoreRules *rules = g_new0(IgnoreRules, 1);
 
         rules->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_free);
+        rules->foreign = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         ignore_add(rules, "", defaults);
         return rules;
 }
@@ -290,9 +301,9 @@ static bool matches_here(const IgnoreRules *rules, const char *path, bool is_dir
         return is_always_out(path) || (rule && !rule->negated);
 }
 
-bool ignore_takes_back(const IgnoreRules *rules, const char *path)
+bool ignore_takes_back(const IgnoreRules *rules, const char *path, bool is_dir)
 {
-        const Rule *rule = deciding_rule(rules, path, true);
+        const Rule *rule = deciding_rule(rules, path, is_dir);
 
         return rule && rule->negated;
 }
@@ -304,10 +315,40 @@ static bool is_venv(int dir, const char *name)
         return faccessat(dir, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+void ignore_add_foreign(IgnoreRules *rules, const char *path, guint64 size, gint64 mtime_ns)
+{
+        Foreign *foreign = g_new(Foreign, 1);
+
+        *foreign = (Foreign){ size, mtime_ns };
+        g_hash_table_insert(rules->foreign, g_strdup(path), foreign);
+}
+
+static bool is_taken_back(const IgnoreRules *rules, const char *path)
+{
+        for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+                g_autofree char *above = g_strndup(path, (gsize)(slash - path));
+
+                if (ignore_takes_back(rules, above, true))
+                        return true;
+        }
+        return ignore_takes_back(rules, path, false);
+}
+
+bool ignore_is_foreign(const IgnoreRules *rules, int dir, const char *name, const char *path)
+{
+        const Foreign *foreign = g_hash_table_lookup(rules->foreign, path);
+        struct stat st;
+
+        return foreign && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+               (guint64)st.st_size == foreign->size && file_mtime_ns(&st) == foreign->mtime_ns &&
+               !is_taken_back(rules, path);
+}
+
 bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir)
 {
         return matches_here(rules, path, is_dir) ||
-               (is_dir && is_venv(dir, name) && !ignore_takes_back(rules, path));
+               (is_dir && is_venv(dir, name) && !ignore_takes_back(rules, path, true)) ||
+               (!is_dir && ignore_is_foreign(rules, dir, name, path));
 }
 
 bool ignore_matches(const IgnoreRules *rules, const char *path, bool is_dir)

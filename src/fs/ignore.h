@@ -24,5 +24,12 @@ bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, cons
 guint ignore_count(const IgnoreRules *rules);
 void ignore_truncate(IgnoreRules *rules, guint count);
 
-/* True if the last rule that matches this directory is one with `!`. */
-bool ignore_takes_back(const IgnoreRules *rules, const char *path);
+/* True if the last rule that matches this path is one with `!`. */
+bool ignore_takes_back(const IgnoreRules *rules, const char *path, bool is_dir);
+
+/* A file that came from elsewhere and is left out as long as it is as it came: `path` from the root, size in
+ * bytes, time of its last change in nanoseconds. A rule with `!` for it, or for a directory above it, takes
+ * it back. */
+void ignore_add_foreign(IgnoreRules *rules, const char *path, guint64 size, gint64 mtime_ns);
+/* True for such a file; `dir` and `name` as above. */
+bool ignore_is_foreign(const IgnoreRules *rules, int dir, const char *name, const char *path);

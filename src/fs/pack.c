@@ -397,10 +397,10 @@ static bool pack(Walk *walk, PackProgress progress, void *arg, GError **error)
         return hash_files(walk, progress, arg, error) && manifest_seal(walk->manifest, error);
 }
 
-Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error)
+Manifest *manifest_of_rules(const char *dir, IgnoreRules *rules, PackProgress progress, void *arg,
+                            GError **error)
 {
         fd_auto int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        g_autoptr(IgnoreRules) rules = ignore_new();
         g_autoptr(Manifest) manifest = manifest_new();
         Walk walk = { .root = root, .rules = rules, .manifest = manifest };
 
@@ -413,4 +413,11 @@ Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *ar
                 return NULL;
         }
         return g_steal_pointer(&manifest);
+}
+
+Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error)
+{
+        g_autoptr(IgnoreRules) rules = ignore_new();
+
+        return manifest_of_rules(dir, rules, progress, arg, error);
 }

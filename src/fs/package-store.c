@@ -30,10 +30,10 @@
 #include "fs/hash.h"
 #include "fs/manifest.h"
 #include "fs/package-owner.h"
+#include "fs/requirements.h"
 #include "fs/store.h"
 
 enum {
-        REQUIREMENTS_MAX = 1024 * 1024,
         LEFTOVER_S = 24 * 3600,
         BLOB_LINE_MAX = HASH_LEN + 1 + 20 + 1, /* hash, blank, 2^64 in digits, newline */
 };
@@ -738,7 +738,8 @@ bool package_store_commit(PackageStore *store, const char *user, const char *has
 /* Reading and removing */
 
 /* *ret stays NULL when there is no such file. */
-static bool read_inside(PackageStore *store, const char *hash, const char *name, char **ret, GError **error)
+static bool read_inside(PackageStore *store, const char *hash, const char *name, gsize max, char **ret,
+                        GError **error)
 {
         fd_auto int tree = openat(store->root, hash, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         fd_auto int fd = tree < 0 ? -1 : open_beneath(tree, name, O_RDONLY | O_NONBLOCK, 0);
@@ -748,14 +749,15 @@ static bool read_inside(PackageStore *store, const char *hash, const char *name,
 
         if (tree < 0 && errno == ENOENT)
                 return err_set(error, ERR_NOT_FOUND, "package '%s' is not here", hash);
-        if (fd < 0 && errno == ENOENT)
+        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
                 return true;
         if (fd < 0 || fstat(fd, &st) < 0)
                 return disk_error(error, errno, "open", name);
         if (!S_ISREG(st.st_mode))
                 return err_set(error, ERR_INVALID, "'%s' in the package is not a file", name);
-        if (st.st_size > REQUIREMENTS_MAX)
-                return err_set(error, ERR_TOO_LARGE, "'%s' in the package is larger than 1 MiB", name);
+        if ((gsize)st.st_size > max)
+                return err_set(error, ERR_TOO_LARGE, "'%s' in the package is larger than %zu KiB", name,
+                               max / 1024);
         text = g_malloc0((gsize)st.st_size + 1);
         len = read_at(fd, text, (gsize)st.st_size, 0);
         if (len < 0)
@@ -766,16 +768,27 @@ static bool read_inside(PackageStore *store, const char *hash, const char *name,
         return true;
 }
 
-char *package_store_requirements(PackageStore *store, const char *hash, GError **error)
+typedef struct {
+        PackageStore *store;
+        const char *hash;
+} Inside;
+
+static char *read_requirements(const char *path, gsize max, void *arg, GError **error)
 {
-        static const char *const names[] = { "requirements.txt", "requirments.txt" };
+        const Inside *inside = arg;
         char *text = NULL;
 
-        if (!store_check_hash(hash, error))
+        return read_inside(inside->store, inside->hash, path, max, &text, error) ? text : NULL;
+}
+
+char *package_store_requirements(PackageStore *store, const char *hash, GError **error)
+{
+        Inside inside = { store, hash };
+        char *text = NULL;
+
+        if (!store_check_hash(hash, error) ||
+            !requirements_gather(&(RequirementsFiles){ read_requirements, &inside }, &text, NULL, error))
                 return NULL;
-        for (gsize i = 0; i < G_N_ELEMENTS(names) && !text; i++)
-                if (!read_inside(store, hash, names[i], &text, error))
-                        return NULL;
         return text;
 }
 

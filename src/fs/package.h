@@ -47,6 +47,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
  * meanwhile. `progress` may be NULL; it is called on the calling thread with what has been hashed so far. */
 typedef void (*PackProgress)(guint64 files, guint64 bytes, void *arg);
 Manifest *manifest_of_directory(const char *dir, PackProgress progress, void *arg, GError **error);
+/* The same with rules that come before those of the directory's files. */
+typedef struct IgnoreRules IgnoreRules;
+Manifest *manifest_of_rules(const char *dir, IgnoreRules *rules, PackProgress progress, void *arg,
+                            GError **error);
 
 /* What the tree of a package takes on the disk beside its contents: directories and copies of executable
  * files. */
@@ -105,8 +109,7 @@ bool package_store_commit(PackageStore *store, const char *user, const char *has
 bool package_store_unpack(PackageStore *store, const char *user, const char *archive, char *ret_hash,
                           GError **error);
 char *package_store_path(PackageStore *store, const char *hash); /* of the tree; the caller's */
-/* The text of requirements.txt or else requirments.txt in the root; NULL when neither is there. The caller's.
- */
+/* What the package asks for (requirements.h); NULL without an error when that is nothing. The caller's. */
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
 /* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);

@@ -27,7 +27,7 @@ bool recording_changes(const HttpRoute *route)
 bool recording_is_trial(const HttpRoute *route, const char *(*query)(const char *name, const void *arg),
                         const void *arg)
 {
-        static const char *const names[] = { "dry_run", "what_if" };
+        static const char *const names[] = { "dry_run", "what_if", "check" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
                 g_autofree char *declared = g_strconcat(names[i], ":boolean:", NULL);

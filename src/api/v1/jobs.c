@@ -74,6 +74,17 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         http_request_unref(submit->request);
 }
 
+static void check_done(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (error)
+                http_fail(request, error);
+        else
+                http_reply(request, 204, NULL, NULL, 0);
+        http_request_unref(request);
+}
+
 static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool seed)
 {
         const HttpCaller *caller = http_request_caller(request);
@@ -84,6 +95,7 @@ static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool see
         Submit *submit;
 
         if (!api_query_flag(request, "dry_run", &dry_run, &error) ||
+            !api_query_flag(request, "check", &submission.only_check, &error) ||
             !api_take_key(request, &submission.idempotency_key, &error) ||
             !(spec = api_take_spec(api, request, object, &error))) {
                 http_fail(request, error);
@@ -94,6 +106,10 @@ static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool see
                 return;
         }
         submission.specs = &spec;
+        if (submission.only_check) {
+                engine_submit(api->engine, &submission, check_done, http_request_ref(request));
+                return;
+        }
         submit = g_new0(Submit, 1);
         *submit = (Submit){ http_request_ref(request), api, seed };
         engine_submit(api->engine, &submission, submit_done, submit);
@@ -455,7 +471,9 @@ static void cancel_job(HttpRequest *request, void *arg)
 const HttpRoute job_routes[] = {
         { "POST", "/v1/jobs", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, SPEC_BODY_MAX, submit_job,
           "Submit a job; with an Idempotency-Key a repeat answers 200 with the same job.",
-          "dry_run:boolean:Make nothing, only say what would become of it.", "Spec", "Job", 201, NULL },
+          "dry_run:boolean:Make nothing, only say what would become of it.;"
+          "check:boolean:Make nothing. 204 when the job would be accepted, else the error of the submission.",
+          "Spec", "Job", 201, NULL },
         { "POST", "/v1/trainer/job", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, SPEC_BODY_MAX,
           submit_seed_job, "Submit a job in the older form.", NULL, "SeedSpec", "SeedJob", 201, NULL },
         { "GET", "/v1/jobs", ACCESS_JOB, VERB_LIST, HTTP_BODY_NONE, 0, list_jobs, "List jobs, newest first.",

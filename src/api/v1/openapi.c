@@ -84,6 +84,7 @@ static const struct {
 } others[] = {
         { "POST", "/v1/jobs", "200", "The job that the same key made before, or the outcome of a dry run.",
           "JobOrDryRun" },
+        { "POST", "/v1/jobs", "204", "It would be accepted (check).", NULL },
         { "POST", "/v1/trainer/job", "200", "The job that the same key made before.", "SeedJob" },
         { "POST", "/v1/jobs/batch", "200", "The jobs that the same key made before.", "BatchJobs" },
         { "DELETE", "/v1/jobs/{job}", "204", "Forgotten.", NULL },

@@ -116,13 +116,13 @@ static void test_taken_back(void)
 {
         g_autoptr(IgnoreRules) rules = ignore_new();
 
-        g_assert_false(ignore_takes_back(rules, "venv"));
+        g_assert_false(ignore_takes_back(rules, "venv", true));
         ignore_add(rules, "", "!venv/\nother/\n");
-        g_assert_true(ignore_takes_back(rules, "venv"));
-        g_assert_true(ignore_takes_back(rules, "a/venv"));
-        g_assert_false(ignore_takes_back(rules, "other"));
+        g_assert_true(ignore_takes_back(rules, "venv", true));
+        g_assert_true(ignore_takes_back(rules, "a/venv", true));
+        g_assert_false(ignore_takes_back(rules, "other", true));
         ignore_add(rules, "a", "venv\n");
-        g_assert_false(ignore_takes_back(rules, "a/venv"));
+        g_assert_false(ignore_takes_back(rules, "a/venv", true));
 }
 
 /* What git says: exit status 0 when the path is ignored. */

@@ -1,0 +1,29 @@
+/* Which Python packages a program's directory asks for, as one text in the form of requirements.txt. The
+ * first of these files in its root counts: requirements.txt (or requirments.txt), uv.lock, pyproject.toml
+ * with [project] (doc/environments.md). Pure: files are read by the caller's function. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+enum {
+        NEEDS_TEXT_MAX = 128 * 1024,     /* bytes of the text, less one: what a specification takes */
+        NEEDS_FILES_MAX = 64,            /* files that -r names */
+        LOCK_FILE_MAX = 4 * 1024 * 1024, /* bytes of uv.lock */
+};
+
+typedef struct {
+        /* The text of a file of the package, UTF-8 of at most `max` bytes. NULL without an error when there
+         * is no such file. */
+        char *(*read)(const char *path, gsize max, void *arg, GError **error);
+        void *arg;
+} RequirementsFiles;
+
+/* *ret_text: NULL when no file asks for anything; the caller's. ERR_INVALID names file and line, and what to
+ * do instead. *ret_note (may be NULL): a sentence, with a hint on the next line, about a file whose packages
+ * are not read and that a person may have meant, else NULL; the caller's. */
+bool requirements_gather(const RequirementsFiles *files, char **ret_text, char **ret_note, GError **error);
+
+/* The packages that a uv.lock pins for the project it is of, without its development groups: lines
+ * "name==version ; marker" in the order of names; the caller's. `text` is the file's. */
+char *uv_lock_requirements(const char *text, GError **error);
