@@ -1,7 +1,9 @@
 """What a new user is told: what starts no server, and what is shown of tokens, jobs and builds."""
 
+import http.server
 import os
 import subprocess
+import threading
 
 import pytest
 from conftest import BIN, PATIENCE, wait_for
@@ -157,3 +159,101 @@ def test_jobs_are_deleted_by_name_and_by_age(make_server):
     assert [job["name"] for job in server.get("/v1/jobs").json["items"]] == ["runs"]
     assert "needs jobs, or --older-than" in server.paddle("delete", check=2).stderr
     assert "not both" in server.paddle("delete", "--older-than", "1h", "runs", check=2).stderr
+
+
+# -- what was perhaps not meant
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "train.py").write_text("print('trained')\n")
+    return tmp_path / "program"
+
+
+@pytest.mark.parametrize(
+    "words, warned",
+    [
+        (["python3", "train.py", "--follow"], ["'--follow' after the command goes to the program 'python3'"]),
+        (["-n", "1", "python3", "train.py", "-n", "4"], ["'-n' after the command goes to the program"]),
+        (
+            ["python3", "train.py", "--gpus=2", "--name", "x"],
+            ["'--gpus', '--name' after the command go to the program"],
+        ),
+        (["--", "python3", "train.py", "--follow"], []),
+        (["python3", "train.py", "--epochs", "3", "-x"], []),
+        (
+            ["--output", "/tmp/x", "--", "python3", "train.py"],
+            ["--output: '/tmp/x' is a directory of the server's storage"],
+        ),
+        (["--output", "/pfs/local/home/root/x", "--", "python3", "train.py"], []),
+        (["--output", "x", "--", "python3", "train.py"], []),
+    ],
+    ids=lambda value: " ".join(value)[:40],
+)
+def test_a_submission_that_may_not_be_meant_is_warned_of(shared_server, program, words, warned):
+    done = shared_server.paddle("submit", *words, cwd=program, check=0)
+    assert done.stderr.count("warning") == len(warned), done.stderr
+    for text in warned:
+        assert text in done.stderr
+
+
+# -- servers that are not there, and those that are something else
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path.startswith("/v1/jobs") and self.server.says_yes else 404)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<html>not here</html>")
+
+    do_POST = do_GET
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def page():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    server.says_yes = False
+    threading.Thread(target=server.serve_forever).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("says_yes", [False, True], ids=["404", "200"])
+def test_a_web_server_that_is_no_paddled(tmp_path, page, says_yes):
+    page.says_yes = says_yes
+    url = f"http://127.0.0.1:{page.server_address[1]}"
+    done = alone(tmp_path, "--server", url, "list")
+    assert done.returncode == 1 and f"'{url}'" in done.stderr and "paddled" in done.stderr, done.stderr
+    assert done.stdout == ""
+
+
+def test_https_against_a_server_without_tls(tmp_path, page):
+    url = f"https://127.0.0.1:{page.server_address[1]}"
+    done = alone(tmp_path, "--server", url, "list")
+    assert done.returncode == 4 and f"'{url}': it does not speak TLS\nName it by http://." in done.stderr, done.stderr
+
+
+def test_a_server_on_tcp_that_is_not_there_is_not_started_by_paddle_up(tmp_path):
+    done = alone(tmp_path, "--server", "http://127.0.0.1:1", "list")
+    assert done.returncode == 4 and "http://127.0.0.1:1" in done.stderr and "paddle up" not in done.stderr
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_an_address_needs_no_scheme(make_server, tmp_path, way):
+    address = f"127.0.0.1:{make_server('--listen', '127.0.0.1:0').port}"
+    line = ["--server", address] if way == "option" else []
+    done = alone(tmp_path, *line, "list", env={"PADDLE_SERVER": address} if way == "variable" else {})
+    assert done.returncode == 3 and "token" in done.stderr, done.stderr  # it was reached, and asks who this is
+
+
+def test_one_of_something_is_singular(make_server, program):
+    server = make_server("--max-open-jobs", "1")
+    server.paddle("submit", "--grace", "1s", "--", "sleep", "600", cwd=program, check=0)
+    done = server.paddle("submit", "--", "true", cwd=program)
+    assert done.returncode == 3 and "1 job that has not ended" in done.stderr, done.stderr

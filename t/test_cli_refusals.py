@@ -93,7 +93,7 @@ FLAGS = [
     (["--time-limit", "-5s"], ["--time-limit", "'-5s'"]),
     (["--time-limit", "1000000000d"], ["time_limit", "3650 days"]),
     (["--grace", "x"], ["--grace", "'x'"]),
-    (["--grace", "9d"], ["grace", "1 days"]),
+    (["--grace", "9d"], ["grace", "1 day"]),
     (["--on-lost", "cry"], ["on_lost", "'cry'", "retry, fail"]),
     (["--input", "../x"], ["input", "'../x'", "'..'"]),
     (["--input="], ["input", "empty"]),
@@ -191,7 +191,13 @@ FILES = [
     ("command: [a]\ncommand: [b]\n", ["job.yaml", "command"]),
     ("- command\n- x\n", ["job.yaml", "field: value"]),
     ("just text", ["job.yaml", "field: value"]),
-    ("command: [x]\ncolour: red\n", ["'colour'"]),
+    ("command: [x]\ncolour: red\n", ["job.yaml, line 2: 'colour' is not a known field"]),
+    ("nmae: y\ncommand: [x]\n", ["job.yaml, line 1: 'nmae' is not a known field", "Did you mean 'name'?"]),
+    (
+        "command: [x]\nroles:\n- name: worker\n  replica: 2\n",
+        ["job.yaml, line 4: roles[0].'replica' is not a known field", "Did you mean 'replicas'?"],
+    ),
+    ("command: [x]\nretries: many\n", ["job.yaml, line 2: retries"]),
     ("command: [x]\nretries: -1\n", ["retries", "'-1'"]),
     ("command: [x]\nname: A/B\n", ["name", "'A/B'"]),
     ("command: [x]\nroles: [{name: worker, replicas: 1000000000}]\n", ["roles[0].replicas", "'1000000000'"]),
@@ -309,19 +315,76 @@ def test_a_package_that_is_too_large(untouched, program):
     with open(program / "data.bin", "wb") as data:
         data.truncate(3 << 30)
     done = untouched.paddle("submit", "--", "true", cwd=program)
-    refused(done, 1, "2 GiB", "data.bin", "3.0 GiB", "--allow-large", ".paddleignore")
+    refused(done, 2, "2 GiB", "data.bin", "3.0 GiB", "--allow-large", ".paddleignore")
 
 
 # -- programs that are not there
 
 
-@pytest.mark.parametrize("command", [["python3", "missing.py"], ["./missing.sh"], ["sh", "missing.sh"]], ids=str)
-def test_a_missing_program_warns_and_fails(shared_server, program, command):
-    done = shared_server.paddle("submit", "--follow", "--", *command, cwd=program)
+MISSING = [
+    (["python3", "missing.py"], ["'missing.py' is not in the package", "--force"]),
+    (["python3", "trian.py"], ["'trian.py' is not in the package", "Did you mean 'train.py'?"]),
+    (["trian.py"], ["'trian.py' is not in the package", "Did you mean 'train.py'?"]),
+    (["train.py"], ["'train.py' alone is looked for on PATH", "python train.py"]),
+    (["./train.py"], ["'./train.py' is not executable", "chmod +x train.py", "python train.py"]),
+    (["./missing.sh"], ["'missing.sh' is not in the package"]),
+    (["sh", "missing.sh"], ["'missing.sh' is not in the package"]),
+    (["python3", "ignored.py"], ["'ignored.py' is left out of the package", ".paddleignore", "!ignored.py"]),
+    (["python3", "../train.py"], ["'../train.py' is outside the package", "--package-path"]),
+    (["python3", "-m", "pkg.nosuch"], ["no module 'pkg.nosuch'"]),
+    (["python3", "-m", "train.py"], ["takes the name of a module", "python train.py"]),
+    (["python3 trian.py --epochs 3 && echo done"], ["'trian.py' is not in the package"]),
+]
+
+
+@pytest.fixture
+def packed(program):
+    (program / "pkg").mkdir()
+    (program / "pkg" / "__init__.py").touch()
+    (program / "ignored.py").touch()
+    (program / ".paddleignore").write_text("ignored.py\n")
+    return program
+
+
+@pytest.mark.parametrize("command, parts", MISSING, ids=str)
+def test_a_program_that_is_not_in_the_package_is_refused(untouched, packed, command, parts):
+    refused(untouched.paddle("submit", "--", *command, cwd=packed), 2, *parts)
+    refused(untouched.paddle("submit", "--dry-run", "--", *command, cwd=packed), 2, *parts)
+
+
+def test_the_program_of_a_role_is_looked_for_as_well(untouched, packed):
+    roles = "roles: [{name: worker, command: [python3, trian.py]}]\n"
+    (packed / "job.yaml").write_text("framework: plain\ncommand: [python3, train.py]\n" + roles)
+    refused(untouched.paddle("submit", "-f", "job.yaml", cwd=packed), 2, "'trian.py'", "'train.py'")
+
+
+def test_force_submits_a_program_that_is_not_there(shared_server, program):
+    done = shared_server.paddle("submit", "--force", "--follow", "--", "python3", "missing.py", cwd=program)
     assert done.returncode == 1
-    assert "warning" in done.stderr and command[-1].removeprefix("./") in done.stderr.splitlines()[0]
+    assert "warning" in done.stderr and "missing.py" in done.stderr.splitlines()[0]
     job = shared_server.job(shared_server.get("/v1/jobs?limit=1").json["items"][0]["id"])
     assert job["state"] == "failed" and "worker-0" in job["reason"] and job["reason"] in done.stderr
+
+
+@pytest.mark.parametrize(
+    "flags, parts",
+    [
+        (["--cpu", "4096"], ["could never start", "4096 cores", "Ask for"]),
+        (["--queue", "nosuch"], ["'nosuch'"]),
+        (["--input", "nosuch"], ["'/pfs/local/home/root/nosuch' does not exist"]),
+        (["--secret", "nosuch"], ["nosuch"]),
+        (["--flavour", "nosuch"], ["'nosuch'"]),
+    ],
+    ids=str,
+)
+def test_a_job_that_the_server_would_refuse_is_not_sent(untouched, program, flags, parts):
+    """As the dry run says it, and before the package."""
+    (program / "data").write_bytes(os.urandom(10_000))
+    refused(untouched.paddle("submit", *flags, "--", "python3", "train.py", cwd=program), 3, *parts)
+    done = untouched.paddle("submit", "--dry-run", *flags, "--", "python3", "train.py", cwd=program)
+    assert done.returncode == 3, done.stderr
+    for part in parts:
+        assert part in done.stdout + done.stderr
 
 
 def test_a_missing_interpreter_fails_with_its_name(shared_server, program):
@@ -358,9 +421,9 @@ def test_statuses_of_the_servers_refusals(make_server, program):
     done = server.paddle("submit", "--name", "taken", "--", "true", cwd=program)
     refused(done, 3, "'taken'", "unique", "paddle cancel")
     server.paddle("submit", "--", "true", cwd=program, check=0)
-    refused(server.paddle("submit", "--", "true", cwd=program), 3, "2 jobs are open")
-    refused(server.paddle("submit", "--cpu", "4", "--", "true", cwd=program), 2, "4 cores", "machine has 1")
-    refused(server.paddle("submit", "--input", "nothing", "--", "true", cwd=program), 1, "nothing", "does not exist")
+    refused(server.paddle("submit", "--", "true", cwd=program), 3, "2 jobs that have not ended")
+    refused(server.paddle("submit", "--cpu", "4", "--", "true", cwd=program), 3, "4 cores", "machine has 1")
+    refused(server.paddle("submit", "--input", "nothing", "--", "true", cwd=program), 3, "nothing", "does not exist")
     for verb in ("status", "cancel", "logs", "wait", "events"):
         refused(server.paddle(verb, "no-such-job"), 1, "'no-such-job'")
         for word in ("../x", "", "a b", "a\nb", "\udcff"):

@@ -239,12 +239,90 @@ def test_a_requirement_that_does_not_exist_fails_the_job_by_name(builder, packag
     assert not [e for e in events if e["kind"] == "member.started"]
 
 
-@pytest.mark.parametrize("line", ["-r other.txt", "-e .", "./here"])
-def test_requirements_that_refer_to_files_are_refused_by_line(builder, package, line):
-    name = f"refers-{'re.'.find(line[1])}"
-    builder.server.paddle("submit", "--name", name, "--", "true", cwd=package(requirements=f"six\n{line}\n"), check=0)
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("-r other.txt", "names a file that is not in the package"),
+        ("-r ../other.txt", "outside the package"),
+        ("-e .", "needs a pyproject.toml"),
+        ("./here", "installs from a path"),
+        ("-c limits.txt", "names constraints"),
+    ],
+)
+def test_requirements_that_refer_to_files_are_refused_by_file_and_line(builder, package, line, says):
+    directory = package(requirements=f"six\n{line}\n")
+    done = builder.server.paddle("submit", "--", "true", cwd=directory)
+    assert done.returncode == 2 and f"requirements.txt, line 2: '{line}'" in done.stderr, done.stderr
+    assert says in done.stderr and done.stdout == ""
+
+
+def test_a_text_that_refers_to_files_fails_the_job_in_one_line(builder):
+    """By REST, without a package, where no file is known."""
+    job = builder.server.wait(builder.server.submit(["true"], requirements="six\n-r other.txt\n")["id"])
+    assert job["state"] == "failed" and "'-r other.txt'" in job["reason"], job["reason"]
+    assert job["reason"].isprintable()
+
+
+PROJECT = '[project]\nname = "demo"\nversion = "1"\ndependencies = ["six==1.12.0"]\n'
+LOCK = """version = 1
+requires-python = ">=3.8"
+
+[[package]]
+name = "demo"
+version = "1"
+source = { virtual = "." }
+dependencies = [
+    { name = "six" },
+    { name = "nosuchpackage-xyz", marker = "sys_platform == 'win32'" },
+]
+
+[[package]]
+name = "six"
+version = "1.11.0"
+source = { registry = "https://pypi.org/simple" }
+
+[[package]]
+name = "nosuchpackage-xyz"
+version = "1"
+source = { registry = "https://pypi.org/simple" }
+"""
+
+
+@pytest.mark.parametrize(
+    "files, version",
+    [
+        ({"requirements.txt": "-r more/base.txt\n", "more/base.txt": "# base\nsix==1.16.0\n"}, "1.16.0"),
+        ({"requirements.txt": "-e .\n", "pyproject.toml": PROJECT}, "1.12.0"),
+        ({"pyproject.toml": PROJECT}, "1.12.0"),
+        ({"pyproject.toml": PROJECT, "uv.lock": LOCK}, "1.11.0"),
+        ({"requirements.txt": "six==1.16.0\n", "pyproject.toml": PROJECT, "uv.lock": LOCK}, "1.16.0"),
+    ],
+    ids=["-r", "-e", "pyproject", "uv.lock", "requirements.txt first"],
+)
+def test_files_that_say_what_is_needed(builder, package, request, files, version):
+    directory = package()
+    for path, text in files.items():
+        (directory / path).parent.mkdir(exist_ok=True)
+        (directory / path).write_text(text)
+    name = "needs-" + re.sub("[^a-z]", "", request.node.callspec.id)
+    submit(builder.server, directory, name)
     job = builder.server.wait(name)
-    assert job["state"] == "failed" and f"line 2: '{line}'" in job["reason"]
+    assert job["state"] == "succeeded", job["reason"]
+    assert builder.server.member_log(name).split()[0] == version
+
+
+@pytest.mark.parametrize(
+    "name, text, says",
+    [
+        ("environment.yml", "name: x\n", "environment.yml is not read"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\nsix = '*'\n", "poetry export"),
+    ],
+)
+def test_files_of_other_tools_are_warned_of(builder, package, name, text, says):
+    directory = package()
+    (directory / name).write_text(text)
+    done = builder.server.paddle("submit", "--", "true", cwd=directory, check=0)
+    assert "warning" in done.stderr and says in done.stderr
 
 
 @pytest.mark.parametrize(

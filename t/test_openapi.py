@@ -251,6 +251,8 @@ def check_scheduling(server, check):
     check("POST", "/v1/jobs/batch", {"jobs": [{"command": ["true"], "labels": {"a": "b"}, "array": "0-1"}]})
     check("POST", "/v1/jobs?dry_run=true", {"command": ["true"]}, route="/v1/jobs", status=200)
     check("POST", "/v1/jobs?dry_run=true", {"command": ["true"], "queue": "none"}, route="/v1/jobs", status=200)
+    check("POST", "/v1/jobs?check=true", {"command": ["true"]}, route="/v1/jobs", status=204)
+    check("POST", "/v1/jobs?check=true", {"command": ["true"], "queue": "none"}, route="/v1/jobs", status=404)
     job = server.submit(["true"], begin="2099-01-01T00:00:00Z")["id"]
     one = "/v1/jobs/{job}"
     check("GET", f"/v1/jobs/{job}", route=one)

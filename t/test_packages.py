@@ -438,3 +438,36 @@ def test_links_and_modes_travel(shared_server, program):
     script = "sub/link && test -d empty && test -L sub/link && test ! -x train.py && echo good"
     shared_server.paddle("submit", "--follow", "--", script, cwd=program, check=0)
     assert shared_server.member_log(newest(shared_server)["id"]) == "ran\ngood\n"
+
+
+# -- what `paddle download` brought
+
+
+def test_what_was_downloaded_is_not_sent(server, tmp_path):
+    program = tmp_path / "program"
+    program.mkdir()
+    (program / "train.py").write_text("print('trained')\n")
+    home = server.state / "storage/local/home/root/model"
+    home.mkdir(parents=True)
+    (home / "model.npz").write_bytes(noise(1, 10_000))
+    (home / "notes.txt").write_text("as it came\n")
+
+    def packed(*more):
+        line = server.paddle("submit", "--", "python3", "train.py", *more, cwd=program, check=0).stderr.splitlines()[0]
+        package = newest(server)["spec"]["package"]
+        return line, sorted(str(path.relative_to(tree(server, package))) for path in tree(server, package).rglob("*.*"))
+
+    server.paddle("download", "model", ".", cwd=program, check=0)
+    line, files = packed()
+    assert line.startswith("packed 1 file, ") and line.endswith("; left out 2 downloaded files, 9.8 KiB"), line
+    assert files == ["train.py"]
+    (program / "model" / "notes.txt").write_text("my own words\n")  # it is the person's from now on
+    (program / "model" / "net.py").write_text("pass\n")
+    line, files = packed()
+    assert line.endswith("left out 1 downloaded file, 9.8 KiB"), line
+    assert files == ["model/net.py", "model/notes.txt", "train.py"]
+    done = server.paddle("submit", "--", "python3", "model/model.npz", cwd=program)
+    assert done.returncode == 2 and "`paddle download` brought it" in done.stderr
+    (program / ".paddleignore").write_text("!model/\n")
+    line, files = packed()
+    assert "left out" not in line and "model/model.npz" in files

@@ -169,6 +169,12 @@ static bool check_words(const Verb *verb, char *const *words, GError **error)
                           error);
 }
 
+/* True when "--" stands before the words, which are the last `n` of a line that its first word ends. */
+static bool ends_options(int argc, char *const *argv, int n)
+{
+        return n < argc && strcmp(argv[argc - n - 1], "--") == 0;
+}
+
 static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *const *argv, GError **error)
 {
         g_auto(GStrv) words = NULL;
@@ -177,6 +183,7 @@ static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *c
                 return err_prefix(error, "%s: ", verb->name);
         cli->common = target;
         cli->verb = verb;
+        cli->said_end = verb->stop_at_word && ends_options(argc, argv, (int)g_strv_length(words));
         if (cli->common->help) {
                 g_autofree char *help = help_verb(verb, cli->terminal.width);
 

@@ -58,6 +58,7 @@ typedef struct {
         Terminal terminal;
         HttpClient *client; /* made by cli_client() on first use */
         int status;         /* the exit status of a verb that returned true */
+        bool said_end;      /* "--" stood before the words */
 } Cli;
 
 /* What the positional words of a verb are, for completion. */

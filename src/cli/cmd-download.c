@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "cli/downloads.h"
 #include "cli/progress.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
@@ -13,26 +14,44 @@ static const Option options[] = {
         { 0 },
 };
 
+typedef struct {
+        Progress bar;
+        GPtrArray *written; /* char *: files that were fetched */
+        guint files_done;
+        guint64 bytes_sent; /* when the file in hand began */
+} Fetch;
+
+/* A file that was equal already, so that nothing of it was fetched, is whoever's it was. */
 static void on_progress(const TransferProgress *progress, void *arg)
 {
-        remote_report(progress, arg);
+        Fetch *fetch = arg;
+
+        if (progress->files_done > fetch->files_done) {
+                if (progress->bytes_sent > fetch->bytes_sent)
+                        g_ptr_array_add(fetch->written, g_strdup(progress->path));
+                fetch->files_done = progress->files_done;
+                fetch->bytes_sent = progress->bytes_sent;
+        }
+        remote_report(progress, &fetch->bar);
 }
 
 static bool download(Cli *cli, const char *text, const char *local, GError **error)
 {
         g_autofree char *remote = remote_path(cli, text, error);
+        g_autoptr(GPtrArray) written = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *size = NULL;
-        Progress bar;
+        Fetch fetch = { .written = written };
         bool ok;
 
         if (!remote)
                 return false;
-        progress_begin(&bar, cli, text, 0, 0);
-        ok = download_path(remote, local, &remote_ops, cli, on_progress, &bar, error);
-        progress_end(&bar);
+        progress_begin(&fetch.bar, cli, text, 0, 0);
+        ok = download_path(remote, local, &remote_ops, cli, on_progress, &fetch, error);
+        progress_end(&fetch.bar);
+        downloads_note(written);
         if (!ok)
                 return false;
-        size = bytes_format(bar.total);
+        size = bytes_format(fetch.bar.total);
         cli_say(cli, "%s -> %s: %s", remote, local, size);
         return true;
 }
@@ -80,7 +99,9 @@ const Verb verb_download = {
                  "your home, /pfs/DATACENTER/home/USER.\n\n"
                  "A file grows as NAME.part beside its place and takes it only when it is whole and checked; "
                  "after a break the same command "
-                 "goes on where it was. A file that is equal already is not fetched.",
+                 "goes on where it was. A file that is equal already is not fetched.\n\n"
+                 "`paddle submit` does not send what was downloaded, unless it was changed since or "
+                 ".paddleignore has a line '!NAME'.",
         .examples = "paddle download digits-model ./model\tthe --output of a job",
         .options = options,
         .size = sizeof(Common),

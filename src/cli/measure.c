@@ -1,4 +1,4 @@
-/* The size of a directory (see measure.h): names and sizes only, the same rules as the packer's
+/* The contents of a directory (see measure.h): names and sizes only, the same rules as the packer's
  * (fs/ignore.h). */
 #include "cli/measure.h"
 
@@ -29,6 +29,8 @@ void measure_clear(Measure *measure)
 {
         for (int i = 0; i < MEASURE_LARGEST; i++)
                 g_free(measure->largest[i].path);
+        g_clear_pointer(&measure->paths, g_hash_table_unref);
+        g_clear_pointer(&measure->left_out, g_ptr_array_unref);
         *measure = (Measure){ 0 };
 }
 
@@ -66,24 +68,56 @@ static void read_rules(Walk *walk, int dir, const char *base)
 
 static void walk_dir(Walk *walk, int fd, const char *base, int depth);
 
+static void keep_path(Walk *walk, const char *path, Found found)
+{
+        g_hash_table_insert(walk->measure->paths, g_strdup(path), GINT_TO_POINTER(found));
+}
+
+static void take_file(Walk *walk, int dir, const char *name, const char *path)
+{
+        struct stat info = { 0 };
+
+        if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+                walk->measure->bytes += (guint64)info.st_size;
+                keep_largest(walk->measure, path, (guint64)info.st_size);
+        }
+        keep_path(walk, path, info.st_mode & S_IXUSR ? FOUND_PROGRAM : FOUND_FILE);
+}
+
+static void leave_out(Walk *walk, int dir, const char *name, const char *path, bool is_dir)
+{
+        Measure *measure = walk->measure;
+        struct stat info = { 0 };
+
+        if (measure->n_left_out++ < MEASURE_LEFT_OUT)
+                g_ptr_array_add(measure->left_out, g_strconcat(path, is_dir ? "/" : "", NULL));
+        if (is_dir || !ignore_is_foreign(walk->rules, dir, name, path))
+                return;
+        (void)fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW); /* 0 bytes of one that is gone by now */
+        measure->foreign_files++;
+        measure->foreign_bytes += (guint64)info.st_size;
+}
+
 static void take(Walk *walk, int dir, const char *name, unsigned char type, const char *base, int depth)
 {
         g_autofree char *path = *base ? g_strconcat(base, "/", name, NULL) : g_strdup(name);
-        struct stat info = { 0 };
 
-        if (ignore_leaves_out(walk->rules, dir, name, path, type == DT_DIR))
+        if (ignore_leaves_out(walk->rules, dir, name, path, type == DT_DIR)) {
+                leave_out(walk, dir, name, path, type == DT_DIR);
                 return;
+        }
         if (type == DT_DIR) {
                 int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+                keep_path(walk, path, FOUND_DIRECTORY);
                 if (fd >= 0)
                         walk_dir(walk, fd, path, depth + 1);
                 return;
         }
-        if (type == DT_REG && fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
-                walk->measure->bytes += (guint64)info.st_size;
-                keep_largest(walk->measure, path, (guint64)info.st_size);
-        }
+        if (type == DT_REG)
+                take_file(walk, dir, name, path);
+        else
+                keep_path(walk, path, FOUND_LINK);
         if (++walk->measure->files > walk->max_files)
                 walk->measure->cut = true;
 }
@@ -116,13 +150,13 @@ static void walk_dir(Walk *walk, int fd, const char *base, int depth)
         closedir(stream);
 }
 
-bool measure_directory(const char *dir, guint64 max_files, Measure *ret, GError **error)
+bool measure_directory(const char *dir, IgnoreRules *rules, guint64 max_files, Measure *ret, GError **error)
 {
-        g_autoptr(IgnoreRules) rules = ignore_new();
         Walk walk = { .rules = rules, .measure = ret, .max_files = max_files };
         int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        *ret = (Measure){ 0 };
+        *ret = (Measure){ .paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                          .left_out = g_ptr_array_new_with_free_func(g_free) };
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot open directory '%s'", dir);
         walk_dir(&walk, fd, "", 0);

@@ -9,9 +9,12 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/word.h"
+#include "cli/downloads.h"
 #include "cli/listing.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
+#include "fs/ignore.h"
 #include "fs/package.h"
 #include "fs/upload.h"
 
@@ -50,21 +53,22 @@ static bool refuse_home(const char *dir, GError **error)
                 dir, root ? "the root of the file system" : "your home directory");
 }
 
-bool pack_check(const Cli *cli, const char *dir, bool allow_large, GError **error)
+bool pack_check(const Cli *cli, const char *dir, bool allow_large, Measure *ret, GError **error)
 {
-        g_auto(Measure) measure = { 0 };
+        g_autoptr(IgnoreRules) rules = ignore_new();
         g_autofree char *text = NULL;
         bool over;
 
+        downloads_leave_out(rules, dir);
         if (!refuse_home(dir, error) ||
-            !measure_directory(dir, allow_large ? PACKAGE_FILES_MAX : FILES_LIMIT, &measure, error))
+            !measure_directory(dir, rules, allow_large ? PACKAGE_FILES_MAX : FILES_LIMIT, ret, error))
                 return false;
-        over = measure.cut || measure.bytes > BYTES_LIMIT;
-        if (!over && measure.bytes <= WARN_BYTES)
+        over = ret->cut || ret->bytes > BYTES_LIMIT;
+        if (!over && ret->bytes <= WARN_BYTES)
                 return true;
-        text = measure_format(&measure);
+        text = measure_format(ret);
         if (over && !allow_large)
-                return err_set(error, ERR_TOO_LARGE,
+                return err_set(error, ERR_USAGE,
                                "the package '%s' is too large: over the limit of 2 GiB or 100,000 files\nIt "
                                "has %s\n" IGNORE_HINT "\n--allow-large sends it anyway.",
                                dir, text);
@@ -168,29 +172,48 @@ static void on_sent(const TransferProgress *progress, void *arg)
 
 static Manifest *make_manifest(Cli *cli, const char *dir, GError **error)
 {
+        g_autoptr(IgnoreRules) rules = ignore_new();
+        g_autoptr(GError) cause = NULL;
         Progress packing;
         Manifest *manifest;
 
+        downloads_leave_out(rules, dir);
         progress_begin(&packing, cli, "packing", 0, 0);
-        manifest = manifest_of_directory(dir, on_packed, &packing, error);
+        manifest = manifest_of_rules(dir, rules, on_packed, &packing, &cause);
         progress_end(&packing);
+        if (!manifest) /* a directory that is no package: nothing was sent */
+                err_set(error, ERR_USAGE, "%s", cause->message);
         return manifest;
 }
 
-static void say_packed(const Cli *cli, const Manifest *manifest, const Sent *sent)
+/* "; 3 new, 2.0 KiB sent", "; the server has them". */
+static char *sent_text(const Sent *sent, guint files)
 {
-        g_autofree char *all = bytes_format(manifest->bytes);
         g_autofree char *new = bytes_format(sent->bytes_sent);
+
+        return sent->files_sent > 0 ? g_strdup_printf("; %u new, %s sent", sent->files_sent, new)
+                                    : g_strdup_printf("; the server has %s", files == 1 ? "it" : "them");
+}
+
+static char *left_out_text(const Measure *measure)
+{
+        g_autofree char *files = count_format((gint64)measure->foreign_files, "downloaded file");
+        g_autofree char *size = bytes_format(measure->foreign_bytes);
+
+        return measure->foreign_files > 0 ? g_strdup_printf("; left out %s, %s", files, size) : g_strdup("");
+}
+
+static void say_packed(const Cli *cli, const Manifest *manifest, const Measure *measure, const Sent *sent)
+{
+        g_autofree char *all = bytes_format(manifest->bytes), *count = NULL, *how = NULL, *less = NULL;
         guint files = 0;
 
         for (guint i = 0; i < manifest->entries->len; i++)
                 files += ((const Entry *)manifest->entries->pdata[i])->kind == ENTRY_FILE;
-        if (sent->files_sent > 0)
-                cli_say(cli, "packed %u file%s, %s; %u new, %s sent", files, files == 1 ? "" : "s", all,
-                        sent->files_sent, new);
-        else
-                cli_say(cli, "packed %u file%s, %s; the server has %s", files, files == 1 ? "" : "s", all,
-                        files == 1 ? "it" : "them");
+        count = count_format(files, "file");
+        how = sent_text(sent, files);
+        less = left_out_text(measure);
+        cli_say(cli, "packed %s, %s%s%s", count, all, how, less);
 }
 
 /* The directory's own name, as far as it can stand on PYTHONPATH and in JSON. */
@@ -206,7 +229,7 @@ static void name_package(const char *dir, json_t *spec)
         json_object_set_new(spec, "package_name", json_string(name));
 }
 
-bool pack_send(Cli *cli, const char *dir, json_t *spec, GError **error)
+bool pack_send(Cli *cli, const char *dir, const Measure *measure, json_t *spec, GError **error)
 {
         g_autoptr(Manifest) manifest = make_manifest(cli, dir, error);
         Sent sent = { 0 };
@@ -219,7 +242,7 @@ bool pack_send(Cli *cli, const char *dir, json_t *spec, GError **error)
         progress_end(&sent.bar);
         if (!ok)
                 return false;
-        say_packed(cli, manifest, &sent);
+        say_packed(cli, manifest, measure, &sent);
         json_object_set_new(spec, "package", json_string(manifest->hash));
         name_package(dir, spec);
         return true;

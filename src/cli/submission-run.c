@@ -2,18 +2,41 @@
  * when asked. */
 #include "cli/submission.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"
 #include "cli/follow-array.h"
 #include "cli/listing.h"
+#include "cli/needs.h"
 #include "cli/pack.h"
+#include "cli/program.h"
 #include "cli/reasons.h"
+#include "cli/submission-plan.h"
 
 /* A server that was reached a moment ago is waited for; one that was never reached is reported at once. */
 enum { RETRIES_FIRST = 1, RETRIES = 6 };
+enum { EXIT_REFUSED = 3 };
+
+/* What is to be sent. */
+typedef struct {
+        json_t *spec;
+        char *package;   /* a directory, or NULL for none ... */
+        Measure measure; /* ... and what it holds */
+        char *needs;     /* the Python packages it asks for, or NULL */
+} Parcel;
+
+static void parcel_clear(Parcel *parcel)
+{
+        json_decref(parcel->spec);
+        g_free(parcel->package);
+        measure_clear(&parcel->measure);
+        g_free(parcel->needs);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Parcel, parcel_clear)
 
 /* The directory of a job file's package_path is seen from the file. */
 static char *place_package(const Submission *s, const json_t *file, char *package)
@@ -37,35 +60,77 @@ static bool check_package(const Submission *s, const char *dir, GError **error)
                        g_file_test(dir, G_FILE_TEST_EXISTS) ? "is not a directory" : "does not exist");
 }
 
-/* A command that starts a file which is not there will fail; the person hears it before the wait. */
-static void warn_of_program(const Cli *cli, const char *dir, const json_t *spec)
+/* A command whose program is not in the package fails: it is refused before anything is sent, or with --force
+ * only warned of. */
+static bool check_program(const Cli *cli, const Submission *s, const Parcel *parcel, const json_t *command,
+                          GError **error)
 {
-        g_autofree char *program = submission_program(json_object_get(spec, "command"));
-        g_autofree char *path = program ? g_build_filename(dir, program, NULL) : NULL;
+        g_autoptr(GError) fault = NULL;
+        g_autofree char *text = NULL;
 
-        if (path && !g_file_test(path, G_FILE_TEST_EXISTS))
-                cli_warn(cli, "'%s' is not in the package '%s', so the job will fail", program, dir);
+        if (!command || parcel->measure.cut ||
+            program_check(command, parcel->measure.paths, parcel->package, &fault))
+                return true;
+        if (!s->force) {
+                g_propagate_error(error, g_steal_pointer(&fault));
+                return false;
+        }
+        text = err_text(fault);
+        cli_warn(cli, "%s", text);
+        return true;
 }
 
-static bool post(Cli *cli, const json_t *spec, const char *key, int retries, json_t **ret, GError **error)
+static bool check_programs(const Cli *cli, const Submission *s, const Parcel *parcel, GError **error)
+{
+        const json_t *role;
+        gsize i;
+
+        json_array_foreach(json_object_get(parcel->spec, "roles"), i, role)
+        {
+                if (!check_program(cli, s, parcel, json_object_get(role, "command"), error))
+                        return false;
+        }
+        return check_program(cli, s, parcel, json_object_get(parcel->spec, "command"), error);
+}
+
+/* What the server does not take is a refusal, whatever its code is: the exit status is that of a dry run. */
+static bool refused(const HttpReply *reply, GError **error)
+{
+        g_autoptr(GError) cause = NULL;
+
+        http_reply_error(reply, &cause);
+        if (reply->status / 100 == 4 && err_row(cause)->exit != EXIT_REFUSED)
+                return err_set(error, ERR_DENIED, "%s", cause->message);
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return false;
+}
+
+typedef struct {
+        const char *path, *key; /* `key` may be NULL */
+        int retries;
+} Post;
+
+/* The reply's object goes to *ret, which may be NULL. */
+static bool post(Cli *cli, const Post *about, const json_t *spec, json_t **ret, GError **error)
 {
         g_autofree char *body = json_format(spec);
-        g_autofree char *header = g_strconcat("Idempotency-Key: ", key, NULL);
+        g_autofree char *header = about->key ? g_strconcat("Idempotency-Key: ", about->key, NULL) : NULL;
         const char *headers[] = { header, NULL };
         g_auto(HttpReply) reply = { 0 };
         HttpCall call = { .method = "POST",
-                          .path = "/v1/jobs",
+                          .path = about->path,
                           .body = body,
                           .body_len = strlen(body),
                           .headers = headers,
-                          .retries = retries };
+                          .retries = about->retries };
 
-        if (!http_call(cli_client(cli, NULL), &call, &reply, error))
+        if (!http_call(cli->client, &call, &reply, error))
                 return false;
         if (reply.status / 100 != 2)
-                return http_reply_error(&reply, error);
-        *ret = json_parse(reply.body->str, reply.body->len, error);
-        return *ret != NULL;
+                return refused(&reply, error);
+        if (ret)
+                *ret = json_parse(reply.body->str, reply.body->len, error);
+        return !ret || *ret;
 }
 
 static void say_submitted(const Cli *cli, const json_t *job)
@@ -102,42 +167,94 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
 }
 
 /* Everything that is wrong with the request itself is found before the server is looked for. */
-static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const *words, json_t **ret_spec,
-                    char **ret_package, GError **error)
+static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const *words, Parcel *ret,
+                    GError **error)
 {
         g_autoptr(json_t) file = s->file ? submission_read_file(s->file, error) : NULL;
 
         if (s->file && !file)
                 return false;
-        if (!submission_spec(s, form, words, file, ret_spec, ret_package, error))
+        if (!submission_spec(s, form, words, file, &ret->spec, &ret->package, error))
                 return false;
-        *ret_package = place_package(s, file, *ret_package);
-        if (!*ret_package)
+        ret->package = place_package(s, file, ret->package);
+        if (!ret->package)
                 return true;
-        if (!check_package(s, *ret_package, error))
-                return false;
-        warn_of_program(cli, *ret_package, *ret_spec);
-        return pack_check(cli, *ret_package, s->allow_large, error);
+        return check_package(s, ret->package, error) &&
+               pack_check(cli, ret->package, s->allow_large, &ret->measure, error) &&
+               check_programs(cli, s, ret, error) &&
+               needs_read(cli, ret->package, &ret->measure, &ret->needs, error);
 }
 
-/* Nothing is sent but the specification: where and when does not depend on the package. */
-static bool dry_run(Cli *cli, const json_t *spec, Format format, GError **error)
+/* Nothing is sent but the specification, with what the package requires: where and when does not depend on
+ * the files. */
+static json_t *ask_server(Cli *cli, const Parcel *parcel, GError **error)
 {
-        enum { EXIT_REFUSED = 3 };
-        g_autoptr(json_t) reply = NULL;
-        g_autofree char *text = NULL;
+        g_autoptr(json_t) spec = json_deep_copy(parcel->spec);
+        json_t *reply = NULL;
 
-        if (!http_call_json(cli->client, "POST", "/v1/jobs?dry_run=true", spec, &reply, error))
+        if (parcel->needs)
+                json_object_set_new(spec, "requirements", json_string(parcel->needs));
+        return post(cli, &(Post){ "/v1/jobs?dry_run=true", NULL, RETRIES_FIRST }, spec, &reply, error) ? reply
+                                                                                                       : NULL;
+}
+
+static bool is_table(Format format)
+{
+        return format == FORMAT_TABLE || format == FORMAT_WIDE;
+}
+
+/* --dry-run and --plan. */
+static bool dry_run(Cli *cli, const Submission *s, const Parcel *parcel, Format format, GError **error)
+{
+        g_autoptr(json_t) reply = ask_server(cli, parcel, error);
+        g_autofree char *text = NULL, *plan = NULL;
+
+        if (!reply)
                 return false;
         if (strcmp(text_of(reply, "state"), "refused") == 0)
                 cli->status = EXIT_REFUSED;
-        if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
+        if (!is_table(format)) {
                 format_print(reply, format, "state");
                 return true;
         }
+        plan = s->plan ? plan_text(&(Plan){ parcel->spec, parcel->package, &parcel->measure, parcel->needs,
+                                            reply })
+                       : NULL;
         text = dry_run_text(reply, clock_now_ms(), &cli->terminal);
-        fputs(text, stdout);
+        printf("%s%s%s", plan ? plan : "", plan ? "\n" : "", text);
         return true;
+}
+
+/* After a plan that the server would accept. Without a terminal nobody is asked, and nothing is submitted. */
+static bool is_wanted(const Cli *cli)
+{
+        char answer[16];
+
+        if (cli->status != 0 || !isatty(STDIN_FILENO) || !cli->terminal.err_is_terminal)
+                return false;
+        fflush(stdout);
+        fputs("\nSubmit? [Y/n] ", stderr);
+        if (!fgets(answer, sizeof answer, stdin))
+                return false;
+        return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/* The job file of the directory, when the command line names neither a command nor a file; the caller's, or
+ * NULL. */
+static char *own_file(const Submission *s, SubmitForm form, char *const *words)
+{
+        static const char *const names[] = { "paddle.yaml", "paddle.yml" };
+
+        if (form != SUBMIT_WORDS || s->file || words[0] || s->entry_point)
+                return NULL;
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *path = s->package_path ? g_build_filename(s->package_path, names[i], NULL)
+                                                        : g_strdup(names[i]);
+
+                if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+                        return g_steal_pointer(&path);
+        }
+        return NULL;
 }
 
 static bool check_follow(const Submission *s, GError **error)
@@ -146,56 +263,98 @@ static bool check_follow(const Submission *s, GError **error)
                err_set(error, ERR_USAGE, "--follow cannot be combined with --dry-run");
 }
 
-static bool send(Cli *cli, const Submission *s, const char *package, json_t *spec, json_t **ret_job,
-                 GError **error)
+static void warn_and_free(const Cli *cli, char *note)
 {
-        char key[ID_LEN + 1];
+        if (note)
+                cli_warn(cli, "%s", note);
+        g_free(note);
+}
 
-        id_new(key);
-        return (!package || pack_send(cli, package, spec, error)) &&
-               post(cli, spec, s->idempotency_key ? s->idempotency_key : key,
-                    package ? RETRIES : RETRIES_FIRST, ret_job, error);
+/* Whoever says where the options end knows whose they are. */
+static void warn(const Cli *cli, const Submission *s, char *const *words)
+{
+        if (!cli->said_end)
+                warn_and_free(cli, submission_words_note(words));
+        warn_and_free(cli, submission_path_note("--input", s->input));
+        warn_and_free(cli, submission_path_note("--output", s->output));
+}
+
+/* The server is asked before the package goes, so that a job it does not take costs no upload. */
+static bool send(Cli *cli, const Submission *s, Parcel *parcel, json_t **ret_job, GError **error)
+{
+        char made[ID_LEN + 1];
+        const char *key = s->idempotency_key ? s->idempotency_key : made;
+
+        id_new(made);
+        if (parcel->package &&
+            !(post(cli, &(Post){ "/v1/jobs?check=true", key, RETRIES_FIRST }, parcel->spec, NULL, error) &&
+              pack_send(cli, parcel->package, &parcel->measure, parcel->spec, error)))
+                return false;
+        return post(cli, &(Post){ "/v1/jobs", key, parcel->package ? RETRIES : RETRIES_FIRST }, parcel->spec,
+                    ret_job, error);
+}
+
+/* What was prepared, to its reply; *ret_job stays NULL when it was only shown. */
+static bool deliver(Cli *cli, const Submission *s, Parcel *parcel, Format format, json_t **ret_job,
+                    GError **error)
+{
+        if (s->dry_run || s->plan) {
+                if (!dry_run(cli, s, parcel, format, error))
+                        return false;
+                if (s->dry_run || !is_table(format) || !is_wanted(cli))
+                        return true;
+        }
+        return send(cli, s, parcel, ret_job, error);
 }
 
 bool submission_start(Cli *cli, const Submission *s, char *const *words, const json_t *extra,
                       void (*finish)(json_t *spec), json_t **ret_job, GError **error)
 {
-        g_autoptr(json_t) spec = NULL;
-        g_autofree char *package = NULL;
+        g_auto(Parcel) parcel = { 0 };
         Format format;
 
         if (!format_parse(s->format, &format, error) ||
-            !prepare(cli, s, SUBMIT_WORDS, words, &spec, &package, error) || !cli_client(cli, error) ||
-            !submission_put_cluster(cli, s, spec, error))
+            !prepare(cli, s, SUBMIT_WORDS, words, &parcel, error) || !cli_client(cli, error) ||
+            !submission_put_cluster(cli, s, parcel.spec, error))
                 return false;
-        json_object_update(spec, (json_t *)extra);
-        finish(spec);
-        if (s->dry_run)
-                return dry_run(cli, spec, format, error);
-        if (!send(cli, s, package, spec, ret_job, error))
+        json_object_update(parcel.spec, (json_t *)extra);
+        finish(parcel.spec);
+        if (!deliver(cli, s, &parcel, format, ret_job, error))
                 return false;
-        print_submitted(cli, *ret_job, format, !s->detach);
+        if (*ret_job)
+                print_submitted(cli, *ret_job, format, !s->detach);
         return true;
 }
 
-bool submission_run(Cli *cli, const Submission *s, SubmitForm form, char *const *words, GError **error)
+static bool run(Cli *cli, const Submission *s, SubmitForm form, char *const *words, GError **error)
 {
-        g_autoptr(json_t) spec = NULL;
+        g_auto(Parcel) parcel = { 0 };
         g_autoptr(json_t) job = NULL;
-        g_autofree char *package = NULL;
         Format format;
 
-        if (!check_follow(s, error) || !format_parse(s->format, &format, error) ||
-            !prepare(cli, s, form, words, &spec, &package, error) || !cli_client(cli, error) ||
-            !submission_put_cluster(cli, s, spec, error))
+        if (!check_follow(s, error) || !format_parse(s->format, &format, error))
                 return false;
-        if (s->dry_run)
-                return dry_run(cli, spec, format, error);
-        if (!send(cli, s, package, spec, &job, error))
+        warn(cli, s, words);
+        if (!prepare(cli, s, form, words, &parcel, error) || !cli_client(cli, error) ||
+            !submission_put_cluster(cli, s, parcel.spec, error) ||
+            !deliver(cli, s, &parcel, format, &job, error))
                 return false;
+        if (!job)
+                return true;
         print_submitted(cli, job, format, s->follow);
         if (!s->follow)
                 return true;
         return is_array(job) ? follow_array_to_end(cli, job, error)
                              : follow_to_end(cli, text_of(job, "id"), text_of(job, "name"), error);
+}
+
+bool submission_run(Cli *cli, const Submission *submission, SubmitForm form, char *const *words,
+                    GError **error)
+{
+        g_autofree char *file = own_file(submission, form, words);
+        Submission s = *submission; /* borrows all texts */
+
+        if (file)
+                s.file = file;
+        return run(cli, &s, form, words, error);
 }

@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/number.h"
-#include "base/yaml.h"
 #include "cli/listing.h"
 #include "cli/sharing-options.h"
 #include "model/framework.h"
@@ -266,6 +264,16 @@ enum { RETRIES_MAX = 1000 };
                   NULL,                                                                                          \
                   NULL,                                                                                          \
                   "send a package of more than 2 GiB or 100,000 files",                                          \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
+                { "force",                                                                                       \
+                  0,                                                                                             \
+                  OPTION_BOOL,                                                                                   \
+                  FIELD(force),                                                                                  \
+                  NULL,                                                                                          \
+                  NULL,                                                                                          \
+                  "submit a command whose program is not in the package",                                        \
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
@@ -737,73 +745,11 @@ bool submission_spec(const Submission *submission, SubmitForm form, char *const 
 {
         g_autoptr(GError) cause = NULL;
 
-        if (!build(submission, form, words, file, ret_spec, &cause))
+        if (!build(submission, form, words, file, ret_spec, &cause)) {
+                if (submission->file)
+                        submission_place_fault(submission->file, &cause);
                 return err_set(error, ERR_USAGE, "%s", cause->message);
+        }
         *ret_package = package_of(submission, form, file);
         return true;
-}
-
-json_t *submission_read_file(const char *path, GError **error)
-{
-        bool is_stdin = strcmp(path, "-") == 0;
-        g_autofree char *text = NULL;
-        json_t *value;
-        g_autoptr(GError) cause = NULL;
-        gsize len = 0;
-
-        if (!file_read(is_stdin ? "/dev/stdin" : path, SPEC_BODY_MAX, &text, &len, &cause)) {
-                err_set(error, ERR_USAGE, "--file: %s", cause->message);
-                return NULL;
-        }
-        value = yaml_parse(text, len, is_stdin ? "standard input" : path, error);
-        if (value && !json_is_object(value)) {
-                err_set(error, ERR_USAGE, "'%s' is not a list of 'field: value' lines", path);
-                g_clear_pointer(&value, json_decref);
-        }
-        return value;
-}
-
-/* ---- the program that a command starts ---- */
-
-static char **command_words(const json_t *command)
-{
-        char **words = NULL;
-        gsize i;
-        json_t *word;
-        GPtrArray *list;
-
-        if (json_is_string(command))
-                return g_shell_parse_argv(json_string_value(command), NULL, &words, NULL) ? words : NULL;
-        list = g_ptr_array_new();
-        json_array_foreach(command, i, word)
-                g_ptr_array_add(list, g_strdup(json_string_value(word) ? json_string_value(word) : ""));
-        g_ptr_array_add(list, NULL);
-        return (char **)g_ptr_array_free(list, FALSE);
-}
-
-static bool is_interpreter(const char *word)
-{
-        g_autofree char *base = g_path_get_basename(word);
-
-        return g_str_has_prefix(base, "python") || strcmp(base, "sh") == 0 || strcmp(base, "bash") == 0;
-}
-
-static bool is_in_package(const char *path)
-{
-        return path[0] != '/' && path[0] != '-' && !strpbrk(path, "$`*?~");
-}
-
-char *submission_program(const json_t *command)
-{
-        g_auto(GStrv) words = command_words(command);
-        int at = 0;
-
-        if (!words || !words[0])
-                return NULL;
-        if (!is_interpreter(words[0]))
-                return strchr(words[0], '/') && is_in_package(words[0]) ? g_strdup(words[0]) : NULL;
-        for (at = 1; words[at] && words[at][0] == '-'; at++)
-                if (words[at][1] == 'm' || words[at][1] == 'c')
-                        return NULL; /* a module or a program text */
-        return words[at] && is_in_package(words[at]) ? g_strdup(words[at]) : NULL;
 }

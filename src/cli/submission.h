@@ -22,7 +22,7 @@ typedef struct {
         GPtrArray *sweep, *labels, *annotations, *after, *node_labels;
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;
-        bool follow, no_package, allow_large;
+        bool follow, no_package, allow_large, force;
         bool detach;        /* shell */
         char *hangup_after; /* shell; NULL: not given */
         char *file, *idempotency_key, *format;
@@ -63,10 +63,13 @@ bool submission_put_cluster(Cli *cli, const Submission *submission, json_t *spec
 
 /* Reads a job file, YAML or JSON ("-": standard input). */
 json_t *submission_read_file(const char *path, GError **error);
+/* Puts the file, and the line where it can be told, before an error about one of its members. */
+void submission_place_fault(const char *path, GError **error);
 
-/* The file of the package that a command starts ("train.py" of "python -u train.py"), or NULL when none can
- * be told; the caller's. */
-char *submission_program(const json_t *command);
+/* What to warn of; the caller's, or NULL. Options of ours among the words of a command, which are the
+ * program's; a --input or --output that looks like a path of this machine. */
+char *submission_words_note(char *const *words);
+char *submission_path_note(const char *what, const char *path);
 
 /* Packs, sends, submits and prints the name: for a verb that goes on with the job. `extra` are members of the
  * specification that the verb adds, `finish` may change it. *ret_job NULL: it was a dry run. */

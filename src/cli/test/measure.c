@@ -39,6 +39,7 @@ static void put_rules(const char *dir, const char *name, const char *text)
 static void test_tree(void)
 {
         g_autofree char *dir = make_tree();
+        g_autoptr(IgnoreRules) rules = ignore_new();
         g_auto(Measure) measure = { 0 };
         g_autoptr(GError) error = NULL;
         g_autofree char *text = NULL;
@@ -46,7 +47,7 @@ static void test_tree(void)
         put_rules(dir, ".gitignore", "*.log\n");    /* 6 bytes */
         put_rules(dir, ".paddleignore", "data/\n"); /* 6 bytes */
         put_rules(dir, "sub/.gitignore", "own\n");  /* 4 bytes */
-        g_assert_true(measure_directory(dir, 1000, &measure, &error));
+        g_assert_true(measure_directory(dir, rules, 1000, &measure, &error));
         g_assert_no_error(error);
         g_assert_cmpuint(measure.files, ==, 9);
         g_assert_cmpuint(measure.bytes, ==, 10 + 50 + 40 + 30 + 20 + 5 + 6 + 6 + 4);
@@ -65,10 +66,11 @@ static void test_tree(void)
 static void test_limit(void)
 {
         g_autofree char *dir = make_tree();
+        g_autoptr(IgnoreRules) rules = ignore_new();
         g_auto(Measure) measure = { 0 };
         g_autofree char *text = NULL;
 
-        g_assert_true(measure_directory(dir, 3, &measure, NULL));
+        g_assert_true(measure_directory(dir, rules, 3, &measure, NULL));
         g_assert_true(measure.cut);
         text = measure_format(&measure);
         g_assert_true(g_str_has_prefix(text, "more than "));
@@ -78,10 +80,11 @@ static void test_limit(void)
 
 static void test_absent(void)
 {
+        g_autoptr(IgnoreRules) rules = ignore_new();
         g_auto(Measure) measure = { 0 };
         g_autoptr(GError) error = NULL;
 
-        g_assert_false(measure_directory("/nonexistent/x", 3, &measure, &error));
+        g_assert_false(measure_directory("/nonexistent/x", rules, 3, &measure, &error));
         g_assert_nonnull(strstr(error->message, "cannot open directory '/nonexistent/x'"));
 }
 

@@ -335,36 +335,6 @@ static void test_packages(void)
         }
 }
 
-static void test_programs(void)
-{
-        static const struct {
-                const char *command, *program;
-        } rows[] = {
-                { "\"python train.py\"", "train.py" },
-                { "[\"python3.11\",\"-u\",\"sub/train.py\",\"--x\"]", "sub/train.py" },
-                { "\"/usr/bin/python train.py\"", "train.py" },
-                { "[\"sh\",\"run.sh\"]", "run.sh" },
-                { "[\"./run.sh\"]", "./run.sh" },
-                { "[\"bin/run\",\"a\"]", "bin/run" },
-                { "[\"python\",\"-m\",\"demo.train\"]", NULL },
-                { "[\"python\",\"-c\",\"print(1)\"]", NULL },
-                { "[\"python\"]", NULL },
-                { "[\"true\"]", NULL },
-                { "[\"/bin/true\"]", NULL },
-                { "[\"python\",\"/abs/train.py\"]", NULL },
-                { "\"python $SCRIPT\"", NULL },
-                { "\"unbalanced ' quote\"", NULL },
-                { "7", NULL },
-        };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-                g_autoptr(json_t) command = json_parse(rows[i].command, strlen(rows[i].command), NULL);
-                g_autofree char *program = submission_program(command);
-
-                g_assert_cmpstr(program, ==, rows[i].program);
-        }
-}
-
 static void test_queue_of_a_cluster(void)
 {
         static const struct {
@@ -404,6 +374,5 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/submission/queue of a cluster", test_queue_of_a_cluster);
         g_test_add_func("/cli/submission/begin", test_begin);
         g_test_add_func("/cli/submission/packages", test_packages);
-        g_test_add_func("/cli/submission/programs", test_programs);
         return g_test_run();
 }
