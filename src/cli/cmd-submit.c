@@ -9,13 +9,15 @@ static bool run(Cli *cli, const void *options, char *const *words, GError **erro
 
 const Verb verb_submit = {
         .name = "submit",
-        .args = "[--] COMMAND [ARGUMENT]...",
+        .args = "[[--] COMMAND [ARGUMENT]...]",
         .summary = "Send the current directory and run a command in it as a job",
         .about = "The current directory is packed (.gitignore and .paddleignore say what stays behind), what "
                  "the server lacks of it is "
                  "sent, and the command runs in a copy of it, once for each process. The first word ends the "
                  "options. One word with "
-                 "blanks in it is given to the shell.\n\n"
+                 "blanks in it is given to the shell. Without a command the directory's paddle.yaml says "
+                 "what to do "
+                 "(`paddle init` writes one); options win over it.\n\n"
                  "Name and id of the job go to standard output. With --follow the command stays until the "
                  "job has ended: it shows the "
                  "stages with their times and, while the job waits, what it waits for; then the log of all "
@@ -32,6 +34,7 @@ const Verb verb_submit = {
                     "cluster\n"
                     "paddle submit --after ok:prepare -- python train.py\twhen the newest job `prepare` has "
                     "succeeded\n"
+                    "paddle submit --plan\twhat paddle.yaml would do; asks before it submits\n"
                     "paddle submit --dry-run --gpus 4 -- true\twould it start, where and when?",
         .options = submission_short_options,
         .size = sizeof(Submission),

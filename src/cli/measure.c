@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/keyed-hash.h"
 #include "base/number.h"
 #include "cli/table.h"
 #include "fs/ignore.h"
@@ -155,7 +156,7 @@ bool measure_directory(const char *dir, IgnoreRules *rules, guint64 max_files, M
         Walk walk = { .rules = rules, .measure = ret, .max_files = max_files };
         int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        *ret = (Measure){ .paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+        *ret = (Measure){ .paths = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL),
                           .left_out = g_ptr_array_new_with_free_func(g_free) };
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot open directory '%s'", dir);

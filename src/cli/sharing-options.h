@@ -33,7 +33,7 @@
                 SHARE_TEXT("begin", 0, begin, "TIME",                                                        \
                            "not before: 2026-03-01T22:00, 22:00, or 2h from now"),                           \
                 SHARE_TEXT("signal", 0, signal, "NAME@TIME",                                                 \
-                           "signal to send before the time limit and before a preemption: USR1@60s"),         \
+                           "signal to send before the time limit and before a preemption: USR1@60s"),        \
                 { "min-trainers",                                                                            \
                   0,                                                                                         \
                   OPTION_INT,                                                                                \
@@ -50,7 +50,7 @@
                 SHARE_TEXT("topology", 0, topology, "KEY",                                                   \
                            "keep the processes together within one value of this node label"),               \
                 SHARE_FLAG("topology-required", topology_required, "wait until they fit together"),          \
-                SHARE_FLAG("no-preempt", no_preempt, "never preempt or shrink the job for others"),            \
-                SHARE_TEXT("on-preempt", 0, on_preempt, "WHAT", "after preemption: requeue or end"),           \
+                SHARE_FLAG("no-preempt", no_preempt, "never preempt or shrink the job for others"),          \
+                SHARE_TEXT("on-preempt", 0, on_preempt, "WHAT", "after preemption: requeue or end"),         \
                 SHARE_FLAG("dry-run", dry_run,                                                               \
                            "submit nothing; say whether, where and when it would start"),

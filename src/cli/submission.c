@@ -277,6 +277,16 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
+                { "plan",                                                                                        \
+                  0,                                                                                             \
+                  OPTION_BOOL,                                                                                   \
+                  FIELD(plan),                                                                                   \
+                  NULL,                                                                                          \
+                  NULL,                                                                                          \
+                  "show what would be sent, installed and asked for, and when it would start; then ask",         \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
                 { "follow",                                                                                      \
                   0,                                                                                             \
                   OPTION_BOOL,                                                                                   \
@@ -488,7 +498,9 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
         if (form == SUBMIT_WORDS && !words[0] && !s->entry_point && !in_file(file, "command") &&
             !in_file(file, "entry_point") && !brings_programs(s->framework))
                 return err_set(error, ERR_USAGE,
-                               "a command is missing\nSay what to run: paddle submit -- python train.py");
+                               "a command is missing\nSay what to run: paddle submit -- python "
+                               "train.py\n`paddle init` "
+                               "writes a job file, paddle.yaml, which `paddle submit` uses.");
         if (form == SUBMIT_WORDS && words[0] && !*words[0])
                 return err_set(error, ERR_USAGE, "the command is an empty word");
         return form == SUBMIT_WORDS || check_needed(s, file, error);

@@ -22,7 +22,7 @@ typedef struct {
         GPtrArray *sweep, *labels, *annotations, *after, *node_labels;
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;
-        bool follow, no_package, allow_large, force;
+        bool follow, no_package, allow_large, force, plan;
         bool detach;        /* shell */
         char *hangup_after; /* shell; NULL: not given */
         char *file, *idempotency_key, *format;

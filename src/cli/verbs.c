@@ -3,6 +3,7 @@
 
 const Verb *const cli_verbs[] = {
         &verb_submit,
+        &verb_init,
         &verb_job_submit,
         &verb_train,
         &verb_list,

@@ -83,7 +83,8 @@ typedef struct {
         const char *id;              /* of the only job, chosen by an older client; or NULL */
         const char *refusal;         /* why no cluster can run it: it is taken and fails at once; or NULL */
         bool only_check; /* a dry run: answered as the submission would be, but nothing is made, and the rate
-                            is not used up; `done` gets no job */
+                            is not used up; `done` gets a job that is nowhere, whose env_state is what the
+                            first one's would be: none, ready, or waiting */
 } EngineSubmission;
 void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg);
 

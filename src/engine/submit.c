@@ -979,6 +979,26 @@ static bool check_id(Submission *submission)
         return err_set(&input->error, ERR_EXISTS, "id: there is a job '%s' already", input->id);
 }
 
+/* What a check tells of the first job. */
+static Job *draft(const Submission *submission)
+{
+        const Entry *entry = g_ptr_array_index(submission->entries, 0);
+        Engine *engine = submission->engine;
+        Job *job = job_new(submission->input->user, entry->name, entry->spec, engine->batch.now);
+        Runtime *runtime;
+        RuntimeJob about;
+
+        job->queue = g_intern_string(entry->queue->object.name);
+        runtime = slot_of(engine, job)->runtime;
+        runtime_job_fill(engine, job, &about);
+        job->env_state = ENV_WAITING;
+        if (!job->spec->requirements)
+                job->env_state = ENV_NONE;
+        else if (runtime && runtime->ops->is_prepared(runtime, &about))
+                job->env_state = ENV_READY;
+        return job;
+}
+
 static bool check_all(Submission *submission)
 {
         return check_id(submission) && check_names(submission) && check_count(submission) &&
@@ -1004,8 +1024,12 @@ bool apply_submit(Engine *engine, Input *input)
         submission.awaited = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, awaited_free);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
-                if (!wait && check_all(&submission) && !input->only_check)
-                        make_all(&submission);
+                if (!wait && check_all(&submission)) {
+                        if (input->only_check)
+                                input->job = draft(&submission);
+                        else
+                                make_all(&submission);
+                }
         }
         g_hash_table_unref(submission.by_name);
         g_hash_table_unref(submission.awaited);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/keyed-hash.h"
 
 typedef struct {
         char *base;    /* directory of the file, "" or "a/b/" */
@@ -118,7 +119,7 @@ IgnoreRules *ignore_new(void)
         IgnoreRules *rules = g_new0(IgnoreRules, 1);
 
         rules->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_free);
-        rules->foreign = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        rules->foreign = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, g_free);
         ignore_add(rules, "", defaults);
         return rules;
 }

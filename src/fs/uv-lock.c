@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "base/toml.h"
 
 enum {
@@ -303,8 +304,8 @@ static void free_list(gpointer list)
 static char *read_lock(const json_t *file, GError **error)
 {
         const json_t *packages = json_object_get(file, "package"), *project = find_project(packages);
-        Lock lock = { g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_list),
-                      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, need_free), g_queue_new(),
+        Lock lock = { g_hash_table_new_full(keyed_hash, g_str_equal, NULL, free_list),
+                      g_hash_table_new_full(keyed_hash, g_str_equal, g_free, need_free), g_queue_new(),
                       g_ptr_array_new() };
         char *text = NULL;
 

@@ -19,6 +19,7 @@ typedef struct {
         bool done;
         Scheduler *clone;
         gint64 now;
+        EnvState env; /* of a submission that is checked */
         GError *error;
 } Handover;
 
@@ -68,8 +69,10 @@ Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error)
         return handover.clone;
 }
 
-static void checked(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
+static void checked(Job *job, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
 {
+        if (job)
+                ((Handover *)arg)->env = job->env_state;
         hand_over(arg, NULL, 0, error);
 }
 
@@ -87,7 +90,7 @@ bool api_flush_journal(Api *api, GError **error)
 }
 
 /* Would the engine take it? By the very checks of a submission. */
-static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, GError **error)
+static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, EnvState *ret_env, GError **error)
 {
         Handover handover;
 
@@ -100,6 +103,7 @@ static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, GError **
                                            .only_check = true },
                       checked, &handover);
         handover_wait(&handover);
+        *ret_env = handover.env;
         if (!handover.error)
                 return true;
         g_propagate_error(error, handover.error);
@@ -372,19 +376,29 @@ static json_t *play(Api *api, const HttpCaller *caller, const Spec *spec, const 
         return reply;
 }
 
+static const char *env_word(EnvState env)
+{
+        switch (env) {
+        case ENV_READY: return "ready";
+        case ENV_WAITING: return "waiting";
+        default: return "none";
+        }
+}
+
 static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **error)
 {
         g_autoptr(GError) why = NULL;
         g_autoptr(Scheduler) clone = NULL;
         SchedJob job = { 0 };
         SchedJobFill *fill = NULL;
+        EnvState env = ENV_NONE;
         json_t *reply;
         gint64 now;
 
         clone = api_clone(api, &now, error);
         if (!clone)
                 return NULL;
-        if (would_take(api, caller, spec, &why))
+        if (would_take(api, caller, spec, &env, &why))
                 fill = engine_fill_job(api->engine, caller->user, spec, DRY_RUN_KEY, now, &job, &why);
         if (fill && !scheduler_put_job(clone, &job))
                 err_set(&why, ERR_UNAVAILABLE,
@@ -393,6 +407,7 @@ static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **
         reply = why ? refused(why) : play(api, caller, spec, &job, clone, now);
         engine_fill_free(fill);
         json_object_set_new(reply, "queue", json_string(spec->queue ? spec->queue : QUEUE_DEFAULT));
+        json_object_set_new(reply, "environment", json_string(env_word(env)));
         return reply;
 }
 

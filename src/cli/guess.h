@@ -1,0 +1,25 @@
+/* A job file for a directory, guessed from its Python files: what they import tells the framework and the
+ * packages, their names tell the program. Pure: texts in, a text out. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct Guess Guess;
+Guess *guess_new(void);
+void guess_free(Guess *guess);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guess, guess_free)
+
+/* A Python file: its path in the directory, and its text. */
+void guess_add(Guess *guess, const char *path, const char *text);
+/* The file that says which packages are needed ("requirements.txt"); without one they are taken from imports.
+ */
+void guess_needs(Guess *guess, const char *file);
+
+/* The program, and the framework as in doc/frameworks.md ("plain" unless something else is imported). The
+ * program is NULL when there is none; borrowed. */
+const char *guess_program(const Guess *guess);
+const char *guess_framework(const Guess *guess);
+
+/* The job file, YAML with remarks; `name` is the directory's. The caller's. */
+char *guess_format(const Guess *guess, const char *name);

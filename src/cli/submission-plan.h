@@ -1,0 +1,19 @@
+/* What a submission would do, for a person who decides (`paddle submit --plan`). Pure. */
+#pragma once
+
+#include <glib.h>
+
+#include "base/json.h"
+#include "cli/measure.h"
+
+typedef struct {
+        const json_t *spec;     /* as for POST /v1/jobs */
+        const char *package;    /* its directory, or NULL ... */
+        const Measure *measure; /* ... and what it holds */
+        const char *needs;      /* its requirements, or NULL */
+        const json_t *dry;      /* the server's DryRun */
+} Plan;
+
+/* Lines "sends     5 files, ..."; what follows from the server (when it would start) is not among them. The
+ * caller's. */
+char *plan_text(const Plan *plan);
