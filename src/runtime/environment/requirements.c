@@ -99,11 +99,10 @@ static bool check(const char *line, guint number, bool urls, GError **error)
                                "newline, and holds printable text.",
                                number);
         if (is_outside(line))
-                return err_set(
-                        error, ERR_INVALID,
-                        "requirements, line %u: '%s' refers to another file\n"
-                        "List the packages themselves. The job's own package is on PYTHONPATH anyway.",
-                        number, line);
+                return err_set(error, ERR_INVALID,
+                               "requirements, line %u: '%s' refers to another file\n"
+                               "List the packages themselves. The job's own package is on PYTHONPATH anyway.",
+                               number, line);
         if (!urls && names_place(line))
                 return err_set(error, ERR_INVALID,
                                "requirements, line %u: '%s' says where a package comes from, and this server "
