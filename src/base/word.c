@@ -8,23 +8,22 @@ enum { COMPARED_MAX = 64 };
 
 int word_distance(const char *a, const char *b)
 {
-        int row[COMPARED_MAX + 1];
+        int rows[3][COMPARED_MAX + 1]; /* of this letter of `a`, and of the two before it */
         int a_len = (int)strnlen(a, COMPARED_MAX), b_len = (int)strnlen(b, COMPARED_MAX);
 
         for (int j = 0; j <= b_len; j++)
-                row[j] = j;
+                rows[0][j] = j;
         for (int i = 1; i <= a_len; i++) {
-                int diagonal = row[0];
+                int *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
 
                 row[0] = i;
                 for (int j = 1; j <= b_len; j++) {
-                        int above = row[j];
-
-                        row[j] = MIN(MIN(row[j - 1], above) + 1, diagonal + (a[i - 1] != b[j - 1]));
-                        diagonal = above;
+                        row[j] = MIN(MIN(row[j - 1], above[j]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                row[j] = MIN(row[j], two_above[j - 2] + 1);
                 }
         }
-        return row[b_len];
+        return rows[a_len % 3][b_len];
 }
 
 const char *word_nearest(const char *word, const char *const *list)

@@ -3,8 +3,8 @@
 
 #include <glib.h>
 
-/* Levenshtein's distance in bytes: insertions, deletions and replacements between two words. Of longer words
- * the first 64 bytes count. */
+/* Distance in bytes: insertions, deletions, replacements and swaps of neighbours between two words. Of longer
+ * words the first 64 bytes count. */
 int word_distance(const char *a, const char *b);
 
 /* The word of a NULL-terminated list that `word` most likely meant, or NULL when none is near: at most a

@@ -9,7 +9,8 @@ static void test_distance(void)
         } rows[] = {
                 { "", "", 0 },           { "a", "", 1 },          { "", "abc", 3 },
                 { "train", "train", 0 }, { "train", "trin", 1 },  { "train", "trains", 1 },
-                { "train", "brain", 1 }, { "trian", "train", 2 },
+                { "train", "brain", 1 }, { "trian", "train", 1 }, { "lsit", "init", 2 },
+                { "lsit", "list", 1 },   { "ab", "ba", 1 },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
