@@ -318,7 +318,7 @@ def test_every_verb_has_a_page(room):
     text = (ROOT / "src/cli/meson.build").read_text()
     listed_there = re.findall(r"'([^']+)'", text.split("cli_verbs = [")[1].split("]")[0])
     found = []
-    for name, summary in re.findall(r"^  (\w+(?: \w+)?) {2,}(.*)$", room.paddle("help", check=0).stdout, re.M):
+    for name, summary in re.findall(r"^  ([\w-]+(?: \w+)?) {2,}(.*)$", room.paddle("help", check=0).stdout, re.M):
         told = room.paddle("help", name).stdout if ", " in summary else ""
         family = re.findall(r"^  paddle (\w+ \w+) ", told, re.M) if told.startswith("  paddle ") else []
         found += family or [name]
