@@ -139,7 +139,7 @@ def commands(bench, server, count, *line):
 
 def listing(bench):
     """`paddle list` with 10 and with 1,000,000 jobs of one user that have ended."""
-    with bench.Scratch("--cpus", "1") as server:
+    with bench.Scratch("--cpus", "2") as server:
         server.submit(["sleep", "900"], grace="1s")
         for _ in range(20):
             server.wait(server.submit("true")["id"])

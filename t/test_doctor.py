@@ -1,5 +1,6 @@
 """`paddle doctor` finds what would keep jobs from running."""
 
+import json
 import os
 import subprocess
 
@@ -29,3 +30,20 @@ def test_a_name_without_an_address_is_a_failure_with_its_mend(server):
     done = doctor(server, "unshare", "--uts", "sh", "-c", 'hostname no-such-name-x; exec "$0" "$@"')
     assert findings(done)["name"] == "fail" and done.returncode == 1
     assert "no-such-name-x" in done.stdout and "/etc/hosts" in done.stdout
+
+
+def test_kernel_memory_and_gpus_are_looked_at(server):
+    done = doctor(server)
+    assert {"kernel", "memory", "gpus"} <= set(findings(done))
+    assert "Linux " in done.stdout and "cgroup" in done.stdout and " are available" in done.stdout
+
+
+def test_json(server):
+    environment = {**os.environ, "PADDLE_SERVER": server.url, "HOME": str(server.state)}
+    done = subprocess.run(
+        [BIN / "paddle", "doctor", "-o", "json"], env=environment, capture_output=True, text=True, check=False
+    )
+    found = json.loads(done.stdout)
+    assert {item["check"] for item in found} >= {"server", "kernel", "gpus"}
+    assert all(item["level"] in ("ok", "warn", "fail") and item["found"] for item in found)
+    assert all((item["todo"] is None) == (item["level"] == "ok") for item in found)

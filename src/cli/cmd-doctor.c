@@ -18,36 +18,21 @@
 #include "base/number.h"
 #include "cli/config.h"
 #include "cli/discover.h"
+#include "cli/doctor.h"
 #include "cli/embedded.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
 
-typedef enum { GOOD, DOUBT, BAD } Level;
-
 typedef struct {
-        Level level;
-        char *text; /* what was found */
-        char *todo; /* or NULL */
-} Finding;
+        Common common;
+        char *format;
+} Doctor;
 
 typedef struct {
         Discovery *found; /* NULL: the configuration is broken */
         bool embedded, up;
         HttpReply ready; /* of /readyz, when up */
 } Patient;
-
-static Finding finding(Level level, const char *todo, const char *format, ...) G_GNUC_PRINTF(3, 4);
-
-static Finding finding(Level level, const char *todo, const char *format, ...)
-{
-        Finding found = { .level = level, .todo = level == GOOD ? NULL : g_strdup(todo) };
-        va_list args;
-
-        va_start(args, format);
-        found.text = g_strdup_vprintf(format, args);
-        va_end(args);
-        return found;
-}
 
 /* ---- configuration, server, agent ---- */
 
@@ -321,6 +306,21 @@ static Finding check_name(Patient *patient)
         return finding(GOOD, NULL, "the name '%s' of this machine has an address", name);
 }
 
+static Finding check_kernel(Patient *patient)
+{
+        return doctor_kernel("/");
+}
+
+static Finding check_memory(Patient *patient)
+{
+        return doctor_memory("/");
+}
+
+static Finding check_gpus(Patient *patient)
+{
+        return doctor_gpus("/");
+}
+
 /* ---- the round ---- */
 
 static const struct {
@@ -328,18 +328,20 @@ static const struct {
         Finding (*check)(Patient *patient);
 } checks[] = {
         { "config", check_config },  { "server", check_server },   { "login", check_login },
-        { "programs", check_agent }, { "cgroups", check_cgroups }, { "python", check_python },
+        { "programs", check_agent }, { "kernel", check_kernel },   { "memory", check_memory },
+        { "gpus", check_gpus },      { "cgroups", check_cgroups }, { "python", check_python },
         { "uv", check_uv },          { "disk", check_disk },       { "ports", check_ports },
         { "/pfs", check_pfs },       { "clock", check_clock },     { "name", check_name },
 };
 
+static const struct {
+        const char *word, *colour;
+} levels[] = {
+        [GOOD] = { "ok", "\033[32m" }, [DOUBT] = { "warn", "\033[33m" }, [BAD] = { "fail", "\033[31m" }
+};
+
 static void print_finding(const Cli *cli, const char *name, const Finding *found)
 {
-        static const struct {
-                const char *word, *colour;
-        } levels[] = { [GOOD] = { "ok", "\033[32m" },
-                       [DOUBT] = { "warn", "\033[33m" },
-                       [BAD] = { "fail", "\033[31m" } };
         bool colour = cli->terminal.out_colour;
 
         printf("%s%-4s%s  %-8s  %s\n", colour ? levels[found->level].colour : "", levels[found->level].word,
@@ -348,7 +350,30 @@ static void print_finding(const Cli *cli, const char *name, const Finding *found
                 printf("                %s\n", found->todo);
 }
 
-static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+static json_t *finding_json(const char *name, const Finding *found)
+{
+        g_autofree char *text = text_visible(found->text);
+
+        return json_pack("{s:s, s:s, s:s, s:s?}", "check", name, "level", levels[found->level].word, "found",
+                         text, "todo", found->todo);
+}
+
+static const Column columns[] = { { "CHECK", .member = "check" }, { 0 } };
+
+/* Each as soon as it is found. */
+static void report(const Cli *cli, Listing *listing, const char *name, const Finding *found)
+{
+        if (listing) {
+                g_autoptr(json_t) item = finding_json(name, found);
+
+                listing_add(listing, item);
+        } else {
+                print_finding(cli, name, found);
+        }
+}
+
+/* How many checks failed. `listing` NULL: in words. */
+static int look_at_all(const Cli *cli, Listing *listing)
 {
         Patient patient = { 0 };
         int bad = 0;
@@ -359,18 +384,34 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         for (gsize i = 0; i < G_N_ELEMENTS(checks); i++) {
                 Finding found = checks[i].check(&patient);
 
-                print_finding(cli, checks[i].name, &found);
+                report(cli, listing, checks[i].name, &found);
                 bad += found.level == BAD;
                 g_free(found.text);
                 g_free(found.todo);
         }
         http_reply_clear(&patient.ready);
         discovery_free(patient.found);
-        cli->status = bad > 0 ? 1 : 0;
+        return bad;
+}
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Doctor *doctor = target;
+        g_autoptr(Listing) listing = NULL;
+        Format format;
+
+        if (!format_parse(doctor->format, &format, error))
+                return false;
+        if (format != FORMAT_TABLE && format != FORMAT_WIDE)
+                listing = listing_new(cli, format, columns, "check");
+        cli->status = look_at_all(cli, listing) > 0 ? 1 : 0;
+        if (listing)
+                listing_end(listing);
         return true;
 }
 
 static const Option options[] = {
+        FORMAT_OPTION(offsetof(Doctor, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -380,6 +421,9 @@ const Verb verb_doctor = {
         .args = "",
         .summary = "Look for what could keep jobs from running, and say what to do",
         .options = options,
-        .size = sizeof(Common),
+        .about = "Exits with 1 when a check fails. -o json has for each check its level (ok, warn, fail), "
+                 "what was "
+                 "found, and what to do.",
+        .size = sizeof(Doctor),
         .run = run,
 };

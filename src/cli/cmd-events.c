@@ -34,7 +34,7 @@ static char *cell_revision(const json_t *event, const Terminal *terminal)
 
 static char *cell_time(const json_t *event, const Terminal *terminal)
 {
-        return g_strdup(text_of(event, "time"));
+        return local_time_text(event, "time");
 }
 
 static char *cell_job(const json_t *event, const Terminal *terminal)

@@ -103,6 +103,11 @@ static char *cell_reason(const json_t *job, const Terminal *terminal)
         return hint_drop(text_of(job, "reason"));
 }
 
+static char *cell_submitted(const json_t *job, const Terminal *terminal)
+{
+        return local_time_text(job, "submitted_at");
+}
+
 static const Column columns[] = {
         { "NAME", .cell = cell_name, .fit = { .min = 20, .middle = true } },
         { "ID", .member = "id", .fit = { 4, TABLE_WHOLE } },
@@ -117,7 +122,7 @@ static const Column columns[] = {
         { ">ATTEMPT", true, .member = "attempt" },
         { ">RAN", .cell = cell_ran, .fit = { 5 } },
         { ">AGE", .cell = cell_age, .fit = { 3 } },
-        { "SUBMITTED", true, .member = "submitted_at" },
+        { "SUBMITTED", true, cell_submitted },
         { "REASON", .cell = cell_reason, .fit = { 1, 24, .wish = 60 } },
         { 0 },
 };

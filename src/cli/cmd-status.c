@@ -28,6 +28,13 @@ static void print_line(const char *name, const char *value)
                 printf("%-12s %s\n", name, visible);
 }
 
+static void print_time(const char *name, const json_t *job, const char *member)
+{
+        g_autofree char *text = local_time_text(job, member);
+
+        print_line(name, text ? text : "");
+}
+
 static void print_state(const Cli *cli, const json_t *job)
 {
         g_autofree char *visible = text_visible(text_of(job, "state"));
@@ -170,9 +177,9 @@ static void print_job(const Cli *cli, const json_t *job)
         print_results(job);
         print_roles(job);
         print_spec(job);
-        print_line("submitted", text_of(job, "submitted_at"));
-        print_line("running", text_of(job, "running_at"));
-        print_line("finished", text_of(job, "finished_at"));
+        print_time("submitted", job, "submitted_at");
+        print_time("started", job, "running_at");
+        print_time("finished", job, "finished_at");
         printf("\n%s", stages);
         if (json_array_size(json_object_get(job, "members")) > 0) {
                 putchar('\n');
@@ -197,10 +204,29 @@ static void print_array(const json_t *array)
         print_sharing(array);
         print_line("framework", text_of(array, "framework"));
         print_spec(array);
-        print_line("submitted", text_of(array, "submitted_at"));
-        print_line("finished", text_of(array, "finished_at"));
+        print_time("submitted", array, "submitted_at");
+        print_time("finished", array, "finished_at");
         if (*failed)
                 printf("\n%s\n", failed);
+}
+
+/* Its members with what they use now. */
+static bool measure(Cli *cli, const char *name, json_t *job, GError **error)
+{
+        g_autofree char *path = job_path(name, "/members");
+        json_t *usage = json_object_get(job, "usage"), *members;
+        g_autoptr(json_t) reply = NULL;
+
+        if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        members = json_object_get(reply, "items");
+        json_object_set(job, "members", members);
+        if (json_is_object(usage)) {
+                json_object_set_new(usage, "cpu_ms", json_integer(summary_cpu_ms(members)));
+                json_object_set_new(usage, "cpu_efficiency",
+                                    json_null()); /* it is that of members that have ended */
+        }
+        return true;
 }
 
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
@@ -212,6 +238,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 
         if (!format_parse(status->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &job, error))
+                return false;
+        if (!is_array(job) && !job_is_final(job) && !measure(cli, words[0], job, error))
                 return false;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE)
                 format_print(job, format, "name");

@@ -55,12 +55,12 @@ static json_t *fetch(Looker *looker, const char *path, GError **error)
         return http_call_json(looker->cli->client, "GET", path, NULL, &reply, error) ? reply : NULL;
 }
 
-static json_t *fetch_jobs(Looker *looker, const char *states, GError **error)
+static json_t *fetch_jobs(Looker *looker, const char *states, bool usage, GError **error)
 {
         g_autofree char *queue = looker->top->queue ? url_escape(looker->top->queue) : NULL;
-        g_autofree char *path =
-                g_strdup_printf("/v1/jobs?limit=%d&state=%s%s%s%s", JOBS, states,
-                                looker->admin ? "&all=true" : "", queue ? "&queue=" : "", queue ? queue : "");
+        g_autofree char *path = g_strdup_printf("/v1/jobs?limit=%d&state=%s%s%s%s%s", JOBS, states,
+                                                usage ? "&usage=true" : "", looker->admin ? "&all=true" : "",
+                                                queue ? "&queue=" : "", queue ? queue : "");
         g_autoptr(json_t) reply = fetch(looker, path, error);
 
         return reply ? json_incref(json_object_get(reply, "items")) : NULL;
@@ -80,10 +80,10 @@ static bool look(Looker *looker, GError **error)
 
         if (!figures)
                 return false;
-        running = fetch_jobs(looker, "starting,running,preempting,stopping", error);
+        running = fetch_jobs(looker, "starting,running,preempting,stopping", true, error);
         if (!running)
                 return false;
-        waiting = fetch_jobs(looker, "submitted,queued,suspended,admitted", error);
+        waiting = fetch_jobs(looker, "submitted,queued,suspended,admitted", false, error);
         if (!waiting)
                 return false;
         if (looker->admin)

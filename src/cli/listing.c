@@ -62,6 +62,14 @@ gint64 time_of(const json_t *object, const char *name)
         return time ? g_date_time_to_unix(time) * 1000 + g_date_time_get_microsecond(time) / 1000 : 0;
 }
 
+char *local_time_text(const json_t *object, const char *name)
+{
+        gint64 ms = time_of(object, name);
+        g_autoptr(GDateTime) time = ms ? g_date_time_new_from_unix_local(ms / 1000) : NULL;
+
+        return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S %Z") : NULL;
+}
+
 /* A quantity of a resource as people write it ("23.5Gi"), and any other value as it is. */
 static char *amount_text(const char *name, const json_t *value)
 {

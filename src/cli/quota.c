@@ -63,7 +63,7 @@ void quota_bar(GString *out, const Quota *quota, int columns, bool utf8, bool co
         }
         g_string_append_c(out, '[');
         append_cells(out, quota, cells, utf8, colour);
-        g_string_append_c(out, quota->open ? ' ' : ']');
+        g_string_append_c(out, ']');
 }
 
 ResourceLimits amounts_of(const json_t *object, const char *member)

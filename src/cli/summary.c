@@ -201,27 +201,110 @@ static bool any_has_node(const json_t *members)
         return false;
 }
 
+/* ---- what runs now ---- */
+
+static bool runs(const json_t *member)
+{
+        return is_set(member, "started_at") && !is_set(member, "finished_at");
+}
+
+/* The server was asked what running members use now, and some run. */
+static bool any_is_live(const json_t *members)
+{
+        const json_t *member;
+        gsize i;
+
+        json_array_foreach(members, i,
+                           member) if (runs(member) && json_object_get(member, "usage")) return true;
+        return false;
+}
+
+/* What it uses now; NULL: it does not run. */
+static char *live_text(const json_t *member, char *(*format)(const json_t *usage))
+{
+        const json_t *usage = json_object_get(member, "usage");
+
+        if (!runs(member) || !usage)
+                return NULL;
+        return json_is_object(usage) ? format(usage) : g_strdup("not measured");
+}
+
+static char *cores_text(const json_t *usage)
+{
+        return g_strdup_printf("%.2f", json_number_value(json_object_get(usage, "cores")));
+}
+
+static char *memory_text(const json_t *usage)
+{
+        return bytes_format((guint64)MAX(int_of(usage, "memory"), 0));
+}
+
+/* "87 % 40.0 GiB" of each; "-" without one. */
+static char *gpus_text(const json_t *usage)
+{
+        const json_t *gpus = json_object_get(usage, "gpus"), *gpu;
+        g_autoptr(GString) out = g_string_new(NULL);
+        gsize i;
+
+        json_array_foreach(gpus, i, gpu)
+        {
+                g_autofree char *memory = bytes_format((guint64)MAX(int_of(gpu, "memory"), 0));
+
+                g_string_append(out, out->len ? ", " : "");
+                if (is_set(gpu, "percent"))
+                        g_string_append_printf(out, "%d %% ", (int)int_of(gpu, "percent"));
+                g_string_append(out, memory);
+        }
+        return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+}
+
+/* Of a member that runs what was measured, else what it has used. */
+static gint64 used_of(const json_t *member, const char *name)
+{
+        const json_t *usage = json_object_get(member, "usage");
+
+        return int_of(json_is_object(usage) ? usage : member, name);
+}
+
+gint64 summary_cpu_ms(const json_t *members)
+{
+        const json_t *member;
+        gint64 sum = 0;
+        gsize i;
+
+        json_array_foreach(members, i, member) sum += used_of(member, "cpu_ms");
+        return sum;
+}
+
+static void member_row(Table *table, const json_t *member, bool live)
+{
+        gint64 cpu_ms = used_of(member, "cpu_ms"), peak_bytes = used_of(member, "peak_memory");
+        g_autofree char *why = member_end(member); /* the job's reason has it whole */
+        g_autofree char *end = text_cut(why, END_COLUMNS, true), *time = member_time(member);
+        g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
+        g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;
+        g_autofree char *cores = live_text(member, cores_text), *memory = live_text(member, memory_text),
+                        *gpus = live_text(member, gpus_text);
+        const char *node = text_of(member, "node"), *name = text_of(member, "name");
+
+        if (live)
+                table_row(table,
+                          (const char *const[]){ name, end, time, cores, memory, gpus, cpu, peak, node });
+        else
+                table_row(table, (const char *const[]){ name, end, time, cpu, peak, node });
+}
+
 void summary_members(const json_t *members, int indent, FILE *to)
 {
-        const char *const heads[] = { "MEMBER", "END",          ">TIME",
-                                      ">CPU",   ">PEAK MEMORY", any_has_node(members) ? "NODE" : NULL,
-                                      NULL };
-        g_autoptr(Table) table = table_new(heads);
+        const char *node = any_has_node(members) ? "NODE" : NULL;
+        const char *const ended[] = { "MEMBER", "END", ">TIME", ">CPU", ">PEAK MEMORY", node, NULL };
+        const char *const running[] = { "MEMBER", "STATE", ">TIME",        ">CORES", ">MEMORY",
+                                        ">GPU",   ">CPU",  ">PEAK MEMORY", node,     NULL };
+        bool live = any_is_live(members);
+        g_autoptr(Table) table = table_new(live ? running : ended);
         gsize i;
         json_t *member;
 
-        json_array_foreach(members, i, member)
-        {
-                gint64 cpu_ms = int_of(member, "cpu_ms"), peak_bytes = int_of(member, "peak_memory");
-                g_autofree char *why = member_end(member); /* the job's reason has it whole */
-                g_autofree char *end = text_cut(why, END_COLUMNS, true);
-                g_autofree char *time = member_time(member);
-                g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
-                g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;
-                g_autofree char *node = is_set(member, "node") ? text_visible(text_of(member, "node")) : NULL;
-
-                table_row(table,
-                          (const char *const[]){ text_of(member, "name"), end, time, cpu, peak, node });
-        }
+        json_array_foreach(members, i, member) member_row(table, member, live);
         table_print(table, indent, to);
 }

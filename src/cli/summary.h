@@ -18,7 +18,9 @@ char *summary_failed(const json_t *array);
 /* "exit 0", "exit 1", "signal 9 (KILL), out of memory", "running", "not started: ...". */
 char *member_end(const json_t *member);
 
-/* Prints the table of members. */
+/* Processor time that members have used up to now, in ms. */
+gint64 summary_cpu_ms(const json_t *members);
+/* Prints the table of members; with what they use now, where the members say that (`usage`). */
 void summary_members(const json_t *members, int indent, FILE *to);
 
 bool job_is_final(const json_t *job);

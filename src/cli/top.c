@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/listing.h"
 #include "cli/quota.h"
 #include "cli/table.h"
@@ -15,6 +16,7 @@ enum {
         BAR_TEXT = 15, /* "12.5/64" behind it */
         JOBS_UNLIMITED = 50,
         QUEUES_SHARE = 2, /* the queues get at most half of the lines */
+        KEYS_HEIGHT = 10, /* a lower screen has no line for keys */
 };
 
 static void append_cut(GString *out, const char *line, const Terminal *terminal)
@@ -215,12 +217,33 @@ static JobWidths job_widths(const Terminal *terminal)
         return terminal->width < NARROW ? (JobWidths){ 14, 8, 9, 8 } : (JobWidths){ 24, 12, 18, 10 };
 }
 
-/* The first of the reasons says it; a job that runs may have a reason, too. */
-static const char *job_reason(const json_t *job)
+/* "1.9 cores  3.2 GiB  GPU 87 % 40.0 GiB": what a job's members use now. */
+static char *job_usage(const json_t *usage)
+{
+        g_autofree char *memory = bytes_format((guint64)MAX(int_of(usage, "memory"), 0));
+        g_autofree char *gpu_memory = bytes_format((guint64)MAX(int_of(usage, "gpu_memory"), 0));
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        g_string_append_printf(out, "%.1f cores  %s", json_number_value(json_object_get(usage, "cores")),
+                               memory);
+        if (is_set(usage, "gpu_percent"))
+                g_string_append_printf(out, "  GPU %.0f %% %s",
+                                       json_number_value(json_object_get(usage, "gpu_percent")), gpu_memory);
+        return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+/* The first of the reasons says it; a job that runs may have a reason, too. Without one, what it uses. The
+ * caller's. */
+static char *job_remark(const json_t *job)
 {
         const char *reason = text_of(job, "reason");
+        const json_t *usage = json_object_get(job, "usage_now");
 
-        return *reason ? reason : text_of(json_array_get(json_object_get(job, "reasons"), 0), "message");
+        if (!*reason)
+                reason = text_of(json_array_get(json_object_get(job, "reasons"), 0), "message");
+        if (!*reason && usage && strcmp(text_of(job, "state"), "running") == 0)
+                return json_is_object(usage) ? job_usage(usage) : g_strdup("not measured");
+        return text_visible(reason);
 }
 
 static void append_job(GString *out, const json_t *job, gint64 now, const Terminal *terminal)
@@ -228,7 +251,7 @@ static void append_job(GString *out, const json_t *job, gint64 now, const Termin
         JobWidths widths = job_widths(terminal);
         g_autofree char *name = text_visible(text_of(job, "name")), *time = job_time(job, now),
                         *user = text_visible(text_of(job, "user"));
-        g_autofree char *reason = text_visible(job_reason(job)), *queue = text_visible(text_of(job, "queue"));
+        g_autofree char *reason = job_remark(job), *queue = text_visible(text_of(job, "queue"));
         const struct {
                 const char *text;
                 int columns;
@@ -280,21 +303,34 @@ static void append_all_jobs(GString *out, const TopPicture *picture, const Termi
                 return;
         left -= 2;
         most = waiting > left / 2 ? MAX(left - running, left / 2) : waiting;
-        g_string_append_printf(head, "%-*s %-*s %-*s %-*s TIME  WHY", widths.name, "JOB", widths.user, "USER",
-                               widths.queue, "QUEUE", widths.state, "STATE");
+        g_string_append_printf(head, "%-*s %-*s %-*s %-*s TIME  USES, WHY", widths.name, "JOB", widths.user,
+                               "USER", widths.queue, "QUEUE", widths.state, "STATE");
         g_string_append_c(out, '\n');
         append_head(out, running + waiting > 0 ? head->str : "no open jobs", terminal);
         append_jobs(out, picture->running, (gsize)MAX(left - most, 0), picture, terminal);
         append_jobs(out, picture->waiting, (gsize)most, picture, terminal);
 }
 
+static void append_keys(GString *out, const Terminal *terminal)
+{
+        g_autofree char *cut = text_cut("q quits", terminal->width - 1, terminal->utf8);
+
+        g_string_append_printf(out, terminal->out_colour ? "\033[2m%s\033[0m\n" : "%s\n", cut);
+}
+
 char *top_draw(const TopPicture *picture, const Terminal *terminal, int height)
 {
         g_autoptr(GString) out = g_string_new(NULL);
+        int keys = height >= KEYS_HEIGHT; /* lines at the foot */
 
         append_title(out, picture, terminal);
         append_room(out, picture, terminal);
         append_queues(out, picture, terminal, height > 0 ? MAX(height / QUEUES_SHARE - 4, 1) : 0);
-        append_all_jobs(out, picture, terminal, height > 0 ? height - count_lines(out) : 2 * JOBS_UNLIMITED);
+        append_all_jobs(out, picture, terminal,
+                        height > 0 ? height - keys - count_lines(out) : 2 * JOBS_UNLIMITED);
+        for (int i = count_lines(out); keys && i < height - 1; i++)
+                g_string_append_c(out, '\n');
+        if (keys)
+                append_keys(out, terminal);
         return g_string_free(g_steal_pointer(&out), FALSE);
 }

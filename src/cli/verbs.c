@@ -24,6 +24,7 @@ const Verb *const cli_verbs[] = {
         &verb_requeue,
         &verb_set,
         &verb_top,
+        &verb_nodes,
         &verb_queue_list,
         &verb_queue_show,
         &verb_queue_create,

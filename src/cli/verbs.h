@@ -19,6 +19,7 @@ extern const Verb verb_queue_list, verb_queue_show, verb_queue_create, verb_queu
         verb_queue_open, verb_queue_delete;
 extern const Verb verb_flavour_list, verb_flavour_show, verb_flavour_create, verb_flavour_set,
         verb_flavour_delete;
+extern const Verb verb_nodes;
 extern const Verb verb_cluster_list, verb_cluster_show, verb_cluster_create, verb_cluster_set,
         verb_cluster_delete;
 extern const Verb verb_user_list, verb_user_show, verb_user_create, verb_user_set, verb_user_totp,

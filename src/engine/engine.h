@@ -147,6 +147,8 @@ bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsag
 /* What a member has reported until now (model/results.h): lines NAME=VALUE, the caller's; NULL: nothing. Any
  * thread, short. */
 char *engine_report(Engine *engine, const Job *job, const Member *member);
+/* What one of the GPUs of its machine does now (Member.gpus); false: not known. Any thread, some ms. */
+bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret);
 /* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with ERR_CONFLICT.
  * Any thread. */
 RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,

@@ -139,14 +139,32 @@ static void release_runtime(Engine *engine)
         g_mutex_unlock(&engine->clusters_lock);
 }
 
+/* The runtime of this machine, which outlives the engine, is asked without the lock: it reads files, and the
+ * engine's thread must not wait for that. */
+static bool is_own(Engine *engine, const Runtime *runtime)
+{
+        return runtime && runtime == engine->config.runtime;
+}
+
 bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsage *ret)
 {
         g_autofree char *task = task_format(job, member);
         Runtime *runtime = hold_runtime(engine, job);
-        bool known = runtime && runtime->ops->usage && runtime->ops->usage(runtime, task, ret);
+        bool own = is_own(engine, runtime), known = false;
+
+        if (!own)
+                known = runtime && runtime->ops->usage && runtime->ops->usage(runtime, task, ret);
+        release_runtime(engine);
+        return own ? runtime->ops->usage && runtime->ops->usage(runtime, task, ret) : known;
+}
+
+bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret)
+{
+        Runtime *runtime = hold_runtime(engine, job);
 
         release_runtime(engine);
-        return known;
+        return is_own(engine, runtime) && runtime->ops->gpu_usage &&
+               runtime->ops->gpu_usage(runtime, gpu, ret);
 }
 
 char *engine_report(Engine *engine, const Job *job, const Member *member)

@@ -59,7 +59,7 @@ static const struct {
                                [VERB_CREATE] = ADMIN,
                                [VERB_UPDATE] = ADMIN,
                                [VERB_DELETE] = ADMIN } },
-        [ACCESS_NODE] = { "node", { [VERB_LIST] = ADMIN | READ, [VERB_SHOW] = ADMIN | READ } },
+        [ACCESS_NODE] = { "node", { [VERB_LIST] = USER | READ, [VERB_SHOW] = USER | READ } },
         [ACCESS_QUEUE] = { "queue",
                            { [VERB_LIST] = USER | READ,
                              [VERB_SHOW] = GRANTED | READ,

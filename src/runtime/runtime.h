@@ -72,6 +72,11 @@ typedef struct {
         gint64 processes;
 } TaskUsage;
 
+typedef struct {
+        int percent;                 /* of the time in which it was at work, of late; -1: it does not tell */
+        gint64 memory, memory_total; /* bytes, of all that use it */
+} GpuUsage;
+
 typedef enum {
         OBSERVED_STARTED, /* pid, time */
         OBSERVED_READY,
@@ -203,6 +208,9 @@ typedef struct {
         /* What a running member uses at this moment (its cgroup's own counters); false: not known. Any
          * thread, short. */
         bool (*usage)(Runtime *runtime, const char *task, TaskUsage *ret);
+        /* What its GPU of that number does now; false: not known. Any thread, some ms. NULL: it is not
+         * measured. */
+        bool (*gpu_usage)(Runtime *runtime, int gpu, GpuUsage *ret);
 
         /* What a member has reported until now, as lines NAME=VALUE; the caller's, NULL: nothing. Any thread,
          * short. Or NULL: not known before its end. */

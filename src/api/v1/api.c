@@ -56,6 +56,7 @@ Api *api_new(const ApiConfig *config)
         api->crew = crew_new("questions", THREADS, LINE);
         api->rendered = rendered_new();
         api->ids = job_ids_new();
+        api->rates = usage_rates_new();
         return api;
 }
 
@@ -73,6 +74,7 @@ void api_free(Api *api)
         crew_free(api->crew);
         rendered_free(api->rendered);
         job_ids_free(api->ids);
+        usage_rates_free(api->rates);
         g_free(api->dc);
         g_free(api->state_dir);
         g_free(api->journal_dir);

@@ -4,6 +4,7 @@
 #include "api/crew.h"
 #include "api/v1/api.h"
 #include "api/v1/rendered.h"
+#include "api/v1/usage.h"
 
 typedef struct Notifier Notifier;
 typedef struct JobIds JobIds;
@@ -29,6 +30,7 @@ struct Api {
         Crew *crew; /* for questions to a copy of the scheduler, and other long work */
         Rendered *rendered;
         JobIds *ids;
+        UsageRates *rates;
 };
 
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],

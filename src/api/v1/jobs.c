@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/number.h"
 
-enum { LIST_MAX = 1000, WAIT_MS_MAX = 30000 };
+enum { LIST_MAX = 1000, WAIT_MS_MAX = 30000, LIVE_MAX = 2000 /* members that are measured for a list */ };
 
 /* ---- submit ---- */
 
@@ -212,7 +212,8 @@ static bool query_array(Api *api, HttpRequest *request, gint64 *ret)
 typedef struct {
         Api *api;
         JobQuery query;
-        bool collapse;
+        bool collapse, live;
+        int members; /* that were measured */
         json_t *items;
         gint64 next;
 } List;
@@ -238,6 +239,8 @@ static void add_item(List *list, const Job *job, bool whole)
         }
         json_object_del(item, "members");
         json_object_del(item, "spec");
+        if (list->live && !whole && (list->members += job->n_members) <= LIVE_MAX)
+                json_object_set_new(item, "usage_now", usage_of_job(list->api, job));
         json_array_append_new(list->items, item);
 }
 
@@ -302,6 +305,7 @@ static void list_jobs(HttpRequest *request, void *arg)
 
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
             !http_request_query_int(request, "count", 0, LIST_MAX, 0, &count) ||
+            !api_query_boolean(request, "usage", false, &list.live) ||
             !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after) ||
             !query_array(api, request, &list.query.array_seq))
                 return;
@@ -440,14 +444,19 @@ static void show_job(HttpRequest *request, void *arg)
 
 static void list_members(HttpRequest *request, void *arg)
 {
-        g_autoptr(Job) job = api_job(arg, request);
+        Api *api = arg;
+        g_autoptr(Job) job = api_job(api, request);
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
 
         if (!job)
                 return;
-        for (int i = 0; i < job->n_members; i++)
-                json_array_append_new(items, member_format(job, &job->members[i]));
+        for (int i = 0; i < job->n_members; i++) {
+                json_t *item = member_format(job, &job->members[i]);
+
+                json_object_set_new(item, "usage", usage_of_member(api, job, &job->members[i]));
+                json_array_append_new(items, item);
+        }
         reply = json_pack("{s:O}", "items", items);
         http_reply_json(request, 200, reply);
 }
@@ -487,7 +496,7 @@ const HttpRoute job_routes[] = {
           "its own state.;"
           "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before.;"
           "count:integer:Also count the jobs behind this page in the reply's more, up to this many, 0 to "
-          "1000.",
+          "1000.;usage:boolean:Also measure what running jobs use now, the first of the page.",
           NULL, "JobList", 0, NULL },
         { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, show_job,
           "Show a job or a whole array by id or name, or wait for its next change.",

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "engine/life.h"
 #include "sched/journal.h"
 
 enum { DECISIONS_MAX = 10000 };
@@ -110,22 +111,103 @@ static json_t *format_devices(guint64 devices)
         return indices;
 }
 
-static json_t *format_node(const RuntimeNode *node, const char *cluster, const Scheduler *clone, int id)
+/* ---- jobs of nodes: "CLUSTER\nNODE" -> how many jobs have members there ---- */
+
+static const char *cluster_of(const Catalog *catalog, const Job *job)
+{
+        const Queue *queue = catalog_queue(catalog, job->queue);
+        const Cluster *cluster = queue ? catalog_cluster(catalog, queue->cluster) : NULL;
+
+        return cluster && cluster->type != CLUSTER_LOCAL ? cluster->object.name : CLUSTER_DEFAULT;
+}
+
+static void count_job(GHashTable *counts, const Catalog *catalog, const Job *job)
+{
+        g_autoptr(GHashTable) nodes = g_hash_table_new(g_str_hash, g_str_equal);
+        const char *cluster = cluster_of(catalog, job);
+        GHashTableIter iter;
+        gpointer node;
+
+        for (int i = 0; i < job->n_members; i++) {
+                const Member *member = &job->members[i];
+
+                if (member->state != MEMBER_WAITING && !member_is_ended(member))
+                        g_hash_table_add(nodes, member->stands_on ? member->stands_on
+                                                : member->node    ? member->node
+                                                                  : (char *)"");
+        }
+        g_hash_table_iter_init(&iter, nodes);
+        while (g_hash_table_iter_next(&iter, &node, NULL)) {
+                char *key = g_strconcat(cluster, "\n", (char *)node, NULL);
+                int n = GPOINTER_TO_INT(g_hash_table_lookup(counts, key));
+
+                g_hash_table_insert(counts, key, GINT_TO_POINTER(n + 1));
+        }
+}
+
+/* Of all jobs that hold something; NULL with *error. */
+static GHashTable *count_jobs(Api *api, const Catalog *catalog, GError **error)
+{
+        const guint32 active =
+                1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_PREEMPTING | 1u << JOB_STOPPING;
+        g_autoptr(GHashTable) counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        JobQuery query = { .states = active, .limit = 1000 };
+
+        do {
+                g_autoptr(GPtrArray) jobs = store_jobs(api->store, &query, &query.before_seq, error);
+
+                if (!jobs)
+                        return NULL;
+                for (guint i = 0; i < jobs->len; i++)
+                        count_job(counts, catalog, jobs->pdata[i]);
+        } while (query.before_seq);
+        return g_steal_pointer(&counts);
+}
+
+/* What is shown of each node comes from these. */
+typedef struct {
+        Api *api;
+        const Scheduler *clone;
+        GHashTable *jobs;
+} Sight;
+
+static int jobs_at(const Sight *sight, const char *cluster, const char *node)
+{
+        g_autofree char *key = g_strconcat(cluster, "\n", node, NULL);
+
+        return GPOINTER_TO_INT(g_hash_table_lookup(sight->jobs, key));
+}
+
+/* Never below 0: others may hold more than we know of. */
+static json_t *free_of(const RuntimeNode *node, const Resources *used)
+{
+        Resources left = node->allocatable;
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
+                left.amount[kind] =
+                        MAX(left.amount[kind] - used->amount[kind] - node->others.amount[kind], 0);
+        return resources_format(&left);
+}
+
+static json_t *format_node(const Sight *sight, const RuntimeNode *node, const char *cluster, int id, int jobs)
 {
         Resources used = { 0 };
         guint64 devices = 0;
 
         if (id >= 0)
-                (void)scheduler_node(clone, id, &used, &devices); /* not known there: it holds nothing */
-        return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o, s:o, s:o, s:{s:I, s:o}}", "name", node->name,
-                         "cluster", cluster, "ready", node->ready, "usable", node->usable, "why", node->why,
-                         "labels", labels_format(node->labels), "total", resources_format(&node->allocatable),
-                         "used", resources_format(&used), "others", resources_format(&node->others), "gpus",
+                (void)scheduler_node(sight->clone, id, &used,
+                                     &devices); /* not known there: it holds nothing */
+        return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, s:i, s:{s:I, s:o}}", "name",
+                         node->name, "cluster", cluster, "ready", node->ready, "usable", node->usable, "why",
+                         node->why, "labels", labels_format(node->labels), "total",
+                         resources_format(&node->allocatable), "used", resources_format(&used), "others",
+                         resources_format(&node->others), "free", free_of(node, &used), "jobs", jobs, "gpus",
                          "total", (json_int_t)node->allocatable.gpus, "used", format_devices(devices));
 }
 
-static json_t *format_machine(Api *api, const Scheduler *clone)
+static json_t *format_machine(const Sight *sight)
 {
+        Api *api = sight->api;
         bool ready = engine_is_ready(api->engine);
         RuntimeNode node = { .name = (char *)api_node_name(api, 0),
                              .labels = api->node_labels,
@@ -134,11 +216,12 @@ static json_t *format_machine(Api *api, const Scheduler *clone)
                              .why = ready ? NULL : (char *)"its agent is not connected" };
 
         (void)engine_cluster(api->engine, NULL, &node.allocatable, NULL);
-        return format_node(&node, CLUSTER_DEFAULT, clone, 0);
+        return format_node(sight, &node, CLUSTER_DEFAULT, 0, jobs_at(sight, CLUSTER_DEFAULT, ""));
 }
 
-static void add_nodes(Api *api, const Cluster *cluster, const Scheduler *clone, json_t *items)
+static void add_nodes(const Sight *sight, const Cluster *cluster, json_t *items)
 {
+        Api *api = sight->api;
         g_autoptr(GPtrArray) nodes = engine_nodes(api->engine, cluster);
         bool connected = engine_cluster(api->engine, cluster, NULL, NULL);
 
@@ -149,24 +232,30 @@ static void add_nodes(Api *api, const Cluster *cluster, const Scheduler *clone, 
                         node.usable = false;
                         node.why = (char *)"the cluster is not connected";
                 }
-                json_array_append_new(items, format_node(&node, cluster->object.name, clone,
-                                                         engine_node_id(api->engine, cluster, node.name)));
+                json_array_append_new(items, format_node(sight, &node, cluster->object.name,
+                                                         engine_node_id(api->engine, cluster, node.name),
+                                                         jobs_at(sight, cluster->object.name, node.name)));
         }
 }
 
-static json_t *format_nodes(Api *api, const char *cluster, const Scheduler *clone)
+static json_t *format_nodes(Api *api, const char *cluster, const Scheduler *clone, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const GPtrArray *clusters = catalog_list(catalog, KIND_CLUSTER);
-        json_t *items = json_array();
+        g_autoptr(GHashTable) jobs = count_jobs(api, catalog, error);
+        const Sight sight = { api, clone, jobs };
+        json_t *items;
 
+        if (!jobs)
+                return NULL;
+        items = json_array();
         if (!cluster || strcmp(cluster, CLUSTER_DEFAULT) == 0)
-                json_array_append_new(items, format_machine(api, clone));
+                json_array_append_new(items, format_machine(&sight));
         for (guint i = 0; i < clusters->len; i++) {
                 const Cluster *at = clusters->pdata[i];
 
                 if (at->type != CLUSTER_LOCAL && (!cluster || strcmp(cluster, at->object.name) == 0))
-                        add_nodes(api, at, clone, items);
+                        add_nodes(&sight, at, items);
         }
         return json_pack("{s:o}", "items", items);
 }
@@ -176,20 +265,19 @@ static void run_nodes(bool stopped, void *arg)
         g_autofree Ask *ask = arg;
         g_autoptr(GError) error = NULL;
         g_autoptr(Scheduler) clone = NULL;
+        g_autoptr(json_t) reply = NULL;
         gint64 now;
 
         if (stopped)
                 err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
         else
                 clone = api_clone(ask->api, &now, &error);
-        if (clone) {
-                g_autoptr(json_t) reply =
-                        format_nodes(ask->api, http_request_query(ask->request, "cluster"), clone);
-
+        if (clone)
+                reply = format_nodes(ask->api, http_request_query(ask->request, "cluster"), clone, &error);
+        if (reply)
                 http_reply_json(ask->request, 200, reply);
-        } else {
+        else
                 http_fail(ask->request, error);
-        }
         http_request_unref(ask->request);
 }
 

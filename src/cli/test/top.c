@@ -71,7 +71,7 @@ static void test_shares(void)
 {
         static const struct {
                 int running, waiting, shown_running, shown_waiting;
-        } rows[] = { { 40, 2, 9, 2 }, { 2, 40, 2, 9 }, { 40, 40, 6, 5 }, { 1, 1, 1, 1 } };
+        } rows[] = { { 40, 2, 8, 2 }, { 2, 40, 2, 8 }, { 40, 40, 5, 5 }, { 1, 1, 1, 1 } };
 
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
                 g_autoptr(json_t) room = figures(1), running = jobs(rows[i].running, "running"),

@@ -20,7 +20,7 @@ static const struct {
         { ACCESS_SECRET, "secret", "uoga", "", "", "uoga", "oa", "" },
         { ACCESS_GRANT, "grant", "uoga", "oa", "a", "a", "a", "" },
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
-        { ACCESS_NODE, "node", "a", "a", "", "", "", "" },
+        { ACCESS_NODE, "node", "uoga", "uoga", "", "", "", "" },
         { ACCESS_QUEUE, "queue", "uoga", "ga", "a", "a", "a", "ga" },
         { ACCESS_FLAVOUR, "flavour", "uoga", "uoga", "uoga", "oa", "oa", "" },
         { ACCESS_POOL, "resource pool", "uoga", "a", "a", "a", "a", "" },

@@ -24,6 +24,7 @@
 #include "model/results.h"
 #include "runtime/last-line.h"
 #include "runtime/local/builds.h"
+#include "runtime/local/gpu-usage.h"
 #include "runtime/local/gpus.h"
 #include "runtime/local/inventory.h"
 #include "runtime/local/link.h"
@@ -33,6 +34,7 @@
 #include "runtime/local/search-path.h"
 #include "runtime/local/sdk.h"
 #include "runtime/local/secret-files.h"
+#include "runtime/local/sessions.h"
 #include "runtime/local/terminal.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
@@ -67,6 +69,8 @@ typedef struct {
         char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
         Resources total;
         GpuDevices gpus;
+        GpuMeter *gpu_meter;
+        Sessions *sessions;
         gint64 log_limit, max_processes, max_user_processes;
         BuildBounds bounds; /* of builders; `allow` is not kept */
         char **inherited;   /* by members that are the server's user */
@@ -877,7 +881,16 @@ static bool op_usage(Runtime *runtime, const char *task, TaskUsage *ret)
         pthread_mutex_lock(&local->lock);
         pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
         pthread_mutex_unlock(&local->lock);
-        return pid > 0 && measure_process("/proc", pid, ret);
+        return pid > 0 && (measure_process("/proc", pid, ret) ||
+                           sessions_usage(local->sessions, pid, clock_monotonic_ms(), ret));
+}
+
+static bool op_gpu_usage(Runtime *runtime, int gpu, GpuUsage *ret)
+{
+        LocalRuntime *local = (LocalRuntime *)runtime;
+
+        return gpu >= 0 && (guint)gpu < local->gpus.n &&
+               gpu_meter_get(local->gpu_meter, local->gpus.minors[gpu], clock_monotonic_ms(), ret);
 }
 
 static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart *start)
@@ -1087,6 +1100,7 @@ static const RuntimeOps local_ops = {
         .signal = op_signal,
         .usage = op_usage,
         .report = op_report,
+        .gpu_usage = op_gpu_usage,
         .exec = op_exec,
         .forget = op_forget,
         .clean = op_clean,
@@ -1171,6 +1185,8 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->inherited_by_others = search_path_for_others(local->inherited);
         inventory_get(&config->inventory, &local->total);
         gpus_find("/", &local->gpus);
+        local->gpu_meter = gpu_meter_new();
+        local->sessions = sessions_new("/proc");
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
         local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -1248,6 +1264,8 @@ void local_runtime_free(Runtime *runtime)
         secret_files_free(local->secrets);
         g_clear_pointer(&local->attempts, g_hash_table_unref);
         g_hash_table_unref(local->pids);
+        gpu_meter_free(local->gpu_meter);
+        sessions_free(local->sessions);
         pthread_mutex_destroy(&local->lock);
         g_strfreev(local->inherited);
         g_strfreev(local->inherited_by_others);

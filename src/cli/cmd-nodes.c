@@ -1,0 +1,143 @@
+/* paddle nodes: the machines that jobs run on, with what they have, what is used and what is free. */
+#include <string.h>
+
+#include "cli/listing.h"
+#include "cli/quota.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *cluster, *format;
+} Nodes;
+
+static const Option options[] = {
+        { "cluster", 0, OPTION_STRING, offsetof(Nodes, cluster), "NAME", NULL, "only those of this cluster",
+          0, 0, NULL },
+        FORMAT_OPTION(offsetof(Nodes, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+/* ---- cells ---- */
+
+/* "ready", or why nothing new is placed there. */
+static char *cell_state(const json_t *node, const Terminal *terminal)
+{
+        if (json_is_true(json_object_get(node, "usable")))
+                return g_strdup("ready");
+        return g_strdup(json_is_true(json_object_get(node, "ready")) ? "closed" : "away");
+}
+
+static const char *paint_state(const char *state)
+{
+        return strcmp(state, "ready") == 0    ? "\033[32m"
+               : strcmp(state, "closed") == 0 ? "\033[33m"
+                                              : "\033[31m";
+}
+
+static gint64 amount_of(const json_t *node, const char *member, int kind)
+{
+        ResourceLimits amounts = amounts_of(node, member);
+
+        return amounts.amount.amount[kind];
+}
+
+/* "1.5/4": held by jobs and by others, of all. */
+static char *used_text(const json_t *node, int kind)
+{
+        gint64 total = amount_of(node, "total", kind), used = total - amount_of(node, "free", kind);
+        g_autofree char *part = quantity_text(kind, MAX(used, 0)), *whole = quantity_text(kind, total);
+
+        return total > 0 ? g_strdup_printf("%s/%s", part, whole) : NULL;
+}
+
+static char *free_text(const json_t *node, int kind)
+{
+        return amount_of(node, "total", kind) > 0 ? quantity_text(kind, amount_of(node, "free", kind)) : NULL;
+}
+
+static char *cell_cpu(const json_t *node, const Terminal *terminal)
+{
+        return used_text(node, RESOURCE_CPU);
+}
+
+static char *cell_memory(const json_t *node, const Terminal *terminal)
+{
+        return used_text(node, RESOURCE_MEMORY);
+}
+
+static char *cell_gpu(const json_t *node, const Terminal *terminal)
+{
+        return used_text(node, RESOURCE_GPU);
+}
+
+static char *cell_free_cpu(const json_t *node, const Terminal *terminal)
+{
+        return free_text(node, RESOURCE_CPU);
+}
+
+static char *cell_free_memory(const json_t *node, const Terminal *terminal)
+{
+        return free_text(node, RESOURCE_MEMORY);
+}
+
+static char *cell_free_gpu(const json_t *node, const Terminal *terminal)
+{
+        return free_text(node, RESOURCE_GPU);
+}
+
+static const Column columns[] = {
+        { "NODE", .member = "name", .fit = { .min = 16, .middle = true } },
+        { "CLUSTER", .member = "cluster", .fit = { 3 } },
+        { "STATE", .cell = cell_state, .paint = paint_state },
+        { ">CPU", .cell = cell_cpu },
+        { ">MEMORY", .cell = cell_memory },
+        { ">GPU", .cell = cell_gpu },
+        { ">FREE CPU", true, cell_free_cpu },
+        { ">FREE MEMORY", true, cell_free_memory },
+        { ">FREE GPU", true, cell_free_gpu },
+        { ">JOBS", .member = "jobs" },
+        { "LABELS", true, .member = "labels" },
+        { "WHY", .member = "why", .fit = { 1, 20 } },
+        { 0 },
+};
+
+static bool run(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const Nodes *nodes = target;
+        g_autofree char *escaped = nodes->cluster ? url_escape(nodes->cluster) : NULL;
+        g_autofree char *path = g_strconcat("/v1/nodes", escaped ? "?cluster=" : "", escaped, NULL);
+        g_autofree char *cluster = g_strconcat("/v1/clusters/", escaped, NULL);
+        g_autoptr(json_t) reply = NULL;
+        g_autoptr(Listing) listing = NULL;
+        const json_t *item;
+        Format format;
+        gsize i;
+
+        if (!format_parse(nodes->format, &format, error) || !cli_client(cli, error) ||
+            (escaped && !http_call_json(cli->client, "GET", cluster, NULL, NULL, error)) ||
+            !http_call_json(cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        listing = listing_new(cli, format, columns, "name");
+        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        listing_end(listing);
+        if (i == 0)
+                cli_say(cli, "cluster '%s' has told of no nodes", nodes->cluster ? nodes->cluster : "");
+        return true;
+}
+
+const Verb verb_nodes = {
+        .name = "nodes",
+        .args = "",
+        .summary = "List the machines that jobs run on: what they have, what is used, how many jobs",
+        .about = "CPU, MEMORY and GPU are used/total; what others hold on a Kubernetes cluster is used. -o "
+                 "wide has "
+                 "what is free, and the labels. A node is 'closed' while it takes no new members, and 'away' "
+                 "while "
+                 "it is not ready; WHY says more.",
+        .examples = "paddle nodes --cluster prod\tof one cluster\n"
+                    "paddle nodes -o json\twith exact amounts and the indices of GPUs in use",
+        .options = options,
+        .size = sizeof(Nodes),
+        .run = run,
+};
