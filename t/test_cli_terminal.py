@@ -28,7 +28,7 @@ def become_foreground():
 class Terminal:
     """A program on a pseudo-terminal of its own."""
 
-    def __init__(self, server, *args, width=80, height=24, env=None):
+    def __init__(self, server, *args, width=80, height=24, env=None, cwd=None):
         self.master, slave = pty.openpty()
         self.resize(width, height)
         others = ("LC_ALL", "LC_CTYPE", "NO_COLOR", "COLUMNS")
@@ -40,7 +40,14 @@ class Terminal:
             stderr=slave,
             start_new_session=True,
             preexec_fn=become_foreground,
-            env={**clean, "PADDLE_SERVER": server.url, "TERM": "xterm", "LANG": "C.UTF-8", **(env or {})},
+            cwd=cwd,
+            env={
+                **clean,
+                "TERM": "xterm",
+                "LANG": "C.UTF-8",
+                **({"PADDLE_SERVER": server.url} if server else {}),
+                **(env or {}),
+            },
         )
         os.close(slave)
         self.said = b""

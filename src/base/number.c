@@ -109,6 +109,17 @@ bool duration_parse(const char *what, const char *text, gint64 *ret_ms, GError *
                        text ? text : "");
 }
 
+bool duration_parse_unit(const char *what, const char *text, gint64 *ret_ms, GError **error)
+{
+        size_t digits = text ? strspn(text, "0123456789") : 0;
+
+        if (digits > 0 && text[digits] == '\0' && strspn(text, "0") != digits)
+                return err_set(error, ERR_INVALID,
+                               "%s: '%.20s' has no unit\nSay %.20ss, %.20sm, %.20sh or %.20sd.", what, text,
+                               text, text, text, text);
+        return duration_parse(what, text, ret_ms, error);
+}
+
 bool boolean_parse(const char *what, const char *text, bool *ret, GError **error)
 {
         static const struct {

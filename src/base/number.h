@@ -14,6 +14,10 @@ bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gi
  * milliseconds. */
 bool duration_parse(const char *what, const char *text, gint64 *ret_ms, GError **error);
 
+/* The same from a person, who has to name the unit: other systems take a bare number for minutes or days. "0"
+ * needs none. */
+bool duration_parse_unit(const char *what, const char *text, gint64 *ret_ms, GError **error);
+
 /* Parse a yes or no: true/false, yes/no, on/off, 1/0, any case. */
 bool boolean_parse(const char *what, const char *text, bool *ret, GError **error);
 

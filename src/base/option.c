@@ -53,7 +53,7 @@ static bool set_value(const Option *option, void *target, const char *what, cons
         case OPTION_BOOL: return boolean_parse(what, value, field, error);
         case OPTION_SWITCH: return set_switch(what, value, field, error);
         case OPTION_DURATION:
-                return duration_parse(what, value, field, error) &&
+                return duration_parse_unit(what, value, field, error) &&
                        (*(gint64 *)field >= option->min ||
                         err_set(error, ERR_USAGE, "%s: the least is %" G_GINT64_FORMAT " s", what,
                                 option->min / 1000));

@@ -149,14 +149,13 @@ static bool check_jobs(char *const *words, int n, GError **error)
 static bool check_words(const Verb *verb, char *const *words, GError **error)
 {
         int n = (int)g_strv_length((char **)words);
+        g_autofree char *usage = help_usage(verb);
 
         if (n < verb->min_words)
-                return err_set(error, ERR_USAGE, "'paddle %s' needs %s\nUsage: paddle %s [OPTIONS] %s",
-                               verb->name, verb->args, verb->name, verb->args);
+                return err_set(error, ERR_USAGE, "'paddle %s' needs %s\n%s", verb->name, verb->args, usage);
         if (verb->max_words >= 0 && n > verb->max_words)
-                return err_set(error, ERR_USAGE,
-                               "'paddle %s' does not take '%s'\nUsage: paddle %s [OPTIONS] %s", verb->name,
-                               words[verb->max_words], verb->name, verb->args);
+                return err_set(error, ERR_USAGE, "'paddle %s' does not take '%s'\n%s", verb->name,
+                               words[verb->max_words], usage);
         if (verb->words == WORDS_MEMBER) {
                 g_autofree char *job = g_strndup(words[0], strcspn(words[0], "/"));
 
@@ -250,30 +249,31 @@ static int dispatch(Cli *cli, const Verb *verb, const Common *before, int argc, 
         return status;
 }
 
+static int no_such_verb(const Cli *cli, const char *first, const char *second, const char *near)
+{
+        cli_say(cli, "paddle: there is no verb '%.64s%s%.64s'", first, *second ? " " : "", second);
+        if (near)
+                cli_say(cli, "Did you mean 'paddle %s'?", near);
+        else
+                cli_say(cli, "`paddle help%s%s` lists the verbs.", *second ? " " : "", *second ? first : "");
+        return EXIT_USAGE;
+}
+
 /* "queue" alone is half of a verb: the verbs it begins are the help. */
 static int unknown_verb(const Cli *cli, char *const *words)
 {
         g_autofree char *family = help_family(cli_verbs, words[0]);
-        const char *near = verb_nearest(cli_verbs, words[0]);
         bool asked = words[1] && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
 
         if (family && asked) {
                 fputs(family, stdout);
                 return 0;
         }
-        if (family) {
-                if (words[1] && words[1][0] != '-')
-                        cli_say(cli, "paddle: there is no verb '%.64s %.64s'; there are\n%s", words[0],
-                                words[1], g_strchomp(family));
-                else
-                        cli_say(cli, "paddle: '%s' needs one more word\n%s", words[0], g_strchomp(family));
-                return EXIT_USAGE;
-        }
-        cli_say(cli, "paddle: there is no verb '%.64s'", words[0]);
-        if (near)
-                cli_say(cli, "Did you mean 'paddle %s'?", near);
-        else
-                cli_say(cli, "`paddle help` lists the verbs.");
+        if (!family)
+                return no_such_verb(cli, words[0], "", verb_nearest(cli_verbs, words[0]));
+        if (words[1] && words[1][0] != '-')
+                return no_such_verb(cli, words[0], words[1], verb_nearest_of(cli_verbs, words[0], words[1]));
+        cli_say(cli, "paddle: '%s' needs one more word\n%s", words[0], g_strchomp(family));
         return EXIT_USAGE;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/listing.h"
 #include "cli/password.h"
 #include "cli/verbs.h"
+#include "model/secret.h"
 
 enum { VALUE_MAX = 64 * 1024 }; /* the server's limit (model/secret.h) */
 
@@ -94,8 +95,11 @@ static bool run_set(Cli *cli, const void *target, char *const *words, GError **e
         g_autofree char *path = path_of(words[0], NULL);
         g_autoptr(json_t) body = NULL;
         gsize len = 0;
-        char *value = take_value(cli, target, words[0], &len, error);
+        char *value = NULL;
 
+        if (!secret_name_check("name", words[0], error))
+                return false;
+        value = take_value(cli, target, words[0], &len, error);
         if (!value)
                 return false;
         if (memchr(value, '\0', len) || !g_utf8_validate(value, (gssize)len, NULL)) {

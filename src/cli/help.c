@@ -7,11 +7,25 @@
 
 /* Names that other systems have for our commands. */
 static const char *const synonyms[][2] = {
-        { "ls", "list" },         { "ps", "list" },       { "jobs", "list" },  { "squeue", "list" },
-        { "kill", "cancel" },     { "stop", "cancel" },   { "rm", "delete" },  { "scancel", "cancel" },
-        { "describe", "status" }, { "show", "status" },   { "get", "status" }, { "run", "submit" },
-        { "sbatch", "submit" },   { "create", "submit" }, { "ssh", "exec" },   { "log", "logs" },
-        { "tail", "logs" },       { "sinfo", "top" },     { "nodes", "top" },  { "logout", "token revoke" },
+        { "ls", "list" },
+        { "ps", "list" },
+        { "jobs", "list" },
+        { "squeue", "list" },
+        { "kill", "cancel" },
+        { "stop", "cancel" },
+        { "rm", "delete" },
+        { "scancel", "cancel" },
+        { "describe", "status" },
+        { "show", "status" },
+        { "get", "status" },
+        { "run", "submit" },
+        { "sbatch", "submit" },
+        { "create", "submit" },
+        { "ssh", "exec" },
+        { "log", "logs" },
+        { "tail", "logs" },
+        { "sinfo", "nodes" },
+        { "logout", "token revoke" },
 };
 
 const char *verb_nearest(const Verb *const *verbs, const char *word)
@@ -31,6 +45,53 @@ const char *verb_nearest(const Verb *const *verbs, const char *word)
 
                 if (near < best_distance && near < (int)strlen(word)) {
                         best = name;
+                        best_distance = near;
+                }
+        }
+        return best;
+}
+
+/* Words that mean the same as the second word of a verb. */
+static const char *const alike[][8] = {
+        { "list", "ls", "ps", "all" },
+        { "show", "get", "describe", "status", "info", "inspect", "view" },
+        { "create", "add", "new", "make", "put" },
+        { "set", "update", "edit", "change", "modify", "patch" },
+        { "delete", "rm", "remove", "del", "destroy", "revoke", "drop" },
+        { "mv", "move", "rename" },
+        { "du", "size", "df" },
+};
+
+static bool mean_the_same(const char *a, const char *b)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(alike); i++) {
+                bool has_a = false, has_b = false;
+
+                for (gsize j = 0; j < G_N_ELEMENTS(alike[i]) && alike[i][j]; j++) {
+                        has_a |= strcmp(alike[i][j], a) == 0;
+                        has_b |= strcmp(alike[i][j], b) == 0;
+                }
+                if (has_a && has_b)
+                        return true;
+        }
+        return false;
+}
+
+const char *verb_nearest_of(const Verb *const *verbs, const char *family, const char *word)
+{
+        g_autofree char *prefix = g_strconcat(family, " ", NULL);
+        const char *best = NULL;
+        int best_distance = 3; /* as above */
+
+        for (; *verbs && strlen(word) <= 32; verbs++) {
+                const char *second = (*verbs)->name + strlen(prefix);
+                int near;
+
+                if (!g_str_has_prefix((*verbs)->name, prefix))
+                        continue;
+                near = mean_the_same(word, second) ? 0 : word_distance(word, second);
+                if (near < best_distance && near < (int)strlen(word)) {
+                        best = (*verbs)->name;
                         best_distance = near;
                 }
         }
@@ -184,14 +245,21 @@ static char *usage_args(const Verb *verb)
         return g_strdup_printf("[OPTIONS]%s%s", *verb->args ? " " : "", verb->args);
 }
 
-char *help_verb(const Verb *verb, int width)
+char *help_usage(const Verb *verb)
 {
         g_autofree char *args = usage_args(verb);
+
+        return g_strdup_printf("Usage: paddle %s %s", verb->name, args);
+}
+
+char *help_verb(const Verb *verb, int width)
+{
+        g_autofree char *usage = help_usage(verb);
         g_autofree char *about = verb->about ? text_wrap(verb->about, 0, MIN(width, 100)) : NULL;
         g_autofree char *options = options_help(verb->options, width);
         g_autoptr(GString) out = g_string_new(NULL);
 
-        g_string_append_printf(out, "Usage: paddle %s %s\n\n%s.\n", verb->name, args, verb->summary);
+        g_string_append_printf(out, "%s\n\n%s.\n", usage, verb->summary);
         if (about)
                 g_string_append_printf(out, "\n%s", about);
         g_string_append_printf(out, "\nOptions:\n%s", options);

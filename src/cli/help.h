@@ -7,6 +7,7 @@
 char *help_overview(const Verb *const *verbs, const VerbGroup *groups);
 /* The verbs whose names begin with `word` and a blank; NULL when there are none. */
 char *help_family(const Verb *const *verbs, const char *word);
+char *help_usage(const Verb *verb); /* "Usage: paddle submit [OPTIONS] -- COMMAND..." */
 char *help_verb(const Verb *verb, int width);
 char *help_man_overview(const Verb *const *verbs); /* paddle.1 */
 char *help_man_verb(const Verb *verb);             /* paddle-job-submit.1 */
@@ -15,6 +16,8 @@ char *help_man_verb(const Verb *verb);             /* paddle-job-submit.1 */
 const Verb *verb_find(const Verb *const *verbs, int argc, char *const *argv, int *ret_used);
 /* The name most like `word`, or NULL when none is near. */
 const char *verb_nearest(const Verb *const *verbs, const char *word);
+/* The same among the verbs that `family` ("queue") begins: "ls" gives "queue list". NULL if none is near. */
+const char *verb_nearest_of(const Verb *const *verbs, const char *family, const char *word);
 /* Text with lines of at most `width` columns, each indented; paragraphs (divided by an empty line) stay
  * apart. */
 char *text_wrap(const char *text, int indent, int width);

@@ -416,15 +416,6 @@ static bool retries_parse(const char *what, const char *text, gint64 *ret, GErro
         return number_parse(what, text, 0, RETRIES_MAX, ret, error);
 }
 
-/* A number without a unit is refused: other systems take it for minutes. */
-static bool time_parse(const char *what, const char *text, gint64 *ret, GError **error)
-{
-        if (strspn(text, "0123456789") == strlen(text) && strspn(text, "0") != strlen(text))
-                return err_set(error, ERR_INVALID, "%s: '%.20s' has no unit\nSay %.20ss, %.20sm or %.20sh.",
-                               what, text, text, text, text);
-        return duration_parse(what, text, ret, error);
-}
-
 static bool check_quantities(const Submission *s, GError **error)
 {
         const struct {
@@ -435,10 +426,10 @@ static bool check_quantities(const Submission *s, GError **error)
                 { "--memory", s->memory, memory_parse },
                 { "--ps-cpu", s->ps_cpu, cpu_parse },
                 { "--ps-memory", s->ps_memory, memory_parse },
-                { "--time-limit", s->time_limit, time_parse },
-                { "--start-timeout", s->start_timeout, time_parse },
-                { "--grace", s->grace, time_parse },
-                { "--hangup-after", s->hangup_after, time_parse },
+                { "--time-limit", s->time_limit, duration_parse_unit },
+                { "--start-timeout", s->start_timeout, duration_parse_unit },
+                { "--grace", s->grace, duration_parse_unit },
+                { "--hangup-after", s->hangup_after, duration_parse_unit },
                 { "--retries", s->retries, retries_parse },
         };
         gint64 value;

@@ -46,6 +46,24 @@ static void test_nearest(void)
                 g_assert_cmpstr(verb_nearest(cli_verbs, cases[i].word), ==, cases[i].name);
 }
 
+static void test_nearest_of_a_family(void)
+{
+        static const struct {
+                const char *family, *word, *name;
+        } cases[] = {
+                { "queue", "ls", "queue list" },        { "queue", "delte", "queue delete" },
+                { "user", "rm", "user delete" },        { "cluster", "describe", "cluster show" },
+                { "token", "delete", "token revoke" },  { "storage", "list", "storage ls" },
+                { "storage", "move", "storage mv" },    { "queue", "x", NULL },
+                { "secret", "kubernetes", NULL },       { "storage", "rename", "storage mv" },
+                { "flavour", "add", "flavour create" }, { "storage", "vision", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpstr(verb_nearest_of(cli_verbs, cases[i].family, cases[i].word), ==,
+                                cases[i].name);
+}
+
 static void check_widths(const char *text, int width)
 {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -122,6 +140,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/help/find", test_find);
         g_test_add_func("/cli/help/nearest", test_nearest);
+        g_test_add_func("/cli/help/nearest-of-a-family", test_nearest_of_a_family);
         g_test_add_func("/cli/help/every-verb", test_every_verb);
         g_test_add_func("/cli/help/family", test_family);
         g_test_add_func("/cli/help/wrap", test_wrap);
