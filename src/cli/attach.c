@@ -57,7 +57,8 @@ static bool talk_once(Attached *attached, GError **error)
         g_autoptr(WebSocketClient) socket = NULL;
         bool ok;
 
-        if (!attached->member && !member_choose(attached->cli, attached->id, &attached->member, error))
+        if (!attached->member &&
+            !member_choose(attached->cli, attached->id, attached->name, &attached->member, error))
                 return false;
         path = attach_path(attached);
         socket = websocket_client_open(attached->cli->client, path, error);

@@ -53,7 +53,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         Session session = { .input_open = exec->interactive, .signals = -1 };
         bool ok;
 
-        if (!cli_client(cli, error) || (!member && !member_choose(cli, words[0], &member, error)))
+        if (!cli_client(cli, error) || (!member && !member_choose(cli, words[0], words[0], &member, error)))
                 return false;
         path = exec_path(exec, words[0], member, words + 1);
         socket = websocket_client_open(cli->client, path, error);

@@ -299,22 +299,29 @@ static bool listen_on(Way *way, GError **error)
         return true;
 }
 
-static bool open_ways(Cli *cli, const char *job, const char *member, char *const *words, Way *ways,
-                      int *ret_n, GError **error)
+static bool ports_parse(char *const *words, Way *ways, int *ret_n, GError **error)
 {
         int n = 0;
 
         for (; words[n]; n++) {
                 if (n == PORTS_MAX)
                         return err_set(error, ERR_USAGE, "more than %d ports", PORTS_MAX);
-                ways[n] = (Way){ .cli = cli, .job = job, .member = member, .fd = -1 };
                 if (!port_pair_parse(words[n], &ways[n], error))
                         return false;
         }
-        for (int i = 0; i < n; i++)
+        *ret_n = n;
+        return true;
+}
+
+static bool open_ways(Cli *cli, const char *job, const char *member, Way *ways, int n, GError **error)
+{
+        for (int i = 0; i < n; i++) {
+                ways[i].cli = cli;
+                ways[i].job = job;
+                ways[i].member = member;
                 if (!listen_on(&ways[i], error))
                         return false;
-        *ret_n = n;
+        }
         return true;
 }
 
@@ -368,8 +375,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (named && about->member)
                 return err_set(error, ERR_USAGE, "'%s' names a member already; leave out --member", words[0]);
         member = g_strdup(named ? named : about->member);
-        if (!cli_client(cli, error) || !member_resolve(cli, word, &job, &member, error) ||
-            !open_ways(cli, job, member, words + 1, ways, &n, error))
+        if (!ports_parse(words + 1, ways, &n, error) || !cli_client(cli, error) ||
+            !member_resolve(cli, word, &job, &member, error) || !open_ways(cli, job, member, ways, n, error))
                 return false;
         (void)signal(SIGPIPE, SIG_IGN);
         for (int i = 0; i < n; i++) {

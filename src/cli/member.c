@@ -16,7 +16,7 @@ static bool is_up(const json_t *member)
         return false;
 }
 
-bool member_choose(Cli *cli, const char *job, char **ret, GError **error)
+bool member_choose(Cli *cli, const char *job, const char *shown, char **ret, GError **error)
 {
         g_autofree char *path = job_path(job, "/members");
         g_autoptr(json_t) reply = NULL;
@@ -36,7 +36,7 @@ bool member_choose(Cli *cli, const char *job, char **ret, GError **error)
         }
         if (!found)
                 return err_set(error, ERR_CONFLICT, "no member of job '%s' runs\nSee `paddle status %s`.",
-                               job, job);
+                               shown, shown);
         *ret = g_strdup(text_of(found, "name"));
         return true;
 }
@@ -47,7 +47,7 @@ bool member_resolve(Cli *cli, const char *job, char **ret_id, char **member, GEr
         g_autoptr(json_t) found = NULL;
 
         if (!http_call_json(cli->client, "GET", path, NULL, &found, error) ||
-            (!*member && !member_choose(cli, text_of(found, "id"), member, error)))
+            (!*member && !member_choose(cli, text_of(found, "id"), job, member, error)))
                 return false;
         *ret_id = g_strdup(text_of(found, "id"));
         return true;
