@@ -7,8 +7,10 @@ import stat
 import tarfile
 import zipfile
 
+import paddlecloud
 import pytest
 from conftest import wait_for
+from paddlecloud.package import of_directory
 from seeds import noise
 
 HOST = "/v1/packages"
@@ -443,7 +445,9 @@ def test_links_and_modes_travel(shared_server, program):
 # -- what `paddle download` brought
 
 
-def test_what_was_downloaded_is_not_sent(server, tmp_path):
+def test_what_was_downloaded_is_not_sent(server, tmp_path, monkeypatch):
+    """The Python package and the command share one record and leave out the same."""
+    monkeypatch.setenv("PADDLE_HOME", str(tmp_path / "home"))
     program = tmp_path / "program"
     program.mkdir()
     (program / "train.py").write_text("print('trained')\n")
@@ -455,6 +459,7 @@ def test_what_was_downloaded_is_not_sent(server, tmp_path):
     def packed(*more):
         line = server.paddle("submit", "--", "python3", "train.py", *more, cwd=program, check=0).stderr.splitlines()[0]
         package = newest(server)["spec"]["package"]
+        assert of_directory(str(program)).hash == package
         return line, sorted(str(path.relative_to(tree(server, package))) for path in tree(server, package).rglob("*.*"))
 
     server.paddle("download", "model", ".", cwd=program, check=0)
@@ -471,3 +476,9 @@ def test_what_was_downloaded_is_not_sent(server, tmp_path):
     (program / ".paddleignore").write_text("!model/\n")
     line, files = packed()
     assert "left out" not in line and "model/model.npz" in files
+    (program / ".paddleignore").unlink()
+    with paddlecloud.Client(server=server.url) as client:
+        client.download("model", str(program / "again"))
+    line, files = packed()
+    assert line.endswith("left out 3 downloaded files, 19.5 KiB"), line
+    assert files == ["model/net.py", "model/notes.txt", "train.py"]

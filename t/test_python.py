@@ -1,6 +1,7 @@
 """The Python SDK from outside: programs that submit themselves, and its client against real servers."""
 
 import contextlib
+import datetime
 import http.server
 import json
 import os
@@ -424,6 +425,19 @@ def make_tree(root):
         "# a remark\n*.log\n!keep.log\nlogs/\n*.tmp\n/a/**/x.o\ndoc/frotz\nn[0-4[:alpha:]].txt\ntrailing\\ \n"
         "\\#hash\n\\!bang\nz\n*.paddle\n[unclosed\nback\\\\slash\r\n"
     )
+
+
+def test_a_sweep_and_a_start_timeout_of_train(client):
+    job = paddlecloud.PaddleJob(sweep={"lr": [0.1, "0.01"]}, start_timeout=datetime.timedelta(minutes=5)).spec("true")
+    assert job["sweep"] == {"lr": ["0.1", "0.01"]} and job["start_timeout"] == "300s"
+    array = client.submit(job)
+    assert sorted(row["parameters"]["lr"] for row in client.wait(array.name).results()) == ["0.01", "0.1"]
+
+
+def test_nodes(client):
+    (node,) = client.nodes()
+    assert node["ready"] and node["total"]["cpu"] and node["cluster"] == "default-cluster"
+    assert client.nodes(cluster="default-cluster")[0]["name"] == node["name"]
 
 
 def test_a_package_has_the_same_hash_as_the_command_makes(shared_server, client, tmp_path):

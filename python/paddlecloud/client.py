@@ -12,7 +12,7 @@ import urllib.parse
 import uuid
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
-from . import config, errors, files, package
+from . import config, downloads, errors, files, package
 from .spec import Spec
 from .transport import ServerEvent, Transport
 
@@ -460,6 +460,11 @@ class Client:
                 return
             query["after"] = page["next"]
 
+    def nodes(self, cluster: Optional[str] = None) -> List[Dict[str, Any]]:
+        """The nodes of all clusters, or of one: what each has, what jobs and others use, what is free (doc/rest.md, GET /v1/nodes)."""
+        items: List[Dict[str, Any]] = self._transport.json("GET", "/v1/nodes?" + _query({"cluster": cluster}))["items"]
+        return items
+
     def cancel(self, id_or_name: str, force: bool = False) -> Job:
         """Cancels; the job returned is `stopping` or `cancelled`. A second cancel, or `force`, kills without the job's grace time."""
         path = f"/v1/jobs/{_quote(id_or_name)}/cancel"
@@ -672,6 +677,7 @@ class Client:
             os.makedirs(place if item.dir else os.path.dirname(os.path.abspath(place)), exist_ok=True)
             if not item.dir:
                 files.download_file(self._transport, item.path, place)
+                downloads.note(place)
 
     def path_of(self, remote: str) -> str:
         """The whole /pfs path of a path in the user's home; one that begins with /pfs/ stays."""
@@ -690,11 +696,6 @@ def _line_of(source: Tuple[int, str], text: str, when: Optional[str], partial: b
     """A carriage return within the line marks what follows it as the last state of a redrawn one (doc/rest.md)."""
     _, redrawn, state = text.rstrip("\r").rpartition("\r")
     return LogLine(source[1], source[0], state if redrawn else text, bool(redrawn), when, partial)
-
-
-def _index_of(job: Job) -> int:
-    """In its array; -1 for a job of none."""
-    return int((job.array or {}).get("index", -1))
 
 
 def _quote(text: str) -> str:

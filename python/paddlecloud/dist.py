@@ -44,6 +44,8 @@ def train(
     gpus: Optional[int] = None,
     time_limit: jobs.TimeLimit = None,
     cluster: Optional[str] = None,
+    sweep: Optional[Dict[str, List[Any]]] = None,
+    start_timeout: jobs.TimeLimit = None,
     follow: bool = False,
 ) -> Job:
     """Run by hand: packs the program's directory, submits it, and returns the Job. Run by the platform: calls `trainer` and ends the
@@ -62,7 +64,8 @@ def train(
     `input` and `output` are paths in the storage; members find them in PADDLE_INPUT and PADDLE_OUTPUT. `entry_point` (a text for the shell)
     and `package_path` (a directory) replace the running program and its directory; `retries` are further attempts after a failed one.
     `queue` or `cluster`, `priority`, `labels`, `array` ("0-99%10"), `after` (["ok:ID"]) and `min_trainers` (start with so many, grow when
-    there is room) say how it shares the machines with others. `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to
+    there is room) say how it shares the machines with others. `sweep` ({"lr": [0.1, 0.01]}) makes one job of each combination of values;
+    `start_timeout` is how long a start may make no progress. `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to
     secrets of the user (`Client.secret_set`). `network` "none" leaves its processes loopback alone. `base_image` is recorded; the local
     runtime does not use it. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that knows its
     callers by token or by Unix user does not need them.

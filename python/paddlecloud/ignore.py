@@ -47,10 +47,17 @@ def is_ignored(rules: List[Rule], path: bytes, is_dir: bool) -> bool:
     return path.rpartition(b"/")[2] in ALWAYS_IGNORED or (rule is not None and not rule.negated)
 
 
-def takes_back(rules: List[Rule], path: bytes) -> bool:
-    """Whether a rule ("!name/") takes back a directory that is left out by default."""
-    rule = _deciding(rules, path, True)
+def takes_back(rules: List[Rule], path: bytes, is_dir: bool = True) -> bool:
+    """Whether a rule ("!name/") takes back what is left out by default."""
+    rule = _deciding(rules, path, is_dir)
     return rule is not None and rule.negated
+
+
+def takes_back_any(rules: List[Rule], path: bytes) -> bool:
+    """Whether a rule takes back a file, or a directory that it is in."""
+    parts = path.split(b"/")
+    above = [b"/".join(parts[:end]) for end in range(1, len(parts))]
+    return any(takes_back(rules, one) for one in above) or takes_back(rules, path, False)
 
 
 def _deciding(rules: List[Rule], path: bytes, is_dir: bool) -> Optional[Rule]:

@@ -36,7 +36,9 @@ class PaddleJob:
     the storage, which members find in PADDLE_INPUT and PADDLE_OUTPUT. `retries` are further attempts after a failed one.
 
     `queue`, `priority` (-1000..1000 or a word such as "high"), `labels`, `array` ("0-99%10"), `after` (["ok:ID", ...]) are as in
-    doc/rest.md; `cluster` is short for the queue of that cluster. `time_limit` of its running is seconds, text ("2h") or a timedelta. With
+    doc/rest.md; `cluster` is short for the queue of that cluster. `sweep` ({"lr": [0.1, 0.01], "depth": [2, 3]}) makes one job of each
+    combination, with the values in its environment. `time_limit` of its running is seconds, text ("2h") or a timedelta, and so is
+    `start_timeout` (10 minutes), after which a start without progress fails. With
     `min_trainers` the job starts with so many and grows to `trainers` when there is room.
     """
 
@@ -72,6 +74,8 @@ class PaddleJob:
     framework: Optional[str] = None
     time_limit: TimeLimit = None
     cluster: Optional[str] = None
+    sweep: Dict[str, List[Any]] = dataclasses.field(default_factory=dict)
+    start_timeout: TimeLimit = None
 
     def _framework(self) -> str:
         if self.framework is not None:
@@ -125,6 +129,8 @@ class PaddleJob:
             "secrets": self.secrets or None,
             "secret_files": self.secret_files or None,
             "time_limit": _duration(self.time_limit),
+            "sweep": {name: [str(value) for value in values] for name, values in self.sweep.items()} or None,
+            "start_timeout": _duration(self.start_timeout),
         }
         return cast(Spec, {name: value for name, value in spec.items() if value is not None})
 

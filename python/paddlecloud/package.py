@@ -11,7 +11,7 @@ import stat
 import urllib.parse
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-from . import errors, ignore
+from . import downloads, errors, ignore
 from .transport import Transport
 
 ENTRIES_MAX = 100_000
@@ -102,6 +102,7 @@ class _Walk:
         self.entries: Dict[bytes, bytes] = {}
         self.files: Dict[str, File] = {}
         self.size = 0
+        self.downloads = downloads.below(root)
 
     def add_file(self, path: bytes, source: bytes, executable: bool) -> None:
         content, size = _hash_file(os.fsdecode(source))
@@ -140,9 +141,13 @@ class _Walk:
             rules += ignore.parse(base, text)
         return rules
 
-    def _is_left_out(self, path: bytes, is_dir: bool, rules: List[ignore.Rule]) -> bool:
+    def _is_left_out(self, path: bytes, status: os.stat_result, rules: List[ignore.Rule]) -> bool:
+        is_dir = stat.S_ISDIR(status.st_mode)
         if ignore.is_ignored(rules, path, is_dir):
             return True
+        noted = self.downloads.get(path)
+        if noted is not None and downloads.is_as_noted(noted, status):
+            return not ignore.takes_back_any(rules, path)
         mark = os.path.join(self.root, path, ignore.VENV_MARK)
         return is_dir and os.path.lexists(mark) and not ignore.takes_back(rules, path)
 
@@ -151,7 +156,7 @@ class _Walk:
         for name in os.listdir(os.path.join(self.root, base)):
             path = os.path.join(base, name)
             status = os.lstat(os.path.join(self.root, path))
-            if self._is_left_out(path, stat.S_ISDIR(status.st_mode), rules):
+            if self._is_left_out(path, status, rules):
                 continue
             _check_path(path)
             if stat.S_ISDIR(status.st_mode):

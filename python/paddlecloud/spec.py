@@ -59,6 +59,11 @@ class Spec(_Command, total=False):
     topology: str
     topology_required: bool
     array: str
+    sweep: Dict[str, List[Any]]
+    start_timeout: Duration
+    tty: bool
+    detach: bool
+    hangup_after: Duration
     after: List[str]
     begin: str
     signal: str
