@@ -146,8 +146,8 @@ static void test_refusals(void)
         static const struct {
                 const char *words[6], *says;
         } cases[] = {
-                { { NULL }, "which of wait, run, unpack, serve, call?" },
-                { { "open" }, "which of wait, run, unpack, serve, call?" },
+                { { NULL }, "which of wait, run, unpack, serve, call, terminal, relay?" },
+                { { "open" }, "which of wait, run, unpack, serve, call, terminal, relay?" },
                 { { "wait" }, "which addresses?" },
                 { { "wait", "host" }, "'host' is not HOST:PORT" },
                 { { "wait", "host:" }, "'host:' is not HOST:PORT" },
