@@ -19,12 +19,14 @@ PASSWORD = "correct-horse-battery"
 PROGRAM = """import os
 with open(os.path.join(os.environ["PADDLE_OUTPUT"], "model.txt"), "w") if "PADDLE_OUTPUT" in os.environ else open(os.devnull, "w") as file:
     file.write("weights")
+open(os.environ["PADDLE_PROGRESS_FILE"], "a").write("loss=0.5\\n")
 print("rank", os.environ.get("PADDLE_TRAINER_ID", "0"))
 """
 TRACE = '{"run": "1h", "queue": "vision", "count": 3, "resources": {"cpu": 4}}\n'
 ROOM = "nodes: [{name: n, count: 2, resources: {cpu: 8, memory: 16Gi}}]\nqueues: [{name: vision}]\n"
 ANSWERS = [  # what is answered when a program asks, or when it shows what only a key ends
     (rb"(?i)(password|value|once more)[^\n]*: ?$", PASSWORD.encode() + b"\n"),
+    (rb"\[Y/n\] ?$", b"y\n"),
     (rb"\x1b\[\?1049h", b"q"),
 ]
 
