@@ -34,7 +34,7 @@ static const struct {
         { "queue", 2, NULL, "*paddle queue list *paddle queue set *" },
         { "queue --help", 0, "  paddle queue list *", NULL },
         { "queue crate", 2, NULL,
-          "paddle: there is no verb 'queue crate'; there are\n  paddle queue list *" },
+          "paddle: there is no verb 'queue crate'\nDid you mean 'paddle queue create'?\n" },
         { "help queue", 0, "  paddle queue list *", NULL },
         { "queue show", 2, NULL, "paddle: 'paddle queue show' needs NAME\n*" },
         { "grant create ann", 2, NULL, "paddle: 'paddle grant create' needs USER QUEUE\n*" },
