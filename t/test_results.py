@@ -40,6 +40,9 @@ def test_a_sweep_runs_each_combination(server):
         job = server.get(f"/v1/jobs/grid-{index}").json
         assert job["labels"] == {"team": "b", "lr": lr, "depth": depth}
         assert job["results"]["loss"]["last"] == float(lr + depth)
+    assert server.get("/v1/jobs/grid").json["labels"] == {"team": "b"}  # what is so of all
+    shown = server.paddle("status", "grid", check=0).stdout
+    assert "sweep        lr=3,1\n             depth=2,4\n" in shown
     assert server.get("/v1/jobs/grid").json["spec"]["sweep"] == {"lr": ["3", "1"], "depth": ["2", "4"]}
     least = server.paddle("results", "grid", "--sort", "loss", check=0).stdout.splitlines()
     assert least[0].split() == ["JOB", "STATE", "lr", "depth", "loss.min", "loss"]

@@ -187,7 +187,26 @@ static void print_job(const Cli *cli, const json_t *job)
         }
 }
 
-static void print_array(const json_t *array)
+/* "lr=0.1,0.01", a line for each parameter. */
+static void print_sweep(const json_t *array)
+{
+        const char *name, *label = "sweep";
+        json_t *values;
+
+        json_object_foreach(json_object_get(json_object_get(array, "spec"), "sweep"), name, values)
+        {
+                g_autoptr(GString) text = g_string_new(name);
+                const json_t *value;
+                gsize i;
+
+                json_array_foreach(values, i, value)
+                        g_string_append_printf(text, "%c%s", i ? ',' : '=', json_string_value(value));
+                print_line(label, text->str);
+                label = "";
+        }
+}
+
+static void print_array(const Cli *cli, const json_t *array)
 {
         const json_t *about = json_object_get(array, "array");
         g_autofree char *counts = summary_elements(array), *failed = summary_failed(array);
@@ -197,10 +216,11 @@ static void print_array(const json_t *array)
         print_line("name", text_of(array, "name"));
         print_line("id", text_of(array, "id"));
         print_line("user", text_of(array, "user"));
-        print_line("state", text_of(array, "state"));
+        print_state(cli, array);
         print_line("reason", text_of(array, "reason"));
         print_line("jobs", size);
         print_line("", counts);
+        print_sweep(array);
         print_sharing(array);
         print_line("framework", text_of(array, "framework"));
         print_spec(array);
@@ -244,7 +264,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (format != FORMAT_TABLE && format != FORMAT_WIDE)
                 format_print(job, format, "name");
         else if (is_array(job))
-                print_array(job);
+                print_array(cli, job);
         else
                 print_job(cli, job);
         return true;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/array.h"
+#include "model/sweep.h"
 
 enum { FAILED_MAX = 20 };
 
@@ -97,6 +98,17 @@ static json_t *time_or_null(gint64 ms)
 
 /* ---- the whole ---- */
 
+/* The parameters of a sweep are labels of single jobs. */
+static void drop_parameters(json_t *labels, const Spec *spec, int index)
+{
+        g_auto(GStrv) values = sweep_values(spec, index);
+
+        for (char **value = values; value && *value; value++) {
+                *strchr(*value, '=') = '\0';
+                json_object_del(labels, *value);
+        }
+}
+
 /* Of one of its jobs only that is kept which is so of all. */
 static void put_own(Api *api, json_t *object, const Job *one, const ArrayCount *count)
 {
@@ -108,6 +120,7 @@ static void put_own(Api *api, json_t *object, const Job *one, const ArrayCount *
 
         for (gsize i = 0; i < G_N_ELEMENTS(of_jobs); i++)
                 json_object_del(object, of_jobs[i]);
+        drop_parameters(json_object_get(object, "labels"), one->spec, one->array_index);
         json_object_set_new(object, "id", json_string(id));
         json_object_set_new(object, "name", json_string(name));
         json_object_set_new(object, "state", json_string(job_state_name(array_state(count->counts))));
